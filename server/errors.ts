@@ -1,0 +1,81 @@
+/**
+ * Every refusal that a caller can see: one table, constant texts. A text never holds anything that the
+ * caller sent; `field` names a place (`query.user`, `body[2].name`), never a value.
+ */
+interface ErrorEntry {
+  readonly status: number;
+  readonly text: string;
+  /** Seconds for `Retry-After`, where trying again later makes sense. */
+  readonly retryAfterSeconds?: number;
+}
+
+const defineErrors = <Code extends string>(table: Record<Code, ErrorEntry>): Readonly<Record<Code, ErrorEntry>> =>
+  Object.freeze(table);
+
+export const ERRORS = defineErrors({
+  invalid_request: { status: 400, text: 'A part of the request is missing or malformed; `field` names it.' },
+  invalid_json: { status: 400, text: 'The body is not valid JSON in UTF-8, or repeats a member name.' },
+  json_too_deep: { status: 400, text: 'The JSON body is nested more than 64 levels deep.' },
+  duplicate_parameter: { status: 400, text: 'A query parameter was given more than once.' },
+  conflicting_parameters: { status: 400, text: 'The same value was given in two places and they differ.' },
+  number_missing: {
+    status: 400,
+    text: 'No number to make a token from: send card_number, account_number, n or number in the body, or number in the query.',
+  },
+  test_card: { status: 400, text: 'This is a published test card number; it can be stored only in staging.' },
+  reference_required: { status: 400, text: 'This item was stored with a reference, which must be given as well.' },
+  cursor_invalid: { status: 400, text: 'next_token is not valid for this account and query.' },
+  idempotency_passphrase_required: {
+    status: 400,
+    text: 'With an Idempotency-Key, send the passphrase of the new key yourself: a generated one is never stored.',
+  },
+  unauthenticated: { status: 401, text: 'Valid account credentials are required.' },
+  passphrase_wrong: { status: 403, text: 'The passphrase does not open this key.' },
+  not_allowed: { status: 403, text: 'This account is not allowed to do this.' },
+  not_found: { status: 404, text: 'There is nothing at this path.' },
+  key_not_found: { status: 404, text: 'There is no such key.' },
+  token_not_found: { status: 404, text: 'There is no such token, or the reference does not belong to it.' },
+  rule_not_found: { status: 404, text: 'There is no such rule.' },
+  method_not_allowed: { status: 405, text: 'This path does not take this method; see the Allow header.' },
+  key_exists: { status: 409, text: 'There is already a key with this identifier.' },
+  key_not_empty: { status: 409, text: 'The key still holds data; delete the data first or pass safe=false.' },
+  key_changed: { status: 409, text: 'The key was changed by another request at the same time; try again.' },
+  idempotency_conflict: {
+    status: 409,
+    text: 'This Idempotency-Key belongs to a different request, or to one that is still in progress.',
+  },
+  body_too_large: { status: 413, text: 'The body is larger than this route accepts.' },
+  too_many_failures: {
+    status: 429,
+    text: 'Too many failed attempts; wait before trying again.',
+    retryAfterSeconds: 900,
+  },
+  overloaded: { status: 503, text: 'The service is busy; try again shortly.', retryAfterSeconds: 1 },
+  store_unavailable: { status: 503, text: 'The data store cannot be reached; try again shortly.', retryAfterSeconds: 2 },
+  integrity_failed: { status: 500, text: 'A stored record failed its integrity check and was not used.' },
+  internal: { status: 500, text: 'Something went wrong on our side.' },
+});
+
+/** The stable codes of error bodies. */
+export type ErrorCode = keyof typeof ERRORS;
+
+export const isErrorCode = (value: string): value is ErrorCode => Object.hasOwn(ERRORS, value);
+
+/** The one error that services throw on purpose; its message is the table's text and nothing else. */
+export class VaultError extends Error {
+  readonly code: ErrorCode;
+  readonly field: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: ErrorCode, place: { readonly field?: string; readonly retryAfterSeconds?: number } = {}) {
+    super(ERRORS[code].text);
+    this.name = 'VaultError';
+    this.code = code;
+    this.field = place.field;
+    this.retryAfterSeconds = place.retryAfterSeconds ?? ERRORS[code].retryAfterSeconds;
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+}
