@@ -1,0 +1,32 @@
+const isDigit = (unit: number): boolean => unit >= 0x30 && unit <= 0x39;
+
+/** Whether the text holds an ASCII digit anywhere. */
+export function hasDigit(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (isDigit(text.charCodeAt(at))) return true;
+  return false;
+}
+
+/** The ASCII digits of a text in order, everything else dropped; a text of digits alone comes back as it is. */
+export function onlyDigits(text: string): string {
+  let digits = '';
+  let runStart = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (isDigit(text.charCodeAt(at))) continue;
+    digits += text.slice(runStart, at);
+    runStart = at + 1;
+  }
+  return runStart === 0 ? text : digits + text.slice(runStart);
+}
+
+/**
+ * The digits of a card number as people write it: spaces and dashes are dropped. Undefined when the text holds
+ * any other character (an IBAN, say) or no digit at all.
+ */
+export function cardDigits(text: string): string | undefined {
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (!isDigit(unit) && unit !== 0x20 && unit !== 0x2d) return undefined;
+  }
+  const digits = onlyDigits(text);
+  return digits === '' ? undefined : digits;
+}

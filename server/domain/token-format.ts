@@ -1,0 +1,122 @@
+import { luhnCheckDigit } from './luhn.ts';
+
+/** How a token is made from a number; see {@link parseAlgorithm} for the texts that callers send. */
+export type Algorithm =
+  | { readonly kind: 'full' }
+  | { readonly kind: 'uuid' }
+  | { readonly kind: 'luhn' }
+  | { readonly kind: 'partial'; readonly digits: number; readonly side: 'start' | 'end' }
+  | { readonly kind: 'middle'; readonly start: number; readonly end: number };
+
+/** Every algorithm whose token comes from the keyed hash; a `uuid` is random instead. */
+export type HashedAlgorithm = Exclude<Algorithm, { readonly kind: 'uuid' }>;
+
+/** The digits of a number to be replaced: those from `from` up to `to`, counted among its digits. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+const PARTIAL = /^partial_([89]|1[0-6])_(start|end)$/;
+const MIDDLE = /^partial_middle_(0|[1-9]\d?)_(0|[1-9]\d?)$/;
+
+const MIDDLE_DIGITS_MIN = 5;
+/** A keyed hash has 64 hex digits to give, and no card or account number is longer. */
+const SHAPED_LENGTH_MAX = 64;
+
+const LUHN_FREE_DIGITS = 14;
+
+/**
+ * Reads the `algorithm` parameter: `full`, `uuid`, `luhn`, `partial_{n}_{start|end}` with n from 8 to 16, and
+ * `partial_middle_{s}_{e}` with s and e from 0 to 99, without leading zeros. Undefined for any other text.
+ */
+export function parseAlgorithm(text: string): Algorithm | undefined {
+  if (text === 'full' || text === 'uuid' || text === 'luhn') return { kind: text };
+  const [, digits, side] = PARTIAL.exec(text) ?? [];
+  if (side === 'start' || side === 'end') return { kind: 'partial', digits: Number(digits), side };
+  const [, start, end] = MIDDLE.exec(text) ?? [];
+  return end === undefined ? undefined : { kind: 'middle', start: Number(start), end: Number(end) };
+}
+
+const isDigit = (unit: number): boolean => unit >= 0x30 && unit <= 0x39;
+
+/**
+ * How many digits a number has; 0 when it cannot lend its shape to a token: longer than 64 characters, or with
+ * anything but printable ASCII in it, which would make a token that is hard to pass in a URL.
+ */
+function shapedDigits(number: string): number {
+  if (number.length > SHAPED_LENGTH_MAX) return 0;
+  let count = 0;
+  for (let at = 0; at < number.length; at++) {
+    const unit = number.charCodeAt(at);
+    if (unit < 0x20 || unit > 0x7e) return 0;
+    if (isDigit(unit)) count++;
+  }
+  return count;
+}
+
+/** The digits that a shaped token replaces; undefined where the algorithm falls back to `full`. */
+function replacedSpan(algorithm: HashedAlgorithm, number: string): Span | undefined {
+  if (algorithm.kind === 'partial') {
+    const count = shapedDigits(number);
+    if (count < algorithm.digits) return undefined;
+    return algorithm.side === 'start'
+      ? { from: 0, to: algorithm.digits }
+      : { from: count - algorithm.digits, to: count };
+  }
+  if (algorithm.kind === 'middle') {
+    const to = shapedDigits(number) - algorithm.end;
+    return to - algorithm.start < MIDDLE_DIGITS_MIN ? undefined : { from: algorithm.start, to };
+  }
+  return undefined;
+}
+
+/** The number with the span's digits replaced by leading hex characters; undefined when none is a letter. */
+function shapedToken(number: string, span: Span, hex: string): string | undefined {
+  let token = '';
+  let digit = 0;
+  let hasLetter = false;
+  for (let at = 0; at < number.length; at++) {
+    let character = number.charAt(at);
+    if (isDigit(number.charCodeAt(at))) {
+      if (digit >= span.from && digit < span.to) {
+        character = hex.charAt(digit - span.from);
+        hasLetter ||= character >= 'a';
+      }
+      digit++;
+    }
+    token += character;
+  }
+  return hasLetter ? token : undefined;
+}
+
+/** Sixteen digits that begin with 9 and pass Luhn; the bias of the reduction is under 2 to the power of -200. */
+function luhnToken(hex: string): string {
+  const free = BigInt(`0x${hex}`) % 10n ** BigInt(LUHN_FREE_DIGITS);
+  const payload = `9${String(free).padStart(LUHN_FREE_DIGITS, '0')}`;
+  return payload + luhnCheckDigit(payload);
+}
+
+/**
+ * The token that one candidate digest (the 32 bytes of a keyed hash) gives for a number. Undefined: this candidate
+ * is skipped, take the next one; it happens only to shaped tokens without a letter, which could pass for a card
+ * number. Shaped tokens are as long as the number and keep its other characters in place; `full` is 64 lowercase
+ * hex digits, and stands in for a shape that the number is too short for.
+ */
+export function formatToken(
+  algorithm: HashedAlgorithm,
+  number: string,
+  digest: Uint8Array,
+): string | undefined {
+  if (digest.length !== 32) throw new RangeError('A candidate digest has 32 bytes.');
+  const hex = digest.toHex();
+  if (algorithm.kind === 'luhn') return luhnToken(hex);
+  const span = replacedSpan(algorithm, number);
+  return span === undefined ? hex : shapedToken(number, span, hex);
+}
+
+/** Whether two numbers can come out with the same token, so that the store has to look for a free candidate. */
+export function isClashProne(algorithm: Algorithm, number: string): boolean {
+  if (algorithm.kind === 'uuid') return false;
+  return algorithm.kind === 'luhn' || replacedSpan(algorithm, number) !== undefined;
+}

@@ -1,0 +1,27 @@
+import { expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { cardDigits, hasDigit, onlyDigits } from '../../server/domain/digits.ts';
+import { anyText } from './json-arbitrary.ts';
+
+test('onlyDigits and hasDigit agree with a regular expression', () => {
+  fc.assert(
+    fc.property(fc.oneof(anyText, fc.stringMatching(/^[0-9 a-]{0,30}$/)), (text) => {
+      expect(onlyDigits(text)).toBe(text.replace(/[^0-9]/g, ''));
+      expect(hasDigit(text)).toBe(/[0-9]/.test(text));
+    }),
+  );
+});
+
+test.each([
+  ['4111 1111-1111 1111', '4111111111111111'],
+  ['42', '42'],
+  [' 4 2- ', '42'],
+  ['', undefined],
+  [' - ', undefined],
+  ['4111.1111', undefined],
+  ['DE89 3704', undefined],
+  ['٤١١١', undefined],
+  ['4111\u00a01111', undefined],
+])('cardDigits of %j is %j', (text, digits) => {
+  expect(cardDigits(text)).toBe(digits);
+});

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { formatStoredAt, parseFilterTime } from '../../server/domain/time-text.ts';
+
+describe('parseFilterTime', () => {
+  test.each([
+    ['1970-01-01T00:00:00Z', 0],
+    ['2022-08-16T00:00:00Z', 1660608000000],
+    ['2024-02-29T23:59:59Z', 1709251199000],
+    ['1969-12-31T23:59:59Z', -1000],
+    ['0000-01-01T00:00:00Z', -62167219200000],
+    ['9999-12-31T23:59:59Z', 253402300799000],
+  ])('%s is %d', (text, ms) => {
+    expect(parseFilterTime(text)).toBe(ms);
+  });
+
+  test.each([
+    '',
+    '2023-02-29T00:00:00Z',
+    '2024-02-30T00:00:00Z',
+    '1900-02-29T00:00:00Z',
+    '2024-04-31T00:00:00Z',
+    '2024-00-10T00:00:00Z',
+    '2024-13-01T00:00:00Z',
+    '2024-01-00T00:00:00Z',
+    '2024-01-32T00:00:00Z',
+    '2024-01-01T24:00:00Z',
+    '2024-01-01T00:60:00Z',
+    '2016-12-31T23:59:60Z',
+    '2024-01-01T00:00:00',
+    '2024-01-01T00:00:00z',
+    '2024-01-01t00:00:00Z',
+    '2024-01-01 00:00:00Z',
+    '2024-01-01T00:00:00.000Z',
+    '2024-01-01T00:00:00+00:00',
+    '2024-1-1T00:00:00Z',
+    '2024-01-01T00:00:00Z\n',
+    ' 2024-01-01T00:00:00Z',
+    '+02024-01-01T00:00:00Z',
+    '٢٠٢٤-01-01T00:00:00Z',
+  ])('%j is refused', (text) => {
+    expect(parseFilterTime(text)).toBeUndefined();
+  });
+});
+
+test('formatStoredAt has milliseconds and reads back', () => {
+  expect(formatStoredAt(1709251199007)).toBe('2024-02-29T23:59:59.007Z');
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 4102444800 }), (seconds) => {
+      expect(parseFilterTime(formatStoredAt(seconds * 1000).replace('.000Z', 'Z'))).toBe(seconds * 1000);
+    }),
+  );
+});
