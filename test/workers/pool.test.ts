@@ -1,0 +1,226 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { FIXTURE, WORD, wordReaches } from './fixtures/kinds.ts';
+import { createRig, type Rig } from './fixtures/rig.ts';
+
+const rigs: Rig[] = [];
+const rigOf = (...options: Parameters<typeof createRig>): Rig => {
+  const rig = createRig(...options);
+  rigs.push(rig);
+  return rig;
+};
+afterEach(async () => {
+  for (const rig of rigs.splice(0)) {
+    rig.openGate();
+    await rig.pool.drain();
+  }
+});
+
+describe('a job', () => {
+  test('comes back with its own fields among many others', async () => {
+    const { pool } = rigOf({ threads: 2 });
+    const sent = Array.from({ length: 500 }, (_, index) => [
+      Buffer.from(`job ${index}`),
+      new Uint8Array(index),
+    ]);
+    const got = await Promise.all(
+      sent.map((fields) => pool.run({ kind: FIXTURE.echo, fields, lane: 'hot', deadlineMs: 10_000 })),
+    );
+    expect(got).toEqual(sent.map((fields) => fields.map((field) => new Uint8Array(field))));
+  });
+
+  test.each([
+    ['throws', FIXTURE.throws, 'broken'],
+    ['rejects', FIXTURE.rejects, 'broken'],
+    ['returns no list of fields', FIXTURE.misbehaves, 'internal'],
+    ['has no handler', 250, 'internal'],
+    ['has a kind outside the frame format', 256, 'internal'],
+  ])('that %s fails alone and keeps the thread', async (_name, kind, code) => {
+    const { pool, outcome } = rigOf();
+    expect(await Promise.all([outcome(FIXTURE.echo), outcome(kind), outcome(FIXTURE.echo)])).toEqual([
+      'ok',
+      code,
+      'ok',
+    ]);
+    expect(pool.stats().restarts).toBe(0);
+  });
+
+  test('whose field was transferred away fails without its neighbours', async () => {
+    const { pool, outcome } = rigOf();
+    await pool.ready();
+    const field = new Uint8Array(8);
+    const bad = pool.run({ kind: FIXTURE.echo, fields: [field], lane: 'hot', deadlineMs: 10_000 });
+    structuredClone(field.buffer, { transfer: [field.buffer] });
+    const outcomes = await Promise.allSettled([bad, outcome(FIXTURE.echo)]);
+    expect(outcomes[1]).toEqual({ status: 'fulfilled', value: 'ok' });
+    expect(pool.stats()).toMatchObject({ running: 0, restarts: 0 });
+  });
+
+  test('leaves nothing in the frame that its thread received', async () => {
+    const { pool } = rigOf();
+    const run = (kind: number, text: string) =>
+      pool.run({ kind, fields: [Buffer.from(text)], lane: 'hot', deadlineMs: 10_000 });
+    await run(FIXTURE.keeps, 'passphrase');
+    expect((await run(FIXTURE.recalls, ''))[0]).toEqual(new Uint8Array('passphrase'.length));
+  });
+});
+
+describe('lanes', () => {
+  test('hot jobs overtake queued bulk jobs', async () => {
+    const rig = rigOf();
+    const blocked = rig.outcome(FIXTURE.blocks);
+    await wordReaches(rig.words, WORD.blocked, 1);
+    const bulk = [1, 2, 3].map((mark) => rig.outcome(FIXTURE.logs, { lane: 'bulk', mark }));
+    const hot = [11, 12, 13].map((mark) => rig.outcome(FIXTURE.logs, { mark }));
+    expect(rig.pool.stats().queued).toEqual({ hot: 3, bulk: 3, cold: 0 });
+    rig.openGate();
+    await Promise.all([blocked, ...bulk, ...hot]);
+    expect(rig.log()).toEqual([11, 12, 13, 1, 2, 3]);
+  });
+
+  test('bulk jobs leave one thread to the hot ones', async () => {
+    const rig = rigOf({ threads: 2 });
+    await rig.pool.ready();
+    const bulk = [1, 2].map(() => rig.outcome(FIXTURE.blocks, { lane: 'bulk' }));
+    await wordReaches(rig.words, WORD.blocked, 1);
+    expect(await rig.outcome(FIXTURE.echo)).toBe('ok');
+    expect(rig.pool.stats()).toMatchObject({ queued: { bulk: 1 }, running: 1 });
+    rig.openGate();
+    expect(await Promise.all(bulk)).toEqual(['ok', 'ok']);
+  });
+
+  test('a full queue refuses its own lane only', async () => {
+    const rig = rigOf({ queueMax: 2 });
+    const blocked = rig.outcome(FIXTURE.blocks);
+    await wordReaches(rig.words, WORD.blocked, 1);
+    const bulk = [1, 2, 3].map(() => rig.outcome(FIXTURE.echo, { lane: 'bulk' }));
+    expect(await bulk[2]).toBe('overloaded');
+    const hot = [1, 2, 3].map(() => rig.outcome(FIXTURE.echo));
+    expect(await hot[2]).toBe('overloaded');
+    rig.openGate();
+    expect(await Promise.all([blocked, ...bulk, ...hot])).toEqual([
+      'ok',
+      'ok',
+      'ok',
+      'overloaded',
+      'ok',
+      'ok',
+      'overloaded',
+    ]);
+  });
+
+  test('a job that waits past its deadline is refused without touching a thread', async () => {
+    const rig = rigOf();
+    const blocked = rig.outcome(FIXTURE.blocks);
+    await wordReaches(rig.words, WORD.blocked, 1);
+    expect(await rig.outcome(FIXTURE.logs, { deadlineMs: 20 })).toBe('overloaded');
+    rig.openGate();
+    expect(await blocked).toBe('ok');
+    expect(rig.log()).toEqual([]);
+    expect(rig.pool.stats().restarts).toBe(0);
+  });
+});
+
+describe('the cold lane', () => {
+  test('keeps its thread free for hot jobs', async () => {
+    const rig = rigOf();
+    const cold = rig.outcome(FIXTURE.holds, { lane: 'cold' });
+    await wordReaches(rig.words, WORD.held, 1);
+    expect(await rig.outcome(FIXTURE.echo)).toBe('ok');
+    rig.openGate();
+    expect(await cold).toBe('ok');
+  });
+
+  test('runs at most coldConcurrency at once over all threads', async () => {
+    const rig = rigOf({ threads: 2, coldConcurrency: 3 });
+    await rig.pool.ready();
+    const cold = Array.from({ length: 12 }, (_, index) =>
+      rig.outcome(FIXTURE.holds, { lane: 'cold', account: `account ${index}` }),
+    );
+    await wordReaches(rig.words, WORD.held, 3);
+    expect(rig.pool.stats()).toMatchObject({ coldRunning: 3, running: 3, queued: { cold: 9 } });
+    rig.openGate();
+    expect(await Promise.all(cold)).toEqual(Array<string>(12).fill('ok'));
+    expect(Atomics.load(rig.words, WORD.peak)).toBe(3);
+  });
+
+  test('runs at most coldPerAccountMax for one account, while others go ahead', async () => {
+    const rig = rigOf({ coldConcurrency: 4, coldPerAccountMax: 2 });
+    await rig.pool.ready();
+    const greedy = [1, 2, 3, 4].map((mark) =>
+      rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'greedy', mark }),
+    );
+    await wordReaches(rig.words, WORD.held, 2);
+    expect(rig.pool.stats()).toMatchObject({ coldRunning: 2, queued: { cold: 2 } });
+    const other = rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'other', mark: 9 });
+    await wordReaches(rig.words, WORD.held, 3);
+    expect(rig.log()).toEqual([1, 2, 9]);
+    rig.openGate();
+    expect(await Promise.all(greedy.concat(other))).toEqual(Array<string>(5).fill('ok'));
+  });
+
+  test('serves waiting accounts in turn', async () => {
+    const rig = rigOf({ coldConcurrency: 1 });
+    await rig.pool.ready();
+    const jobs = [1, 2, 3, 4].map((mark) => rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'a', mark }));
+    jobs.push(...[11, 12].map((mark) => rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'b', mark })));
+    jobs.push(rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'c', mark: 21 }));
+    await wordReaches(rig.words, WORD.held, 1);
+    rig.openGate();
+    await Promise.all(jobs);
+    expect(rig.log()).toEqual([1, 11, 21, 2, 12, 3, 4]);
+  });
+
+  test('refuses beyond coldQueueMax, the longest line first', async () => {
+    const rig = rigOf({ coldConcurrency: 1, coldQueueMax: 3 });
+    await rig.pool.ready();
+    const greedy = [1, 2, 3, 4, 5].map((mark) =>
+      rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'greedy', mark }),
+    );
+    expect(await greedy[4]).toBe('overloaded');
+    const other = rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'other', mark: 9 });
+    expect(await greedy[3]).toBe('overloaded');
+    rig.openGate();
+    expect(await Promise.all(greedy.slice(0, 3).concat(other))).toEqual(Array<string>(4).fill('ok'));
+  });
+
+  test('a deadline gives up the job, and only a second one the thread', async () => {
+    const down = Promise.withResolvers<void>();
+    const rig = rigOf({ onEvent: (event) => event.type === 'thread_down' && down.resolve() });
+    await rig.pool.ready();
+    expect(await rig.outcome(FIXTURE.holds, { lane: 'cold', deadlineMs: 40 })).toBe('internal');
+    expect(rig.pool.stats()).toMatchObject({ restarts: 0, coldRunning: 1 });
+    expect(await rig.outcome(FIXTURE.echo)).toBe('ok');
+    await down.promise;
+    expect(rig.pool.stats()).toMatchObject({ restarts: 1, coldRunning: 0 });
+    expect(await rig.outcome(FIXTURE.echo)).toBe('ok');
+  });
+});
+
+describe('drain', () => {
+  test('finishes what was accepted and refuses what comes after', async () => {
+    const rig = rigOf({ threads: 2 });
+    const jobs = [
+      rig.outcome(FIXTURE.holds, { lane: 'cold' }),
+      ...Array.from({ length: 50 }, () => rig.outcome(FIXTURE.echo)),
+      ...Array.from({ length: 5 }, () => rig.outcome(FIXTURE.echo, { lane: 'bulk' })),
+    ];
+    await wordReaches(rig.words, WORD.held, 1);
+    const drained = rig.pool.drain();
+    expect(await rig.outcome(FIXTURE.echo)).toBe('overloaded');
+    rig.openGate();
+    await drained;
+    expect(await Promise.all(jobs)).toEqual(Array<string>(56).fill('ok'));
+    expect(rig.pool.stats()).toMatchObject({ running: 0, threadsAlive: 0 });
+  });
+
+  test('may follow the start at once, 30 times in a row', async () => {
+    for (let round = 0; round < 30; round += 1) {
+      const { pool, outcome } = createRig({ threads: 2 });
+      const job = round % 3 === 0 ? undefined : outcome(FIXTURE.echo);
+      if (round % 3 === 2) await pool.ready();
+      await pool.drain();
+      expect(await (job ?? 'ok')).toBe('ok');
+      expect(pool.stats().threadsAlive).toBe(0);
+    }
+  });
+});

@@ -1,0 +1,127 @@
+/** Which waiting job goes to which thread, and when. */
+import { type ColdLimits, createColdLane } from './pool-cold.ts';
+import type { PendingJob } from './pool-job.ts';
+import type { Thread } from './pool-thread.ts';
+
+/** Most hot jobs in one frame: few enough that a job waits for little, enough to spread a message's cost. */
+const FRAME_JOBS_MAX = 16;
+
+export interface LaneOptions {
+  readonly threads: number;
+  readonly queueMax: number;
+  readonly cold: ColdLimits;
+  send(thread: Thread, jobs: readonly PendingJob[]): void;
+}
+
+export interface Lanes {
+  /** False when the job's queue is full. A cold job is accepted here and may be dropped by `dispatch`. */
+  accept(job: PendingJob): boolean;
+  /** Puts a job, which came back untouched, before all others of its lane. */
+  restore(job: PendingJob): void;
+  /** Sends what can run now; returns the cold jobs for which there is no place. */
+  dispatch(threads: readonly Thread[]): PendingJob[];
+  /** Gives back the place of a job that has left its thread. */
+  release(job: PendingJob): void;
+  /** Removes and returns the waiting jobs that are due. */
+  expire(now: number): PendingJob[];
+  /** When the first waiting job is due. */
+  nextDue(): number;
+  waiting(): { readonly hot: number; readonly bulk: number; readonly cold: number };
+  coldRunning(): number;
+}
+
+const leastLoaded = (threads: readonly Thread[]): Thread | undefined =>
+  threads.reduce<Thread | undefined>(
+    (best, thread) => (best === undefined || thread.jobs.size < best.jobs.size ? thread : best),
+    undefined,
+  );
+
+/**
+ * Cold jobs first (they hold a thread for microseconds, and have limits of their own), then hot, then bulk.
+ * A thread gets its next frame when it has answered the last one: what arrives meanwhile gathers, so batches
+ * form under load and a single caller never waits. Idle threads share what has gathered. Bulk jobs travel
+ * alone, and one thread is kept free of them, so that a hot job seldom waits for a chunk to end.
+ */
+export const createLanes = (options: LaneOptions): Lanes => {
+  const hot: PendingJob[] = [];
+  const bulk: PendingJob[] = [];
+  const cold = createColdLane(options.cold);
+  const bulkRunningMax = Math.max(1, options.threads - 1);
+  let bulkRunning = 0;
+
+  const sendCold = (threads: readonly Thread[]): void => {
+    for (;;) {
+      const thread = leastLoaded(threads);
+      const job = thread && cold.take();
+      if (thread === undefined || job === undefined) return;
+      options.send(thread, [job]);
+    }
+  };
+
+  /**
+   * The next frame's worth of hot jobs. Jobs that came back from a dead thread are cleared of its death and
+   * never share a frame with new ones, so that a run of poisonous jobs cannot take them down again.
+   */
+  const takeHot = (countMax: number): PendingJob[] => {
+    const cleared = hot.findIndex((job) => job.requeues === 0);
+    return hot.splice(0, cleared > 0 ? Math.min(cleared, countMax) : countMax);
+  };
+
+  const sendHot = (idle: Thread[]): void => {
+    while (hot.length > 0) {
+      const share = Math.min(Math.ceil(hot.length / idle.length), FRAME_JOBS_MAX);
+      const thread = idle.pop();
+      if (thread === undefined) return;
+      options.send(thread, takeHot(share));
+    }
+  };
+
+  const sendBulk = (idle: Thread[]): void => {
+    while (bulkRunning < bulkRunningMax && bulk.length > 0) {
+      const thread = idle.pop();
+      if (thread === undefined) return;
+      bulkRunning += 1;
+      options.send(thread, bulk.splice(0, 1));
+    }
+  };
+
+  const dispatch = (threads: readonly Thread[]): PendingJob[] => {
+    if (cold.waiting() > 0) sendCold(threads);
+    if (hot.length + bulk.length > 0) {
+      const idle = threads.filter((thread) => thread.busy() === 0);
+      sendHot(idle);
+      sendBulk(idle);
+    }
+    return cold.trim();
+  };
+
+  const takeDue = (queue: PendingJob[], now: number): PendingJob[] => {
+    const due = queue.filter((job) => job.dueAt <= now);
+    if (due.length > 0) queue.splice(0, queue.length, ...queue.filter((job) => job.dueAt > now));
+    return due;
+  };
+
+  return {
+    dispatch,
+    accept(job) {
+      if (job.lane === 'cold') {
+        cold.add(job);
+        return true;
+      }
+      const queue = job.lane === 'hot' ? hot : bulk;
+      return queue.length < options.queueMax && queue.push(job) > 0;
+    },
+    restore(job) {
+      if (job.lane === 'cold') cold.restore(job);
+      else (job.lane === 'hot' ? hot : bulk).unshift(job);
+    },
+    release(job) {
+      if (job.lane === 'cold') cold.release(job);
+      else if (job.lane === 'bulk') bulkRunning -= 1;
+    },
+    expire: (now) => [...takeDue(hot, now), ...takeDue(bulk, now), ...cold.expire(now)],
+    nextDue: () => [...hot, ...bulk].reduce((first, job) => Math.min(first, job.dueAt), cold.nextDue()),
+    waiting: () => ({ hot: hot.length, bulk: bulk.length, cold: cold.waiting() }),
+    coldRunning: cold.running,
+  };
+};
