@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
+import { redisKeys } from './redis-keys.ts';
+import addCountsText from './scripts/add-counts-1.lua' with { type: 'text' };
+import countFailureText from './scripts/count-failure-1.lua' with { type: 'text' };
+
+const countFailure = script(countFailureText);
+const addCounts = script(addCountsText);
+
+/** Records of accounts, what they used, and how often somebody failed to sign in. */
+export interface AccountStore {
+  /** The sealed record, or undefined. */
+  read(name: string): Promise<Buffer | undefined>;
+  list(): Promise<readonly { readonly name: string; readonly record: Buffer }[]>;
+  /** Adds an account; false when the name is taken. */
+  create(name: string, record: Uint8Array): Promise<boolean>;
+  replace(name: string, record: Uint8Array): Promise<void>;
+  /** False when there was none. */
+  remove(name: string): Promise<boolean>;
+  /** The counter of one account name from one address; names that callers make up are hashed. */
+  signInCounter(name: string, ip: string): string;
+  passphraseCounter(aid: string, kid: string): string;
+  /** Counts an attempt against the limit of a window; 0 when it may go on, else ms to wait. */
+  countAttempt(counter: string, attemptsMax: number, windowMs: number): Promise<number>;
+  clearAttempts(counter: string): Promise<void>;
+  addUsage(aid: string, month: string, counts: ReadonlyMap<string, number>): Promise<void>;
+  readUsage(aid: string, month: string): Promise<ReadonlyMap<string, number>>;
+}
+
+export function createAccountStore(redis: RedisLink): AccountStore {
+  return {
+    async read(name) {
+      const record = await redis.command('HGET', [redisKeys.accounts, name]);
+      return record === null ? undefined : bytes(record);
+    },
+    async list() {
+      const names = list(await redis.command('HKEYS', [redisKeys.accounts])).map(text);
+      if (names.length === 0) {
+        return [];
+      }
+      const records = list(await redis.command('HMGET', [redisKeys.accounts, ...names]));
+      return names.flatMap((name, i) =>
+        Buffer.isBuffer(records[i]) ? [{ name, record: bytes(records[i]) }] : [],
+      );
+    },
+    async create(name, record) {
+      return count(await redis.write('HSETNX', [redisKeys.accounts, name, record])) === 1;
+    },
+    async replace(name, record) {
+      await redis.write('HSET', [redisKeys.accounts, name, record]);
+    },
+    async remove(name) {
+      return count(await redis.write('HDEL', [redisKeys.accounts, name])) === 1;
+    },
+    signInCounter: (name, ip) =>
+      redisKeys.signInFailures(
+        createHash('sha256')
+          .update(JSON.stringify([name, ip]))
+          .digest('base64url')
+          .slice(0, 22),
+      ),
+    passphraseCounter: redisKeys.passphraseFailures,
+    async countAttempt(counter, attemptsMax, windowMs) {
+      return count(await redis.run(countFailure, [counter], [attemptsMax, windowMs]));
+    },
+    async clearAttempts(counter) {
+      await redis.write('DEL', [counter]);
+    },
+    async addUsage(aid, month, counts) {
+      const args = [...counts].flatMap(([operation, n]) => [operation, n]);
+      await redis.run(addCounts, [redisKeys.usage(aid, month)], args);
+    },
+    async readUsage(aid, month) {
+      const key = redisKeys.usage(aid, month);
+      const names = list(await redis.command('HKEYS', [key])).map(text);
+      if (names.length === 0) {
+        return new Map();
+      }
+      const values = list(await redis.command('HMGET', [key, ...names]));
+      return new Map(names.map((name, i) => [name, count(values[i])]));
+    },
+  };
+}

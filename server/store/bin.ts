@@ -1,0 +1,61 @@
+import { list, type RedisLink, text } from './redis.ts';
+import { redisKeys } from './redis-keys.ts';
+
+/** A run of BINs (8 digits, inclusive) with its issuers as JSON text. */
+export interface BinSegmentText {
+  readonly low: number;
+  readonly high: number;
+  readonly issuers: string;
+}
+
+/** The operator's BIN table. A new table takes the place of the old one in one step. */
+export interface BinStore {
+  load(version: string, segments: Iterable<BinSegmentText>): Promise<void>;
+  /** JSON text of the issuers of an 8-digit BIN; undefined when no table or no row covers it. */
+  find(bin: number): Promise<string | undefined>;
+}
+
+const STEP = 500;
+
+export function createBinStore(redis: RedisLink): BinStore {
+  const version = async (): Promise<string | undefined> => {
+    const found = await redis.command('GET', [redisKeys.binVersion]);
+    return found === null ? undefined : text(found);
+  };
+  return {
+    async load(next, segments) {
+      const before = await version();
+      const key = redisKeys.binTable(next);
+      let args: (string | number)[] = [];
+      for (const { low, high, issuers } of segments) {
+        args.push(low, `${low}:${high}:${issuers}`);
+        if (args.length >= 2 * STEP) {
+          await redis.write('ZADD', [key, ...args]);
+          args = [];
+        }
+      }
+      if (args.length > 0) {
+        await redis.write('ZADD', [key, ...args]);
+      }
+      await redis.write('SET', [redisKeys.binVersion, next]);
+      if (before !== undefined && before !== next) {
+        await redis.write('UNLINK', [redisKeys.binTable(before)]);
+      }
+    },
+    async find(bin) {
+      const current = await version();
+      if (current === undefined) {
+        return undefined;
+      }
+      const key = redisKeys.binTable(current);
+      const [member] = list(
+        await redis.command('ZRANGE', [key, bin, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1]),
+      );
+      if (member === undefined) {
+        return undefined;
+      }
+      const [, high, ...rest] = text(member).split(':');
+      return bin <= Number(high) ? rest.join(':') : undefined;
+    },
+  };
+}

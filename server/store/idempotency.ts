@@ -1,0 +1,62 @@
+import { VaultError } from '../errors.ts';
+import { bytes, list, type RedisLink, script, text } from './redis.ts';
+import { redisKeys } from './redis-keys.ts';
+import claimText from './scripts/claim-idempotency-1.lua' with { type: 'text' };
+import finishText from './scripts/finish-idempotency-1.lua' with { type: 'text' };
+
+const claim = script(claimText);
+const finish = script(finishText);
+
+/** How long a repeat is answered with the first reply. */
+const LIFETIME_MS = 24 * 60 * 60 * 1_000;
+/** How long a request may be silent before another may take its place. */
+export const LEASE_MS = 30_000;
+
+export type Claim =
+  /** The caller may act; `seed` is the same for whoever has to repeat this request after a crash. */
+  | { readonly kind: 'mine'; readonly seed: string }
+  | { readonly kind: 'done'; readonly reply: Buffer; readonly seed: string }
+  /** Still in flight elsewhere, or used for a different request. */
+  | { readonly kind: 'conflict' };
+
+/** Idempotency keys: who works on one, and the sealed replies. */
+export interface IdempotencyStore {
+  claim(digest: string, fingerprint: Uint8Array, seed: string): Promise<Claim>;
+  keep(digest: string, seed: string, reply: Uint8Array): Promise<void>;
+  renew(digest: string, seed: string): Promise<void>;
+  /** Lets another request take over at once, with the same seed. */
+  yield(digest: string, seed: string): Promise<void>;
+  release(digest: string, seed: string): Promise<void>;
+}
+
+export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
+  const end = async (
+    digest: string,
+    seed: string,
+    what: string,
+    value: Uint8Array | number,
+  ): Promise<void> => {
+    await redis.run(finish, [redisKeys.idempotency(digest)], [seed, what, value, LIFETIME_MS]);
+  };
+  return {
+    async claim(digest, fingerprint, seed) {
+      const args = [fingerprint, LEASE_MS, seed, LIFETIME_MS];
+      const [word, first, second] = list(await redis.run(claim, [redisKeys.idempotency(digest)], args));
+      switch (text(word)) {
+        case 'mine':
+          return { kind: 'mine', seed: text(first) };
+        case 'done':
+          return { kind: 'done', reply: bytes(first), seed: text(second) };
+        case 'busy':
+        case 'other':
+          return { kind: 'conflict' };
+        default:
+          throw new VaultError('integrity_failed');
+      }
+    },
+    keep: (digest, seed, reply) => end(digest, seed, 'keep', reply),
+    renew: (digest, seed) => end(digest, seed, 'renew', LEASE_MS),
+    yield: (digest, seed) => end(digest, seed, 'renew', 0),
+    release: (digest, seed) => end(digest, seed, 'release', 0),
+  };
+}

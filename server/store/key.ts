@@ -1,0 +1,132 @@
+import { VaultError } from '../errors.ts';
+import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
+import { type Bucket, redisKeys } from './redis-keys.ts';
+import closeFenceText from './scripts/close-fence-2.lua' with { type: 'text' };
+import createKeyText from './scripts/create-key-2.lua' with { type: 'text' };
+import deleteKeyText from './scripts/delete-key-3.lua' with { type: 'text' };
+import moveFenceText from './scripts/move-fence-1.lua' with { type: 'text' };
+import prelude from './scripts/prelude.lua' with { type: 'text' };
+import purgeBucketText from './scripts/purge-bucket-4.lua' with { type: 'text' };
+import replaceRecordText from './scripts/replace-record-1.lua' with { type: 'text' };
+
+const createKey = script(createKeyText);
+const replaceRecord = script(replaceRecordText);
+const deleteKey = script(deleteKeyText);
+const moveFence = script(moveFenceText);
+const closeFence = script(prelude, closeFenceText);
+const purgeBucket = script(purgeBucketText);
+
+/** How long a bucket stays closed while a key is being deleted, and how much of that a deletion may use. */
+const CLOSED_MS = 30_000;
+const DELETE_WITHIN_MS = 20_000;
+const PURGE_STEP = 500;
+
+/** Records of vault keys, their directory, and the fences of their buckets. */
+export interface KeyStore {
+  read(aid: string, user: string): Promise<Buffer | undefined>;
+  /** False when the identifier is taken. */
+  create(aid: string, user: string, record: Uint8Array): Promise<boolean>;
+  /** Replaces the record that was read; false when somebody else was faster. */
+  replace(aid: string, user: string, read: Uint8Array, record: Uint8Array): Promise<boolean>;
+  /** Identifiers in order, beginning behind `after`. */
+  users(aid: string, after: string | undefined, limit: number): Promise<readonly string[]>;
+  /** After this no request that began under an older generation reads or writes. */
+  moveFences(kid: string, gen: number): Promise<void>;
+  /** Stops all use of the key's buckets for a while; tells how many items they hold and until when to act. */
+  close(kid: string): Promise<{ readonly items: number; readonly actBefore: number }>;
+  reopen(kid: string): Promise<void>;
+  /** Deletes the record (not the data); 'late' when the buckets may have opened again by now. */
+  remove(key: {
+    aid: string;
+    user: string;
+    kid: string;
+    read: Uint8Array;
+    actBefore: number;
+  }): Promise<'ok' | 'changed' | 'late'>;
+  /** Deletes what the buckets of a deleted key hold. */
+  purge(aid: string, kid: string): Promise<void>;
+  /** Deleted keys whose purge was interrupted. */
+  purgesLeft(aid: string): Promise<readonly string[]>;
+  countItems(kid: string): Promise<number>;
+}
+
+export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
+  const eachBucket = <T>(kid: string, act: (bucket: Bucket) => Promise<T>): Promise<T[]> =>
+    Promise.all(Array.from({ length: buckets }, (_, number) => act({ kid, number })));
+
+  const purgeOne = async (bucket: Bucket): Promise<void> => {
+    const keys = [
+      redisKeys.times(bucket),
+      redisKeys.references(bucket),
+      redisKeys.fence(bucket),
+      redisKeys.identities(bucket),
+    ];
+    const args = [redisKeys.itemPrefix(bucket), redisKeys.sadPrefix(bucket), PURGE_STEP];
+    while (count(await redis.run(purgeBucket, keys, args)) > 0) {
+      // One step at a time, so that other requests come between.
+    }
+  };
+
+  return {
+    async read(aid, user) {
+      const record = await redis.command('GET', [redisKeys.keyRecord(aid, user)]);
+      return record === null ? undefined : bytes(record);
+    },
+    async create(aid, user, record) {
+      const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid)];
+      return text(await redis.run(createKey, keys, [record, user])) === 'ok';
+    },
+    async replace(aid, user, read, record) {
+      return text(await redis.run(replaceRecord, [redisKeys.keyRecord(aid, user)], [read, record])) === 'ok';
+    },
+    async users(aid, after, limit) {
+      const from = after === undefined ? '-' : `(${after}`;
+      const found = await redis.command('ZRANGE', [
+        redisKeys.keyDirectory(aid),
+        from,
+        '+',
+        'BYLEX',
+        'LIMIT',
+        0,
+        limit,
+      ]);
+      return list(found).map(text);
+    },
+    async moveFences(kid, gen) {
+      await eachBucket(kid, (bucket) => redis.run(moveFence, [redisKeys.fence(bucket)], [gen]));
+    },
+    async close(kid) {
+      const replies = await eachBucket(kid, async (bucket) =>
+        list(await redis.run(closeFence, [redisKeys.fence(bucket), redisKeys.times(bucket)], [CLOSED_MS])),
+      );
+      return {
+        items: replies.reduce((sum, reply) => sum + count(reply[0]), 0),
+        actBefore: Math.min(...replies.map((reply) => count(reply[1]))) + DELETE_WITHIN_MS,
+      };
+    },
+    async reopen(kid) {
+      await eachBucket(kid, (bucket) => redis.write('HDEL', [redisKeys.fence(bucket), 'c']));
+    },
+    async remove({ aid, user, kid, read, actBefore }) {
+      const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid), redisKeys.purge(aid)];
+      const reply = text(await redis.run(deleteKey, keys, [read, user, kid, actBefore]));
+      if (reply === 'ok' || reply === 'changed' || reply === 'late') {
+        return reply;
+      }
+      throw new VaultError('internal');
+    },
+    async purge(aid, kid) {
+      await eachBucket(kid, purgeOne);
+      await redis.write('SREM', [redisKeys.purge(aid), kid]);
+    },
+    async purgesLeft(aid) {
+      return list(await redis.command('SMEMBERS', [redisKeys.purge(aid)])).map(text);
+    },
+    async countItems(kid) {
+      const sizes = await eachBucket(kid, async (bucket) =>
+        count(await redis.command('ZCARD', [redisKeys.times(bucket)])),
+      );
+      return sizes.reduce((sum, n) => sum + n, 0);
+    },
+  };
+}

@@ -1,0 +1,62 @@
+/**
+ * Every Redis key name, in one place. What one script changes together shares a hash tag, so that the same
+ * names work on a Redis Cluster: a bucket's tag is `{kid.bucket}`, an account's `{a:aid}`.
+ */
+const accountTag = (aid: string): string => `{a:${aid}}`;
+
+/** One of the B parts that a vault key's items are spread over. */
+export interface Bucket {
+  readonly kid: string;
+  readonly number: number;
+}
+
+const bucketTag = (bucket: Bucket): string => `{${bucket.kid}.${bucket.number}}`;
+
+export const redisKeys = {
+  /** Hash: facts fixed when the vault was first opened (`root`, `buckets`). */
+  installation: '{vault}',
+  /** Hash: account name -> sealed account record. */
+  accounts: '{accounts}',
+  /** String: failed sign-ins of one account name from one address, both hashed. */
+  signInFailures: (digest: string): string => `{f:${digest}}`,
+  /** String: sealed key record. */
+  keyRecord: (aid: string, user: string): string => `${accountTag(aid)}k:${user}`,
+  /** Sorted set: the account's key identifiers. */
+  keyDirectory: (aid: string): string => `${accountTag(aid)}keys`,
+  /** Set: ids of deleted keys whose buckets are not empty yet. */
+  purge: (aid: string): string => `${accountTag(aid)}purge`,
+  /** String: wrong passphrases of one key. */
+  passphraseFailures: (aid: string, kid: string): string => `${accountTag(aid)}f:${kid}`,
+  /** Hash: operation -> count, for one month (`YYYY-MM`). */
+  usage: (aid: string, month: string): string => `${accountTag(aid)}u:${month}`,
+  /** Hash: one idempotency key of one scope, both inside the digest. */
+  idempotency: (digest: string): string => `{d:${digest}}`,
+  /** String: version of the BIN table in force. */
+  binVersion: '{bin}v',
+  /** Sorted set: segment starts -> JSON of the segment's end and issuers. */
+  binTable: (version: string): string => `{bin}t:${version}`,
+  /** Prefix of an item's hash; the token follows. */
+  itemPrefix: (bucket: Bucket): string => `${bucketTag(bucket)}i`,
+  /** Prefix of an item's sensitive authentication data; the token follows. */
+  sadPrefix: (bucket: Bucket): string => `${bucketTag(bucket)}s`,
+  item: (bucket: Bucket, token: string): string => `${bucketTag(bucket)}i${token}`,
+  sad: (bucket: Bucket, token: string): string => `${bucketTag(bucket)}s${token}`,
+  /** Sorted set: token by stored_at in ms. */
+  times: (bucket: Bucket): string => `${bucketTag(bucket)}t`,
+  /** Sorted set: encoded references. */
+  references: (bucket: Bucket): string => `${bucketTag(bucket)}r`,
+  /** Hash: epoch and state of the bucket. */
+  fence: (bucket: Bucket): string => `${bucketTag(bucket)}f`,
+  /** Hash: clash-prone token -> tag of the number that it stands for. */
+  identities: (bucket: Bucket): string => `${bucketTag(bucket)}x`,
+} as const;
+
+/** The bucket of a token: FNV-1a over its characters, fixed for the life of the vault. */
+export function bucketOf(kid: string, token: string, buckets: number): Bucket {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < token.length; i++) {
+    hash ^= token.charCodeAt(i);
+    hash = Math.imul(hash, 0x01000193);
+  }
+  return { kid, number: (hash >>> 0) % buckets };
+}

@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto';
+import Redis, { Cluster } from 'ioredis';
+import { VaultError } from '../errors.ts';
+
+/** Where the Redis is: one server (by URL or unix socket) or the nodes of a Cluster. */
+export type RedisTarget =
+  | { readonly kind: 'socket'; readonly path: string }
+  | { readonly kind: 'url'; readonly url: string }
+  | { readonly kind: 'cluster'; readonly urls: readonly string[] };
+
+type Argument = string | number | Uint8Array;
+
+/** A Lua script that is called by its SHA-1, and sent whole only where Redis does not know it yet. */
+export interface Script {
+  readonly text: string;
+  readonly sha: string;
+}
+
+export const script = (...parts: readonly string[]): Script => {
+  const text = parts.join('\n');
+  return { text, sha: createHash('sha1').update(text).digest('hex') };
+};
+
+/** The one connection to Redis; every failure that a caller can meet comes out as a VaultError. */
+export interface RedisLink {
+  /** Runs a read-only command; binary replies. */
+  command(name: string, args: readonly Argument[]): Promise<unknown>;
+  /** Runs a script; binary replies. With replicas configured, resolves only when they have the write too. */
+  run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
+  /** Runs a writing command, like `run`. */
+  write(name: string, args: readonly Argument[]): Promise<unknown>;
+  readonly status: () => string;
+  close(): Promise<void>;
+}
+
+const UNAVAILABLE =
+  /^(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOPERM|NOREPLICAS|BUSY|UNKILLABLE|NOAUTH|WRONGPASS)\b/;
+
+function toVaultError(error: unknown): unknown {
+  if (error instanceof VaultError || !(error instanceof Error)) {
+    return error;
+  }
+  if (error.name !== 'ReplyError') {
+    return new VaultError('store_unavailable');
+  }
+  if (UNAVAILABLE.test(error.message)) {
+    return new VaultError('store_unavailable');
+  }
+  // A value of the wrong type stands where a record should be: somebody edited the database.
+  return /WRONGTYPE|not an integer|nil value/.test(error.message)
+    ? new VaultError('integrity_failed')
+    : error;
+}
+
+const asArgument = (value: Argument): string | number | Buffer =>
+  value instanceof Uint8Array && !Buffer.isBuffer(value)
+    ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+    : (value as string | number | Buffer);
+
+const COMMON = {
+  // A command that cannot be sent, or is not answered in time, fails; it is never sent a second time behind
+  // the caller's back, since a write whose reply was lost may have happened.
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  commandTimeout: 2_000,
+  connectTimeout: 2_000,
+  socketTimeout: 6_000,
+  keepAlive: 5_000,
+  retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times, 5), 1_000),
+};
+
+function connect(target: RedisTarget): Redis | Cluster {
+  if (target.kind === 'socket') {
+    return new Redis({ ...COMMON, path: target.path });
+  }
+  if (target.kind === 'url') {
+    return new Redis(target.url, { ...COMMON });
+  }
+  return new Cluster([...target.urls], {
+    redisOptions: { ...COMMON },
+    enableOfflineQueue: false,
+    clusterRetryStrategy: (times: number) => Math.min(100 * times, 1_000),
+  });
+}
+
+/** Resolves when Redis answers, and keeps trying until then or until `timeoutMs` have passed. */
+async function untilReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
+  const end = Date.now() + timeoutMs;
+  for (;;) {
+    try {
+      await client.call('PING');
+      return;
+    } catch (error) {
+      if (Date.now() > end) {
+        throw toVaultError(error);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+/** Opens a connection and waits until Redis answers. `replicas` must have a write before it counts. */
+export async function openRedis(
+  target: RedisTarget,
+  options: { readonly replicas: number; readonly onError?: (name: string) => void },
+): Promise<RedisLink> {
+  const client = connect(target);
+  client.on('error', (error: Error) => options.onError?.(error.name));
+  await untilReady(client, 30_000);
+
+  const call = async (name: string, args: readonly Argument[]): Promise<unknown> => {
+    try {
+      return await client.callBuffer(name, ...args.map(asArgument));
+    } catch (error) {
+      throw toVaultError(error);
+    }
+  };
+  const evalsha = async (
+    wanted: Script,
+    keys: readonly string[],
+    args: readonly Argument[],
+  ): Promise<unknown> => {
+    const rest = [keys.length, ...keys, ...args.map(asArgument)];
+    try {
+      return await client.callBuffer('EVALSHA', wanted.sha, ...rest);
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) {
+        throw toVaultError(error);
+      }
+    }
+    return call('EVAL', [wanted.text, ...rest]);
+  };
+  const replicated = async (): Promise<void> => {
+    if (options.replicas > 0 && count(await call('WAIT', [options.replicas, 1_000])) < options.replicas) {
+      throw new VaultError('store_unavailable');
+    }
+  };
+
+  return {
+    command: call,
+    run: async (wanted, keys, args) => {
+      const reply = evalsha(wanted, keys, args);
+      await Promise.all([reply, replicated()]);
+      return reply;
+    },
+    write: async (name, args) => {
+      const reply = call(name, args);
+      await Promise.all([reply, replicated()]);
+      return reply;
+    },
+    status: () => client.status,
+    close: async () => {
+      client.disconnect();
+    },
+  };
+}
+
+/** Reads a reply part as bytes; anything else is a record that was tampered with. */
+export function bytes(part: unknown): Buffer {
+  if (Buffer.isBuffer(part)) {
+    return part;
+  }
+  throw new VaultError('integrity_failed');
+}
+
+/** Reads a reply part as text. */
+export const text = (part: unknown): string =>
+  typeof part === 'string' ? part : bytes(part).toString('utf8');
+
+/** Reads a reply part as a number. */
+export function count(part: unknown): number {
+  const value = typeof part === 'number' ? part : Number(text(part));
+  if (Number.isFinite(value)) {
+    return value;
+  }
+  throw new VaultError('integrity_failed');
+}
+
+/** Reads a reply as a list. */
+export function list(part: unknown): readonly unknown[] {
+  if (Array.isArray(part)) {
+    return part;
+  }
+  throw new VaultError('integrity_failed');
+}

@@ -1,0 +1,22 @@
+-- Appends one log entry to each of many items of one bucket.
+-- KEYS  1 fence, then the item keys
+-- ARGV  1 generation that the reader knows, or ''  then one entry per item
+-- Reply {'ok', a character per item: '1' appended, '0' the item is gone} | {'closed'|'stale'}
+if ARGV[1] ~= '' then
+  local refused = fence_refuses(KEYS[1], tonumber(ARGV[1]))
+  if refused then
+    return { refused }
+  end
+end
+local out = {}
+for i = 2, #KEYS do
+  local count = redis.call('HGET', KEYS[i], 'n')
+  if count then
+    local next = tonumber(count) + 1
+    redis.call('HSET', KEYS[i], 'n', next, tostring(next), ARGV[i])
+    out[i - 1] = '1'
+  else
+    out[i - 1] = '0'
+  end
+end
+return { 'ok', table.concat(out) }

@@ -1,0 +1,15 @@
+-- Deletes a key record and notes that its buckets must be purged.
+-- KEYS  1 key record  2 directory  3 key ids to purge (set)
+-- ARGV  1 bytes that were read  2 user  3 key id  4 latest time at which this may happen, ms
+-- Reply 'ok' | 'changed' | 'late'
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+  return 'changed'
+end
+local t = redis.call('TIME')
+if t[1] * 1000 > tonumber(ARGV[4]) then
+  return 'late'
+end
+redis.call('SADD', KEYS[3], ARGV[3])
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[2])
+return 'ok'

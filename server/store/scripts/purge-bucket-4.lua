@@ -1,0 +1,18 @@
+-- Removes a part of a deleted key's bucket; call it until it replies 0.
+-- KEYS  1 time index  2 reference index  3 fence  4 identity tags
+-- ARGV  1 item key prefix  2 sad key prefix (both in this bucket's hash tag)  3 items at most
+-- Reply items removed
+local tokens = redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[3]) - 1)
+for i = 1, #tokens do
+  redis.call('UNLINK', ARGV[1] .. tokens[i], ARGV[2] .. tokens[i])
+end
+if #tokens > 0 then
+  redis.call('ZREMRANGEBYRANK', KEYS[1], 0, #tokens - 1)
+else
+  redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[4])
+  -- The closed fence stays for a day: no request that began before lives longer.
+  redis.call('DEL', KEYS[3])
+  redis.call('HSET', KEYS[3], 'c', '9000000000000000')
+  redis.call('PEXPIRE', KEYS[3], 86400000)
+end
+return #tokens

@@ -1,0 +1,26 @@
+-- Deletes an item with its log. Its identity tag stays, so that the token never comes to mean another number.
+-- KEYS  1 item  2 sad  3 time index  4 reference index  5 fence
+-- ARGV  1 token  2 last 16 bytes of the metadata that was checked  3 reference index member or ''
+-- Reply 'ok' | 'missing' | 'changed' | 'closed'
+local closed_until = redis.call('HGET', KEYS[5], 'c')
+if closed_until and now_ms() < tonumber(closed_until) then
+  return 'closed'
+end
+local meta = redis.call('HGET', KEYS[1], 'm')
+if not meta then
+  return 'missing'
+end
+if string.sub(meta, -16) ~= ARGV[2] then
+  return 'changed'
+end
+local newest = redis.call('ZRANGE', KEYS[3], -1, -1)[1]
+if newest == ARGV[1] then
+  -- The newest position must not be given out again: a cursor may stand on it.
+  redis.call('HSET', KEYS[5], 'l', redis.call('ZSCORE', KEYS[3], ARGV[1]))
+end
+redis.call('UNLINK', KEYS[1], KEYS[2])
+redis.call('ZREM', KEYS[3], ARGV[1])
+if ARGV[3] ~= '' then
+  redis.call('ZREM', KEYS[4], ARGV[3])
+end
+return 'ok'

@@ -1,0 +1,59 @@
+-- Stores an item, or replaces one, with its log entry, in one step.
+-- KEYS  1 item (hash)  2 sad (string)  3 time index  4 reference index  5 fence  6 identity tags (hash)
+-- ARGV  1 token  2 generation  3 envelope and content  4 metadata  5 sad or ''  6 sad expiry ms or 0
+--       7 reference index member or ''  8 log entry  9 log length that the entry names
+--       10 '' to store, or the last 16 bytes of the metadata that this write replaces
+--       11 identity tag or ''
+-- Reply {'ok', stored_at ms} | {'closed'|'stale'|'clash'|'changed'} | {'exists', log length, tail}
+local refused = fence_refuses(KEYS[5], tonumber(ARGV[2]))
+if refused then
+  return { refused }
+end
+if ARGV[11] ~= '' then
+  local owner = redis.call('HGET', KEYS[6], ARGV[1])
+  if owner and owner ~= ARGV[11] then
+    return { 'clash' }
+  end
+end
+
+local have = redis.call('HMGET', KEYS[1], 'n', 'm', 'c')
+local count = tonumber(have[1] or '0')
+if have[3] == ARGV[3] then
+  return { 'ok', redis.call('ZSCORE', KEYS[3], ARGV[1]) }
+end
+if ARGV[10] ~= '' then
+  if not have[2] or string.sub(have[2], -16) ~= ARGV[10] then
+    return { 'changed' }
+  end
+elseif count > 0 and tonumber(ARGV[9]) == 0 then
+  return { 'exists', count, tail_of(KEYS[1], count) }
+end
+
+local now = now_ms()
+local newest = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
+local floor = math.max(tonumber(newest or '0'), tonumber(redis.call('HGET', KEYS[5], 'l') or '0'))
+local stored_at = now
+if floor >= now then
+  stored_at = floor + 1
+  redis.call('HSET', KEYS[5], 'l', string.format('%.0f', stored_at))
+end
+
+count = count + 1
+redis.call('HSET', KEYS[1], 'c', ARGV[3], 'm', ARGV[4], 'n', count, tostring(count), ARGV[8])
+redis.call('ZADD', KEYS[3], string.format('%.0f', stored_at), ARGV[1])
+if ARGV[7] ~= '' then
+  redis.call('ZADD', KEYS[4], 0, ARGV[7])
+end
+if ARGV[11] ~= '' then
+  redis.call('HSET', KEYS[6], ARGV[1], ARGV[11])
+end
+if ARGV[5] == '' then
+  if count > 1 then
+    redis.call('DEL', KEYS[2])
+  end
+elseif ARGV[6] == '0' then
+  redis.call('SET', KEYS[2], ARGV[5])
+else
+  redis.call('SET', KEYS[2], ARGV[5], 'PXAT', ARGV[6])
+end
+return { 'ok', string.format('%.0f', stored_at) }
