@@ -1,0 +1,274 @@
+import {
+  type CardFacts,
+  type DecryptItemsParams,
+  type DescribeItemParams,
+  type JobKind,
+  type KeyFacts,
+  type KeyParams,
+  KIND,
+  type ListParams,
+  type OpenParams,
+  type ReadLogParams,
+  type RecordParams,
+  type SealLogParams,
+  type StoredFacts,
+  type StoredParts,
+  type StoreParams,
+  type UpdateParams,
+  WARM_MISS,
+} from '../workers/jobs/kinds.ts';
+import { JobError, type Pool } from '../workers/pool.ts';
+import { isErrorCode, VaultError } from './errors.ts';
+import { Secret } from './secret.ts';
+
+/** How long a job may run in a thread before the thread counts as hung. */
+const HOT_DEADLINE_MS = 5_000;
+const BULK_DEADLINE_MS = 20_000;
+const COLD_DEADLINE_MS = 30_000;
+
+export type { ActorParams, CardFacts, StoreParams } from '../workers/jobs/kinds.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const EMPTY = new Uint8Array(0);
+
+/** A key's private halves as an unlock left them: they open only together with the passphrase. */
+export type WarmBlob = Uint8Array;
+export type Passphrase = Secret<Uint8Array>;
+/** The warm blob was made under another passphrase; the full unlock decides. */
+export interface WarmMiss {
+  readonly kind: 'warm_miss';
+}
+const WARM_MISSED: WarmMiss = { kind: 'warm_miss' };
+
+/** The parts of a page of items, in the order that the threads expect them. */
+export interface PageFields {
+  /** u16 per item: index into `blobs`. */
+  readonly order: Uint8Array;
+  readonly tokens: readonly string[];
+  readonly storedAt: Float64Array;
+  readonly blobs: readonly Uint8Array[];
+}
+
+/** Byte strings of a page, one per item; an empty one stands for an item that is gone. */
+export interface PageTexts {
+  readonly texts: readonly Uint8Array[];
+}
+
+export interface OpenedPage extends PageTexts {
+  readonly logEntries: readonly Uint8Array[];
+  readonly cards: readonly (CardFacts | null)[];
+}
+
+interface KeyPlace {
+  readonly aid: string;
+  readonly user: string;
+}
+
+/** The single door to the threads: every sealing, opening and derivation goes through here. */
+export interface Crypto {
+  hashPassword(password: Secret<Uint8Array>): Promise<string>;
+  verifyPassword(password: Secret<Uint8Array>, phc: string): Promise<boolean>;
+  createKey(key: KeyPlace & KeyParams, passphrase: Passphrase): Promise<Uint8Array>;
+  unlockKey(
+    key: KeyPlace & KeyParams,
+    record: Uint8Array,
+    passphrase: Passphrase,
+  ): Promise<{ blob: WarmBlob; upgraded?: Uint8Array }>;
+  changePassphrase(
+    key: KeyPlace & KeyParams,
+    record: Uint8Array,
+    from: Passphrase,
+    to: Passphrase,
+  ): Promise<Uint8Array>;
+  describeKey(key: KeyPlace, record: Uint8Array): Promise<KeyFacts>;
+  checkWarm(key: KeyParams, blob: WarmBlob, passphrase: Passphrase): Promise<WarmMiss | undefined>;
+  makePassphrase(length: number): Promise<Secret<string>>;
+  storeItem(
+    params: StoreParams,
+    blob: WarmBlob,
+    passphrase: Passphrase,
+    body: Uint8Array,
+  ): Promise<StoredParts | WarmMiss>;
+  openItem(
+    params: OpenParams,
+    blob: WarmBlob,
+    passphrase: Passphrase,
+    item: { item: Uint8Array; meta: Uint8Array; sad: Uint8Array; tail: Uint8Array },
+  ): Promise<{ text: Uint8Array; logEntry: Uint8Array; card: CardFacts } | WarmMiss>;
+  updateItem(
+    params: UpdateParams,
+    blob: WarmBlob,
+    passphrase: Passphrase,
+    item: { item: Uint8Array; meta: Uint8Array; sad: Uint8Array; tail: Uint8Array },
+    changes: Uint8Array,
+  ): Promise<StoredParts | WarmMiss>;
+  describeItem(params: DescribeItemParams, meta: Uint8Array): Promise<Uint8Array>;
+  sealLog(params: SealLogParams, tail: Uint8Array): Promise<Uint8Array>;
+  readLog(params: ReadLogParams, entries: readonly Uint8Array[]): Promise<Uint8Array>;
+  listItems(params: ListParams, page: PageFields): Promise<PageTexts>;
+  decryptItems(
+    params: DecryptItemsParams,
+    blob: WarmBlob,
+    passphrase: Passphrase,
+    page: PageFields,
+  ): Promise<OpenedPage | WarmMiss>;
+  sealRecord(place: RecordParams, plaintext: Uint8Array): Promise<Uint8Array>;
+  openRecord(place: RecordParams, record: Uint8Array): Promise<Uint8Array>;
+  fingerprint(account: string, data: Uint8Array): Promise<Uint8Array>;
+  encodeReference(aid: string, text: string, exact: boolean): Promise<Uint8Array>;
+  cursorKey(): Promise<Uint8Array>;
+  createRoot(): Promise<Uint8Array>;
+  checkRoot(root: Uint8Array): Promise<void>;
+}
+
+/** A thread's code as the error that callers see. Unknown codes are mistakes of ours. */
+function toVaultError(error: unknown): VaultError {
+  if (!(error instanceof JobError)) {
+    return new VaultError('internal');
+  }
+  const [code = '', field] = error.code.split(' ');
+  return new VaultError(isErrorCode(code) ? code : 'internal', field === undefined ? {} : { field });
+}
+
+const missOrThrow = (error: unknown): WarmMiss => {
+  if (error instanceof JobError && error.code === WARM_MISS) {
+    return WARM_MISSED;
+  }
+  throw toVaultError(error);
+};
+
+const json = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
+const parse = <T>(bytes: Uint8Array | undefined): T => JSON.parse(decoder.decode(bytes)) as T;
+
+function at(fields: readonly Uint8Array[], index: number): Uint8Array {
+  const found = fields[index];
+  if (!found) {
+    throw new VaultError('internal');
+  }
+  return found;
+}
+
+const storedParts = (fields: readonly Uint8Array[]): StoredParts => ({
+  facts: parse<StoredFacts>(at(fields, 0)),
+  item: at(fields, 1),
+  meta: at(fields, 2),
+  sad: at(fields, 3),
+  refMember: at(fields, 4),
+  logEntry: at(fields, 5),
+  identity: at(fields, 6),
+});
+
+function slices(whole: Uint8Array, offsets: Uint8Array): Uint8Array[] {
+  const view = new DataView(offsets.buffer, offsets.byteOffset, offsets.byteLength);
+  const out: Uint8Array[] = [];
+  for (let i = 4; i < offsets.length; i += 4) {
+    out.push(whole.subarray(view.getUint32(i - 4, true), view.getUint32(i, true)));
+  }
+  return out;
+}
+
+const pageFields = (page: PageFields): Uint8Array[] => [
+  page.order,
+  json(page.tokens),
+  new Uint8Array(page.storedAt.buffer, page.storedAt.byteOffset, page.storedAt.byteLength),
+  ...page.blobs,
+];
+
+type Lane = 'hot' | 'bulk' | 'cold';
+const DEADLINES: Readonly<Record<Lane, number>> = {
+  hot: HOT_DEADLINE_MS,
+  bulk: BULK_DEADLINE_MS,
+  cold: COLD_DEADLINE_MS,
+};
+
+export function createCrypto(pool: Pool): Crypto {
+  const run = (
+    kind: JobKind,
+    fields: readonly Uint8Array[],
+    lane: Lane,
+    account?: string,
+  ): Promise<Uint8Array[]> =>
+    pool.run({
+      kind,
+      fields,
+      lane,
+      deadlineMs: DEADLINES[lane],
+      ...(account === undefined ? {} : { account }),
+    });
+
+  const plain = async (
+    kind: JobKind,
+    fields: readonly Uint8Array[],
+    lane: Lane = 'hot',
+    account?: string,
+  ): Promise<Uint8Array[]> => {
+    try {
+      return await run(kind, fields, lane, account);
+    } catch (error) {
+      throw toVaultError(error);
+    }
+  };
+  const one = async (...args: Parameters<typeof plain>): Promise<Uint8Array> => at(await plain(...args), 0);
+
+  return {
+    hashPassword: async (password) =>
+      decoder.decode(await one(KIND.hashPassword, [json({}), password.expose()], 'cold')),
+    verifyPassword: async (password, phc) =>
+      (await one(KIND.verifyPassword, [json({}), password.expose(), encoder.encode(phc)], 'cold'))[0] === 1,
+    createKey: (key, passphrase) => one(KIND.createKey, [json(key), passphrase.expose()], 'cold', key.aid),
+    async unlockKey(key, record, passphrase) {
+      const reply = await plain(KIND.unlockKey, [json(key), record, passphrase.expose()], 'cold', key.aid);
+      const upgraded = at(reply, 1);
+      return { blob: at(reply, 0), ...(upgraded.length > 0 ? { upgraded } : {}) };
+    },
+    changePassphrase: (key, record, from, to) =>
+      one(KIND.changePassphrase, [json(key), record, from.expose(), to.expose()], 'cold', key.aid),
+    describeKey: async (key, record) => parse<KeyFacts>(await one(KIND.describeKey, [json(key), record])),
+    checkWarm: (key, blob, passphrase) =>
+      run(KIND.checkWarm, [json(key), blob, passphrase.expose()], 'hot').then(() => undefined, missOrThrow),
+    makePassphrase: async (length) =>
+      new Secret(decoder.decode(await one(KIND.makePassphrase, [json({ length })]))),
+    storeItem: (params, blob, passphrase, body) =>
+      run(KIND.storeItem, [json(params), blob, passphrase.expose(), body], 'hot').then(
+        storedParts,
+        missOrThrow,
+      ),
+    openItem: (params, blob, passphrase, { item, meta, sad, tail }) =>
+      run(KIND.openItem, [json(params), blob, passphrase.expose(), item, meta, sad, tail], 'hot').then(
+        (reply) => ({ text: at(reply, 0), logEntry: at(reply, 1), card: parse<CardFacts>(at(reply, 2)) }),
+        missOrThrow,
+      ),
+    updateItem: (params, blob, passphrase, { item, meta, sad, tail }, changes) =>
+      run(
+        KIND.updateItem,
+        [json(params), blob, passphrase.expose(), item, meta, sad, tail, changes],
+        'hot',
+      ).then(storedParts, missOrThrow),
+    describeItem: (params, meta) => one(KIND.describeItem, [json(params), meta]),
+    sealLog: (params, tail) => one(KIND.sealLog, [json(params), tail]),
+    readLog: (params, entries) => one(KIND.readLog, [json(params), ...entries]),
+    async listItems(params, page) {
+      const reply = await plain(KIND.listItems, [json(params), ...pageFields(page)], 'bulk');
+      return { texts: slices(at(reply, 0), at(reply, 1)) };
+    },
+    decryptItems: (params, blob, passphrase, page) =>
+      run(KIND.decryptItems, [json(params), blob, passphrase.expose(), ...pageFields(page)], 'bulk').then(
+        (reply) => ({
+          texts: slices(at(reply, 0), at(reply, 1)),
+          logEntries: slices(at(reply, 2), at(reply, 3)),
+          cards: parse<(CardFacts | null)[]>(at(reply, 4)),
+        }),
+        missOrThrow,
+      ),
+    sealRecord: (place, plaintext) => one(KIND.sealRecord, [json(place), plaintext]),
+    openRecord: (place, record) => one(KIND.openRecord, [json(place), record]),
+    fingerprint: (account, data) => one(KIND.fingerprint, [json({ account }), data]),
+    encodeReference: (aid, text, exact) => one(KIND.encodeReference, [json({ aid, text, exact })]),
+    cursorKey: () => one(KIND.cursorKey, [EMPTY]),
+    createRoot: () => one(KIND.createRoot, [EMPTY]),
+    checkRoot: async (root) => {
+      await plain(KIND.checkRoot, [root]);
+    },
+  };
+}

@@ -1,0 +1,283 @@
+import type { Crypto } from './crypto.ts';
+import type { ErrorCode } from './errors.ts';
+import type { WhoAmI } from './schema/admin.ts';
+import type { Key } from './schema/key.ts';
+import type { LuhnResult } from './schema/utility.ts';
+import type { LogEntry, TokenInfo } from './schema/vault.ts';
+import type { Secret } from './secret.ts';
+import type { AccountStore } from './store/account.ts';
+import type { BinStore } from './store/bin.ts';
+import type { IdempotencyStore } from './store/idempotency.ts';
+import type { KeyStore } from './store/key.ts';
+import type { ItemStore } from './store/vault.ts';
+
+/** Types only: what the HTTP side is given, and by whom each promise is kept. */
+
+export type { ActorParams, CardFacts, Crypto, PageFields, Passphrase, StoreParams, WarmBlob, WarmMiss } from './crypto.ts';
+export type { Bucket, Position, Refused } from './store/vault.ts';
+
+/** What the services are built from. Time and randomness come from here, so that tests can be exact. */
+export interface Parts {
+  readonly crypto: Crypto;
+  readonly accountStore: AccountStore;
+  readonly keyStore: KeyStore;
+  readonly itemStore: ItemStore;
+  readonly idempotencyStore: IdempotencyStore;
+  readonly binStore: BinStore;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** 128 random bits in URL-safe characters. */
+  readonly randomId: () => string;
+  /** Authenticates cursors; the same on every server of the vault. */
+  readonly cursorKey: Uint8Array;
+  readonly settings: ServiceSettings;
+}
+
+export interface ServiceSettings {
+  readonly environment: 'staging' | 'production';
+  /** Of the server, as `whoami` tells it. */
+  readonly version: string;
+  /** 0 = no limit. */
+  readonly authFailuresMax: number;
+  /** 0 = every request pays the full passphrase derivation. */
+  readonly warmUnlockSeconds: number;
+  /** How long sensitive authentication data is kept, ms; 0 = until it is deleted. */
+  readonly sadTtlMs: number;
+}
+
+/** An account that has signed in. `aid` is its internal id and never leaves the server. */
+export interface Account {
+  readonly aid: string;
+  readonly name: string;
+  /** Whether the operator has enabled unmasked output. */
+  readonly unmasked: boolean;
+  readonly paying: boolean;
+}
+
+/** Who sends a request, before anybody has signed in. */
+export interface Visitor {
+  readonly ip: string;
+  readonly userAgent: string;
+  readonly requestId: string;
+}
+
+/** Who does something, for rights, action log and audit. */
+export interface Caller extends Visitor {
+  readonly account: Account;
+  readonly source: 'vault';
+}
+
+/** The billable operations. */
+export type MeterOperation =
+  | 'store'
+  | 'decrypt'
+  | 'list'
+  | 'update'
+  | 'delete'
+  | 'log'
+  | 'capture_create'
+  | 'capture'
+  | 'retrieve_create'
+  | 'retrieve'
+  | 'key'
+  | 'rule'
+  | 'proxy_attempt'
+  | 'network_token'
+  | 'certificate'
+  | 'preference'
+  | 'utility';
+
+/** The exact UTF-8 bytes of a passphrase or password. */
+export type SecretBytes = Secret<Uint8Array>;
+
+/** One item; `reference` is needed when it was stored with one. */
+export interface ItemAddress {
+  readonly user: string;
+  readonly token: string;
+  readonly reference?: string | undefined;
+}
+
+/** A part of a listing. `limit` -1 means no limit; times are milliseconds since 1970. */
+export interface ListFilter {
+  readonly user?: string | undefined;
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly reference_prefix?: string | undefined;
+  readonly stored_after?: number | undefined;
+  readonly stored_before?: number | undefined;
+  readonly limit: number;
+  readonly next_token?: string | undefined;
+}
+
+/** What happens to data on its way out. */
+export interface View {
+  readonly mask_fields: readonly string[];
+  readonly rules: readonly string[];
+  readonly return_card_metadata: boolean;
+}
+
+/** A reply, and whether it is the kept one of an earlier request with the same Idempotency-Key. */
+export interface Repeatable<Reply> {
+  readonly reply: Reply;
+  readonly replayed: boolean;
+}
+
+/** A tree of items as JSON text, piece by piece. An error in it aborts the connection. */
+export interface TreeStream {
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly nextToken?: string | undefined;
+}
+
+export interface StoreInput {
+  readonly user: string;
+  readonly passphrase: SecretBytes;
+  /** The JSON text as sent, not yet looked at. */
+  readonly body: Uint8Array;
+  readonly number?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly algorithm?: string | undefined;
+  readonly return_card_metadata: boolean;
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface UpdateInput extends ItemAddress {
+  readonly passphrase: SecretBytes;
+  readonly rules: readonly string[];
+  readonly body: Uint8Array;
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface VaultService {
+  readonly store: (caller: Caller, input: StoreInput) => Promise<Repeatable<TokenInfo>>;
+  /** The stored object as JSON bytes. */
+  readonly decrypt: (
+    caller: Caller,
+    input: ItemAddress & View & { readonly passphrase: SecretBytes },
+  ) => Promise<Uint8Array>;
+  readonly list: (caller: Caller, input: ListFilter) => Promise<TreeStream>;
+  readonly decryptAll: (
+    caller: Caller,
+    input: ListFilter & View & { readonly user: string; readonly passphrase: SecretBytes },
+  ) => Promise<TreeStream>;
+  readonly update: (caller: Caller, input: UpdateInput) => Promise<Repeatable<TokenInfo>>;
+  readonly remove: (caller: Caller, input: ItemAddress) => Promise<void>;
+  readonly log: (
+    caller: Caller,
+    input: ItemAddress & { readonly limit: number; readonly next_token?: string | undefined },
+  ) => Promise<{ readonly entries: readonly LogEntry[]; readonly nextToken?: string | undefined }>;
+}
+
+/** A key with its passphrase, shown once. */
+export interface NewPassphrase {
+  readonly user: string;
+  readonly passphrase: Secret<string>;
+}
+
+export interface KeyService {
+  readonly create: (
+    caller: Caller,
+    input: {
+      readonly user: string;
+      readonly passphrase?: SecretBytes | undefined;
+      readonly idempotencyKey?: string | undefined;
+    },
+  ) => Promise<Repeatable<NewPassphrase>>;
+  readonly list: (
+    caller: Caller,
+    input: { readonly limit: number; readonly next_token?: string | undefined },
+  ) => Promise<{ readonly keys: readonly Key[]; readonly nextToken?: string | undefined }>;
+  readonly changePassphrase: (
+    caller: Caller,
+    input: {
+      readonly user: string;
+      readonly passphrase: SecretBytes;
+      readonly new_passphrase?: SecretBytes | undefined;
+    },
+  ) => Promise<NewPassphrase>;
+  readonly remove: (
+    caller: Caller,
+    input: { readonly user: string; readonly safe: boolean },
+  ) => Promise<void>;
+}
+
+export interface UtilityService {
+  readonly luhn: (caller: Caller, number: string) => Promise<LuhnResult>;
+  /** A passphrase of `length` characters; the service clamps the length. */
+  readonly passphrase: (caller: Caller, length: number) => Promise<{ readonly passphrase: Secret<string> }>;
+}
+
+export interface AccountService {
+  /** Refuses with `unauthenticated` or `too_many_failures`. */
+  readonly signIn: (credentials: {
+    readonly name: string;
+    readonly password: SecretBytes;
+    readonly ip: string;
+  }) => Promise<Account>;
+  readonly whoami: (caller: Caller) => Promise<WhoAmI>;
+}
+
+export interface Metering {
+  /** Counts one authenticated request that is answered with 2xx. */
+  readonly request: (account: Account) => Promise<void>;
+}
+
+export interface Health {
+  readonly ready: () => Promise<{
+    readonly ready: boolean;
+    readonly checks: Readonly<Record<string, 'ok' | 'failing'>>;
+  }>;
+}
+
+export interface Metrics {
+  /** All metrics in the Prometheus text format. */
+  readonly render: () => Promise<string>;
+  /** Counts one answered request. `route` is the template (`/v1/vault`), never a path. */
+  readonly observeRequest: (route: string, method: string, status: number, seconds: number) => void;
+}
+
+/** One line of the log. It holds route templates, codes and counts, never anything a caller sent but its name. */
+export interface LogLine {
+  readonly time: string;
+  readonly level: 'info' | 'warn' | 'error';
+  readonly event: string;
+  readonly request_id?: string;
+  readonly method?: string;
+  readonly route?: string;
+  readonly status?: number;
+  readonly ms?: number;
+  readonly account?: string;
+  readonly code?: ErrorCode;
+  /** The class of an unknown error and where it was thrown; its message may hold data and is left out. */
+  readonly error?: string;
+  readonly stack?: readonly string[];
+}
+
+/** The settings of the HTTP side. */
+export interface HttpConfig {
+  /** The base URL that callers see, without `/v1` and without a trailing slash. */
+  readonly publicUrl: string;
+  /** CIDRs whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[];
+  /** Whether the server itself speaks TLS. */
+  readonly tls: boolean;
+  /** How long a request body may take to arrive, in milliseconds. */
+  readonly bodyTimeoutMs: number;
+  /** Whether JSON replies are compared with their schemas: in tests and development. */
+  readonly checkReplies: boolean;
+}
+
+export interface Deps {
+  readonly http: HttpConfig;
+  readonly vault: VaultService;
+  readonly keys: KeyService;
+  readonly utility: UtilityService;
+  readonly accounts: AccountService;
+  readonly metering: Metering;
+  readonly health: Health;
+  readonly metrics: Metrics;
+  readonly log: (line: LogLine) => void;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** A fresh request id, in the alphabet of X-Request-Id. */
+  readonly newRequestId: () => string;
+}

@@ -1,0 +1,314 @@
+import { cardBrand } from '../../server/domain/card-brand.ts';
+import { binOf, findNumber } from '../../server/domain/card-number.ts';
+import { type JsonObject, parseStoredObject } from '../../server/domain/json.ts';
+import { encodeJson } from '../../server/domain/json-bytes.ts';
+import { maskFields, maskForced } from '../../server/domain/mask.ts';
+import { mergeFirstLevel } from '../../server/domain/merge.ts';
+import { joinSad, splitSad } from '../../server/domain/sad.ts';
+import { isTestCard } from '../../server/domain/test-cards.ts';
+import { formatStoredAt } from '../../server/domain/time-text.ts';
+import { formatToken, isClashProne, parseAlgorithm } from '../../server/domain/token-format.ts';
+import { concat, equalBytes, IntegrityError } from '../crypto/bytes.ts';
+import { type ItemOwner, type OpenedMeta, openItem, openMeta, sealItem } from '../crypto/item.ts';
+import { openLogEntry, sealLogEntry } from '../crypto/log-entry.ts';
+import { randomUuid } from '../crypto/random.ts';
+import { encodeReferenceEnd } from '../crypto/ref-index.ts';
+import { identityTag, tokenDigest } from '../crypto/token.ts';
+import type { UnlockedKey } from '../crypto/vault-key.ts';
+import {
+  EMPTY,
+  field,
+  type Handler,
+  JobFailure,
+  paramsOf,
+  type ThreadContext,
+  toBytes,
+  toJsonBytes,
+} from './context.ts';
+import { openKey } from './keys.ts';
+import type {
+  ActorParams,
+  CardFacts,
+  DescribeItemParams,
+  KeyParams,
+  OpenParams,
+  ReadLogParams,
+  SealLogParams,
+  StoredFacts,
+  StoreParams,
+  UpdateParams,
+  ViewParams,
+} from './kinds.ts';
+
+/** Redis expires sensitive authentication data by its own clock, which may be this much ahead of ours. */
+const CLOCK_SKEW_MS = 5_000;
+const NO_TAIL = new Uint8Array(16);
+/** Skipped candidates in a row that cannot happen by chance (each is skipped with less than 3% probability). */
+const CANDIDATES_MAX = 64;
+
+interface ChosenToken {
+  readonly token: string;
+  readonly candidate: number;
+  readonly identity: Uint8Array;
+}
+
+function chooseToken(tokenKey: Uint8Array, number: string, params: StoreParams): ChosenToken {
+  const parsed = parseAlgorithm(params.algorithm);
+  if (!parsed) {
+    throw new JobFailure('invalid_request query.algorithm');
+  }
+  if (parsed.kind === 'uuid') {
+    return { token: params.uuid ?? randomUuid(), candidate: 0, identity: EMPTY };
+  }
+  for (let candidate = params.candidate; candidate < params.candidate + CANDIDATES_MAX; candidate++) {
+    const token = formatToken(parsed, number, tokenDigest(tokenKey, number, params.reference, candidate));
+    if (token !== undefined) {
+      const identity = isClashProne(parsed, number) ? identityTag(tokenKey, number, params.reference) : EMPTY;
+      return { token, candidate, identity };
+    }
+  }
+  throw new JobFailure('internal');
+}
+
+/** What may be said of a card without its number. */
+export function cardFacts(number: string | undefined): CardFacts | undefined {
+  const bin = number === undefined ? undefined : binOf(number);
+  const brand = number === undefined ? undefined : cardBrand(number);
+  return bin === undefined && brand === undefined
+    ? undefined
+    : { ...(bin === undefined ? {} : { bin }), ...(brand === undefined ? {} : { brand }) };
+}
+
+/** The reference's index member: encoded reference, token, and the token's length in two bytes. */
+function referenceMember(
+  context: ThreadContext,
+  aid: string,
+  reference: string | undefined,
+  token: string,
+): Uint8Array {
+  if (reference === undefined) {
+    return EMPTY;
+  }
+  const tokenBytes = toBytes(token);
+  const encoded = encodeReferenceEnd(context.rootKey('ref-index', aid), reference);
+  return concat([encoded, tokenBytes, new Uint8Array([tokenBytes.length >> 8, tokenBytes.length & 0xff])]);
+}
+
+export function logEntry(
+  context: ThreadContext,
+  params: KeyParams & ActorParams & { readonly seen: number },
+  token: string,
+  action: 'encrypt' | 'decrypt',
+  tail: Uint8Array,
+): Uint8Array {
+  const ids = { env: context.env, aid: params.aid, kid: params.kid, token };
+  return sealLogEntry(context.sealer, ids, {
+    seenLength: params.seen,
+    seenTag: params.seen === 0 ? NO_TAIL : tail,
+    timeMs: params.now,
+    action,
+    source: params.source,
+    ip: params.ip,
+    userAgent: params.ua,
+  });
+}
+
+interface SealRequest {
+  readonly params: KeyParams & ActorParams & { readonly seen: number; readonly reference?: string };
+  readonly owner: ItemOwner;
+  readonly object: JsonObject;
+  readonly chosen: ChosenToken;
+  readonly sadExpiresAt: number;
+  readonly tail: Uint8Array;
+  readonly card?: CardFacts | undefined;
+}
+
+/** Seals an item with its log entry; the fields of the reply are those of StoredParts. */
+function sealStored(context: ThreadContext, request: SealRequest): Uint8Array[] {
+  const { params, owner, object, chosen, sadExpiresAt, card } = request;
+  const { part0, part1 } = splitSad(object);
+  const { aid, kid, reference } = params;
+  const sealed = sealItem({
+    env: context.env,
+    aid,
+    kid,
+    token: chosen.token,
+    ...(reference === undefined ? {} : { reference }),
+    owner,
+    part0,
+    ...(part1 ? { part1: { bytes: part1, expiresAtMs: sadExpiresAt } } : {}),
+    sealer: context.sealer,
+  });
+  const facts: StoredFacts = {
+    token: chosen.token,
+    candidate: chosen.candidate,
+    gen: sealed.gen,
+    sadExpiresAt: part1 ? sadExpiresAt : 0,
+    ...(card ? { card } : {}),
+    ...(reference === undefined ? {} : { reference }),
+  };
+  return [
+    toJsonBytes(facts),
+    sealed.item,
+    sealed.meta,
+    sealed.sad ?? EMPTY,
+    referenceMember(context, aid, reference, chosen.token),
+    logEntry(context, params, chosen.token, 'encrypt', request.tail),
+    chosen.identity,
+  ];
+}
+
+export const storeItem: Handler = (context, fields) => {
+  const params = paramsOf<StoreParams>(fields);
+  const key = openKey(context, params, fields);
+  const object = parseStoredObject(field(fields, 3));
+  const number = findNumber(object, params.number);
+  if (number === undefined) {
+    throw new JobFailure('number_missing');
+  }
+  if (params.refuseTestCards && isTestCard(number)) {
+    throw new JobFailure('test_card');
+  }
+  return sealStored(context, {
+    params,
+    owner: key,
+    object,
+    chosen: chooseToken(key.tokenKey, number, params),
+    sadExpiresAt: params.sadExpiresAt,
+    tail: NO_TAIL,
+    card: params.wantsCard ? cardFacts(number) : undefined,
+  });
+};
+
+/** A given reference must be the item's; a missing one is refused when the item has one. */
+function checkReference(meta: OpenedMeta, given: string | undefined, rule: 'check' | 'lookup'): void {
+  if (given === undefined) {
+    if (meta.reference !== undefined && rule === 'check') {
+      throw new JobFailure('reference_required');
+    }
+    return;
+  }
+  if (meta.reference === undefined || !equalBytes(toBytes(meta.reference), toBytes(given))) {
+    throw new JobFailure('token_not_found');
+  }
+}
+
+export interface SealedItem {
+  readonly item: Uint8Array;
+  readonly meta: OpenedMeta;
+  readonly sad: Uint8Array;
+}
+
+/** The exact JSON text that was stored, with sensitive authentication data in its place while it is kept. */
+export function openText(
+  context: ThreadContext,
+  ids: KeyParams,
+  token: string,
+  key: UnlockedKey,
+  sealed: SealedItem,
+  now: number,
+): Uint8Array {
+  const { part0, part1 } = openItem({
+    env: context.env,
+    aid: ids.aid,
+    kid: ids.kid,
+    token,
+    key,
+    item: sealed.item,
+    meta: sealed.meta,
+    ...(sealed.sad.length > 0 ? { sad: sealed.sad, nowMs: now } : { nowMs: now + CLOCK_SKEW_MS }),
+  });
+  return part1 ? joinSad(part0, part1) : part0;
+}
+
+const CARD_METADATA = 'card_metadata';
+
+/** Applies masks, and tells card facts when they are wanted. Without either the stored text goes out as it is. */
+export function viewOf(
+  text: Uint8Array,
+  view: ViewParams,
+): { readonly text: Uint8Array; readonly card?: CardFacts | undefined } {
+  if (!view.forcedMask && view.maskFields.length === 0 && !view.wantsCard) {
+    return { text };
+  }
+  let object = parseStoredObject(text);
+  const card = view.wantsCard ? cardFacts(findNumber(object)) : undefined;
+  if (card) {
+    object.delete(CARD_METADATA);
+  }
+  if (view.forcedMask) {
+    object = maskForced(object);
+  }
+  if (view.maskFields.length > 0) {
+    object = maskFields(object, view.maskFields);
+  }
+  return { text: encodeJson(object), card };
+}
+
+const metaOf = (context: ThreadContext, ids: KeyParams, token: string, record: Uint8Array): OpenedMeta =>
+  openMeta(context.sealer, { env: context.env, aid: ids.aid, kid: ids.kid, token }, record);
+
+export const openOne: Handler = (context, fields) => {
+  const params = paramsOf<OpenParams>(fields);
+  const key = openKey(context, params, fields);
+  const meta = metaOf(context, params, params.token, field(fields, 4));
+  checkReference(meta, params.reference, 'check');
+  const sealed = { item: field(fields, 3), meta, sad: field(fields, 5) };
+  const { text, card } = viewOf(openText(context, params, params.token, key, sealed, params.now), params);
+  const entry = logEntry(context, params, params.token, 'decrypt', field(fields, 6));
+  return [text, entry, toJsonBytes(card ?? {})];
+};
+
+export const updateItem: Handler = (context, fields) => {
+  const params = paramsOf<UpdateParams>(fields);
+  const key = openKey(context, params, fields);
+  const meta = metaOf(context, params, params.token, field(fields, 4));
+  checkReference(meta, params.reference, 'check');
+  const changes = parseStoredObject(field(fields, 7));
+  const bringsSad = splitSad(changes).part1 !== undefined;
+  const sealed = { item: field(fields, 3), meta, sad: field(fields, 5) };
+  const stored = parseStoredObject(openText(context, params, params.token, key, sealed, params.now));
+  const object = mergeFirstLevel(stored, changes);
+  if (encodeJson(object).length > params.bytesMax) {
+    throw new JobFailure('body_too_large');
+  }
+  return sealStored(context, {
+    params,
+    owner: key,
+    object,
+    chosen: { token: params.token, candidate: 0, identity: EMPTY },
+    sadExpiresAt: bringsSad ? params.sadExpiresAt : (meta.sad?.expiresAtMs ?? params.sadExpiresAt),
+    tail: field(fields, 6),
+  });
+};
+
+export const describeItem: Handler = (context, fields) => {
+  const params = paramsOf<DescribeItemParams>(fields);
+  const meta = metaOf(context, params, params.token, field(fields, 1));
+  checkReference(meta, params.reference, params.rule);
+  return [referenceMember(context, params.aid, meta.reference, params.token)];
+};
+
+export const sealLog: Handler = (context, fields) => {
+  const params = paramsOf<SealLogParams>(fields);
+  return [logEntry(context, params, params.token, params.action, field(fields, 1))];
+};
+
+export const readLog: Handler = (context, fields) => {
+  const { aid, kid, token } = paramsOf<ReadLogParams>(fields);
+  const ids = { env: context.env, aid, kid, token };
+  const entries = fields.slice(1).map((record) => {
+    const entry = openLogEntry(context.sealer, ids, record);
+    if (!entry) {
+      throw new IntegrityError('log entry');
+    }
+    return {
+      action: entry.action,
+      source: entry.source,
+      ip_address: entry.ip,
+      user_agent: entry.userAgent,
+      timestamp: formatStoredAt(entry.timeMs),
+    };
+  });
+  return [toJsonBytes(entries)];
+};

@@ -1,0 +1,103 @@
+import { hashPassword, verifyPassword } from '../crypto/kdf.ts';
+import { randomPassphrase } from '../crypto/random.ts';
+import {
+  changePassphrase,
+  createVaultKey,
+  describeVaultKey,
+  openWarm,
+  sealWarm,
+  type UnlockedKey,
+  unlockVaultKey,
+} from '../crypto/vault-key.ts';
+import {
+  EMPTY,
+  type Fields,
+  field,
+  type Handler,
+  JobFailure,
+  paramsOf,
+  type ThreadContext,
+  toBytes,
+  toJsonBytes,
+  toText,
+} from './context.ts';
+import { type KeyFacts, type KeyParams, type PassphraseParams, WARM_MISS } from './kinds.ts';
+
+const keyContext = (context: ThreadContext, { aid, kid }: KeyParams) => ({ env: context.env, aid, kid });
+
+/** The path that a key record is bound to: the account, and the place that it is stored at. */
+interface KeyPlace {
+  readonly aid: string;
+  readonly user: string;
+}
+
+const openKeyRecord = (context: ThreadContext, place: KeyPlace, record: Uint8Array): Uint8Array =>
+  context.sealer.open('record', place.aid, 'key', [place.user], record);
+
+const sealKeyRecord = (context: ThreadContext, place: KeyPlace, record: Uint8Array): Uint8Array =>
+  context.sealer.seal('record', place.aid, 'key', [place.user], record);
+
+/** Opens the private halves that an earlier unlock left with the server, or refuses with `warm_miss`. */
+export function openKey(context: ThreadContext, params: KeyParams, fields: Fields): UnlockedKey {
+  const key = openWarm(context.processKey, keyContext(context, params), field(fields, 1), field(fields, 2));
+  if (!key) {
+    throw new JobFailure(WARM_MISS);
+  }
+  return key;
+}
+
+export const createKey: Handler = async (context, fields) => {
+  const params = paramsOf<KeyParams & KeyPlace>(fields);
+  const record = await createVaultKey(keyContext(context, params), field(fields, 1), context.argon2);
+  return [sealKeyRecord(context, params, record)];
+};
+
+export const unlockKey: Handler = async (context, fields) => {
+  const params = paramsOf<KeyParams & KeyPlace>(fields);
+  const passphrase = field(fields, 2);
+  const record = openKeyRecord(context, params, field(fields, 1));
+  const ids = keyContext(context, params);
+  const { key, upgraded } = await unlockVaultKey(ids, record, passphrase, context.argon2);
+  const blob = sealWarm(context.processKey, ids, upgraded ?? record, passphrase, key);
+  return [blob, upgraded ? sealKeyRecord(context, params, upgraded) : EMPTY];
+};
+
+export const changeKeyPassphrase: Handler = async (context, fields) => {
+  const params = paramsOf<KeyParams & KeyPlace>(fields);
+  const record = openKeyRecord(context, params, field(fields, 1));
+  const changed = await changePassphrase(
+    keyContext(context, params),
+    record,
+    field(fields, 2),
+    field(fields, 3),
+    context.argon2,
+  );
+  return [sealKeyRecord(context, params, changed)];
+};
+
+export const describeKey: Handler = (context, fields) => {
+  const { kid, gen } = describeVaultKey(openKeyRecord(context, paramsOf<KeyPlace>(fields), field(fields, 1)));
+  return [toJsonBytes({ kid, gen } satisfies KeyFacts)];
+};
+
+export const checkWarm: Handler = (context, fields) => {
+  openKey(context, paramsOf<KeyParams>(fields), fields);
+  return [];
+};
+
+export const makePassphrase: Handler = (_context, fields) => [
+  toBytes(randomPassphrase(paramsOf<PassphraseParams>(fields).length)),
+];
+
+export const hashAccountPassword: Handler = async (context, fields) => [
+  toBytes(await hashPassword(field(fields, 1), context.rootKey('password', ''))),
+];
+
+export const verifyAccountPassword: Handler = async (context, fields) => {
+  const right = await verifyPassword(
+    field(fields, 1),
+    context.rootKey('password', ''),
+    toText(field(fields, 2)),
+  );
+  return [new Uint8Array([right ? 1 : 0])];
+};

@@ -1,0 +1,205 @@
+/**
+ * What the server asks of the threads: one number per kind of job, and the plain parameters each takes.
+ * A job's first field is its parameters as JSON text; everything secret or large travels in byte fields of
+ * its own, in the order that the comment beside the kind gives.
+ */
+export const KIND = {
+  /** [params, password] -> [PHC text] */
+  hashPassword: 1,
+  /** [params, password, PHC text] -> [1 byte: 1 or 0] */
+  verifyPassword: 2,
+  /** [params, passphrase] -> [sealed key record] */
+  createKey: 3,
+  /** [params, sealed key record, passphrase] -> [warm blob, re-sealed record or empty] */
+  unlockKey: 4,
+  /** [params, sealed key record, old passphrase, new passphrase] -> [sealed key record] */
+  changePassphrase: 5,
+  /** [params, sealed key record] -> [JSON of KeyFacts] */
+  describeKey: 6,
+  /** [params, warm blob, passphrase] -> [] or `warm_miss` */
+  checkWarm: 7,
+  /** [params, warm blob, passphrase, body] -> see StoredParts */
+  storeItem: 10,
+  /** [params, warm blob, passphrase, body, meta, sad, tail] -> [JSON text, log entry, JSON of CardFacts] */
+  openItem: 11,
+  /** [params, warm blob, passphrase, item body, meta, sad, tail, changes] -> see StoredParts */
+  updateItem: 12,
+  /** [params, meta] -> [reference index member or empty] */
+  describeItem: 13,
+  /** [params, tail] -> [log entry] */
+  sealLog: 14,
+  /** [params, entries…] -> [JSON text of the list] */
+  readLog: 15,
+  /** [params, order, tokens, stored_at, blob per bucket…] -> [JSON slices, offsets] */
+  listItems: 20,
+  /** [params, warm blob, passphrase, order, tokens, stored_at, blob per bucket…] -> [JSON slices, offsets, log entries, offsets, JSON list of CardFacts] */
+  decryptItems: 21,
+  /** [params, plaintext] -> [service record] */
+  sealRecord: 30,
+  /** [params, service record] -> [plaintext] */
+  openRecord: 31,
+  /** [params, data] -> [32-byte HMAC] */
+  fingerprint: 32,
+  /** [params] -> [index prefix of a reference] */
+  encodeReference: 33,
+  /** [params] -> [32-byte key that authenticates cursors] */
+  cursorKey: 34,
+  /** [params] -> [passphrase text] */
+  makePassphrase: 35,
+  /** [] -> [sealed root record] */
+  createRoot: 40,
+  /** [root record] -> [] or `integrity_failed` */
+  checkRoot: 41,
+} as const;
+
+export type JobKind = (typeof KIND)[keyof typeof KIND];
+
+/** A job may also end with this code: the warm blob does not open under the passphrase given. */
+export const WARM_MISS = 'warm_miss';
+
+/** Names the vault key that a job works under. */
+export interface KeyParams {
+  readonly aid: string;
+  readonly kid: string;
+}
+
+/** Who acts, for the action log. */
+export interface ActorParams {
+  readonly ip: string;
+  readonly ua: string;
+  readonly source: 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
+  readonly now: number;
+}
+
+export interface StoreParams extends KeyParams, ActorParams {
+  readonly number?: string;
+  readonly reference?: string;
+  readonly algorithm: string;
+  /** For a `uuid` token that must be the same when the request is repeated. */
+  readonly uuid?: string;
+  /** The candidate to begin with, after a clash. */
+  readonly candidate: number;
+  readonly refuseTestCards: boolean;
+  readonly wantsCard: boolean;
+  /** ms since the epoch; 0 = kept. */
+  readonly sadExpiresAt: number;
+  /** Number of log entries known to exist already. */
+  readonly seen: number;
+}
+
+export interface ViewParams {
+  readonly forcedMask: boolean;
+  readonly maskFields: readonly string[];
+  readonly wantsCard: boolean;
+}
+
+export interface OpenParams extends KeyParams, ActorParams, ViewParams {
+  readonly token: string;
+  readonly reference?: string;
+  readonly seen: number;
+}
+
+export interface UpdateParams extends KeyParams, ActorParams {
+  readonly token: string;
+  readonly reference?: string;
+  readonly seen: number;
+  readonly sadExpiresAt: number;
+  readonly bytesMax: number;
+}
+
+export interface DescribeItemParams extends KeyParams {
+  readonly token: string;
+  /** `check`: the reference must be given when the item has one. `lookup`: it is only compared when given. */
+  readonly rule: 'check' | 'lookup';
+  readonly reference?: string;
+}
+
+export interface SealLogParams extends KeyParams, ActorParams {
+  readonly token: string;
+  readonly action: 'encrypt' | 'decrypt';
+  readonly seen: number;
+}
+
+export interface ReadLogParams extends KeyParams {
+  readonly token: string;
+}
+
+/** Which items of a page are wanted after their references could be read. */
+export interface ReferenceFilter {
+  readonly reference?: string;
+  readonly referencePrefix?: string;
+}
+
+export interface ListParams extends KeyParams, ReferenceFilter {}
+
+export interface DecryptItemsParams extends KeyParams, ActorParams, ViewParams, ReferenceFilter {}
+
+export interface RecordParams {
+  readonly purpose: 'record' | 'idem';
+  readonly account: string;
+  readonly kind: string;
+  readonly path: readonly string[];
+}
+
+export interface PassphraseParams {
+  readonly length: number;
+}
+
+export interface FingerprintParams {
+  readonly account: string;
+}
+
+export interface EncodeReferenceParams {
+  readonly aid: string;
+  readonly text: string;
+  /** `exact` adds the end mark. */
+  readonly exact: boolean;
+}
+
+/** What may be told of a card without its number. */
+export interface CardFacts {
+  readonly bin?: string;
+  readonly brand?: string;
+}
+
+/** What a thread tells of a key record; nothing secret. */
+export interface KeyFacts {
+  readonly kid: string;
+  readonly gen: number;
+}
+
+/** The JSON half of a store or update reply. */
+export interface StoredFacts {
+  readonly token: string;
+  readonly gen: number;
+  readonly candidate: number;
+  readonly sadExpiresAt: number;
+  readonly card?: CardFacts;
+  readonly reference?: string;
+}
+
+/**
+ * Fields of a reply that carries an item to be written, in order: facts (JSON), item (envelope and content),
+ * meta, sad (or empty), reference index member (or empty), log entry, identity tag (or empty).
+ */
+export interface StoredParts {
+  readonly facts: StoredFacts;
+  readonly item: Uint8Array;
+  readonly meta: Uint8Array;
+  readonly sad: Uint8Array;
+  readonly refMember: Uint8Array;
+  readonly logEntry: Uint8Array;
+  readonly identity: Uint8Array;
+}
+
+/** What every thread is started with. */
+export interface ThreadData {
+  readonly env: 'staging' | 'production';
+  readonly writeId: string;
+  readonly keys: readonly (readonly [string, Uint8Array])[];
+  /** Random per process; warm blobs open only in the process that made them. */
+  readonly processKey: Uint8Array;
+  readonly argon2: { readonly memoryKiB: number; readonly passes: number; readonly parallelism: number };
+  /** The sealed root that index keys derive from; absent only while it is being made. */
+  readonly root?: Uint8Array;
+}

@@ -1,0 +1,62 @@
+import { workerData } from 'node:worker_threads';
+import { selfTest } from './crypto/self-test.ts';
+import { decryptItems, listItems } from './jobs/bulk.ts';
+import { createThreadContext, type Handler, toCode } from './jobs/context.ts';
+import { describeItem, openOne, readLog, sealLog, storeItem, updateItem } from './jobs/items.ts';
+import {
+  changeKeyPassphrase,
+  checkWarm,
+  createKey,
+  describeKey,
+  hashAccountPassword,
+  makePassphrase,
+  unlockKey,
+  verifyAccountPassword,
+} from './jobs/keys.ts';
+import { type JobKind, KIND, type ThreadData } from './jobs/kinds.ts';
+import {
+  checkRoot,
+  createRoot,
+  cursorKey,
+  encodeIndexPrefix,
+  fingerprint,
+  openRecord,
+  sealRecord,
+} from './jobs/records.ts';
+import { serveThread } from './thread.ts';
+
+const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
+  hashPassword: hashAccountPassword,
+  verifyPassword: verifyAccountPassword,
+  createKey,
+  unlockKey,
+  changePassphrase: changeKeyPassphrase,
+  describeKey,
+  checkWarm,
+  storeItem,
+  openItem: openOne,
+  updateItem,
+  describeItem,
+  sealLog,
+  readLog,
+  listItems,
+  decryptItems,
+  sealRecord,
+  openRecord,
+  fingerprint,
+  encodeReference: encodeIndexPrefix,
+  cursorKey,
+  makePassphrase,
+  createRoot,
+  checkRoot,
+};
+
+await selfTest();
+const context = createThreadContext(workerData as ThreadData);
+const names = Object.keys(HANDLERS) as (keyof typeof KIND)[];
+serveThread(
+  new Map<JobKind, (fields: Uint8Array[]) => Uint8Array[] | Promise<Uint8Array[]>>(
+    names.map((name) => [KIND[name], (fields) => HANDLERS[name](context, fields)]),
+  ),
+  toCode,
+);
