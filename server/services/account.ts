@@ -1,0 +1,222 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import type { Account, AccountService, Parts, SecretBytes } from '../deps.ts';
+import { isIdentifier } from '../domain/identifiers.ts';
+import { VaultError } from '../errors.ts';
+import type { Secret } from '../secret.ts';
+import { coalesce, createInFlight } from './coalesce.ts';
+
+const REMEMBER_MS = 60_000;
+const REMEMBERED_MAX = 10_000;
+export const FAILURE_WINDOW_MS = 15 * 60 * 1_000;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** An account as its sealed record holds it. */
+interface AccountRecord {
+  readonly aid: string;
+  readonly phc: string;
+  readonly unmasked: boolean;
+  readonly paying: boolean;
+  /** Hosts that the account may send data to; empty = any. */
+  readonly hosts: readonly string[];
+  readonly created_at: string;
+}
+
+/** What an operator sees and sets. */
+export interface AccountInfo {
+  readonly name: string;
+  readonly aid: string;
+  readonly unmasked: boolean;
+  readonly paying: boolean;
+  readonly hosts: readonly string[];
+  readonly created_at: string;
+}
+
+export interface AccountSettings {
+  readonly unmasked?: boolean | undefined;
+  readonly paying?: boolean | undefined;
+  readonly hosts?: readonly string[] | undefined;
+}
+
+export interface Accounts extends AccountService {
+  /** Adds an account. Refuses a name that is taken with `undefined`. */
+  readonly create: (
+    name: string,
+    password: SecretBytes,
+    settings: AccountSettings,
+  ) => Promise<AccountInfo | undefined>;
+  readonly list: () => Promise<readonly AccountInfo[]>;
+  readonly set: (name: string, settings: AccountSettings) => Promise<AccountInfo | undefined>;
+  readonly remove: (name: string) => Promise<AccountInfo | undefined>;
+  /** A fresh password with 256 bits of randomness. */
+  readonly makePassword: () => Promise<Secret<string>>;
+}
+
+interface Remembered {
+  readonly record: Buffer;
+  readonly account: Account;
+  readonly until: number;
+}
+
+const place = (name: string) => ({ purpose: 'record', account: '', kind: 'account', path: [name] }) as const;
+const toInfo = (name: string, { aid, unmasked, paying, hosts, created_at }: AccountRecord): AccountInfo => ({
+  name,
+  aid,
+  unmasked,
+  paying,
+  hosts,
+  created_at,
+});
+
+export function createAccounts({ crypto, accountStore, now, randomId, settings }: Parts): Accounts {
+  // Sign-ins are remembered under a key that this process alone has, for a minute, and only while the stored
+  // record is byte for byte the one that was checked: a change on any server ends them at once.
+  const memory = new Map<string, Remembered>();
+  const memoryKey = randomBytes(32);
+  const failing = new Set<string>();
+  const checking = createInFlight<Remembered>();
+  const readers = new Map<string, () => Promise<Buffer | undefined>>();
+  // An unknown account costs what a known one costs, so that names cannot be told apart by time.
+  let nobody: Promise<string> | undefined;
+
+  const readFresh = (name: string): Promise<Buffer | undefined> => {
+    const found = readers.get(name);
+    if (found) {
+      return found();
+    }
+    const reader = coalesce(() => accountStore.read(name));
+    if (readers.size >= REMEMBERED_MAX) {
+      readers.clear();
+    }
+    readers.set(name, reader);
+    return reader();
+  };
+
+  const openRecord = async (name: string, record: Uint8Array): Promise<AccountRecord> =>
+    JSON.parse(decoder.decode(await crypto.openRecord(place(name), record))) as AccountRecord;
+
+  const sealRecord = (name: string, record: AccountRecord): Promise<Uint8Array> =>
+    crypto.sealRecord(place(name), encoder.encode(JSON.stringify(record)));
+
+  const digestOf = (name: string, password: SecretBytes, ip: string): string =>
+    createHmac('sha256', memoryKey)
+      .update(JSON.stringify([name, ip]))
+      .update(password.expose())
+      .digest('base64');
+
+  const admit = async (counter: string): Promise<void> => {
+    if (settings.authFailuresMax === 0) {
+      return;
+    }
+    const waitMs = await accountStore.countAttempt(counter, settings.authFailuresMax, FAILURE_WINDOW_MS);
+    if (waitMs > 0) {
+      throw new VaultError('too_many_failures', { retryAfterSeconds: Math.ceil(waitMs / 1_000) });
+    }
+    if (failing.size >= REMEMBERED_MAX) {
+      failing.clear();
+    }
+    failing.add(counter);
+  };
+  const succeed = async (counter: string): Promise<void> => {
+    if (failing.delete(counter)) {
+      await accountStore.clearAttempts(counter);
+    }
+  };
+
+  const check = async (name: string, password: SecretBytes, counter: string): Promise<Remembered> => {
+    await admit(counter);
+    const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
+    const opened = record && (await openRecord(name, record));
+    nobody ??= crypto
+      .makePassphrase(64)
+      .then((made) => crypto.hashPassword(made.map((text) => encoder.encode(text))));
+    const right = await crypto.verifyPassword(password, opened?.phc ?? (await nobody));
+    if (!right || !record || !opened) {
+      throw new VaultError('unauthenticated');
+    }
+    const { aid, unmasked, paying } = opened;
+    return { record, account: { aid, name, unmasked, paying }, until: now() + REMEMBER_MS };
+  };
+
+  return {
+    async signIn({ name, password, ip }) {
+      const digest = digestOf(name, password, ip);
+      const counter = accountStore.signInCounter(name, ip);
+      const known = memory.get(digest);
+      if (known && known.until > now()) {
+        const record = await readFresh(name);
+        if (record?.equals(known.record)) {
+          await succeed(counter);
+          return known.account;
+        }
+      }
+      memory.delete(digest);
+      const checked = await checking(digest, () => check(name, password, counter));
+      if (memory.size >= REMEMBERED_MAX) {
+        memory.clear();
+      }
+      memory.set(digest, checked);
+      await succeed(counter);
+      return checked.account;
+    },
+
+    async whoami({ account }) {
+      return {
+        user: account.name,
+        environment: settings.environment,
+        api_version: settings.version,
+        backwards_compatibility: 'v1',
+      };
+    },
+
+    async create(name, password, wanted) {
+      const record: AccountRecord = {
+        aid: randomId(),
+        phc: await crypto.hashPassword(password),
+        unmasked: wanted.unmasked ?? false,
+        paying: wanted.paying ?? false,
+        hosts: wanted.hosts ?? [],
+        created_at: new Date(now()).toISOString(),
+      };
+      const added = await accountStore.create(name, await sealRecord(name, record));
+      return added ? toInfo(name, record) : undefined;
+    },
+
+    async list() {
+      const found = await accountStore.list();
+      const infos = await Promise.all(
+        found.map(async ({ name, record }) => toInfo(name, await openRecord(name, record))),
+      );
+      return infos.sort((a, b) => (a.name < b.name ? -1 : 1));
+    },
+
+    async set(name, wanted) {
+      const read = await accountStore.read(name);
+      if (!read) {
+        return undefined;
+      }
+      const record = await openRecord(name, read);
+      const changed: AccountRecord = {
+        ...record,
+        unmasked: wanted.unmasked ?? record.unmasked,
+        paying: wanted.paying ?? record.paying,
+        hosts: wanted.hosts ?? record.hosts,
+      };
+      await accountStore.replace(name, await sealRecord(name, changed));
+      return toInfo(name, changed);
+    },
+
+    async remove(name) {
+      const read = await accountStore.read(name);
+      if (!read) {
+        return undefined;
+      }
+      const info = toInfo(name, await openRecord(name, read));
+      await accountStore.remove(name);
+      return info;
+    },
+
+    makePassword: () => crypto.makePassphrase(43),
+  };
+}

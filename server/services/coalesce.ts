@@ -1,0 +1,80 @@
+/**
+ * Joins callers of the same work: at most one run is under way, and every caller's run begins after its call.
+ * A result is therefore never older than the question, however many ask at once.
+ */
+export function coalesce<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  let waiting: Promise<T> | undefined;
+
+  const start = (): Promise<T> => {
+    waiting = undefined;
+    running = work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+
+  return () => {
+    waiting ??= running ? running.then(start, start) : Promise.resolve().then(start);
+    return waiting;
+  };
+}
+
+/** Shares one run between callers that ask for the same thing while it is under way. */
+export function createInFlight<T>(): (name: string, work: () => Promise<T>) => Promise<T> {
+  const running = new Map<string, Promise<T>>();
+  return (name, work) => {
+    const found = running.get(name);
+    if (found) {
+      return found;
+    }
+    const started = work().finally(() => running.delete(name));
+    running.set(name, started);
+    return started;
+  };
+}
+
+/** Runs the works of one name one after another; different names do not wait for each other. */
+export function createTurns(): <T>(name: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+  return (name, work) => {
+    const before = last.get(name) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    const done = mine.then(
+      () => undefined,
+      () => undefined,
+    );
+    last.set(name, done);
+    void done.then(() => {
+      if (last.get(name) === done) {
+        last.delete(name);
+      }
+    });
+    return mine;
+  };
+}
+
+/** Maps a sequence with up to `depth` items under way at once; results keep their order. */
+export async function* mapAhead<A, B>(
+  source: AsyncIterable<A>,
+  depth: number,
+  map: (item: A) => Promise<B>,
+): AsyncGenerator<B> {
+  const under: Promise<B>[] = [];
+  try {
+    for await (const item of source) {
+      const started = map(item);
+      // The failure is met when its turn comes; until then it must not count as unhandled.
+      started.catch(() => undefined);
+      under.push(started);
+      if (under.length >= depth) {
+        yield (await under.shift()) as B;
+      }
+    }
+    while (under.length > 0) {
+      yield (await under.shift()) as B;
+    }
+  } finally {
+    await Promise.allSettled(under);
+  }
+}

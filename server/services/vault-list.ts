@@ -1,0 +1,331 @@
+import type { Account, Caller, ListFilter, Parts, Passphrase, TreeStream, View } from '../deps.ts';
+import { VaultError } from '../errors.ts';
+import { mapAhead } from './coalesce.ts';
+import { type CursorScope, createCursors } from './cursor.ts';
+import { isRetry, type KeyHandle, type Keys } from './key.ts';
+import type { MeteringService } from './metering.ts';
+import { refuseRules } from './rule.ts';
+import { type CardMetadataSource, withCardMetadata } from './vault-card.ts';
+import { createPageReader, type Page } from './vault-page.ts';
+import { createPlanner, type Range } from './vault-plan.ts';
+
+/** Pages that are read, opened or logged ahead of the one that is being sent. */
+const PAGES_AHEAD = 3;
+const KEYS_STEP = 256;
+
+const encoder = new TextEncoder();
+
+interface Place {
+  readonly user: string;
+  readonly kid: string;
+  readonly after: readonly number[];
+}
+
+/** One key's items on their way out: its identifier, and the JSON texts of its items page by page. */
+interface Branch {
+  readonly user: string;
+  readonly pages: AsyncIterable<readonly Uint8Array[]>;
+}
+
+type DecryptInput = ListFilter & View & { readonly user: string; readonly passphrase: Passphrase };
+
+/** Lists and bulk decryption: the plan of ranges, then page by page through the threads into one JSON stream. */
+export function createVaultList(
+  parts: Parts,
+  metering: MeteringService,
+  keys: Keys,
+  cards: CardMetadataSource,
+) {
+  const { crypto, itemStore, now } = parts;
+  const cursors = createCursors(parts.cursorKey);
+  const planner = createPlanner(parts);
+  const readPages = createPageReader(parts);
+
+  const scopeOf = (account: Account, route: string, filter: ListFilter): CursorScope => [
+    account.aid,
+    route,
+    filter.user,
+    filter.reference,
+    filter.reference_prefix,
+    filter.stored_after,
+    filter.stored_before,
+  ];
+
+  /** The keys that a listing covers, in order, from where its cursor stands. */
+  async function* keysOf(
+    account: Account,
+    filter: ListFilter,
+    from: Place | undefined,
+  ): AsyncGenerator<KeyHandle> {
+    if (filter.user !== undefined) {
+      yield await keys.find(account, filter.user);
+      return;
+    }
+    const findThere = (user: string) =>
+      keys.find(account, user).catch((error: unknown) => {
+        // Deleted between the directory and here: the listing goes on without it.
+        if (error instanceof VaultError && error.code === 'key_not_found') {
+          return undefined;
+        }
+        throw error;
+      });
+    let users = from ? [from.user] : await keys.users(account, undefined, KEYS_STEP);
+    while (users.length > 0) {
+      const found = await Promise.all(users.map(findThere));
+      yield* found.filter((key) => key !== undefined);
+      users = await keys.users(account, users.at(-1), KEYS_STEP);
+    }
+  }
+
+  /** Cuts the listing to its limit and tells where the next page begins. */
+  async function plan(
+    account: Account,
+    route: string,
+    filter: ListFilter,
+  ): Promise<{ ranges: AsyncIterable<Range>; nextToken?: string }> {
+    const scope = scopeOf(account, route, filter);
+    const from =
+      filter.next_token === undefined ? undefined : (cursors.open(scope, filter.next_token) as Place);
+    const floorOf = (key: KeyHandle): readonly number[] | undefined =>
+      from?.kid === key.kid ? from.after : undefined;
+    const indexed = await planner.encodeFilter(account, filter);
+    const all = keysOf(account, filter, from);
+    if (filter.limit < 0) {
+      return { ranges: mapAhead(all, 1, (key) => planner.rangeOf(key, filter, indexed, floorOf(key))) };
+    }
+    const ranges: Range[] = [];
+    let left = filter.limit;
+    for await (const key of all) {
+      const range = await planner.rangeOf(key, filter, indexed, floorOf(key));
+      const size = await planner.sizeOf(range);
+      if (left === 0 && size > 0) {
+        return {
+          ranges: toAsync(ranges),
+          nextToken: cursors.seal(scope, { user: key.user, kid: key.kid, after: range.after }),
+        };
+      }
+      if (size > left) {
+        const cut = await planner.cut(range, left);
+        ranges.push(cut);
+        return {
+          ranges: toAsync(ranges),
+          nextToken: cursors.seal(scope, { user: key.user, kid: key.kid, after: cut.upTo }),
+        };
+      }
+      if (size > 0 || filter.user !== undefined) {
+        ranges.push(range);
+      }
+      left -= size;
+    }
+    return { ranges: toAsync(ranges) };
+  }
+
+  const referenceOf = ({ reference, reference_prefix }: ListFilter) => ({
+    ...(reference === undefined ? {} : { reference }),
+    ...(reference_prefix === undefined ? {} : { referencePrefix: reference_prefix }),
+  });
+
+  const listPage = async (key: KeyHandle, filter: ListFilter, page: Page): Promise<readonly Uint8Array[]> => {
+    const { texts } = await crypto.listItems(
+      { aid: key.aid, kid: key.kid, ...referenceOf(filter) },
+      page.fields,
+    );
+    return texts.filter((text) => text.length > 0);
+  };
+
+  const list = async (caller: Caller, filter: ListFilter): Promise<TreeStream> => {
+    const { account } = caller;
+    if (filter.token !== undefined) {
+      const one = await listOne(account, filter, filter.token);
+      metering.count(account, 'list');
+      return { stream: treeStream(toAsync([one])) };
+    }
+    const { ranges, nextToken } = await plan(account, 'GET /v1/vault', filter);
+    metering.count(account, 'list');
+    const branches = mapAhead(
+      ranges,
+      1,
+      async (range): Promise<Branch> => ({
+        user: range.key.user,
+        pages: mapAhead(readPages(range, 'meta'), PAGES_AHEAD, (page) => listPage(range.key, filter, page)),
+      }),
+    );
+    return { stream: treeStream(branches, filter.user), ...(nextToken === undefined ? {} : { nextToken }) };
+  };
+
+  /** A token without a passphrase: its entry in the tree. */
+  const listOne = async (account: Account, filter: ListFilter, token: string): Promise<Branch> => {
+    const key = await keys.find(account, filter.user ?? '');
+    const read = await itemStore.read(key.kid, token);
+    if (read?.kind !== 'item') {
+      throw new VaultError('token_not_found');
+    }
+    const { reference } = filter;
+    const wanted = {
+      aid: key.aid,
+      kid: key.kid,
+      token,
+      rule: 'lookup',
+      ...(reference === undefined ? {} : { reference }),
+    } as const;
+    await crypto.describeItem(wanted, read.meta);
+    const bucket = itemStore.bucketOf(key.kid, token);
+    const page = await readPages.one(bucket, { token, storedAt: read.storedAt });
+    return { user: key.user, pages: toAsync([await listPage(key, { limit: 1 }, page)]) };
+  };
+
+  /** Appends the page's log entries; an item that went away meanwhile is left out of the reply. */
+  const logPage = async (key: KeyHandle, page: Page, entries: readonly Uint8Array[]) => {
+    const present = new Set<number>();
+    await Promise.all(
+      page.byBucket().map(async ({ bucket, indexes }) => {
+        const here = indexes.filter((i) => (entries[i]?.length ?? 0) > 0);
+        const tokens = here.map((i) => page.fields.tokens[i] ?? '');
+        const logged = await itemStore.appendLog(
+          bucket,
+          tokens,
+          here.map((i) => entries[i] ?? new Uint8Array(0)),
+          key.gen,
+        );
+        if ('kind' in logged) {
+          throw new VaultError('key_changed');
+        }
+        for (const [n, i] of here.entries()) {
+          if (logged[n]) {
+            present.add(i);
+          }
+        }
+      }),
+    );
+    return present;
+  };
+
+  const decryptPage = async (
+    caller: Caller,
+    input: DecryptInput,
+    key: KeyHandle,
+    blob: Uint8Array,
+    page: Page,
+  ): Promise<readonly Uint8Array[]> => {
+    const { account } = caller;
+    const params = {
+      aid: key.aid,
+      kid: key.kid,
+      ip: caller.ip,
+      ua: caller.userAgent,
+      source: caller.source,
+      now: now(),
+      forcedMask: !account.unmasked,
+      maskFields: input.mask_fields,
+      wantsCard: input.return_card_metadata,
+      ...referenceOf(input),
+    };
+    const opened = await crypto.decryptItems(params, blob, input.passphrase, page.fields);
+    if ('kind' in opened) {
+      throw new VaultError('key_changed');
+    }
+    const present = await logPage(key, page, opened.logEntries);
+    if (present.size > 0) {
+      metering.count(account, 'decrypt', present.size);
+      await metering.flush();
+    }
+    const kept = opened.texts.flatMap((text, i) => (present.has(i) ? [{ text, card: opened.cards[i] }] : []));
+    if (!input.return_card_metadata) {
+      return kept.map(({ text }) => text);
+    }
+    return Promise.all(
+      kept.map(async ({ text, card }) => withCardMetadata(text, card ? await cards.of(card) : undefined)),
+    );
+  };
+
+  const decryptAll = async (caller: Caller, input: DecryptInput): Promise<TreeStream> => {
+    const { account } = caller;
+    refuseRules(input.rules);
+    // The passphrase is proven before the reply begins; what changes later aborts the stream.
+    const unlocked = await keys.withUnlocked(account, input.user, input.passphrase, async (key, blob) => {
+      const missed = await crypto.checkWarm(key, blob, input.passphrase);
+      return missed ?? { key, blob };
+    });
+    if (isRetry(unlocked)) {
+      throw new VaultError('internal');
+    }
+    const { key, blob } = unlocked;
+    const { ranges, nextToken } = await plan(account, 'GET /v1/vault decrypt_all', input);
+    const branches = mapAhead(
+      ranges,
+      1,
+      async (range): Promise<Branch> => ({
+        user: range.key.user,
+        pages: mapAhead(readPages(range, 'full', key.gen), PAGES_AHEAD, (page) =>
+          decryptPage(caller, input, key, blob, page),
+        ),
+      }),
+    );
+    return { stream: treeStream(branches, input.user), ...(nextToken === undefined ? {} : { nextToken }) };
+  };
+
+  return { list, decryptAll };
+}
+
+async function* toAsync<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
+}
+
+/** The tree as JSON text. A key without items is left out, unless it is the one that was asked for. */
+async function* treeChunks(
+  branches: AsyncIterable<Branch>,
+  wanted: string | undefined,
+): AsyncGenerator<Uint8Array> {
+  let opened = false;
+  const head = (user: string): string => {
+    const text = `${opened ? ',' : '{'}${JSON.stringify(user)}:[`;
+    opened = true;
+    return text;
+  };
+  for await (const { user, pages } of branches) {
+    let begun = user === wanted;
+    let lead = begun ? head(user) : '';
+    let comma = '';
+    for await (const texts of pages) {
+      if (texts.length === 0) {
+        continue;
+      }
+      if (!begun) {
+        lead = head(user);
+        begun = true;
+      }
+      const chunks: Uint8Array[] = [];
+      for (const text of texts) {
+        chunks.push(encoder.encode(lead + comma), text);
+        lead = '';
+        comma = ',';
+      }
+      yield Buffer.concat(chunks);
+    }
+    if (begun) {
+      yield encoder.encode(`${lead}]`);
+    }
+  }
+  yield encoder.encode(opened ? '}' : '{}');
+}
+
+/** Pulls only as fast as the connection takes it, and stops all work when the caller goes away. */
+function treeStream(branches: AsyncIterable<Branch>, wanted?: string): ReadableStream<Uint8Array> {
+  const chunks = treeChunks(branches, wanted);
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done) {
+          controller.close();
+        } else {
+          controller.enqueue(value);
+        }
+      },
+      async cancel() {
+        await chunks.return(undefined);
+      },
+    },
+    { highWaterMark: 1 },
+  );
+}

@@ -1,0 +1,106 @@
+import type { Bucket, PageFields, Parts, Position } from '../deps.ts';
+import { VaultError } from '../errors.ts';
+import type { KeyHandle } from './key.ts';
+import { mergePositions, type Placed, type Range } from './vault-plan.ts';
+
+/** Items in a page: few at first, so that the reply begins soon and unknown sizes do no harm. */
+const PAGE_ITEMS_FIRST = 64;
+const PAGE_ITEMS_MAX = 1_024;
+
+/** A piece of a listing that goes to a thread as one job. */
+export interface Page {
+  readonly fields: PageFields;
+  /** The page's items by the bucket that they lie in. */
+  readonly byBucket: () => readonly { readonly bucket: Bucket; readonly indexes: readonly number[] }[];
+}
+
+function groupByBucket(kid: string, places: readonly Placed[]) {
+  const groups = new Map<number, number[]>();
+  for (const [index, place] of places.entries()) {
+    const group = groups.get(place.bucket);
+    if (group) {
+      group.push(index);
+    } else {
+      groups.set(place.bucket, [index]);
+    }
+  }
+  return [...groups].map(([number, indexes]) => ({ bucket: { kid, number }, indexes }));
+}
+
+/** Reads ranges page by page; what a page holds is bounded in items and in bytes. */
+export function createPageReader({ itemStore }: Pick<Parts, 'itemStore'>) {
+  /** Undefined when the items are too many bytes for one page. */
+  const read = async (
+    kid: string,
+    places: readonly Placed[],
+    part: 'full' | 'meta',
+    gen?: number,
+  ): Promise<Page | undefined> => {
+    const groups = groupByBucket(kid, places);
+    const order = new DataView(new ArrayBuffer(2 * places.length));
+    for (const [n, { indexes }] of groups.entries()) {
+      for (const index of indexes) {
+        order.setUint16(2 * index, n);
+      }
+    }
+    const blobs = await Promise.all(
+      groups.map(({ bucket, indexes }) => {
+        const tokens = indexes.map((index) => places[index]?.token ?? '');
+        return itemStore.readMany(bucket, tokens, part, gen);
+      }),
+    );
+    const good: Uint8Array[] = [];
+    for (const blob of blobs) {
+      if (blob === 'short') {
+        return undefined;
+      }
+      if ('kind' in blob) {
+        throw new VaultError('key_changed');
+      }
+      good.push(blob);
+    }
+    const fields: PageFields = {
+      order: new Uint8Array(order.buffer),
+      tokens: places.map(({ token }) => token),
+      storedAt: Float64Array.from(places, ({ storedAt }) => storedAt),
+      blobs: good,
+    };
+    return { fields, byBucket: () => groups };
+  };
+
+  async function* pages(range: Range, part: 'full' | 'meta', gen?: number): AsyncGenerator<Page> {
+    const { kid } = range.key as KeyHandle;
+    let size = PAGE_ITEMS_FIRST;
+    let places: Placed[] = [];
+    const drain = async function* (whole: boolean): AsyncGenerator<Page> {
+      while (places.length >= size || (whole && places.length > 0)) {
+        const page = await read(kid, places.slice(0, size), part, gen);
+        if (page) {
+          places = places.slice(size);
+          size = Math.min(2 * size, PAGE_ITEMS_MAX);
+          yield page;
+        } else {
+          size = Math.max(1, Math.floor(size / 4));
+        }
+      }
+    };
+    for await (const place of mergePositions({ itemStore }, range)) {
+      places.push(place);
+      if (places.length >= size) {
+        yield* drain(false);
+      }
+    }
+    yield* drain(true);
+  }
+
+  return Object.assign(pages, {
+    /** A page of one item. */
+    async one(bucket: Bucket, position: Position): Promise<Page> {
+      const page = await read(bucket.kid, [{ ...position, bucket: bucket.number }], 'meta');
+      if (!page) {
+        throw new VaultError('internal');
+      }
+      return page;
+    },
+  });
+}

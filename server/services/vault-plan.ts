@@ -1,0 +1,159 @@
+import type { Account, Bucket, ListFilter, Parts, Position } from '../deps.ts';
+import type { KeyHandle } from './key.ts';
+
+/** Positions that are read from a bucket at once. */
+const STEP = 256;
+
+/** A position and the number of the bucket that it lies in. */
+export interface Placed extends Position {
+  readonly bucket: number;
+}
+
+/** A part of one key's items: for every bucket, from where (exclusive) to where (inclusive) in time. */
+export interface Range {
+  readonly key: KeyHandle;
+  readonly after: readonly number[];
+  readonly upTo: readonly number[];
+  /** The items themselves, in order, where a reference filter has picked them. */
+  readonly picked?: readonly Placed[];
+}
+
+/** The order of every listing within a key. */
+const before = (a: Placed, b: Placed): number => a.storedAt - b.storedAt || (a.token < b.token ? -1 : 1);
+
+/** Merges the buckets' positions of a range into the order of the listing, reading each bucket as it goes. */
+export async function* mergePositions(parts: Pick<Parts, 'itemStore'>, range: Range): AsyncGenerator<Placed> {
+  if (range.picked) {
+    yield* range.picked;
+    return;
+  }
+  const { itemStore } = parts;
+  const sources = range.after.map((after, number) => ({
+    number,
+    at: after,
+    waiting: [] as Placed[],
+    next: 0,
+    done: false,
+  }));
+  const refill = async (source: (typeof sources)[number]): Promise<void> => {
+    const bucket: Bucket = { kid: range.key.kid, number: source.number };
+    const found = await itemStore.positions(bucket, source.at, range.upTo[source.number] ?? 0, STEP);
+    source.waiting = found.map((position) => ({ ...position, bucket: source.number }));
+    source.next = 0;
+    source.done = found.length < STEP;
+    source.at = found.at(-1)?.storedAt ?? source.at;
+  };
+  await Promise.all(sources.map(refill));
+  let live = sources.filter((source) => source.waiting.length > 0);
+  while (live.length > 0) {
+    let first: (typeof sources)[number] | undefined;
+    let head: Placed | undefined;
+    for (const source of live) {
+      const candidate = source.waiting[source.next];
+      if (candidate && (!head || before(candidate, head) < 0)) {
+        head = candidate;
+        first = source;
+      }
+    }
+    if (!first || !head) {
+      return;
+    }
+    yield head;
+    first.next += 1;
+    if (first.next === first.waiting.length) {
+      if (!first.done) {
+        await refill(first);
+      }
+      if (first.next === first.waiting.length) {
+        live = live.filter((source) => source !== first);
+      }
+    }
+  }
+}
+
+/** Works out which items a listing covers, from the time indexes or the reference indexes. */
+export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
+  const { itemStore, crypto } = parts;
+  const numbers = Array.from({ length: itemStore.buckets }, (_, number) => number);
+
+  const pick = async (
+    key: KeyHandle,
+    prefix: Uint8Array,
+    after: readonly number[],
+    upTo: readonly number[],
+  ): Promise<Placed[]> => {
+    const picked: Placed[] = [];
+    await Promise.all(
+      numbers.map(async (number) => {
+        for await (const positions of itemStore.positionsByReference({ kid: key.kid, number }, prefix)) {
+          for (const { token, storedAt } of positions) {
+            if (storedAt > (after[number] ?? 0) && storedAt <= (upTo[number] ?? 0)) {
+              picked.push({ token, storedAt, bucket: number });
+            }
+          }
+        }
+      }),
+    );
+    return picked.sort(before);
+  };
+
+  return {
+    /** The index prefix of the filter's reference, when it has one. */
+    async encodeFilter(
+      { aid }: Account,
+      { reference, reference_prefix }: ListFilter,
+    ): Promise<Uint8Array | undefined> {
+      if (reference !== undefined) {
+        return crypto.encodeReference(aid, reference, true);
+      }
+      return reference_prefix === undefined
+        ? undefined
+        : crypto.encodeReference(aid, reference_prefix, false);
+    },
+
+    /** All of a key's items within the filter's times and behind `floor`, as far as they are there now. */
+    async rangeOf(
+      key: KeyHandle,
+      filter: ListFilter,
+      indexed: Uint8Array | undefined,
+      floor: readonly number[] | undefined,
+    ): Promise<Range> {
+      const since = (filter.stored_after ?? 1) - 1;
+      const until = (filter.stored_before ?? Number.MAX_SAFE_INTEGER) - 1;
+      const newest = await Promise.all(numbers.map((number) => itemStore.newest({ kid: key.kid, number })));
+      const after = numbers.map((number) => Math.max(since, floor?.[number] ?? 0));
+      const upTo = newest.map((time) => Math.min(time, until));
+      return { key, after, upTo, ...(indexed ? { picked: await pick(key, indexed, after, upTo) } : {}) };
+    },
+
+    async sizeOf({ key, after, upTo, picked }: Range): Promise<number> {
+      if (picked) {
+        return picked.length;
+      }
+      const sizes = await Promise.all(
+        numbers.map((number) =>
+          itemStore.countBetween({ kid: key.kid, number }, after[number] ?? 0, upTo[number] ?? 0),
+        ),
+      );
+      return sizes.reduce((sum, size) => sum + size, 0);
+    },
+
+    /** The first `limit` items of a range. */
+    async cut(range: Range, limit: number): Promise<Range> {
+      const upTo = [...range.after];
+      const kept: Placed[] = [];
+      let left = limit;
+      for await (const place of mergePositions(parts, range)) {
+        upTo[place.bucket] = place.storedAt;
+        if (range.picked) {
+          kept.push(place);
+        }
+        left -= 1;
+        if (left === 0) {
+          break;
+        }
+      }
+      return { ...range, upTo, ...(range.picked ? { picked: kept } : {}) };
+    },
+  };
+}

@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto';
+import { availableParallelism, freemem } from 'node:os';
+import type { ThreadData } from '../workers/jobs/kinds.ts';
+import { createPool, type Pool } from '../workers/pool.ts';
+import { createCrypto } from './crypto.ts';
+import type { Parts, ServiceSettings, UtilityService, VaultService } from './deps.ts';
+import { type Accounts, createAccounts } from './services/account.ts';
+import { createIdempotency } from './services/idempotency.ts';
+import { createKeys, type Keys } from './services/key.ts';
+import { createMetering, type MeteringService } from './services/metering.ts';
+import { createUtility } from './services/utility.ts';
+import { createVault } from './services/vault.ts';
+import { createAccountStore } from './store/account.ts';
+import { createBinStore } from './store/bin.ts';
+import { createIdempotencyStore } from './store/idempotency.ts';
+import { claimInstallation, type Installation, probeRedis, readInstallation } from './store/installation.ts';
+import { createKeyStore } from './store/key.ts';
+import { openRedis, type RedisLink, type RedisTarget } from './store/redis.ts';
+import { createItemStore } from './store/vault.ts';
+
+const BUCKETS = 16;
+const HOT_QUEUE_MAX = 2_000;
+const entry = new URL('../workers/worker.ts', import.meta.url);
+
+/** Why a vault cannot be opened, in one line for the operator. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+}
+
+export interface VaultOptions {
+  readonly redis: RedisTarget;
+  /** Replicas that must have a write before it is acknowledged. */
+  readonly replicas: number;
+  readonly ring: { readonly writeId: string; readonly keys: ReadonlyMap<string, Uint8Array> };
+  readonly argon2: ThreadData['argon2'];
+  readonly workers: number;
+  readonly settings: ServiceSettings;
+  readonly now?: () => number;
+  /** Told of threads that died; the event names no job. */
+  readonly onThreadEvent?: (event: string) => void;
+}
+
+/** An open vault: its services, and what runs underneath. */
+export interface OpenVault {
+  readonly parts: Parts;
+  readonly redis: RedisLink;
+  readonly pool: Pool;
+  readonly accounts: Accounts;
+  readonly keys: Keys;
+  readonly vault: VaultService;
+  readonly utility: UtilityService;
+  readonly metering: MeteringService;
+  /** Resolves when Redis takes a write. */
+  readonly probe: () => Promise<void>;
+  /** Finishes deletions that an earlier process left unfinished. */
+  readonly sweep: () => Promise<void>;
+  /** Lets work in hand finish, then lets go of everything. */
+  readonly close: () => Promise<void>;
+}
+
+/** Argon2id at once: as memory allows, and one core stays free for everything else. */
+const coldConcurrency = (memoryKiB: number): number =>
+  Math.max(1, Math.min(availableParallelism() - 1, Math.floor(freemem() / (memoryKiB * 1_024))));
+
+/** The installation's facts; made for an empty Redis, and checked against the master key in any case. */
+async function openInstallation(redis: RedisLink, threadData: ThreadData): Promise<Installation> {
+  const pool = createPool({ entry, threads: 1, workerData: threadData, queueMax: 8, coldConcurrency: 1 });
+  try {
+    await pool.ready();
+    const crypto = createCrypto(pool);
+    const found = await readInstallation(redis);
+    const facts =
+      found ??
+      (await claimInstallation(redis, { buckets: BUCKETS, root: Buffer.from(await crypto.createRoot()) }));
+    await crypto.checkRoot(facts.root).catch(() => {
+      throw new StartError(
+        'The master key (or VAULT_ENV) does not fit the data in this Redis. Start with the key that the vault was made with.',
+      );
+    });
+    return facts;
+  } finally {
+    await pool.drain();
+  }
+}
+
+/** Opens a vault on its Redis. Refuses, with a StartError, a master key that does not fit the data. */
+export async function openVault(options: VaultOptions): Promise<OpenVault> {
+  const { settings, argon2 } = options;
+  const redis = await openRedis(options.redis, { replicas: options.replicas });
+  const threadData: ThreadData = {
+    env: settings.environment,
+    writeId: options.ring.writeId,
+    keys: [...options.ring.keys],
+    processKey: randomBytes(32),
+    argon2,
+  };
+  const { root, buckets } = await openInstallation(redis, threadData);
+  const pool = createPool({
+    entry,
+    threads: options.workers,
+    workerData: { ...threadData, root },
+    queueMax: HOT_QUEUE_MAX,
+    coldConcurrency: coldConcurrency(argon2.memoryKiB),
+    onEvent: (event) => options.onThreadEvent?.(event.type),
+  });
+  await pool.ready();
+  const crypto = createCrypto(pool);
+  const parts: Parts = {
+    crypto,
+    accountStore: createAccountStore(redis),
+    keyStore: createKeyStore(redis, buckets),
+    itemStore: createItemStore(redis, buckets),
+    idempotencyStore: createIdempotencyStore(redis),
+    binStore: createBinStore(redis),
+    now: options.now ?? Date.now,
+    randomId: () => randomBytes(16).toString('base64url'),
+    cursorKey: await crypto.cursorKey(),
+    settings,
+  };
+  const metering = createMetering(parts);
+  const accounts = createAccounts(parts);
+  const idempotency = createIdempotency(parts);
+  const keys = createKeys(parts, metering, idempotency);
+  return {
+    parts,
+    redis,
+    pool,
+    accounts,
+    keys,
+    metering,
+    vault: createVault(parts, metering, idempotency, keys),
+    utility: createUtility(parts, metering),
+    probe: () => probeRedis(redis),
+    async sweep() {
+      for (const { aid } of await accounts.list()) {
+        await keys.sweep(aid);
+      }
+    },
+    async close() {
+      keys.close();
+      await pool.drain();
+      await metering.flush().catch(() => undefined);
+      await redis.close();
+    },
+  };
+}
