@@ -1,3 +1,4 @@
+import { createHmac, randomBytes } from 'node:crypto';
 import {
   type CardFacts,
   type DecryptItemsParams,
@@ -84,6 +85,9 @@ export interface Crypto {
   describeKey(key: KeyPlace, record: Uint8Array): Promise<KeyFacts>;
   checkWarm(key: KeyParams, blob: WarmBlob, passphrase: Passphrase): Promise<WarmMiss | undefined>;
   makePassphrase(length: number): Promise<Secret<string>>;
+  /** A digest of a secret and of what it belongs to, good for comparing within this process only. */
+  digestSecret(context: readonly string[], secret: Secret<Uint8Array>): string;
+  lengthOf(secret: Secret<Uint8Array>): number;
   storeItem(
     params: StoreParams,
     blob: WarmBlob,
@@ -183,6 +187,7 @@ const DEADLINES: Readonly<Record<Lane, number>> = {
 };
 
 export function createCrypto(pool: Pool): Crypto {
+  const digestKey = randomBytes(32);
   const run = (
     kind: JobKind,
     fields: readonly Uint8Array[],
@@ -229,6 +234,12 @@ export function createCrypto(pool: Pool): Crypto {
       run(KIND.checkWarm, [json(key), blob, passphrase.expose()], 'hot').then(() => undefined, missOrThrow),
     makePassphrase: async (length) =>
       new Secret(decoder.decode(await one(KIND.makePassphrase, [json({ length })]))),
+    digestSecret: (context, secret) =>
+      createHmac('sha256', digestKey)
+        .update(JSON.stringify(context))
+        .update(secret.expose())
+        .digest('base64'),
+    lengthOf: (secret) => secret.expose().length,
     storeItem: (params, blob, passphrase, body) =>
       run(KIND.storeItem, [json(params), blob, passphrase.expose(), body], 'hot').then(
         storedParts,

@@ -1,4 +1,3 @@
-import { createHmac, randomBytes } from 'node:crypto';
 import type { Account, AccountService, Parts, SecretBytes } from '../deps.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { VaultError } from '../errors.ts';
@@ -70,10 +69,9 @@ const toInfo = (name: string, { aid, unmasked, paying, hosts, created_at }: Acco
 });
 
 export function createAccounts({ crypto, accountStore, now, randomId, settings }: Parts): Accounts {
-  // Sign-ins are remembered under a key that this process alone has, for a minute, and only while the stored
-  // record is byte for byte the one that was checked: a change on any server ends them at once.
+  // Sign-ins are remembered by a digest that only this process can compute, for a minute, and only while the
+  // stored record is byte for byte the one that was checked: a change on any server ends them at once.
   const memory = new Map<string, Remembered>();
-  const memoryKey = randomBytes(32);
   const failing = new Set<string>();
   const checking = createInFlight<Remembered>();
   const readers = new Map<string, () => Promise<Buffer | undefined>>();
@@ -98,12 +96,6 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
 
   const sealRecord = (name: string, record: AccountRecord): Promise<Uint8Array> =>
     crypto.sealRecord(place(name), encoder.encode(JSON.stringify(record)));
-
-  const digestOf = (name: string, password: SecretBytes, ip: string): string =>
-    createHmac('sha256', memoryKey)
-      .update(JSON.stringify([name, ip]))
-      .update(password.expose())
-      .digest('base64');
 
   const admit = async (counter: string): Promise<void> => {
     if (settings.authFailuresMax === 0) {
@@ -141,7 +133,7 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
 
   return {
     async signIn({ name, password, ip }) {
-      const digest = digestOf(name, password, ip);
+      const digest = crypto.digestSecret(['sign-in', name, ip], password);
       const counter = accountStore.signInCounter(name, ip);
       const known = memory.get(digest);
       if (known && known.until > now()) {

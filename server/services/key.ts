@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Account, KeyService, Parts, Passphrase, Refused, WarmBlob, WarmMiss } from '../deps.ts';
 import { VaultError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
@@ -74,7 +74,6 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
   const cursors = createCursors(parts.cursorKey);
   const known = new Map<string, KeyHandle & { readonly until: number }>();
   const warm = new Map<string, Warm>();
-  const guessKey = randomBytes(32);
   const unlocking = createInFlight<WarmBlob>();
   // Keys with counted wrong guesses that this process knows of; a success of any kind clears the count.
   const guessed = new Set<string>();
@@ -133,7 +132,7 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
   };
 
   const remember = (key: KeyHandle, passphrase: Passphrase, blob: WarmBlob): void => {
-    if (settings.warmUnlockSeconds === 0 || passphrase.expose().length < WARM_PASSPHRASE_BYTES_MIN) {
+    if (settings.warmUnlockSeconds === 0 || crypto.lengthOf(passphrase) < WARM_PASSPHRASE_BYTES_MIN) {
       return;
     }
     if (warm.size >= WARM_MAX) {
@@ -145,10 +144,7 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
 
   /** The full unlock. Callers with the same passphrase share one; each different guess counts. */
   const unlock = (key: KeyHandle, passphrase: Passphrase): Promise<WarmBlob> => {
-    const guess = createHmac('sha256', guessKey)
-      .update(`${key.kid} ${key.gen} `)
-      .update(passphrase.expose())
-      .digest('base64');
+    const guess = crypto.digestSecret([key.kid, String(key.gen)], passphrase);
     return unlocking(guess, async () => {
       await admitGuess(key);
       const { blob, upgraded } = await crypto.unlockKey(key, key.record, passphrase);

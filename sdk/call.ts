@@ -1,0 +1,61 @@
+/** What a caller may set, and what a single call is before it becomes a request. */
+import type { QueryValue } from './path.ts';
+
+/** Where the vault is, who is calling, and how patient to be. */
+export interface VaultOptions {
+  /** The service's URL, with or without `/v1`. */
+  readonly baseUrl: string;
+  /** The account's Basic Auth user; without a colon. */
+  readonly username: string;
+  readonly password: string;
+  /** Used by every call that needs a passphrase and is not given one of its own; never for new keys. */
+  readonly passphrase?: string | undefined;
+  /** Replaces the runtime's fetch, for a proxy agent or a test. */
+  readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
+  /** The longest that a call may take with all its retries, in milliseconds (60,000). */
+  readonly timeoutMs?: number | undefined;
+  /** How many times a failed attempt is repeated (3); 0 for never. */
+  readonly retries?: number | undefined;
+}
+
+/** What any single call may set for itself. */
+export interface CallOptions {
+  /** Cancels the call; it then throws the signal's own reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Overrides the client's `timeoutMs`; on a stream, the longest wait for its next piece. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** For calls whose repetition the service recognises and answers with its first reply. */
+export interface KeyedCallOptions extends CallOptions {
+  /** 1 to 255 printable characters, valid for 24 hours; made by the SDK where retries are on. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/**
+ * When a failed attempt may be repeated: `always` for reads and deletions; `keyed` likewise, under an
+ * idempotency key; `when_refused` only if the service said that it did nothing.
+ */
+export type Repeat = 'always' | 'keyed' | 'when_refused';
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: readonly string[];
+  readonly repeat: Repeat;
+  readonly query?: Readonly<Record<string, QueryValue>> | undefined;
+  /** JSON text. */
+  readonly body?: string;
+  /** Travels in a header; a URL would end up in logs. */
+  readonly passphrase?: string;
+  readonly options?: KeyedCallOptions | undefined;
+}
+
+export interface Reply {
+  readonly text: string;
+  readonly nextToken: string | undefined;
+}
+
+export interface StreamReply {
+  readonly pieces: AsyncIterable<string>;
+  readonly nextToken: string | undefined;
+}

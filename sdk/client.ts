@@ -1,0 +1,32 @@
+import { type AdminCalls, createAdminCalls } from './admin.ts';
+import type { VaultOptions } from './call.ts';
+import { createKeyCalls, type KeyCalls } from './key.ts';
+import { createTransport } from './transport.ts';
+import { createUtilityCalls, type UtilityCalls } from './utility.ts';
+import { createVaultCalls, type VaultCalls } from './vault.ts';
+
+/**
+ * A client of one account. Members of the options objects have their names on the wire (snake_case), the
+ * options of the calls themselves are camelCase. Passphrases travel in a header, never in a URL.
+ *
+ * Attempts that fail with 429, 503 or a broken connection are repeated with growing pauses, as `Retry-After`
+ * asks, within `timeoutMs`; calls that write do so under an idempotency key, so that none writes twice.
+ *
+ * Every call throws `VaultApiError` when the service refuses (also with `unauthenticated` and
+ * `invalid_request`), `VaultConnectionError`, `VaultTimeoutError`, or the reason of its aborted `signal`.
+ */
+export class Vault {
+  readonly keys: KeyCalls;
+  readonly vault: VaultCalls;
+  readonly utility: UtilityCalls;
+  readonly admin: AdminCalls;
+
+  /** Throws `VaultError` for options that cannot work; sends nothing yet. */
+  constructor(options: VaultOptions) {
+    const transport = createTransport(options);
+    this.keys = createKeyCalls(transport);
+    this.vault = createVaultCalls(transport, options.passphrase);
+    this.utility = createUtilityCalls(transport);
+    this.admin = createAdminCalls(transport);
+  }
+}

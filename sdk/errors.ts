@@ -1,0 +1,129 @@
+/**
+ * What can go wrong, as one tree: `VaultError` above `VaultApiError`, `VaultConnectionError` and
+ * `VaultTimeoutError`. No error holds a request, a reply's body, a URL or a secret, in its message or in any
+ * property, so that it can be logged as it is.
+ */
+import type { ErrorCode } from './types.ts';
+
+/** The base of every error that this SDK throws, and the error of a call that could not be built at all. */
+export class VaultError extends Error {
+  override readonly name: string = 'VaultError';
+}
+
+/** What an error reply says, reduced to the parts that are safe to keep. */
+export interface ApiErrorParts {
+  readonly status: number;
+  readonly code: ErrorCode | 'unknown';
+  readonly requestId: string | undefined;
+  readonly field: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/**
+ * The service answered and refused. Tell cases apart by `code`, never by the message.
+ * A server newer than this SDK may send a code that the type does not list yet.
+ */
+export class VaultApiError extends VaultError {
+  override readonly name = 'VaultApiError';
+  /** The HTTP status. */
+  readonly status: number;
+  /** The service's stable code; `unknown` where the reply was not the service's own (a proxy in between). */
+  readonly code: ErrorCode | 'unknown';
+  /** The id under which the service logged the request; give it to the operator. */
+  readonly requestId: string | undefined;
+  /** The place of the request that was refused, such as `query.user`; never its value. */
+  readonly field: string | undefined;
+  /** Seconds that the service asked to wait before another attempt. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(parts: ApiErrorParts) {
+    const place = parts.field === undefined ? '' : ` at ${parts.field}`;
+    const id = parts.requestId === undefined ? '' : ` (request ${parts.requestId})`;
+    super(`The vault answered ${parts.status} ${parts.code}${place}${id}.`);
+    this.status = parts.status;
+    this.code = parts.code;
+    this.requestId = parts.requestId;
+    this.field = parts.field;
+    this.retryAfterSeconds = parts.retryAfterSeconds;
+  }
+}
+
+/**
+ * The service could not be reached, or its reply broke off. Where a call changes something, it may or may
+ * not have happened.
+ */
+export class VaultConnectionError extends VaultError {
+  override readonly name = 'VaultConnectionError';
+  /** The runtime's short code for the failure, such as `ECONNREFUSED`, where it gives one. */
+  readonly reason: string | undefined;
+
+  constructor(message: string, reason?: string) {
+    super(reason === undefined ? message : `${message} (${reason})`);
+    this.reason = reason;
+  }
+}
+
+/** The call, its retries included, or a stream's next piece took longer than `timeoutMs`. */
+export class VaultTimeoutError extends VaultError {
+  override readonly name = 'VaultTimeoutError';
+  /** The limit that was exceeded, in milliseconds. */
+  readonly timeoutMs: number;
+
+  constructor(timeoutMs: number) {
+    super(`The vault did not answer within ${timeoutMs} ms.`);
+    this.timeoutMs = timeoutMs;
+  }
+}
+
+const CODE = /^[a-z][a-z0-9_]{0,63}$/;
+const FIELD = /^(?:query|body|header|path)(?:[.[][\w.[\]-]{0,127})?$/;
+const REQUEST_ID = /^[\w.:-]{1,128}$/;
+const REASON = /^[A-Za-z][A-Za-z_]{0,63}$/;
+
+const matching = (value: unknown, pattern: RegExp): string | undefined =>
+  typeof value === 'string' && pattern.test(value) ? value : undefined;
+
+/** Reads an error reply: only values of the expected shape are kept, whatever else the body says. */
+export const apiErrorOf = (status: number, headers: Headers, text: string): VaultApiError => {
+  const body = membersOf(text);
+  const code = matching(body['code'], CODE);
+  return new VaultApiError({
+    status,
+    // The pattern admits codes that a newer server may have; the union lists those of this version.
+    code: code === undefined ? 'unknown' : (code as ErrorCode),
+    requestId: matching(headers.get('x-request-id') ?? body['request_id'], REQUEST_ID),
+    field: matching(body['field'], FIELD),
+    retryAfterSeconds: retryAfterSeconds(headers.get('retry-after')),
+  });
+};
+
+const membersOf = (text: string): Record<string, unknown> => {
+  try {
+    const body: unknown = JSON.parse(text);
+    return typeof body === 'object' && body !== null ? { ...body } : {};
+  } catch {
+    return {};
+  }
+};
+
+/** `Retry-After` is seconds or an HTTP date (RFC 9110, section 10.2.3). */
+const retryAfterSeconds = (value: string | null): number | undefined => {
+  if (value === null) return undefined;
+  if (/^\d{1,9}$/.test(value)) return Number(value);
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - Date.now()) / 1000));
+};
+
+/**
+ * Makes a connection error of whatever `fetch` threw. The original is not kept: its message, and in some
+ * runtimes a property, holds the URL.
+ */
+export const connectionErrorOf = (thrown: unknown): VaultConnectionError => {
+  const reason = matching(codeOf(thrown), REASON) ?? matching(codeOf(causeOf(thrown)), REASON);
+  return new VaultConnectionError('The connection to the vault failed.', reason);
+};
+
+const causeOf = (thrown: unknown): unknown => (thrown instanceof Error ? thrown.cause : undefined);
+
+const codeOf = (thrown: unknown): unknown =>
+  typeof thrown === 'object' && thrown !== null && 'code' in thrown ? thrown.code : undefined;

@@ -1,0 +1,38 @@
+/** The headers of a request: who calls, with which passphrase, under which idempotency key. */
+import type { Call } from './call.ts';
+import { VaultError } from './errors.ts';
+import { encoded } from './path.ts';
+
+/** Refuses a passphrase that is not Unicode text and an idempotency key that no header can carry. */
+export const headersOf = (call: Call, authorization: string, retries: number): Record<string, string> => {
+  const headers: Record<string, string> = { Accept: 'application/json', Authorization: authorization };
+  if (call.body !== undefined) headers['Content-Type'] = 'application/json';
+  if (call.passphrase !== undefined) {
+    headers['X-Vault-Passphrase'] = encoded(call.passphrase, 'The passphrase');
+  }
+  const key =
+    call.options?.idempotencyKey ?? (call.repeat === 'keyed' && retries > 0 ? randomKey() : undefined);
+  if (key !== undefined) headers['Idempotency-Key'] = checkedKey(key);
+  return headers;
+};
+
+const randomKey = (): string => {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+};
+
+const checkedKey = (key: string): string => {
+  if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
+    throw new VaultError('idempotencyKey must be 1 to 255 printable ASCII characters.');
+  }
+  return key;
+};
+
+/** RFC 7617, with the user and password in UTF-8. */
+export const basicAuth = (username: string, password: string): string => {
+  if (username === '' || username.includes(':')) {
+    throw new VaultError('username must be non-empty and hold no colon.');
+  }
+  const bytes = new TextEncoder().encode(`${username}:${password}`);
+  return `Basic ${btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))}`;
+};

@@ -1,0 +1,66 @@
+/** Vault keys: named, locked by a passphrase that only the caller keeps. */
+
+import type { CallOptions, KeyedCallOptions } from './call.ts';
+import { type Page, type Pages, readJson, readPage, walk } from './pages.ts';
+import type { Transport } from './transport.ts';
+import type {
+  ChangePassphrase,
+  CreateKey,
+  DeleteKey,
+  Key,
+  KeyWithPassphrase,
+  ListKeys,
+  Message,
+} from './types.ts';
+
+/** The calls of `/key/`. */
+export interface KeyCalls {
+  /**
+   * Creates a key and returns its passphrase, this once. Without a `passphrase` the service makes one, and
+   * the call is then repeated only where the service said that it did nothing: a lost reply would lose the
+   * passphrase. Throws `key_exists` when the identifier is taken.
+   */
+  readonly create: (key: CreateKey, options?: KeyedCallOptions) => Promise<KeyWithPassphrase>;
+  /** One page of the account's keys, ordered by `user`; at most 65,536 unless `limit` says otherwise. */
+  readonly list: (query?: ListKeys, options?: CallOptions) => Promise<Page<Key[]>>;
+  /** All keys, page by page, from `next_token` where one is given. */
+  readonly pages: (query?: ListKeys, options?: CallOptions) => Pages<Key[]>;
+  /**
+   * Replaces a key's passphrase: the old one stops working and the key's endpoints stop. Give `new_passphrase`
+   * yourself: one made by the service is lost with a lost reply, and all of the key's data with it. For the
+   * same reason it is repeated only where the service said that it did nothing. Throws `passphrase_wrong`.
+   */
+  readonly changePassphrase: (change: ChangePassphrase, options?: CallOptions) => Promise<KeyWithPassphrase>;
+  /**
+   * Deletes a key; with `safe: false` together with all its data, for good. Throws `key_not_empty` where the
+   * key holds data, and `key_not_found` also when an earlier attempt, whose reply was lost, had succeeded.
+   */
+  readonly delete: (key: DeleteKey, options?: CallOptions) => Promise<Message>;
+}
+
+const path = ['key'] as const;
+
+export const createKeyCalls = (transport: Transport): KeyCalls => {
+  const list: KeyCalls['list'] = (query, options) =>
+    readPage(transport, { method: 'GET', path, repeat: 'always', query, options });
+
+  return {
+    create: (key, options) => {
+      const repeat = key.passphrase === undefined ? 'when_refused' : 'keyed';
+      return readJson(transport, { method: 'POST', path, repeat, body: JSON.stringify(key), options });
+    },
+    list,
+    pages: ({ next_token, ...query } = {}, options) =>
+      walk((nextToken) => list({ ...query, next_token: nextToken }, options), next_token),
+    changePassphrase: (change, options) =>
+      readJson(transport, {
+        method: 'PUT',
+        path,
+        repeat: 'when_refused',
+        body: JSON.stringify(change),
+        options,
+      }),
+    delete: (query, options) =>
+      readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
+  };
+};

@@ -1,0 +1,50 @@
+/** What replies become: JSON, pages of a listing, and the walk from one page to the next. */
+
+import type { Call } from './call.ts';
+import { VaultConnectionError } from './errors.ts';
+import type { Transport } from './transport.ts';
+
+/** One page of a listing. */
+export interface Page<T> {
+  readonly data: T;
+  /** Leads to the next page; undefined on the last one. */
+  readonly next_token: string | undefined;
+}
+
+/** The pages of a listing in their order; each is asked for when the loop comes to it, not before. */
+export type Pages<T> = AsyncGenerator<Page<T>, void, undefined>;
+
+/**
+ * Parses a reply's JSON. That it has the type of its route is the service's promise and is not checked again.
+ * The parser's own error would quote the text, so it is replaced.
+ */
+export const jsonOf = <T>(text: string): T => {
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw new VaultConnectionError('The reply is not JSON.');
+  }
+};
+
+/** Makes a call and parses its reply. */
+export const readJson = async <T>(transport: Transport, call: Call): Promise<T> =>
+  jsonOf<T>((await transport.send(call)).text);
+
+/** Makes a call and takes its reply as one page. */
+export const readPage = async <T>(transport: Transport, call: Call): Promise<Page<T>> => {
+  const reply = await transport.send(call);
+  return { data: jsonOf<T>(reply.text), next_token: reply.nextToken };
+};
+
+/** Walks a listing from a page on, the first where `from` is undefined. */
+export async function* walk<T>(
+  load: (nextToken: string | undefined) => Promise<Page<T>>,
+  from: string | undefined,
+): Pages<T> {
+  let nextToken = from;
+  do {
+    const page = await load(nextToken);
+    yield page;
+    nextToken = page.next_token;
+  } while (nextToken !== undefined);
+}

@@ -1,0 +1,58 @@
+/** Which attempts are repeated, and after how long. */
+import type { Repeat } from './call.ts';
+import { apiErrorOf, VaultApiError, VaultConnectionError } from './errors.ts';
+import type { Clock, Limit } from './limit.ts';
+
+const BACKOFF_FIRST_MS = 250;
+const BACKOFF_MAX_MS = 8_000;
+
+/** One call on its way: how to try it, and what bounds the trying. */
+export interface Exchange {
+  readonly attempt: () => Promise<Response>;
+  readonly limit: Limit;
+  readonly repeat: Repeat;
+  readonly retries: number;
+  readonly clock: Clock;
+}
+
+/** Attempts until one succeeds, cannot be repeated, or would have to wait past the limit. */
+export const repeated = async <T>(
+  exchange: Exchange,
+  read: (response: Response) => Promise<T>,
+): Promise<T> => {
+  const { limit } = exchange;
+  let inDoubt = false;
+  for (let failures = 0; ; failures += 1) {
+    try {
+      limit.signal.throwIfAborted();
+      const response = await exchange.attempt();
+      if (response.ok) return await read(response);
+      throw apiErrorOf(response.status, response.headers, await response.text());
+    } catch (thrown) {
+      const error = limit.errorOf(thrown);
+      if (failures >= exchange.retries || !mayRepeat(error, exchange.repeat, inDoubt)) throw error;
+      const waitMs = backoffMs(error, failures, exchange.clock);
+      if (waitMs >= limit.remainingMs()) throw error;
+      inDoubt ||= !didNothing(error);
+      await limit.pause(waitMs);
+    }
+  }
+};
+
+const mayRepeat = (error: unknown, repeat: Repeat, inDoubt: boolean): boolean => {
+  if (error instanceof VaultConnectionError) return repeat !== 'when_refused';
+  if (!(error instanceof VaultApiError)) return false;
+  if (error.status === 429 || error.status === 503) return repeat !== 'when_refused' || didNothing(error);
+  // The earlier attempt, whose reply was lost, is still being worked on.
+  return inDoubt && error.code === 'idempotency_conflict';
+};
+
+const didNothing = (error: unknown): boolean =>
+  error instanceof VaultApiError && (error.status === 429 || error.code === 'overloaded');
+
+/** Exponential, between half and all of the step so that callers spread out; on top of any `Retry-After`. */
+const backoffMs = (error: unknown, failures: number, clock: Clock): number => {
+  const asked = error instanceof VaultApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+  const step = Math.min(BACKOFF_FIRST_MS * 2 ** failures, BACKOFF_MAX_MS);
+  return asked + step * (0.5 + clock.random() / 2);
+};

@@ -1,0 +1,99 @@
+/**
+ * The one way out to the service: credentials, retries, time limits, and what a reply becomes.
+ * Asks nothing of its runtime but fetch, URL, TextEncoder, TextDecoder, AbortController, timers, btoa and
+ * crypto.getRandomValues.
+ */
+import type { Call, Reply, StreamReply, VaultOptions } from './call.ts';
+import { VaultError } from './errors.ts';
+import { basicAuth, headersOf } from './headers.ts';
+import { type Clock, createLimit, type Limit, systemClock } from './limit.ts';
+import { baseOf, urlOf } from './path.ts';
+import { type Exchange, repeated } from './retry.ts';
+
+export interface Transport {
+  readonly send: (call: Call) => Promise<Reply>;
+  /** As `send`, but the body is read while it arrives; only what comes before the body is ever repeated. */
+  readonly stream: (call: Call) => Promise<StreamReply>;
+}
+
+const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+const RETRIES = 3;
+
+/** Checks the options once; everything about a single call is checked when it is made. */
+export const createTransport = (options: VaultOptions, clock: Clock = systemClock): Transport => {
+  const base = baseOf(options.baseUrl);
+  const authorization = basicAuth(options.username, options.password);
+  const retries = options.retries ?? RETRIES;
+  if (!Number.isInteger(retries) || retries < 0) {
+    throw new VaultError('retries must be 0 or a positive integer.');
+  }
+  const timeoutMs = checkedTimeout(options.timeoutMs ?? TIMEOUT_MS);
+  const fetchOnce = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
+
+  const open = (call: Call): Exchange => {
+    const limitMs = checkedTimeout(call.options?.timeoutMs ?? timeoutMs);
+    const url = urlOf(base, call.path, call.query);
+    const headers = headersOf(call, authorization, retries);
+    const init: RequestInit = { method: call.method, headers, redirect: 'manual' };
+    if (call.body !== undefined) init.body = call.body;
+    const limit = createLimit(limitMs, call.options?.signal, clock);
+    init.signal = limit.signal;
+    return { attempt: () => fetchOnce(url, init), limit, repeat: call.repeat, retries, clock };
+  };
+
+  return {
+    send: async (call) => {
+      const exchange = open(call);
+      try {
+        return await repeated(exchange, async (response) => ({
+          text: await response.text(),
+          nextToken: nextTokenOf(response),
+        }));
+      } finally {
+        exchange.limit.end();
+      }
+    },
+    stream: async (call) => {
+      const exchange = open(call);
+      try {
+        const response = await repeated(exchange, async (accepted) => accepted);
+        return { pieces: piecesOf(response, exchange.limit), nextToken: nextTokenOf(response) };
+      } catch (error) {
+        exchange.limit.end();
+        throw error;
+      }
+    },
+  };
+};
+
+async function* piecesOf(response: Response, limit: Limit): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const reader = response.body?.getReader();
+  try {
+    while (reader !== undefined) {
+      limit.restart();
+      const { done, value } = await reader.read();
+      limit.hold();
+      limit.signal.throwIfAborted();
+      if (done) break;
+      yield decoder.decode(value, { stream: true });
+    }
+    yield decoder.decode();
+  } catch (thrown) {
+    throw limit.errorOf(thrown);
+  } finally {
+    limit.end();
+    await reader?.cancel().catch(() => {});
+  }
+}
+
+const nextTokenOf = (response: Response): string | undefined =>
+  response.headers.get('x-vault-next-token') ?? undefined;
+
+const checkedTimeout = (timeoutMs: number): number => {
+  if (!(timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX)) {
+    throw new VaultError(`timeoutMs must be over 0 and at most ${TIMEOUT_MS_MAX}.`);
+  }
+  return timeoutMs;
+};

@@ -1,0 +1,21 @@
+/** Small helpers of the service: Luhn check and passphrase generator. */
+
+import type { CallOptions } from './call.ts';
+import { readJson } from './pages.ts';
+import type { Transport } from './transport.ts';
+import type { CheckLuhn, GeneratedPassphrase, GeneratePassphrase, LuhnResult } from './types.ts';
+
+/** The calls of `/luhn` and `/passphrase`. */
+export interface UtilityCalls {
+  /** Checks a card number's last digit and names its brand. The number travels in the URL: the route takes it nowhere else. */
+  readonly luhn: (query: CheckLuhn, options?: CallOptions) => Promise<LuhnResult>;
+  /** Makes a random, URL-safe passphrase of `length` characters: 64, or what is asked for, from 32 to 4,096. */
+  readonly passphrase: (query?: GeneratePassphrase, options?: CallOptions) => Promise<GeneratedPassphrase>;
+}
+
+export const createUtilityCalls = (transport: Transport): UtilityCalls => ({
+  luhn: (query, options) =>
+    readJson(transport, { method: 'GET', path: ['luhn'], repeat: 'always', query, options }),
+  passphrase: (query, options) =>
+    readJson(transport, { method: 'GET', path: ['passphrase'], repeat: 'always', query, options }),
+});

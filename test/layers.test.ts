@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'bun:test';
+import { findViolations, LAYERS } from './layers.ts';
+import { readSources } from './sources.ts';
+
+test('every file imports only what its layer may', async () => {
+  const sources = await readSources('server', 'workers', 'sdk', 'forms', 'scripts');
+  expect(sources.size).toBeGreaterThan(50);
+  expect(findViolations(sources)).toEqual([]);
+});
+
+describe('the check finds', () => {
+  const check = (files: Record<string, string>) => findViolations(new Map(Object.entries(files)));
+
+  const wrong: [string, string, string][] = [
+    ['a service that uses the store', 'server/services/key.ts', "import { readKey } from '../store/key.ts';"],
+    ['a type import', 'server/routes/key.ts', "import type { KeyRecord } from '../store/key.ts';"],
+    ['an inline type import', 'server/domain/mask.ts', "import { type Secret } from '../secret.ts';"],
+    ['a type by import()', 'sdk/key.ts', "export type Key = import('../server/schema/key.ts').Key;"],
+    ['a re-export', 'server/schema/key.ts', "export { ERRORS } from '../errors.ts';"],
+    ['a dynamic import', 'workers/worker.ts', "export const f = () => import('../server/store/redis.ts');"],
+    ['a require', 'workers/worker.ts', "const x = require('../server/store/redis.ts');"],
+    ['an import for its effects', 'server/domain/mask.ts', "import '../main.ts';"],
+    [
+      'workers beside their two doors',
+      'server/crypto.ts',
+      "import { seal } from '../workers/crypto/aead.ts';",
+    ],
+    ['elysia outside HTTP', 'server/services/key.ts', "import { Elysia } from 'elysia';"],
+    ['ioredis outside the store', 'server/services/key.ts', "import Redis from 'ioredis';"],
+    ['a socket in a worker', 'workers/worker.ts', "import { connect } from 'node:net';"],
+    ['a file in a worker', 'workers/worker.ts', "import { readFile } from 'node:fs/promises';"],
+    ['a package in the SDK', 'sdk/key.ts', "import { ok } from 'somewhere';"],
+    ['a file without a layer', 'server/utils/strings.ts', ''],
+  ];
+  test.each(wrong)('%s', (_, path, text) => {
+    const found = check({ [path]: text });
+    expect(found).toHaveLength(1);
+    expect(found[0]).toStartWith(path);
+  });
+
+  test('values where only types may come from', () => {
+    const path = 'server/services/key.ts';
+    expect(check({ [path]: "import { deps } from '../deps.ts';" })).toEqual([
+      `${path}:1 imports server/deps.ts: server/services may take types alone from there (import type)`,
+    ]);
+    expect(check({ [path]: "import { type Deps } from '../deps.ts';" })).toEqual([]);
+  });
+
+  test('services against their order', () => {
+    const found = check({ 'server/services/key.ts': "\nimport { openItem } from './vault.ts';" });
+    expect(found).toHaveLength(1);
+    expect(found[0]).toStartWith(
+      'server/services/key.ts:2 imports server/services/vault.ts: services import',
+    );
+    expect(check({ 'server/services/vault-list.ts': "import { openKey } from './key.ts';" })).toEqual([]);
+  });
+
+  test('circles, of types too', () => {
+    const found = check({
+      'sdk/a.ts': "import type { B } from './b.ts';",
+      'sdk/b.ts': "import { c } from './c.ts';",
+      'sdk/c.ts': "export * from './a.ts';",
+    });
+    expect(found).toEqual([
+      'These files import each other in a circle: sdk/a.ts -> sdk/b.ts -> sdk/c.ts -> sdk/a.ts',
+    ]);
+  });
+
+  test('nothing where all is well', () => {
+    const main = LAYERS.map(({ name }) => `import '../${name}.ts';`).join('\n');
+    expect(check({ 'server/main.ts': main })).toEqual([]);
+    const worker = "import { maskAll } from '../server/domain/mask.ts'; // import '../server/store/key.ts'";
+    expect(check({ 'workers/worker.ts': worker })).toEqual([]);
+  });
+});

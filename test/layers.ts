@@ -1,0 +1,220 @@
+/** Who may import whom: the table of docs/architecture.md, and the check of a set of files against it. */
+import { posix } from 'node:path';
+import ts from 'typescript';
+
+/** Paths from the project's root, each with its text. */
+export type Sources = ReadonlyMap<string, string>;
+
+interface Layer {
+  readonly name: string;
+  readonly files: RegExp;
+  /** Layers or single files that it may import from, besides itself. */
+  readonly may: readonly RegExp[];
+  /** The same, for `import type` alone. */
+  readonly mayTypes?: readonly RegExp[];
+}
+
+const EVERYTHING = /^/;
+/** Where the parts are put together and the system is met. */
+const EDGE = /^server\/(?:main|cli|vault-parts|log-sink)[^/]*\.ts$/;
+const SYSTEM = /^server\/(?:main|cli|log-sink|config|embedded-redis)[^/]*\.ts$|^scripts\//;
+const SCHEMA = /^server\/schema\//;
+const ERRORS = /^server\/errors\.ts$/;
+const SECRET = /^server\/secret\.ts$/;
+const DEPS = /^server\/deps\.ts$/;
+const DOMAIN = /^server\/domain\//;
+const STORE = /^server\/store\//;
+const SERVICES = /^server\/services\//;
+const PLUGINS = /^server\/plugins\//;
+const ROUTES = /^server\/routes\//;
+const CRYPTO = /^server\/crypto\.ts$/;
+const OPENAPI = /^server\/openapi\.ts$/;
+const WORKERS = /^workers\//;
+const SDK = /^sdk\//;
+
+/** The first layer whose pattern fits a file is its layer; a file without one is itself a violation. */
+export const LAYERS: readonly Layer[] = [
+  { name: 'server/schema', files: SCHEMA, may: [] },
+  { name: 'server/errors.ts', files: ERRORS, may: [SCHEMA] },
+  { name: 'server/secret.ts', files: SECRET, may: [SCHEMA] },
+  { name: 'server/deps.ts', files: DEPS, may: [], mayTypes: [SCHEMA, SECRET, ERRORS, CRYPTO, STORE] },
+  { name: 'server/domain', files: DOMAIN, may: [SCHEMA, ERRORS] },
+  { name: 'server/store', files: STORE, may: [SCHEMA, ERRORS, SECRET] },
+  { name: 'server/outbound/jobs', files: /^server\/outbound\/jobs/, may: [SCHEMA, ERRORS, SECRET, STORE] },
+  { name: 'server/outbound', files: /^server\/outbound\//, may: [SCHEMA, ERRORS, SECRET] },
+  {
+    name: 'server/crypto.ts',
+    files: CRYPTO,
+    may: [ERRORS, SECRET, /^workers\/(?:pool|protocol|jobs\/kinds)\.ts$/],
+  },
+  { name: 'server/services', files: SERVICES, may: [SCHEMA, ERRORS, SECRET, DOMAIN], mayTypes: [DEPS] },
+  {
+    name: 'server/plugins',
+    files: PLUGINS,
+    may: [SERVICES, SCHEMA, ERRORS, SECRET, DOMAIN],
+    mayTypes: [DEPS],
+  },
+  { name: 'server/routes', files: ROUTES, may: [SERVICES, PLUGINS, SCHEMA, ERRORS], mayTypes: [DEPS] },
+  { name: 'server/openapi.ts', files: OPENAPI, may: [PLUGINS, SCHEMA, ERRORS, /^package\.json$/] },
+  {
+    name: 'server/app.ts',
+    files: /^server\/app\.ts$/,
+    may: [PLUGINS, ROUTES, SCHEMA, DEPS, ERRORS, OPENAPI],
+  },
+  { name: 'server/listen.ts', files: /^server\/listen\.ts$/, may: [PLUGINS, ERRORS], mayTypes: [DEPS] },
+  {
+    name: 'server/config',
+    files: /^server\/config[^/]*\.ts$/,
+    may: [/^server\/domain\/duration\.ts$/, SECRET],
+  },
+  {
+    name: 'server/embedded-redis',
+    files: /^server\/embedded-redis[^/]*\.ts$/,
+    may: [/^server\/config[^/]*\.ts$/, ERRORS],
+  },
+  { name: 'server/main, server/cli', files: EDGE, may: [EVERYTHING] },
+  { name: 'workers', files: WORKERS, may: [DOMAIN] },
+  { name: 'sdk', files: SDK, may: [] },
+  { name: 'forms', files: /^forms\//, may: [SDK, SCHEMA, /^server\/domain\/(?:luhn|card-brand)\.ts$/] },
+  {
+    name: 'scripts',
+    files: /^scripts\//,
+    may: [
+      /^server\/app\.ts$/,
+      OPENAPI,
+      SCHEMA,
+      ERRORS,
+      /^server\/plugins\/route\.ts$/,
+      /^server\/routes\/table\.ts$/,
+    ],
+  },
+];
+
+/** Packages that belong to some layers alone. */
+const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonly why: string }[] = [
+  {
+    name: /^elysia$|^@elysiajs\//,
+    only: /^server\/(?:plugins|routes)\/|^server\/(?:app|listen|main)\.ts$/,
+    why: 'HTTP ends there',
+  },
+  { name: /^ioredis$/, only: /^server\/store\//, why: 'nothing else talks to Redis' },
+  { name: /^bullmq$/, only: /^server\/outbound\//, why: 'jobs are sent out there' },
+  {
+    name: /^(?:node:)?(?:http|https|http2|net|tls|dns|dgram)(?:\/|$)/,
+    only: new RegExp(`^server/(?:outbound|store)/|${SYSTEM.source}`),
+    why: 'nothing else opens sockets',
+  },
+  {
+    name: /^(?:node:)?(?:fs|child_process)(?:\/|$)/,
+    only: SYSTEM,
+    why: 'nothing else touches files or processes',
+  },
+  { name: /./, only: /^(?!sdk\/(?!tsup\.config\.ts$))/, why: 'the SDK has no dependency' },
+];
+
+/** Services in the only order in which they may import each other: a later one an earlier one. */
+const SERVICE_ORDER =
+  'audit metering account key rule cert vault endpoint capture retrieve form proxy admin utility'.split(' ');
+
+interface Import {
+  readonly from: string;
+  /** A path of the project, or a package's name. */
+  readonly to: string;
+  readonly line: number;
+  readonly typeOnly: boolean;
+  readonly local: boolean;
+}
+
+/** Everything that is wrong with the files' imports, one readable line each; nothing when all is well. */
+export const findViolations = (sources: Sources): string[] => {
+  const imports = [...sources].flatMap(([path, text]) => importsOf(path, text));
+  const unknown = [...sources.keys()].filter((path) => layerOf(path) === undefined);
+  return [
+    ...unknown.map((path) => `${path} belongs to no layer: put it where the table has a place for it`),
+    ...imports.flatMap(violationOf),
+    ...findCycles(imports).map((cycle) => `These files import each other in a circle: ${cycle.join(' -> ')}`),
+  ];
+};
+
+const layerOf = (path: string): Layer | undefined => LAYERS.find(({ files }) => files.test(path));
+
+const violationOf = (entry: Import): string[] => {
+  const { from, to, line, typeOnly, local } = entry;
+  const at = `${from}:${line} imports ${to}`;
+  if (!local) {
+    const rule = PACKAGES.find(({ name, only }) => name.test(to) && !only.test(from));
+    return rule === undefined ? [] : [`${at}: ${rule.why}`];
+  }
+  const layer = layerOf(from);
+  if (layer === undefined) return [];
+  if (layer.files.test(to)) return SERVICES.test(from) ? serviceOrderOf(entry, at) : [];
+  if (layer.may.some((allowed) => allowed.test(to))) return [];
+  if (layer.mayTypes?.some((allowed) => allowed.test(to)) === true) {
+    return typeOnly ? [] : [`${at}: ${layer.name} may take types alone from there (import type)`];
+  }
+  return [`${at}: ${layer.name} may not import from ${layerOf(to)?.name ?? 'there'}`];
+};
+
+/** A service of several files, such as `vault-list.ts`, counts as its noun, here `vault`. */
+const serviceOrderOf = ({ from, to }: Import, at: string): string[] => {
+  const [importer, imported] = [from, to].map((path) => {
+    const noun = posix.basename(path, '.ts').split('-')[0] ?? '';
+    return SERVICE_ORDER.indexOf(noun);
+  });
+  if (importer === undefined || imported === undefined || importer < 0 || imported < 0) return [];
+  return imported <= importer
+    ? []
+    : [`${at}: services import each other only in the order ${SERVICE_ORDER.join(', ')}`];
+};
+
+const importsOf = (path: string, text: string): Import[] => {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const found: Import[] = [];
+  const add = (node: ts.Node, specifier: ts.Node | undefined, typeOnly: boolean): void => {
+    if (specifier === undefined || !ts.isStringLiteralLike(specifier)) return;
+    const local = specifier.text.startsWith('.');
+    const to = local ? posix.join(posix.dirname(path), specifier.text) : specifier.text;
+    const line = file.getLineAndCharacterOfPosition(node.getStart(file)).line + 1;
+    found.push({ from: path, to, line, typeOnly, local });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) add(node, node.moduleSpecifier, isTypeOnly(node.importClause));
+    else if (ts.isExportDeclaration(node)) add(node, node.moduleSpecifier, node.isTypeOnly);
+    else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+      add(node, node.argument.literal, true);
+    else if (ts.isCallExpression(node) && isDynamicImport(node)) add(node, node.arguments[0], false);
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+};
+
+const isDynamicImport = ({ expression }: ts.CallExpression): boolean =>
+  expression.kind === ts.SyntaxKind.ImportKeyword || expression.getText() === 'require';
+
+const isTypeOnly = (clause: ts.ImportClause | undefined): boolean => {
+  if (clause === undefined) return false;
+  if (clause.isTypeOnly) return true;
+  const { name, namedBindings } = clause;
+  if (name !== undefined || namedBindings === undefined || !ts.isNamedImports(namedBindings)) return false;
+  return namedBindings.elements.every((element) => element.isTypeOnly);
+};
+
+/** Each circle once, found by walking depth first and meeting a file that is still being walked. */
+const findCycles = (imports: readonly Import[]): string[][] => {
+  const graph = new Map<string, string[]>();
+  for (const { from, to, local } of imports) {
+    if (local) graph.set(from, [...(graph.get(from) ?? []), to]);
+  }
+  const done = new Set<string>();
+  const cycles: string[][] = [];
+  const walk = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path);
+    if (start >= 0) cycles.push([...trail.slice(start), path]);
+    if (start >= 0 || done.has(path)) return;
+    for (const next of graph.get(path) ?? []) walk(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of graph.keys()) walk(path, []);
+  return cycles;
+};

@@ -1,0 +1,111 @@
+/** The other end of the wire for the SDK's tests: it answers as a test says and remembers what it was sent. */
+import type { Socket } from 'bun';
+import type { Clock } from '../../sdk/limit.ts';
+
+export interface Seen {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+export type Answer = (seen: Seen) => Response | Promise<Response>;
+
+export interface Peer {
+  readonly baseUrl: string;
+  readonly seen: Seen[];
+  readonly close: () => Promise<void>;
+}
+
+/** Gives each request the next answer; one request too many is told so by a status that no test expects. */
+export const openPeer = (...answers: Answer[]): Peer => {
+  const seen: Seen[] = [];
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      const answer = answers[seen.length];
+      const { method, url, headers } = request;
+      const arrived = { method, url: new URL(url), headers, body: await request.text() };
+      seen.push(arrived);
+      return answer === undefined ? new Response('unexpected request', { status: 599 }) : answer(arrived);
+    },
+  });
+  return { baseUrl: `http://127.0.0.1:${server.port}`, seen, close: () => server.stop(true) };
+};
+
+export const json = (body: unknown, headers: Record<string, string> = {}): Answer => {
+  return () => Response.json(body, { headers });
+};
+
+export const refusal = (
+  status: number,
+  code: string,
+  headers: Record<string, string> = {},
+  more: Record<string, unknown> = {},
+): Answer => {
+  const body = { error: 'A sentence.', code, request_id: 'req-1', ...more };
+  return () => Response.json(body, { status, headers });
+};
+
+/** A peer that speaks raw bytes: each connection gets the next script, written once its request has come. */
+export const openRawPeer = (...scripts: ((socket: Socket<undefined>) => void)[]) => {
+  const requests: string[] = [];
+  const listener = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      data: (socket, bytes) => {
+        const script = scripts[requests.length];
+        requests.push(bytes.toString());
+        if (script === undefined) socket.terminate();
+        else script(socket);
+      },
+    },
+  });
+  return {
+    baseUrl: `http://127.0.0.1:${listener.port}`,
+    requests,
+    close: () => listener.stop(true),
+  };
+};
+
+export const HEAD_CHUNKED =
+  'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n';
+
+export const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+
+/** An address of the loopback interface where nothing listens. */
+export const closedBaseUrl = (): string => {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return `http://127.0.0.1:${port}`;
+};
+
+/**
+ * A clock on which pauses pass at once and are noted, and the time limit, known by its length, comes only when
+ * a test says so.
+ */
+export const createTestClock = (limitMs: number) => {
+  const pausesMs: number[] = [];
+  let nowMs = 0;
+  let limit = (): void => {};
+  const clock: Clock = {
+    nowMs: () => nowMs,
+    random: () => 0,
+    after: (ms, run) => {
+      if (ms === limitMs) {
+        limit = run;
+        return () => {
+          limit = () => {};
+        };
+      }
+      pausesMs.push(ms);
+      nowMs += ms;
+      queueMicrotask(run);
+      return () => {};
+    },
+  };
+  return { clock, pausesMs, elapse: () => limit() };
+};

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'bun:test';
+import { findEscapes, JSON_PARSED_IN, secretPlaces } from './secrets.ts';
+import { readSources } from './sources.ts';
+
+const sources = await readSources('server', 'workers', 'sdk', 'forms', 'scripts', 'test');
+
+test('secrets, ciphers, settings and output stay where they belong', () => {
+  expect(findEscapes(sources)).toEqual([]);
+});
+
+test('no allowance to parse JSON is left over', () => {
+  const unused = Object.keys(JSON_PARSED_IN).filter(
+    (path) => sources.get(path)?.includes('JSON.parse') !== true,
+  );
+  expect(unused).toEqual([]);
+});
+
+/** The schemas, and the one parameter that the plugin beside them adds to many. */
+const isSchema = (path: string): boolean =>
+  path.startsWith('server/schema/') || path === 'server/plugins/passphrase.ts';
+
+test('the schema marks exactly these properties as secret', async () => {
+  const places: string[] = [];
+  for (const path of [...sources.keys()].filter((name) => isSchema(name))) {
+    const schemas: Record<string, unknown> = await import(`../${path}`);
+    for (const [name, schema] of Object.entries(schemas)) places.push(...secretPlaces(schema, name));
+  }
+  expect(places.sort()).toEqual([
+    'ChangePassphraseBody.new_passphrase',
+    'ChangePassphraseBody.passphrase',
+    'CreateKeyBody.passphrase',
+    'GeneratedPassphrase.passphrase',
+    'KeyWithPassphrase.passphrase',
+    'LuhnQuery.number',
+    'NumberParameter',
+    'PassphraseParameter',
+    'StoreQuery.number',
+  ]);
+});
+
+test('no file is longer than 400 lines', () => {
+  const long = [...sources].filter(([, text]) => text.split('\n').length > 401).map(([path]) => path);
+  expect(long).toEqual([]);
+});
+
+describe('no test is left out', () => {
+  const leftOut =
+    /\b(?:test|it|describe)\s*(?:\.\s*\w+\s*)*\.\s*(?:only|skip|todo|failing)\b|\bx(?:it|test|describe)\s*\(/;
+
+  test('in any file', () => {
+    const found = [...sources].filter(([, text]) => leftOut.test(text)).map(([path]) => path);
+    expect(found).toEqual([]);
+  });
+
+  test.each(['only', 'skip', 'todo'])('and one with %s would be found', (word) => {
+    expect(leftOut.test(`test.${word}('x', () => {})`)).toBe(true);
+    expect(leftOut.test(`describe.concurrent.${word}.each([])`)).toBe(true);
+    expect(leftOut.test(`list.${word}('x')`)).toBe(false);
+  });
+});
+
+describe('the search finds', () => {
+  const check = (path: string, text: string) => findEscapes(new Map([[path, text]]));
+
+  const wrong: [string, string][] = [
+    ['server/services/key.ts', 'log(passphrase.expose());'],
+    ['server/services/key.ts', 'log(passphrase\n  .expose());'],
+    ['workers/jobs/keys.ts', 'const port = process.env.PORT;'],
+    ['sdk/path.ts', 'const { PORT } = Bun.env;'],
+    ['server/store/redis.ts', 'console.error(error);'],
+    ['workers/jobs/keys.ts', "console['log'](key);"],
+    ['server/services/key.ts', 'process.stdout.write(text);'],
+    ['server/crypto.ts', "createCipheriv('aes-256-gcm', key, nonce);"],
+    ['workers/crypto/bytes.ts', "import { createDecipheriv } from 'node:crypto';"],
+    ['workers/crypto/bytes.ts', 'await crypto.subtle.digest(a, b);'],
+    ['server/services/key.ts', 'const id = Math.random();'],
+    ['server/routes/vault.ts', 'const body = JSON.parse(text);'],
+    ['server/domain/template.ts', 'new Function(text)();'],
+  ];
+  test.each(wrong)('in %s: %s', (path, text) => {
+    const found = check(path, text);
+    expect(found).toHaveLength(1);
+    expect(found[0]).toStartWith(`${path} uses `);
+  });
+
+  const right: [string, string][] = [
+    ['server/crypto.ts', 'pool.run(passphrase.expose());'],
+    ['server/config.ts', 'const read = process.env;'],
+    ['server/main.ts', 'console.log(url);'],
+    ['workers/crypto/aead.ts', "createCipheriv('aes-256-gcm', key, nonce);"],
+    ['server/services/key.ts', '// passphrase.expose() would be wrong here\nexport {};'],
+  ];
+  test.each(right)('nothing in %s: %s', (path, text) => {
+    expect(check(path, text)).toEqual([]);
+  });
+});

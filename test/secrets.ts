@@ -1,0 +1,142 @@
+/** Words of the source that are allowed in few places, and the search for them anywhere else. */
+import ts from 'typescript';
+import type { Sources } from './layers.ts';
+
+/** A pattern of code, where it may stand, and why nowhere else. */
+export interface Confinement {
+  readonly what: string;
+  readonly code: RegExp;
+  /** Files that the rule is about. */
+  readonly files: RegExp;
+  /** Those of them that may. */
+  readonly except: RegExp;
+  readonly why: string;
+}
+
+const SERVER_SIDE = /^(?:server|workers)\//;
+const SHIPPED = /^(?:server|workers|sdk|forms)\//;
+const EDGE = /^server\/(?:main|cli|log-sink)[^/]*\.ts$/;
+const NOWHERE = /^$/;
+
+/**
+ * The only places that parse JSON with the runtime's parser, with what they parse. None of it comes from a
+ * request: that goes through server/domain/json.ts, which keeps every number's text and refuses repeated names.
+ */
+export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
+  'sdk/errors.ts': "a refusal's body, of which only checked parts are kept",
+  'sdk/pages.ts': "a reply's body",
+  'server/config-files.ts': "the operator's own files",
+  'server/crypto.ts': "a thread's own reply",
+  'server/domain/json.ts': 'one string literal, already scanned',
+  'server/plugins/shell.ts': 'a reply that is compared with its schema',
+  'server/services/account.ts': 'an opened service record',
+  'server/services/cursor.ts': 'an authenticated cursor',
+  'server/services/idempotency.ts': 'an opened kept reply',
+  'server/services/vault-card.ts': 'a row of the BIN table',
+  'server/services/vault.ts': "a thread's own reply",
+  'workers/jobs/bulk.ts': "the server's own parameters of a job",
+  'workers/jobs/context.ts': "the server's own parameters of a job",
+};
+
+export const CONFINEMENTS: readonly Confinement[] = [
+  {
+    what: '.expose()',
+    code: /\.\s*expose\s*\(/,
+    files: SERVER_SIDE,
+    except:
+      /^server\/(?:crypto\.ts$|plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|routes\/|config|main|cli)/,
+    why: 'secrets are used by server/crypto.ts, read and returned at the HTTP edge, and sent by outbound alone',
+  },
+  {
+    what: 'the environment',
+    code: /\bprocess\s*\.\s*env\b|\b(?:Bun|import\.meta)\s*\.\s*env\b/,
+    files: SHIPPED,
+    except: /^server\/config[^/]*\.ts$/,
+    why: 'settings are read once, in server/config',
+  },
+  {
+    what: 'console',
+    code: /\bconsole\s*[.[]/,
+    files: SHIPPED,
+    except: EDGE,
+    why: 'what is logged goes through the logger, which knows what to leave out',
+  },
+  {
+    what: 'standard output',
+    code: /\bprocess\s*\.\s*std(?:out|err)\b/,
+    files: SHIPPED,
+    except: EDGE,
+    why: 'what is logged goes through the logger, which knows what to leave out',
+  },
+  {
+    what: 'a cipher',
+    code: /\bcreate(?:C|Dec)ipheriv\b/,
+    files: SHIPPED,
+    except: /^workers\/crypto\/(?:aead|ref-index)\.ts$/,
+    why: 'workers/crypto/aead.ts is the one place that chooses nonces and checks tags',
+  },
+  {
+    what: 'the WebCrypto API',
+    code: /\bcrypto\s*\.\s*subtle\b/,
+    files: SERVER_SIDE,
+    except: NOWHERE,
+    why: 'workers/crypto/aead.ts is the one place that chooses nonces and checks tags',
+  },
+  {
+    what: 'weak chance',
+    code: /\bMath\s*\.\s*random\b/,
+    files: SERVER_SIDE,
+    except: NOWHERE,
+    why: 'a guessable number among secrets is a hole; use node:crypto',
+  },
+  {
+    what: 'JSON.parse',
+    code: /\bJSON\s*\.\s*parse\b/,
+    files: SHIPPED,
+    except: new RegExp(`^(?:${Object.keys(JSON_PARSED_IN).join('|').replaceAll('.', '\\.')})$`),
+    why: 'what a caller sent is parsed by server/domain/json.ts, with every digit kept',
+  },
+  {
+    what: 'code made of text',
+    code: /\beval\s*\(|\bnew\s+Function\s*\(/,
+    files: SHIPPED,
+    except: NOWHERE,
+    why: 'data must never become code',
+  },
+];
+
+/** Every use of a confined pattern outside its places, one line each. Comments do not count. */
+export const findEscapes = (sources: Sources): string[] =>
+  [...sources].flatMap(([path, text]) => {
+    const rules = CONFINEMENTS.filter(({ files, except }) => files.test(path) && !except.test(path));
+    return rules.length === 0 ? [] : escapesOf(path, withoutComments(path, text), rules);
+  });
+
+const escapesOf = (path: string, text: string, rules: readonly Confinement[]): string[] =>
+  rules
+    .filter(({ code }) => code.test(text))
+    .map(({ what, code, why }) => `${path} uses ${what} (${lineOf(text, code)}): ${why}`);
+
+const lineOf = (text: string, code: RegExp): string =>
+  text
+    .split('\n')
+    .find((line) => code.test(line))
+    ?.trim() ?? 'over several lines';
+
+const printer = ts.createPrinter({ removeComments: true });
+
+const withoutComments = (path: string, text: string): string =>
+  printer.printFile(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true));
+
+/** The places of all properties that a schema marks with `x-secret`, such as `CreateKeyBody.passphrase`. */
+export const secretPlaces = (schema: unknown, place: string): string[] => {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const own = 'x-secret' in schema && schema['x-secret'] === true ? [place] : [];
+  const inner = Object.entries(schema).flatMap(([name, value]) =>
+    secretPlaces(value, SCHEMA_WORDS.has(name) ? place : `${place}.${name}`),
+  );
+  return [...own, ...inner];
+};
+
+/** Levels of a schema that are not levels of the data. */
+const SCHEMA_WORDS = new Set(['properties', 'items', 'anyOf', 'allOf', 'oneOf', 'patternProperties']);
