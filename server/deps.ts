@@ -13,7 +13,16 @@ import type { ItemStore } from './store/vault.ts';
 
 /** Types only: what the HTTP side is given, and by whom each promise is kept. */
 
-export type { ActorParams, CardFacts, Crypto, PageFields, Passphrase, StoreParams, WarmBlob, WarmMiss } from './crypto.ts';
+export type {
+  ActorParams,
+  CardFacts,
+  Crypto,
+  PageFields,
+  Passphrase,
+  StoreParams,
+  WarmBlob,
+  WarmMiss,
+} from './crypto.ts';
 export type { Bucket, Position, Refused } from './store/vault.ts';
 
 /** What the services are built from. Time and randomness come from here, so that tests can be exact. */

@@ -1,0 +1,64 @@
+import type { Deps, LogLine } from '../deps.ts';
+import { ERRORS, type ErrorCode, VaultError } from '../errors.ts';
+import type { ErrorBody } from '../schema/error.ts';
+import { CHALLENGE } from './basic-auth.ts';
+import { type HeaderList, jsonResponse } from './replies.ts';
+
+/** The body of a refusal: the table's text, never a message of the error itself. */
+const errorBody = (error: VaultError, requestId: string): ErrorBody => {
+  const body: ErrorBody = { error: ERRORS[error.code].text, code: error.code, request_id: requestId };
+  if (error.field !== undefined) body.field = error.field;
+  return body;
+};
+
+/** The reply to a refusal: its status, the one error body, and the headers that go with its code. */
+export const errorResponse = (error: VaultError, requestId: string, headers: HeaderList = []): Response => {
+  const response = jsonResponse(JSON.stringify(errorBody(error, requestId)), requestId, error.status);
+  if (error.status === 401) response.headers.set('WWW-Authenticate', CHALLENGE);
+  if (error.retryAfterSeconds !== undefined) {
+    response.headers.set('Retry-After', String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
+  }
+  for (const [name, value] of headers) response.headers.set(name, value);
+  return response;
+};
+
+/** The frames of a stack without its first lines, which repeat the message. */
+const framesOf = (error: Error): readonly string[] => {
+  const stack = error.stack ?? '';
+  const start = error.message === '' ? 0 : stack.indexOf(error.message) + error.message.length;
+  return stack
+    .slice(start)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line.startsWith('at '))
+    .slice(0, 12);
+};
+
+/** What may be logged of an error that nobody expected: its class and frames, never its message. */
+const traceOf = (error: unknown): Pick<LogLine, 'error' | 'stack'> =>
+  error instanceof Error
+    ? { error: error.constructor.name, stack: framesOf(error) }
+    : { error: error === null ? 'null' : typeof error };
+
+/** Writes the one log line of an error that is a bug, and gives what its caller is told: `internal`. */
+export const reportUnknown = (
+  error: unknown,
+  place: { readonly requestId: string; readonly route: string },
+  deps: Pick<Deps, 'log' | 'now'>,
+): VaultError => {
+  deps.log({
+    time: new Date(deps.now()).toISOString(),
+    level: 'error',
+    event: 'unexpected_error',
+    request_id: place.requestId,
+    route: place.route,
+    ...traceOf(error),
+  });
+  return new VaultError('internal');
+};
+
+/** The codes whose status is 500 or more and that operators should look at. */
+export const levelOf = (code: ErrorCode | undefined): LogLine['level'] => {
+  if (code === undefined || ERRORS[code].status < 500) return 'info';
+  return ERRORS[code].status === 503 ? 'warn' : 'error';
+};

@@ -1,0 +1,121 @@
+import type { Static, TObject, TSchema } from '@sinclair/typebox';
+import type { Caller, Deps, MeterOperation, SecretBytes, Visitor } from '../deps.ts';
+import type { ErrorCode } from '../errors.ts';
+
+/** The nouns of the service; each names a tag of the published document and a file in every layer. */
+export type Noun = 'utility' | 'vault' | 'capture' | 'retrieve' | 'form' | 'key' | 'rule' | 'proxy' | 'admin';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** How a route takes its body. `json` is parsed and checked; `stored` is handed on as the bytes that came. */
+export type BodyRule =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'json'; readonly schema: TObject; readonly bytesMax: number }
+  | { readonly kind: 'stored'; readonly schema: TObject; readonly bytesMax: number };
+
+/** Whether a route takes the passphrase of a key, in the query or in the header X-Vault-Passphrase. */
+export type PassphraseRule = 'none' | 'optional' | 'required';
+
+/** `basic` needs the credentials of an account; `public` routes check their callers themselves. */
+export type AuthRule = 'basic' | 'public';
+
+/** What a handler answers with 200: an object to write as JSON, JSON bytes, or a stream of them. */
+export type Reply = { readonly headers?: Readonly<Record<string, string>> } & (
+  | { readonly json: object; readonly jsonBytes?: never; readonly stream?: never }
+  | { readonly jsonBytes: Uint8Array; readonly json?: never; readonly stream?: never }
+  | { readonly stream: ReadableStream<Uint8Array>; readonly json?: never; readonly jsonBytes?: never }
+);
+
+type BodyOf<Body extends BodyRule> = Body extends { kind: 'json'; schema: infer Schema extends TSchema }
+  ? Static<Schema>
+  : Body extends { kind: 'stored' }
+    ? Uint8Array
+    : undefined;
+
+type PassphraseOf<Rule extends PassphraseRule> = Rule extends 'required'
+  ? SecretBytes
+  : Rule extends 'optional'
+    ? SecretBytes | undefined
+    : undefined;
+
+/** One request, checked and decoded by the route's schemas. */
+export interface Call<
+  Query extends TObject = TObject,
+  Body extends BodyRule = BodyRule,
+  Passphrase extends PassphraseRule = PassphraseRule,
+  Auth extends AuthRule = AuthRule,
+> {
+  readonly caller: Auth extends 'basic' ? Caller : Visitor;
+  readonly query: Static<Query>;
+  readonly body: BodyOf<Body>;
+  readonly passphrase: PassphraseOf<Passphrase>;
+  /** The Idempotency-Key, on routes that take one. */
+  readonly idempotencyKey: string | undefined;
+  readonly deps: Deps;
+  readonly request: Request;
+}
+
+/** What a route is, but for its handler: enough to mount it, to document it and to test the table. */
+export interface RouteShape {
+  readonly method: Method;
+  /** The path under the server's root, without a trailing slash. */
+  readonly path: `/v1/${string}`;
+  readonly operationId: string;
+  readonly noun: Noun;
+  readonly summary: string;
+  readonly description: string;
+  readonly auth: AuthRule;
+  readonly query: TObject;
+  readonly passphrase: PassphraseRule;
+  readonly body: BodyRule;
+  readonly response: TSchema;
+  /** The refusals that are this route's own; those of every route are added by `routeErrors`. */
+  readonly errors: readonly ErrorCode[];
+  /** The operations that the route may bill; empty for zero-rated routes. */
+  readonly meter: readonly MeterOperation[];
+  readonly idempotent: boolean;
+}
+
+/** A route of the table. */
+export interface Route extends RouteShape {
+  readonly handle: (call: Call) => Promise<Reply>;
+}
+
+/** Declares a route; its handler sees the call typed by the route's own schemas. */
+export const defineRoute = <
+  Query extends TObject,
+  const Body extends BodyRule,
+  const Passphrase extends PassphraseRule,
+  const Auth extends AuthRule,
+>(
+  route: Omit<RouteShape, 'query' | 'body' | 'passphrase' | 'auth'> & {
+    readonly query: Query;
+    readonly body: Body;
+    readonly passphrase: Passphrase;
+    readonly auth: Auth;
+    readonly handle: (call: Call<Query, Body, Passphrase, Auth>) => Promise<Reply>;
+  },
+  // The shell builds each call from these very schemas, so the handler gets what it declares.
+): Route => route as unknown as Route;
+
+const EVERY_ROUTE: readonly ErrorCode[] = [
+  'invalid_request',
+  'duplicate_parameter',
+  'overloaded',
+  'store_unavailable',
+  'internal',
+];
+const BASIC_AUTH: readonly ErrorCode[] = ['unauthenticated', 'too_many_failures', 'not_allowed'];
+const ANY_BODY: readonly ErrorCode[] = ['invalid_json', 'json_too_deep', 'body_too_large'];
+
+/** Every code that a route can answer with: its own and those that the shell adds. */
+export const routeErrors = (route: RouteShape): readonly ErrorCode[] => [
+  ...new Set([
+    ...EVERY_ROUTE,
+    ...(route.auth === 'basic' ? BASIC_AUTH : []),
+    ...(route.body.kind === 'none' ? [] : ANY_BODY),
+    ...(route.passphrase === 'none' ? [] : (['conflicting_parameters'] as const)),
+    ...(route.idempotent ? (['idempotency_conflict'] as const) : []),
+    ...route.errors,
+  ]),
+];

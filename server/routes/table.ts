@@ -1,0 +1,8 @@
+import type { Route } from '../plugins/route.ts';
+import { ADMIN_ROUTES } from './admin.ts';
+import { KEY_ROUTES } from './key.ts';
+import { UTILITY_ROUTES } from './utility.ts';
+import { VAULT_ROUTES } from './vault.ts';
+
+/** Every route under `/v1`: what is mounted, published and tested. */
+export const ROUTES: readonly Route[] = [...UTILITY_ROUTES, ...VAULT_ROUTES, ...KEY_ROUTES, ...ADMIN_ROUTES];

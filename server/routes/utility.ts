@@ -1,0 +1,43 @@
+import { defineRoute } from '../plugins/route.ts';
+import { GeneratedPassphrase, LuhnQuery, LuhnResult, PassphraseQuery } from '../schema/utility.ts';
+
+const checkNumber = defineRoute({
+  method: 'GET',
+  path: '/v1/luhn',
+  operationId: 'checkLuhn',
+  noun: 'utility',
+  summary: 'Check a card number',
+  description: 'Checks the last digit of a card number (Luhn) and names the brand where the number tells it.',
+  auth: 'basic',
+  query: LuhnQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: LuhnResult,
+  errors: [],
+  meter: ['utility'],
+  idempotent: false,
+  handle: async ({ caller, query, deps }) => ({ json: await deps.utility.luhn(caller, query.number) }),
+});
+
+const generatePassphrase = defineRoute({
+  method: 'GET',
+  path: '/v1/passphrase',
+  operationId: 'generatePassphrase',
+  noun: 'utility',
+  summary: 'Generate a passphrase',
+  description: 'Generates a passphrase from a cryptographically secure source. It is not stored.',
+  auth: 'basic',
+  query: PassphraseQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: GeneratedPassphrase,
+  errors: [],
+  meter: ['utility'],
+  idempotent: false,
+  handle: async ({ caller, query, deps }) => {
+    const { passphrase } = await deps.utility.passphrase(caller, query.length);
+    return { json: { passphrase: passphrase.expose() } };
+  },
+});
+
+export const UTILITY_ROUTES = [checkNumber, generatePassphrase];

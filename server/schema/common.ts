@@ -1,0 +1,108 @@
+import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
+import { ListOf, PUBLISHED } from './kinds.ts';
+
+const PASSPHRASE_CHARACTERS_MIN = 8;
+
+/** The longest passphrase that may be chosen, and so the longest that is tried, in characters. */
+export const PASSPHRASE_CHARACTERS_MAX = 4096;
+
+/** Counts characters as people do on the wire: Unicode code points, not UTF-16 units. */
+export const countCharacters = (text: string): number => {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+};
+
+FormatRegistry.Set('chosen-passphrase', (text) => {
+  const length = countCharacters(text);
+  return text.isWellFormed() && length >= PASSPHRASE_CHARACTERS_MIN && length <= PASSPHRASE_CHARACTERS_MAX;
+});
+
+FormatRegistry.Set('passphrase', (text) => {
+  const length = countCharacters(text);
+  return text.isWellFormed() && length >= 1 && length <= PASSPHRASE_CHARACTERS_MAX;
+});
+
+/** An identifier that a caller may choose: of a key, an endpoint, a form or a rule. */
+export const Identifier = (description: string) =>
+  Type.String({ pattern: '^(?!iframe$)[A-Za-z0-9._@:-]{1,128}$', description, examples: ['customers-2026'] });
+
+export const User = Identifier('Identifier of the vault key.');
+
+export const Token = Type.String({
+  minLength: 1,
+  description: 'The token that storing returned.',
+  examples: ['9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b'],
+});
+
+export const Reference = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description: 'A lookup aid of your own; needed again with the token of an item that was stored with one.',
+  examples: ['customer-4711'],
+});
+
+/** The reference in a reply; its limits were checked when it came in. */
+export const ShownReference = Type.String({
+  description: 'The reference that the item was stored with.',
+  examples: ['customer-4711'],
+});
+
+export const NextToken = Type.String({
+  minLength: 1,
+  description: 'The X-Vault-Next-Token of the previous page, with all other parameters unchanged.',
+});
+
+/** A passphrase that opens a key, in a JSON body. */
+export const Passphrase = (description: string) =>
+  Type.String({
+    format: 'passphrase',
+    description,
+    'x-secret': true,
+    examples: ['correct-horse-battery-staple-9Zq4'],
+    [PUBLISHED]: { format: 'password', minLength: 1, maxLength: PASSPHRASE_CHARACTERS_MAX },
+  });
+
+/** A passphrase that the caller chooses for a key, in a JSON body. */
+export const ChosenPassphrase = (description: string) =>
+  Type.String({
+    format: 'chosen-passphrase',
+    description,
+    'x-secret': true,
+    examples: ['correct-horse-battery-staple-9Zq4'],
+    [PUBLISHED]: {
+      format: 'password',
+      minLength: PASSPHRASE_CHARACTERS_MIN,
+      maxLength: PASSPHRASE_CHARACTERS_MAX,
+    },
+  });
+
+export const RuleIds = ListOf(Identifier('Identifier of a rule.'), {
+  maxItems: 64,
+  description: 'Comma-separated ids of rules, applied in this order.',
+});
+
+export const MaskFields = ListOf(Type.String({ minLength: 1, maxLength: 1024 }), {
+  maxItems: 256,
+  description: 'Comma-separated names or dotted paths of fields to mask in the reply.',
+});
+
+/** The reply of every deletion. */
+export const Message = Type.Object(
+  {
+    message: Type.String({
+      description: 'What was done, for a person.',
+      examples: ['The item was deleted.'],
+    }),
+  },
+  { $id: 'Message' },
+);
+export type Message = Static<typeof Message>;
+
+/** A moment in UTC, RFC 3339 with milliseconds. */
+export const Timestamp = (description: string) =>
+  Type.String({
+    description,
+    examples: ['2026-01-31T12:00:00.123Z'],
+    [PUBLISHED]: { format: 'date-time' },
+  });

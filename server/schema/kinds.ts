@@ -1,0 +1,50 @@
+import { type SchemaOptions, type TSchema, type TUnsafe, Type } from '@sinclair/typebox';
+
+/**
+ * How the text of a query parameter becomes a value where TypeBox's own kinds are not enough. The mark is a
+ * symbol, so that it never shows in the published document.
+ */
+export const QUERY_KIND: unique symbol = Symbol('query kind');
+
+/** The kinds that `QUERY_KIND` may name. */
+export type QueryKind = 'list' | 'limit' | 'filter-time';
+
+/** Other names of a parameter, in order of precedence; all of them come before the parameter's own name. */
+export const ALIASES: unique symbol = Symbol('aliases');
+
+/** Members that only the published document shows, over those that TypeBox checks. */
+export const PUBLISHED: unique symbol = Symbol('published');
+
+declare module '@sinclair/typebox' {
+  interface SchemaOptions {
+    [QUERY_KIND]?: QueryKind;
+    [ALIASES]?: readonly string[];
+    [PUBLISHED]?: Readonly<Record<string, unknown>>;
+    /** Marks what logs must never hold. */
+    'x-secret'?: true;
+  }
+}
+
+/** A comma-separated list of texts, each of which must fit `items`. */
+export const ListOf = (items: TSchema, options: SchemaOptions = {}): TUnsafe<string[]> =>
+  Type.Unsafe<string[]>(Type.Array(items, { ...options, [QUERY_KIND]: 'list' }));
+
+/** The size of a page: a positive integer, or any negative one for no limit (decoded as -1). Zero is refused. */
+export const Limit = (byDefault: number): TUnsafe<number> =>
+  Type.Unsafe<number>({
+    type: 'integer',
+    not: { const: 0 },
+    default: byDefault,
+    description: 'How many entries to return at most. A negative value means no limit; 0 is refused.',
+    [QUERY_KIND]: 'limit',
+  });
+
+/** A time filter, `YYYY-MM-DDThh:mm:ssZ`, decoded to milliseconds since 1970. */
+export const FilterTime = (description: string): TUnsafe<number> =>
+  Type.Unsafe<number>({
+    type: 'string',
+    format: 'date-time',
+    examples: ['2026-01-31T12:00:00Z'],
+    description,
+    [QUERY_KIND]: 'filter-time',
+  });

@@ -1,0 +1,41 @@
+import { type Static, Type } from '@sinclair/typebox';
+
+export const LuhnQuery = Type.Object({
+  number: Type.String({
+    minLength: 1,
+    description: 'The card number to check; spaces are allowed.',
+    'x-secret': true,
+    examples: ['4111111111111111'],
+  }),
+});
+
+export const LuhnResult = Type.Object(
+  {
+    valid: Type.Boolean({ description: 'Whether the check digit is right.', examples: [true] }),
+    brand: Type.Optional(
+      Type.String({ description: 'The brand, when the number tells it.', examples: ['visa'] }),
+    ),
+  },
+  { $id: 'LuhnResult' },
+);
+export type LuhnResult = Static<typeof LuhnResult>;
+
+export const PassphraseQuery = Type.Object({
+  length: Type.Integer({
+    default: 64,
+    description: 'How many characters; clamped to 32..4096.',
+    examples: [64],
+  }),
+});
+
+export const GeneratedPassphrase = Type.Object(
+  {
+    passphrase: Type.String({
+      description: 'Random and URL-safe, exactly `length` characters long.',
+      'x-secret': true,
+      examples: ['m0Xw3qTn8Vb5Rk2Lz7Yc4Hd9Gf6Js1PaQeUiOtNyBxCvZlKrMwDhEgFjSpTqAuW'],
+    }),
+  },
+  { $id: 'GeneratedPassphrase' },
+);
+export type GeneratedPassphrase = Static<typeof GeneratedPassphrase>;

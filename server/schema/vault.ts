@@ -1,0 +1,181 @@
+import { type Static, Type } from '@sinclair/typebox';
+import {
+  MaskFields,
+  NextToken,
+  Reference,
+  RuleIds,
+  ShownReference,
+  Timestamp,
+  Token,
+  User,
+} from './common.ts';
+import { ALIASES, FilterTime, Limit } from './kinds.ts';
+
+const REFERENCE_PREFIX = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description: 'Only items whose reference begins with this text.',
+});
+
+const METADATA_FLAG = Type.Boolean({
+  default: false,
+  description: 'Whether to add card_metadata: brand and issuer, derived from the number.',
+});
+
+/** The number in the query. Like in the body, the first name that holds at least one digit counts. */
+export const NumberParameter = Type.String({
+  pattern: '[0-9]',
+  description:
+    'The number to make the token from; needed only when the body has none, and not stored. Of several names the first that holds a digit counts, in the order card_number, account_number, n, number.',
+  'x-secret': true,
+  examples: ['4111111111111111'],
+  [ALIASES]: ['card_number', 'account_number', 'n'],
+});
+
+export const Algorithm = Type.String({
+  pattern:
+    '^(?:full|luhn|uuid|partial_(?:[89]|1[0-6])_(?:start|end)|partial_middle_(?:0|[1-9][0-9]?)_(?:0|[1-9][0-9]?))$',
+  default: 'full',
+  description:
+    'What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time).',
+  examples: ['full'],
+});
+
+export const StoreQuery = Type.Object({
+  user: User,
+  reference: Type.Optional(Reference),
+  number: Type.Optional(NumberParameter),
+  algorithm: Type.Optional(Algorithm),
+  return_card_metadata: METADATA_FLAG,
+});
+
+export const ReadQuery = Type.Object({
+  user: Type.Optional(User),
+  token: Type.Optional(Token),
+  reference: Type.Optional(Reference),
+  reference_prefix: Type.Optional(REFERENCE_PREFIX),
+  stored_after: Type.Optional(FilterTime('Only items stored at or after this time (UTC).')),
+  stored_before: Type.Optional(FilterTime('Only items stored before this time (UTC).')),
+  mask_fields: Type.Optional(MaskFields),
+  rules: Type.Optional(RuleIds),
+  decrypt_all: Type.Boolean({
+    default: false,
+    description:
+      'Whether to decrypt every listed item; needs user and the passphrase. Each item counts as a decryption.',
+  }),
+  return_card_metadata: METADATA_FLAG,
+  limit: Limit(1024),
+  next_token: Type.Optional(NextToken),
+});
+
+export const ItemQuery = Type.Object({ user: User, token: Token, reference: Type.Optional(Reference) });
+
+export const UpdateQuery = Type.Object({
+  user: User,
+  token: Token,
+  reference: Type.Optional(Reference),
+  rules: Type.Optional(RuleIds),
+});
+
+export const LogQuery = Type.Object({
+  user: User,
+  token: Token,
+  reference: Type.Optional(Reference),
+  limit: Limit(1024),
+  next_token: Type.Optional(NextToken),
+});
+
+/** Any JSON object; kept as sent, number texts included. */
+export const StoredObject = Type.Object(
+  {},
+  {
+    $id: 'StoredObject',
+    additionalProperties: true,
+    description:
+      'Any JSON object up to 256 KB with a number under card_number, account_number, n or number. Every number keeps its text.',
+    examples: [{ card_number: '4111111111111111', expiry: '12/29', card_holder: 'A Person' }],
+  },
+);
+
+/** The members that an update puts in the place of the stored ones. */
+export const UpdateObject = Type.Object(
+  {},
+  {
+    $id: 'UpdateObject',
+    additionalProperties: true,
+    description:
+      'Members to put in the place of the stored ones, first level only. card_number, account_number, n and number are ignored.',
+    examples: [{ expiry: '01/31' }],
+  },
+);
+
+const Issuer = Type.Object({
+  brand: Type.String(),
+  issuing_bank: Type.Optional(Type.String()),
+  country_name: Type.Optional(Type.String()),
+  card_type: Type.Optional(Type.String()),
+  card_level: Type.Optional(Type.String()),
+});
+
+export const CardMetadata = Type.Object(
+  {
+    bin: Type.String({
+      description: 'The first digits of the number, which name the issuer.',
+      examples: ['411111'],
+    }),
+    brand: Type.String({ description: 'The brand, derived from the number.', examples: ['visa'] }),
+    issuer: Type.Array(Issuer, {
+      description: "Rows of the operator's BIN table; empty when none is loaded.",
+    }),
+  },
+  { $id: 'CardMetadata' },
+);
+export type CardMetadata = Static<typeof CardMetadata>;
+
+const STORED_AT = Timestamp('When the item was stored or last updated.');
+
+export const TokenInfo = Type.Object(
+  {
+    token: Token,
+    user: User,
+    reference: Type.Optional(ShownReference),
+    stored_at: STORED_AT,
+    card_metadata: Type.Optional(CardMetadata),
+  },
+  { $id: 'TokenInfo' },
+);
+export type TokenInfo = Static<typeof TokenInfo>;
+
+export const TreeItem = Type.Object(
+  {
+    token: Token,
+    reference: Type.Optional(ShownReference),
+    stored_at: STORED_AT,
+    data: Type.Optional(StoredObject),
+    card_metadata: Type.Optional(CardMetadata),
+  },
+  { $id: 'TreeItem', description: '`data` and `card_metadata` only with decrypt_all.' },
+);
+export type TreeItem = Static<typeof TreeItem>;
+
+export const Tree = Type.Record(Type.String(), Type.Array(TreeItem), {
+  $id: 'Tree',
+  description: 'Identifiers of keys, each with a list of its items in ascending order of stored_at.',
+});
+export type Tree = Static<typeof Tree>;
+
+export const LogEntry = Type.Object(
+  {
+    action: Type.Union([Type.Literal('encrypt'), Type.Literal('decrypt')]),
+    source: Type.Union(
+      (['vault', 'capture', 'retrieve', 'proxy', 'form'] as const).map((source) => Type.Literal(source)),
+    ),
+    ip_address: Type.String({ examples: ['203.0.113.7'] }),
+    user_agent: Type.String({ examples: ['shop/1.0'] }),
+    timestamp: Timestamp('When it happened.'),
+  },
+  { $id: 'LogEntry' },
+);
+export type LogEntry = Static<typeof LogEntry>;
+
+export const LogEntries = Type.Array(LogEntry, { description: 'Newest first.' });

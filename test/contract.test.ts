@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'bun:test';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { isErrorCode } from '../server/errors.ts';
+import { buildOpenApi } from '../server/openapi.ts';
+import { routeErrors } from '../server/plugins/route.ts';
+import { ROUTES } from '../server/routes/table.ts';
+
+const document = buildOpenApi(ROUTES, 'https://vault.test');
+
+const PUBLIC: readonly string[] = [];
+
+test('operationIds are unique, and so are methods of a path', () => {
+  for (const names of [
+    ROUTES.map((route) => route.operationId),
+    ROUTES.map((route) => `${route.method} ${route.path}`),
+  ]) {
+    expect(names).toEqual([...new Set(names)]);
+  }
+});
+
+describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
+  const operation = document.paths[route.path.slice('/v1'.length)]?.[route.method.toLowerCase()];
+
+  test('is published with its operationId, summary and description', () => {
+    expect(operation).toMatchObject({ operationId: route.operationId, tags: [route.noun] });
+    expect(route.operationId).toMatch(/^[a-z][A-Za-z]+$/);
+    expect(route.summary).toMatch(/^[A-Z].+[^.]$/);
+    expect(route.description).toEndWith('.');
+  });
+
+  test('has a response schema that compiles', () => {
+    expect(() => TypeCompiler.Compile(route.response)).not.toThrow();
+  });
+
+  test('describes every parameter', () => {
+    for (const [name, property] of Object.entries(route.query.properties)) {
+      expect(name).toMatch(/^[a-z_]+$/);
+      expect(property.description).toEndWith('.');
+    }
+  });
+
+  test('limits its body', () => {
+    if (route.body.kind === 'none') expect(['GET', 'DELETE']).toContain(route.method);
+    if (route.body.kind === 'json') expect(route.body.bytesMax).toBe(1_048_576);
+    if (route.body.kind === 'stored') expect(route.body.bytesMax).toBe(262_144);
+  });
+
+  test('publishes each code that it can answer with, under its status', () => {
+    expect(routeErrors(route).filter((code) => !isErrorCode(code))).toEqual([]);
+    const published = JSON.stringify(operation?.['responses']);
+    for (const code of routeErrors(route)) expect(published).toContain(`"code":"${code}"`);
+  });
+
+  test('needs an account, unless it is one of the public ones', () => {
+    expect(route.auth).toBe(PUBLIC.includes(route.operationId) ? 'public' : 'basic');
+  });
+});

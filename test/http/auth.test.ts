@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'bun:test';
+import { VaultError } from '../../server/errors.ts';
+import { createClientAddress } from '../../server/plugins/client-address.ts';
+import { ROUTES } from '../../server/routes/table.ts';
+import { createClient } from './client.ts';
+import { AUTHORIZATION, createStubDeps } from './stub-deps.ts';
+
+const basic = (text: string | Uint8Array) => `Basic ${Buffer.from(text).toString('base64')}`;
+
+describe('200', () => {
+  test.each([AUTHORIZATION, AUTHORIZATION.replace('Basic', 'bASIC'), AUTHORIZATION.replace(' ', '  ')])(
+    'Authorization: %s',
+    async (authorization) => {
+      expect((await createClient().send('GET', '/v1/whoami', { headers: { authorization } })).status).toBe(
+        200,
+      );
+    },
+  );
+
+  test.each(['same-origin', 'none'])('Sec-Fetch-Site: %s', async (site) => {
+    const headers = { 'Sec-Fetch-Site': site };
+    expect((await createClient().send('GET', '/v1/whoami', { headers })).status).toBe(200);
+  });
+
+  test('each answered request of an account is counted once, before its reply', async () => {
+    const client = createClient();
+    await client.send('GET', '/v1/whoami');
+    expect(client.deps.metered.map(({ name }) => name)).toEqual(['shop']);
+    await client.send('GET', '/v1/luhn');
+    expect(client.deps.metered).toHaveLength(1);
+  });
+});
+
+describe('401', () => {
+  const bad: readonly (readonly [string, string])[] = [
+    ['no scheme', AUTHORIZATION.slice('Basic '.length)],
+    ['another scheme', AUTHORIZATION.replace('Basic', 'Bearer')],
+    ['no base64', 'Basic !!!!'],
+    ['base64url', 'Basic _-_-'],
+    ['something after it', `${AUTHORIZATION} x`],
+    ['two', `${AUTHORIZATION}, ${AUTHORIZATION}`],
+    ['empty', 'Basic '],
+    ['no colon', basic('shop')],
+    ['no name', basic(':pa:ss')],
+    ['no UTF-8', basic(new Uint8Array([0x73, 0xff, 0x3a, 0x70]))],
+    ['a wrong password', basic('shop:pa:ss ')],
+    ['an unknown name', basic('Shop:pa:ss')],
+  ];
+  test.each(bad)('%s', async (_, authorization) => {
+    const client = createClient();
+    const answer = await client.send('GET', '/v1/whoami', { headers: { authorization } });
+    expect(answer.status).toBe(401);
+    expect(answer.error.code).toBe('unauthenticated');
+    expect(answer.headers.get('WWW-Authenticate')).toBe('Basic realm="vault"');
+    expect(client.deps.metered).toEqual([]);
+  });
+
+  const variants = (path: string) => {
+    const last = path.slice(path.lastIndexOf('/') + 1);
+    const encoded = `%${last.charCodeAt(0).toString(16)}${last.slice(1)}`;
+    return [
+      path,
+      `${path}/`,
+      `${path}//`,
+      `/${path}`,
+      path.replace('/v1/', '/v1//'),
+      path.replace('/v1/', '/V1/'),
+      path.toUpperCase(),
+      `${path};x=1`,
+      path.replace('/v1/', '/v1/%2e/'),
+      path.replace('/v1/', '/v1/x/../'),
+      path.replace(last, encoded),
+      `${path}%2f`,
+      `${path}?user=u1&token=t&number=1`,
+    ];
+  };
+  test('nothing under /v1 answers 2xx without credentials, however the path is written', async () => {
+    const client = createClient();
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']) {
+      for (const target of ROUTES.flatMap((route) => variants(route.path))) {
+        const { status } = await client.send(method, target, { headers: { authorization: '' } });
+        expect([401, 404, 405]).toContain(status);
+      }
+    }
+    expect(client.deps.asked).toEqual([]);
+  });
+});
+
+describe('403', () => {
+  test.each(['cross-site', 'same-site'])('a browser on behalf of another site (%s)', async (site) => {
+    const client = createClient();
+    const answer = await client.send('GET', '/v1/whoami', { headers: { 'Sec-Fetch-Site': site } });
+    expect(answer.status).toBe(403);
+    expect(answer.error.code).toBe('not_allowed');
+    expect(client.deps.asked).toEqual([]);
+  });
+
+  test('no reply invites other origins', async () => {
+    const headers = { Origin: 'https://elsewhere.test', 'Access-Control-Request-Method': 'GET' };
+    for (const method of ['GET', 'OPTIONS']) {
+      const answer = await createClient().send(method, '/v1/whoami', { headers });
+      expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
+    }
+  });
+});
+
+describe('429', () => {
+  test('too many failures say when to come back', async () => {
+    const { accounts } = createStubDeps();
+    const signIn = async () => {
+      throw new VaultError('too_many_failures', { retryAfterSeconds: 1799.2 });
+    };
+    const answer = await createClient({ accounts: { ...accounts, signIn } }).send('GET', '/v1/whoami');
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get('Retry-After')).toBe('1800');
+  });
+});
+
+describe('the address of the client', () => {
+  const trusted = ['10.0.0.0/8', 'fd00::/8'];
+  const cases: readonly (readonly [string, readonly string[], string, string | undefined, string])[] = [
+    ['no trusted proxies', [], '10.0.0.1', '203.0.113.7', '10.0.0.1'],
+    ['an untrusted peer', trusted, '192.0.2.1', '203.0.113.7', '192.0.2.1'],
+    ['a trusted peer', trusted, '10.0.0.1', '203.0.113.7', '203.0.113.7'],
+    ['spoofed on the left', trusted, '10.0.0.1', '1.1.1.1, 203.0.113.7', '203.0.113.7'],
+    ['two trusted proxies', trusted, '10.0.0.1', '203.0.113.7,10.0.0.2', '203.0.113.7'],
+    ['all of them trusted', trusted, '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
+    ['with a port', trusted, '10.0.0.1', '203.0.113.7:4711', '203.0.113.7'],
+    ['IPv6 with a port', trusted, 'fd00::1', '[2001:db8::7]:4711', '2001:db8::7'],
+    ['IPv4 in IPv6 form', trusted, '::ffff:10.0.0.1', '203.0.113.7', '203.0.113.7'],
+    ['IPv4 in IPv6 form, untrusted', [], '::ffff:192.0.2.1', undefined, '192.0.2.1'],
+    ['no header', trusted, '10.0.0.1', undefined, '10.0.0.1'],
+    ['no address', trusted, '10.0.0.1', '203.0.113.7, unknown', '10.0.0.1'],
+    ['an odd form of IPv4', trusted, '10.0.0.1', '0x7f.1', '10.0.0.1'],
+    ['empty', trusted, '10.0.0.1', '', '10.0.0.1'],
+  ];
+  test.each(cases)('%s', (_, cidrs, socket, forwarded, expected) => {
+    const headers = new Headers(forwarded === undefined ? {} : { 'X-Forwarded-For': forwarded });
+    expect(createClientAddress(cidrs)(socket, headers)).toBe(expected);
+  });
+});

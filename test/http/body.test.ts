@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'bun:test';
+import type { StoreInput } from '../../server/deps.ts';
+import { createClient } from './client.ts';
+
+const KEY = '/v1/key';
+const STORE = '/v1/vault?user=u1&passphrase=pass';
+
+const inChunks = (length: number, chunk = 65_536): ReadableStream<Uint8Array> => {
+  let left = length;
+  return new ReadableStream({
+    pull: (controller) => {
+      const size = Math.min(chunk, left);
+      left -= size;
+      if (size > 0) controller.enqueue(new Uint8Array(size).fill(0x20));
+      else controller.close();
+    },
+  });
+};
+
+describe('200', () => {
+  test.each([
+    'application/json',
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data',
+    '',
+  ])('JSON under the Content-Type %p', async (type) => {
+    const client = createClient();
+    const headers = { 'Content-Type': type };
+    const answer = await client.send('POST', KEY, { headers, body: '{"user":"u1","unknown":[1e400]}' });
+    expect(answer.status).toBe(200);
+    expect(client.lastInput()).toEqual({ user: 'u1', passphrase: undefined, idempotencyKey: undefined });
+  });
+
+  test('a stored body is handed on as the bytes that came', async () => {
+    const client = createClient();
+    const body = '{"n":"1","__proto__":{"a":1.10},"big":123456789012345678901234567890}';
+    await client.send('POST', STORE, { body });
+    expect(new TextDecoder().decode((client.lastInput() as StoreInput).body)).toBe(body);
+  });
+
+  test.each([1_000, 262_144])('a stored body of %d bytes without a length', async (length) => {
+    const client = createClient();
+    expect((await client.send('POST', STORE, { body: inChunks(length, 1_000) })).status).toBe(200);
+    expect((client.lastInput() as StoreInput).body.byteLength).toBe(length);
+  });
+
+  test('bodies where none is taken are not looked at', async () => {
+    const answer = await createClient().send('DELETE', '/v1/vault?user=u1&token=tok', { body: '{not json' });
+    expect(answer.status).toBe(200);
+  });
+
+  test('__proto__ is a name like any other', async () => {
+    const body = '{"user":"u1","__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}';
+    expect((await createClient().send('POST', KEY, { body })).status).toBe(200);
+    expect(Reflect.get({}, 'polluted')).toBeUndefined();
+  });
+});
+
+describe('400', () => {
+  const deep = (levels: number) => `{"user":"u1","a":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+  const refused: readonly (readonly [string, string, string | undefined])[] = [
+    ['', 'invalid_request', 'body.user'],
+    ['{}', 'invalid_request', 'body.user'],
+    ['[]', 'invalid_request', 'body'],
+    ['null', 'invalid_request', 'body'],
+    ['"text"', 'invalid_request', 'body'],
+    ['{"user":7}', 'invalid_request', 'body.user'],
+    ['{"user":"u 1"}', 'invalid_request', 'body.user'],
+    ['{"user":"u1","passphrase":"short"}', 'invalid_request', 'body.passphrase'],
+    ['{"user":"u1","passphrase":null}', 'invalid_request', 'body.passphrase'],
+    ['{"user":"u1","passphrase":"😀😀😀😀"}', 'invalid_request', 'body.passphrase'],
+    ['{"user":"u1","passphrase":"\\ud800 lone surrogate"}', 'invalid_request', 'body.passphrase'],
+    [`{"user":"u1","passphrase":"${'p'.repeat(4097)}"}`, 'invalid_request', 'body.passphrase'],
+    ['{"__proto__":{"user":"u1"}}', 'invalid_request', 'body.user'],
+    ['{"user":"u1","user":"u1"}', 'invalid_json', undefined],
+    ['{"user":"u1"', 'invalid_json', undefined],
+    ['user=u1', 'invalid_json', undefined],
+    [deep(64), 'json_too_deep', undefined],
+    [deep(100_000), 'json_too_deep', undefined],
+  ];
+  test.each(refused)('POST /v1/key %#', async (body, code, field) => {
+    const answer = await createClient().send('POST', KEY, { body });
+    expect(answer.status).toBe(400);
+    expect(answer.error.code).toBe(code as never);
+    expect(answer.error.field).toBe(field);
+  });
+
+  test('malformed UTF-8', async () => {
+    const body = Buffer.concat([Buffer.from('{"user":"u1","a":"'), Buffer.from([0xff]), Buffer.from('"}')]);
+    expect((await createClient().send('POST', KEY, { body })).error.code).toBe('invalid_json');
+  });
+
+  test('the passphrases of a change are checked by what each is for', async () => {
+    const send = (body: object) => createClient().send('PUT', KEY, { body: JSON.stringify(body) });
+    expect((await send({ user: 'u1', passphrase: 'x' })).status).toBe(200);
+    expect((await send({ user: 'u1', passphrase: '' })).error.field).toBe('body.passphrase');
+    const short = await send({ user: 'u1', passphrase: 'x', new_passphrase: 'short' });
+    expect(short.error.field).toBe('body.new_passphrase');
+  });
+});
+
+describe('413', () => {
+  test.each([
+    [STORE, 262_145],
+    ['/v1/vault/update?user=u1&token=tok&passphrase=pass', 262_145],
+    [KEY, 1_048_577],
+  ])('%s over its limit, by length and by count, before anybody signs in', async (target, length) => {
+    for (const headers of [{ 'Content-Length': String(length) }, undefined]) {
+      const client = createClient();
+      const answer = await client.send('POST', target, {
+        body: inChunks(length),
+        ...(headers === undefined ? {} : { headers }),
+      });
+      expect(answer.status).toBe(413);
+      expect(answer.error).toMatchObject({ code: 'body_too_large', field: 'body' });
+      expect(client.deps.asked).toEqual([]);
+    }
+  });
+
+  test('an endless body is cut off', async () => {
+    const answer = await createClient().send('POST', STORE, { body: inChunks(Number.MAX_SAFE_INTEGER) });
+    expect(answer.status).toBe(413);
+  });
+});

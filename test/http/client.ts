@@ -1,0 +1,45 @@
+import { createApp } from '../../server/app.ts';
+import type { Deps } from '../../server/deps.ts';
+import type { ErrorBody } from '../../server/schema/error.ts';
+import { AUTHORIZATION, createStubDeps, type StubDeps } from './stub-deps.ts';
+
+/** A reply as tests look at it; `error` is the body of a refusal. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly error: Partial<ErrorBody>;
+}
+
+export interface Client {
+  readonly deps: StubDeps;
+  /** Sends a request in process, with good credentials unless `headers` say otherwise. */
+  readonly send: (method: string, target: string, init?: RequestInit) => Promise<Answer>;
+  /** What the last service call was given. */
+  readonly lastInput: () => unknown;
+}
+
+/** The application over stub services, as a client in the same process. */
+export const createClient = (override: Partial<Deps> = {}): Client => {
+  const deps = createStubDeps(override);
+  const app = createApp(deps);
+  return {
+    deps,
+    lastInput: () => deps.asked.at(-1)?.input,
+    send: async (method, target, init = {}) => {
+      const headers = new Headers({ authorization: AUTHORIZATION });
+      for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
+      const response = await app.handle(
+        new Request(`http://localhost${target}`, { ...init, method, headers }),
+      );
+      const text = await response.text();
+      const isRefusal = !response.ok && text.startsWith('{');
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        error: isRefusal ? JSON.parse(text) : {},
+      };
+    },
+  };
+};

@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'bun:test';
+import { createClient } from './client.ts';
+
+const NOBODY = { headers: { authorization: '' } };
+
+describe('health', () => {
+  test('live asks nobody', async () => {
+    const ready = () => Promise.reject(new Error('away'));
+    const answer = await createClient({ health: { ready } }).send('GET', '/health/live', NOBODY);
+    expect(answer.status).toBe(200);
+    expect(JSON.parse(answer.text)).toEqual({ status: 'ok' });
+  });
+
+  test.each([
+    [true, 200, 'ok'],
+    [false, 503, 'failing'],
+  ] as const)('ready %p: %d', async (ready, status, word) => {
+    const checks = { redis: ready ? 'ok' : 'failing' } as const;
+    const client = createClient({ health: { ready: async () => ({ ready, checks }) } });
+    const answer = await client.send('GET', '/health/ready/', NOBODY);
+    expect(answer.status).toBe(status);
+    expect(JSON.parse(answer.text)).toEqual({ status: word, checks });
+    expect(answer.headers.get('X-Request-Id')).toBe('fresh-request-id');
+  });
+
+  test('a health check that fails is a bug, not a word of the framework', async () => {
+    const ready = () => Promise.reject(new Error('redis://secret'));
+    const answer = await createClient({ health: { ready } }).send('GET', '/health/ready');
+    expect(answer.status).toBe(500);
+    expect(answer.error.code).toBe('internal');
+  });
+});
+
+test('metrics are Prometheus text', async () => {
+  const answer = await createClient().send('GET', '/metrics', NOBODY);
+  expect(answer.headers.get('Content-Type')).toStartWith('text/plain; version=0.0.4');
+  expect(answer.text).toContain('# TYPE vault_http_request_duration_seconds histogram');
+});
+
+test('pages take GET and HEAD alone', async () => {
+  for (const path of ['/health/live', '/health/ready', '/metrics', '/openapi.json', '/docs']) {
+    expect(await createClient().send('HEAD', path, NOBODY)).toMatchObject({ status: 200, text: '' });
+    const answer = await createClient().send('POST', path, NOBODY);
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('Allow')).toBe('GET, HEAD');
+  }
+});
+
+test('the document names the server and no other host but those of its own texts', async () => {
+  const answer = await createClient().send('GET', '/openapi.json', NOBODY);
+  expect(JSON.parse(answer.text).servers).toEqual([{ url: 'https://vault.test/v1' }]);
+});
+
+describe('docs', () => {
+  test('the page names no other host, and its policy allows none', async () => {
+    const answer = await createClient().send('GET', '/docs', NOBODY);
+    const policy = answer.headers.get('Content-Security-Policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(answer.text + policy).not.toMatch(/https?:|\/\/\w/);
+    expect(policy).not.toContain('unsafe-eval');
+    expect(policy).toContain("script-src 'self';");
+  });
+
+  test('its scripts come from here, under versioned names, to be kept', async () => {
+    const client = createClient();
+    const page = await client.send('GET', '/docs', NOBODY);
+    const scripts = [...page.text.matchAll(/<script src="([^"]+)"/g)].map(([, path = '']) => path);
+    expect(scripts).toHaveLength(2);
+    for (const path of scripts) {
+      const script = await client.send('GET', path, NOBODY);
+      expect(script.status).toBe(200);
+      expect(script.headers.get('Content-Type')).toStartWith('text/javascript');
+      expect(script.headers.get('Cache-Control')).toContain('immutable');
+    }
+  });
+
+  test('the big one is packed for those who take it so', async () => {
+    const client = createClient();
+    const page = await client.send('GET', '/docs', NOBODY);
+    const [, path = ''] = /src="([^"]+reference\.js)"/.exec(page.text) ?? [];
+    const packed = await client.send('GET', path, {
+      headers: { authorization: '', 'Accept-Encoding': 'gzip' },
+    });
+    expect(packed.headers.get('Content-Encoding')).toBe('gzip');
+  });
+});

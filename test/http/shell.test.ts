@@ -1,0 +1,204 @@
+import { describe, expect, test } from 'bun:test';
+import { ERRORS, type ErrorCode, VaultError } from '../../server/errors.ts';
+import { ROUTES } from '../../server/routes/table.ts';
+import { createClient } from './client.ts';
+import { createStubDeps, TOKEN_INFO } from './stub-deps.ts';
+
+const CANARY = 'canary-4929123412341234';
+const STORE = '/v1/vault?user=u1&passphrase=pass';
+
+const failing = (error: unknown) => {
+  const { vault } = createStubDeps();
+  const remove = async () => {
+    throw error;
+  };
+  return createClient({ vault: { ...vault, remove } });
+};
+const REMOVE = '/v1/vault?user=u1&token=tok';
+
+describe('headers of every reply under /v1', () => {
+  test.each([
+    ['GET', '/v1/whoami'],
+    ['GET', '/v1/luhn'],
+    ['PATCH', '/v1/whoami'],
+    ['GET', '/v1/nothing'],
+  ])('%s %s', async (method, target) => {
+    const { headers } = await createClient().send(method, target);
+    expect(headers.get('X-Request-Id')).toBe('fresh-request-id');
+    expect(headers.get('Cache-Control')).toBe('no-store');
+    expect(headers.get('Referrer-Policy')).toBe('no-referrer');
+    expect(headers.get('X-Content-Type-Options')).toBe('nosniff');
+    expect(headers.get('Content-Type')).toBe('application/json');
+  });
+
+  test.each([
+    ['12345678', true],
+    ['a.b:c_d-E'.repeat(14), true],
+    ['1234567', false],
+    ['x'.repeat(129), false],
+    ['white space', false],
+    ['<script>alert', false],
+  ])('X-Request-Id %s is kept: %p', async (id, isKept) => {
+    const answer = await createClient().send('GET', '/v1/luhn', { headers: { 'X-Request-Id': id } });
+    expect(answer.headers.get('X-Request-Id')).toBe(isKept ? id : 'fresh-request-id');
+    expect(answer.error.request_id).toBe(isKept ? id : 'fresh-request-id');
+  });
+
+  test('the position of the next page', async () => {
+    for (const target of ['/v1/vault', '/v1/key']) {
+      expect((await createClient().send('GET', target)).headers.get('X-Vault-Next-Token')).toBe('more');
+    }
+  });
+});
+
+describe('Idempotency-Key', () => {
+  test.each(['k', 'x'.repeat(255), 'with space and ~!'])('%s is handed on', async (key) => {
+    const client = createClient();
+    const answer = await client.send('POST', STORE, { headers: { 'Idempotency-Key': key }, body: '{}' });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('Idempotency-Replayed')).toBeNull();
+    expect(client.lastInput()).toMatchObject({ idempotencyKey: key });
+  });
+
+  test.each(['', 'x'.repeat(256), 'käy', 'a\tb'])('%p is refused', async (key) => {
+    const answer = await createClient().send('POST', STORE, {
+      headers: { 'Idempotency-Key': key },
+      body: '{}',
+    });
+    expect(answer.error).toMatchObject({ code: 'invalid_request', field: 'header.Idempotency-Key' });
+  });
+
+  test('a kept reply says so', async () => {
+    const target = '/v1/vault/update?user=u1&token=tok&passphrase=pass';
+    const answer = await createClient().send('POST', target, { body: '{}' });
+    expect(answer.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(JSON.parse(answer.text)).toEqual(TOKEN_INFO);
+  });
+});
+
+describe('refusals', () => {
+  test.each(Object.keys(ERRORS) as ErrorCode[])('%s from a service', async (code) => {
+    const answer = await failing(new VaultError(code, { field: 'query.token' })).send('DELETE', REMOVE);
+    const { status, text, retryAfterSeconds } = ERRORS[code];
+    expect(answer.status).toBe(status);
+    expect(JSON.parse(answer.text)).toEqual({
+      error: text,
+      code,
+      request_id: 'fresh-request-id',
+      field: 'query.token',
+    });
+    expect(answer.headers.get('Retry-After')).toBe(retryAfterSeconds ? String(retryAfterSeconds) : null);
+  });
+
+  test.each([
+    ['Error', new Error(CANARY)],
+    ['TypeError', new TypeError(`line\n    at ${CANARY} (secret.ts:1:1)`)],
+    ['string', CANARY],
+    ['null', null],
+    ['undefined', undefined],
+    ['object', { status: 418, message: CANARY, code: 'NOT_FOUND' }],
+    ['Response', new Response(CANARY)],
+  ])('an unknown error (%s) is internal and leaves one line', async (name, error) => {
+    const client = failing(error);
+    const answer = await client.send('DELETE', REMOVE);
+    expect(answer.status).toBe(500);
+    expect(Object.keys(answer.error)).toEqual(['error', 'code', 'request_id']);
+    expect(answer.error.code).toBe('internal');
+    const line = client.deps.lines.find(({ event }) => event === 'unexpected_error');
+    expect(line).toMatchObject({
+      error: name === 'Response' ? 'object' : name,
+      request_id: 'fresh-request-id',
+    });
+    expect(JSON.stringify(client.deps.lines) + answer.text).not.toContain(CANARY);
+  });
+
+  test('a reply that does not fit its schema is a bug', async () => {
+    const { accounts } = createStubDeps();
+    const whoami = async () => ({ ...(await accounts.whoami({} as never)), user: 7 as never });
+    const answer = await createClient({ accounts: { ...accounts, whoami } }).send('GET', '/v1/whoami');
+    expect(answer.error.code).toBe('internal');
+  });
+
+  test('a request that cannot be counted is not answered, and its stream is given up', async () => {
+    const { vault } = createStubDeps();
+    let isGivenUp = false;
+    const stream = new ReadableStream<Uint8Array>({
+      cancel: () => {
+        isGivenUp = true;
+      },
+    });
+    const request = async () => {
+      throw new VaultError('store_unavailable');
+    };
+    const client = createClient({
+      vault: { ...vault, list: async () => ({ stream }) },
+      metering: { request },
+    });
+    const answer = await client.send('GET', '/v1/vault');
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get('Retry-After')).toBe('2');
+    expect(isGivenUp).toBe(true);
+  });
+});
+
+describe('404 and 405', () => {
+  test.each([
+    '/',
+    '/v1',
+    '/v1/',
+    '/v2/vault',
+    '/v1/vaults',
+    '/v1/vault/tok',
+    '/V1/vault',
+    '/v1//vault',
+    '/v1/%00',
+  ])('GET %s', async (target) => {
+    const client = createClient();
+    const answer = await client.send('GET', target);
+    expect(answer.status).toBe(404);
+    expect(answer.error.code).toBe('not_found');
+    expect(client.deps.lines).toMatchObject([{ route: '(none)', status: 404, code: 'not_found' }]);
+  });
+
+  test('every other method of a path is refused with the methods that it takes', async () => {
+    for (const path of new Set(ROUTES.map((route) => route.path))) {
+      const allow = ROUTES.filter((route) => route.path === path).map((route) => route.method);
+      for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'PROPFIND']) {
+        if (allow.some((allowed) => allowed === method)) continue;
+        const answer = await createClient().send(method, path);
+        expect(answer.status).toBe(405);
+        expect(answer.headers.get('Allow')).toBe(allow.join(', '));
+      }
+    }
+  });
+});
+
+describe('the request log and the metrics', () => {
+  test('hold templates, codes and the account, and nothing that was sent', async () => {
+    const client = createClient();
+    const headers = { 'User-Agent': CANARY, 'Idempotency-Key': CANARY, 'X-Vault-Passphrase': CANARY };
+    await client.send('POST', `/v1/vault/?user=u1&reference=${CANARY}`, {
+      headers,
+      body: `{"n":"${CANARY}"}`,
+    });
+    await client.send('GET', `/v1/vault?user=u1&limit=${CANARY}`, { headers });
+    await client.send('GET', `/v1/${CANARY}`, { headers });
+    expect(client.deps.lines).toMatchObject([
+      { event: 'request', method: 'POST', route: '/v1/vault', status: 200, account: 'shop', level: 'info' },
+      { event: 'request', method: 'GET', route: '/v1/vault', status: 400, code: 'invalid_request' },
+      { event: 'request', method: 'GET', route: '(none)', status: 404, code: 'not_found' },
+    ]);
+    const metrics = await client.deps.metrics.render();
+    expect(metrics).toContain(
+      'vault_http_request_duration_seconds_count{route="/v1/vault",method="POST",status="2xx"} 1',
+    );
+    expect(metrics).toContain('nodejs_eventloop_lag_p99_seconds');
+    expect(JSON.stringify(client.deps.lines) + metrics).not.toContain(CANARY);
+  });
+
+  test('a long user agent is cut', async () => {
+    const client = createClient();
+    await client.send('GET', '/v1/whoami', { headers: { 'User-Agent': 'x'.repeat(5_000) } });
+    expect(client.deps.asked.at(-1)?.caller?.userAgent).toBe('x'.repeat(512));
+  });
+});

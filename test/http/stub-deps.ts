@@ -1,0 +1,111 @@
+import type { Account, Caller, Deps, LogLine } from '../../server/deps.ts';
+import { VaultError } from '../../server/errors.ts';
+import { createMetrics } from '../../server/plugins/metrics.ts';
+import type { WhoAmI } from '../../server/schema/admin.ts';
+import { Secret } from '../../server/secret.ts';
+
+/** What the stub services were asked, in order. */
+export interface Asked {
+  readonly operation: string;
+  readonly caller?: Caller;
+  readonly input: unknown;
+}
+
+export interface StubDeps extends Deps {
+  readonly asked: Asked[];
+  readonly lines: LogLine[];
+  readonly metered: Account[];
+}
+
+const ACCOUNT: Account = { aid: 'a1', name: 'shop', unmasked: false, paying: false };
+
+/** The credentials that the stub account service takes. */
+export const AUTHORIZATION = `Basic ${btoa('shop:pa:ss')}`;
+
+export const TOKEN_INFO = { token: 'tok', user: 'u1', stored_at: '2026-01-31T12:00:00.123Z' };
+
+const streamOf = (text: string) =>
+  new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      controller.enqueue(new TextEncoder().encode(text));
+      controller.close();
+    },
+  });
+
+/** Services that answer at once and remember what they were asked: the shell is tested against them. */
+export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
+  const asked: Asked[] = [];
+  const lines: LogLine[] = [];
+  const metered: Account[] = [];
+  const note =
+    <Result>(operation: string, result: () => Result) =>
+    (caller: Caller, input?: unknown): Promise<Result> => {
+      asked.push({ operation, caller, input });
+      return Promise.resolve(result());
+    };
+  return {
+    asked,
+    lines,
+    metered,
+    http: {
+      publicUrl: 'https://vault.test',
+      trustedProxies: [],
+      tls: false,
+      bodyTimeoutMs: 30_000,
+      checkReplies: true,
+    },
+    vault: {
+      store: note('store', () => ({ reply: TOKEN_INFO, replayed: false })),
+      decrypt: note('decrypt', () => new TextEncoder().encode('{"number":"1.10"}')),
+      list: note('list', () => ({ stream: streamOf('{"u1":[]}'), nextToken: 'more' })),
+      decryptAll: note('decryptAll', () => ({ stream: streamOf('{"u1":[]}') })),
+      update: note('update', () => ({ reply: TOKEN_INFO, replayed: true })),
+      remove: note('remove', () => undefined),
+      log: note('log', () => ({ entries: [] })),
+    },
+    keys: {
+      create: note('createKey', () => ({
+        reply: { user: 'u1', passphrase: new Secret('generated-passphrase') },
+        replayed: false,
+      })),
+      list: note('listKeys', () => ({ keys: [{ user: 'u1' }], nextToken: 'more' })),
+      changePassphrase: note('changePassphrase', () => ({
+        user: 'u1',
+        passphrase: new Secret('generated-passphrase'),
+      })),
+      remove: note('removeKey', () => undefined),
+    },
+    utility: {
+      luhn: note('luhn', () => ({ valid: true, brand: 'visa' })),
+      passphrase: note('passphrase', () => ({ passphrase: new Secret('p'.repeat(64)) })),
+    },
+    accounts: {
+      signIn: async ({ name, password, ip }) => {
+        asked.push({ operation: 'signIn', input: { name, password, ip } });
+        const text = new TextDecoder().decode(password.expose());
+        if (name !== 'shop' || text !== 'pa:ss') throw new VaultError('unauthenticated');
+        return ACCOUNT;
+      },
+      whoami: note(
+        'whoami',
+        (): WhoAmI => ({
+          user: 'shop',
+          environment: 'staging',
+          api_version: '0.1.0',
+          backwards_compatibility: 'v1',
+        }),
+      ),
+    },
+    metering: {
+      request: async (account) => {
+        metered.push(account);
+      },
+    },
+    health: { ready: async () => ({ ready: true, checks: { redis: 'ok' } }) },
+    metrics: createMetrics(),
+    log: (line) => lines.push(line),
+    now: () => 1_800_000_000_000,
+    newRequestId: () => 'fresh-request-id',
+    ...override,
+  };
+};
