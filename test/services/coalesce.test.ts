@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'bun:test';
+import { coalesce, createInFlight, createTurns, mapAhead } from '../../server/services/coalesce.ts';
+
+/** A promise that the test settles itself. */
+function deferred<T>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('coalesce', () => {
+  test('joins callers of one tick, and starts anew for those who come while it runs', async () => {
+    const runs: ReturnType<typeof deferred<number>>[] = [];
+    const run = coalesce(() => {
+      const next = deferred<number>();
+      runs.push(next);
+      return next.promise;
+    });
+    const first = [run(), run()];
+    await settle();
+    expect(runs).toHaveLength(1);
+    const later = [run(), run()];
+    await settle();
+    expect(runs).toHaveLength(1);
+    runs[0]?.resolve(1);
+    await settle();
+    expect(runs).toHaveLength(2);
+    runs[1]?.resolve(2);
+    expect(await Promise.all([...first, ...later])).toEqual([1, 1, 2, 2]);
+  });
+
+  test('a failure belongs to its own callers only', async () => {
+    let fail = true;
+    const run = coalesce(async () => {
+      await settle();
+      if (fail) {
+        fail = false;
+        throw new Error('once');
+      }
+      return 'well';
+    });
+    const first = run();
+    await Promise.resolve();
+    await Promise.resolve();
+    const second = run();
+    await expect(first).rejects.toThrow('once');
+    expect(await second).toBe('well');
+  });
+});
+
+test('createInFlight shares a run by name, and forgets it when it ends', async () => {
+  const share = createInFlight<number>();
+  let runs = 0;
+  const work = async (): Promise<number> => {
+    runs += 1;
+    await settle();
+    return runs;
+  };
+  expect(await Promise.all([share('a', work), share('a', work), share('b', work)])).toEqual([2, 2, 2]);
+  expect(await share('a', work)).toBe(3);
+});
+
+test('createTurns runs the works of one name in order, also behind a failed one', async () => {
+  const turn = createTurns();
+  const seen: string[] = [];
+  const note =
+    (text: string, fail = false) =>
+    async (): Promise<void> => {
+      await settle();
+      seen.push(text);
+      if (fail) {
+        throw new Error(text);
+      }
+    };
+  const results = await Promise.allSettled([
+    turn('a', note('1', true)),
+    turn('a', note('2')),
+    turn('b', note('3')),
+  ]);
+  expect(seen.indexOf('1')).toBeLessThan(seen.indexOf('2'));
+  expect(results.map((result) => result.status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+});
+
+describe('mapAhead', () => {
+  const numbers = async function* (count: number, read: number[]): AsyncGenerator<number> {
+    for (let i = 0; i < count; i++) {
+      read.push(i);
+      yield i;
+    }
+  };
+
+  test('keeps the order and at most so many under way', async () => {
+    let under = 0;
+    let most = 0;
+    const out: number[] = [];
+    for await (const value of mapAhead(numbers(20, []), 3, async (n) => {
+      under += 1;
+      most = Math.max(most, under);
+      await settle();
+      under -= 1;
+      return n * 2;
+    })) {
+      out.push(value);
+    }
+    expect(out).toEqual(Array.from({ length: 20 }, (_, i) => i * 2));
+    expect(most).toBe(3);
+  });
+
+  test('reads no further than its reader asks', async () => {
+    const read: number[] = [];
+    const mapped = mapAhead(numbers(100, read), 2, async (n) => n);
+    await mapped.next();
+    await settle();
+    expect(read.length).toBeLessThanOrEqual(3);
+    await mapped.return(undefined);
+  });
+
+  test('a failure comes at its turn, and nothing is left unhandled', async () => {
+    const out: number[] = [];
+    const failing = async (): Promise<void> => {
+      for await (const value of mapAhead(numbers(5, []), 3, async (n) => {
+        if (n === 2) {
+          throw new Error('third');
+        }
+        return n;
+      })) {
+        out.push(value);
+      }
+    };
+    await expect(failing()).rejects.toThrow('third');
+    expect(out).toEqual([0, 1]);
+  });
+});

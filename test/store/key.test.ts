@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { createIdempotencyStore } from '../../server/store/idempotency.ts';
+import { createKeyStore, type KeyStore } from '../../server/store/key.ts';
+import { openRedis, type RedisLink } from '../../server/store/redis.ts';
+import { redisKeys } from '../../server/store/redis-keys.ts';
+import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
+
+let server: TestRedis;
+let redis: RedisLink;
+let keys: KeyStore;
+const record = Buffer.from('record one');
+const KID = 'kid-for-key-tests';
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = await openRedis({ kind: 'socket', path: server.socketPath }, { replicas: 0 });
+  keys = createKeyStore(redis, 4);
+});
+beforeEach(() => server.flush());
+afterAll(() => redis.close());
+
+describe('key records', () => {
+  test('an identifier has one winner', async () => {
+    const made = await Promise.all(Array.from({ length: 20 }, () => keys.create('aid', 'user', record)));
+    expect(made.filter(Boolean)).toHaveLength(1);
+    expect(await keys.users('aid', undefined, -1)).toEqual(['user']);
+  });
+
+  test('only the record that was read is replaced or deleted', async () => {
+    await keys.create('aid', 'user', record);
+    expect(await keys.replace('aid', 'user', Buffer.from('other'), Buffer.from('new'))).toBe(false);
+    expect(await keys.replace('aid', 'user', record, Buffer.from('new'))).toBe(true);
+    const { actBefore } = await keys.close(KID);
+    expect(await keys.remove({ aid: 'aid', user: 'user', kid: KID, read: record, actBefore })).toBe(
+      'changed',
+    );
+    expect(
+      await keys.remove({ aid: 'aid', user: 'user', kid: KID, read: Buffer.from('new'), actBefore: 1 }),
+    ).toBe('late');
+    expect(
+      await keys.remove({ aid: 'aid', user: 'user', kid: KID, read: Buffer.from('new'), actBefore }),
+    ).toBe('ok');
+    expect(await keys.purgesLeft('aid')).toEqual([KID]);
+    await keys.purge('aid', KID);
+    expect(await keys.purgesLeft('aid')).toEqual([]);
+  });
+
+  test('a purge leaves nothing but closed fences, which expire', async () => {
+    const bucket = { kid: KID, number: 0 };
+    await redis.write('ZADD', [redisKeys.times(bucket), 1, 'a', 2, 'b']);
+    await redis.write('HSET', [redisKeys.item(bucket, 'a'), 'c', 'x']);
+    await redis.write('SET', [redisKeys.sad(bucket, 'b'), 'x']);
+    await redis.write('HSET', [redisKeys.identities(bucket), 'a', 'x']);
+    await keys.purge('aid', KID);
+    const left = (await redis.command('KEYS', ['*'])) as Buffer[];
+    expect(left.map(String).toSorted()).toEqual(
+      [0, 1, 2, 3].map((number) => redisKeys.fence({ kid: KID, number })),
+    );
+    expect(Number(await redis.command('PTTL', [redisKeys.fence(bucket)]))).toBeGreaterThan(0);
+  });
+
+  test('a fence moves forward only', async () => {
+    await keys.moveFences(KID, 3);
+    await keys.moveFences(KID, 2);
+    expect(String(await redis.command('HGET', [redisKeys.fence({ kid: KID, number: 0 }), 'g']))).toBe('3');
+  });
+});
+
+describe('idempotency', () => {
+  const print = Buffer.from('fingerprint');
+
+  test('one of many claims wins; the others hear of a conflict until there is a reply', async () => {
+    const store = createIdempotencyStore(redis);
+    const claims = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => store.claim('d', print, `seed-${i}`)),
+    );
+    const [mine] = claims.filter((claim) => claim.kind === 'mine');
+    expect(claims.filter((claim) => claim.kind === 'conflict')).toHaveLength(9);
+    const seed = mine?.kind === 'mine' ? mine.seed : '';
+    await store.keep('d', seed, Buffer.from('reply'));
+    expect(await store.claim('d', print, 'late')).toEqual({
+      kind: 'done',
+      reply: Buffer.from('reply'),
+      seed,
+    });
+    expect((await store.claim('d', Buffer.from('other request'), 'x')).kind).toBe('conflict');
+  });
+
+  test('who takes over after a lease ran out gets the first seed', async () => {
+    const store = createIdempotencyStore(redis);
+    await store.claim('d', print, 'first');
+    await store.yield('d', 'first');
+    expect(await store.claim('d', print, 'second')).toEqual({ kind: 'mine', seed: 'first' });
+  });
+
+  test('a refused request is forgotten; somebody else cannot end a claim', async () => {
+    const store = createIdempotencyStore(redis);
+    await store.claim('d', print, 'first');
+    await store.release('d', 'not mine');
+    expect((await store.claim('d', print, 'second')).kind).toBe('conflict');
+    await store.release('d', 'first');
+    expect(await store.claim('d', Buffer.from('other'), 'third')).toEqual({ kind: 'mine', seed: 'third' });
+  });
+
+  test('a record lives a day and no longer', async () => {
+    const store = createIdempotencyStore(redis);
+    await store.claim('d', print, 'first');
+    const ttl = Number(await redis.command('PTTL', [redisKeys.idempotency('d')]));
+    expect(ttl).toBeGreaterThan(86_000_000);
+    expect(ttl).toBeLessThanOrEqual(86_400_000);
+  });
+});

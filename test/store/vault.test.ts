@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { openRedis, type RedisLink } from '../../server/store/redis.ts';
+import { redisKeys } from '../../server/store/redis-keys.ts';
+import { createItemStore, type ItemStore, type ItemWrite } from '../../server/store/vault.ts';
+import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
+
+const KID = 'kid-for-store-tests';
+const BUCKETS = 4;
+
+let server: TestRedis;
+let redis: RedisLink;
+let items: ItemStore;
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = await openRedis({ kind: 'socket', path: server.socketPath }, { replicas: 0 });
+  items = createItemStore(redis, BUCKETS);
+});
+beforeEach(() => server.flush());
+afterAll(() => redis.close());
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text.padEnd(24, '.'));
+const NONE = new Uint8Array(0);
+
+const write = (token: string, changes: Partial<ItemWrite> = {}): ItemWrite => ({
+  token,
+  gen: 1,
+  item: bytesOf(`item ${token} ${Math.random()}`),
+  meta: bytesOf(`meta ${Math.random()}`),
+  sad: NONE,
+  sadExpiresAt: 0,
+  refMember: NONE,
+  logEntry: bytesOf('entry'),
+  seen: 0,
+  identity: NONE,
+  ...changes,
+});
+
+const bucketFor = (token: string) => items.bucketOf(KID, token);
+const fenceOf = (token: string) => redisKeys.fence(bucketFor(token));
+
+describe('write', () => {
+  test('stores an item that reads back whole, with its log begun', async () => {
+    const stored = write('t1', { sad: bytesOf('sad') });
+    const outcome = await items.write(KID, stored);
+    expect(outcome.kind).toBe('ok');
+    const read = await items.read(KID, 't1', 1);
+    if (read?.kind !== 'item' || outcome.kind !== 'ok') {
+      throw new Error('not stored');
+    }
+    expect(read.item).toEqual(Buffer.from(stored.item));
+    expect(read.meta).toEqual(Buffer.from(stored.meta));
+    expect(read.sad).toEqual(Buffer.from(stored.sad));
+    expect(read.logLength).toBe(1);
+    expect(read.storedAt).toBe(outcome.storedAt);
+  });
+
+  test('tells a blind second store what the log holds, and takes one that knows it', async () => {
+    await items.write(KID, write('t1', { logEntry: bytesOf('first entry') }));
+    const blind = await items.write(KID, write('t1'));
+    expect(blind).toEqual({
+      kind: 'exists',
+      logLength: 1,
+      logTail: Buffer.from(bytesOf('first entry').slice(-16)),
+    });
+    expect((await items.write(KID, write('t1', { seen: 1 }))).kind).toBe('ok');
+    expect(await items.readLog(KID, 't1', 2, 1)).toHaveLength(2);
+  });
+
+  test('is safe to run twice: the same item is stored once', async () => {
+    const same = write('t1');
+    const first = await items.write(KID, same);
+    expect(await items.write(KID, same)).toEqual(first);
+    expect(await items.readLog(KID, 't1', 1, 1)).toHaveLength(1);
+  });
+
+  test('replaces only the version that was read', async () => {
+    const first = write('t1');
+    await items.write(KID, first);
+    const second = write('t1', { replaces: first.meta, seen: 1 });
+    expect((await items.write(KID, second)).kind).toBe('ok');
+    expect((await items.write(KID, write('t1', { replaces: first.meta, seen: 1 }))).kind).toBe('changed');
+    expect((await items.write(KID, write('gone', { replaces: first.meta, seen: 1 }))).kind).toBe('changed');
+  });
+
+  test('removes sensitive authentication data that the new version does not have', async () => {
+    const first = write('t1', { sad: bytesOf('sad') });
+    await items.write(KID, first);
+    await items.write(KID, write('t1', { replaces: first.meta, seen: 1 }));
+    const read = await items.read(KID, 't1');
+    expect(read?.kind === 'item' && read.sad.length).toBe(0);
+  });
+
+  test('lets sensitive authentication data go at its time, and the item stay', async () => {
+    await items.write(KID, write('t1', { sad: bytesOf('sad'), sadExpiresAt: Date.now() + 100_000 }));
+    const ttl = Number(await redis.command('PTTL', [redisKeys.sad(bucketFor('t1'), 't1')]));
+    expect(ttl).toBeGreaterThan(90_000);
+    expect(Number(await redis.command('PTTL', [redisKeys.item(bucketFor('t1'), 't1')]))).toBe(-1);
+  });
+
+  test('never lets a token mean another number, not even after deletion', async () => {
+    const first = write('t1', { identity: bytesOf('number one') });
+    await items.write(KID, first);
+    await items.remove(KID, { token: 't1', meta: first.meta, refMember: NONE });
+    expect((await items.write(KID, write('t1', { identity: bytesOf('number two') }))).kind).toBe('clash');
+    expect((await items.write(KID, write('t1', { identity: bytesOf('number one') }))).kind).toBe('ok');
+  });
+});
+
+describe('stored_at', () => {
+  test('never repeats or goes back within a bucket, however many writes come at once', async () => {
+    const tokens = Array.from({ length: 400 }, (_, i) => `token-${i}`);
+    await Promise.all(tokens.map((token) => items.write(KID, write(token))));
+    for (let number = 0; number < BUCKETS; number++) {
+      const times = (await items.positions({ kid: KID, number }, 0, Number.MAX_SAFE_INTEGER, 1_000)).map(
+        (p) => p.storedAt,
+      );
+      expect(new Set(times).size).toBe(times.length);
+      expect(times).toEqual(times.toSorted((a, b) => a - b));
+    }
+  });
+
+  test('is not given out again after the newest item went away', async () => {
+    const future = Date.now() + 60_000;
+    await redis.write('HSET', [fenceOf('t1'), 'l', future]);
+    const first = write('t1');
+    const stored = await items.write(KID, first);
+    await items.remove(KID, { token: 't1', meta: first.meta, refMember: NONE });
+    const again = await items.write(KID, write('t1'));
+    expect(again.kind === 'ok' && stored.kind === 'ok' && again.storedAt > stored.storedAt).toBe(true);
+  });
+});
+
+describe('fence', () => {
+  test('refuses readers and writers of an older generation', async () => {
+    await items.write(KID, write('t1', { gen: 2 }));
+    expect((await items.write(KID, write('t1', { gen: 1, seen: 1 }))).kind).toBe('stale');
+    expect(await items.read(KID, 't1', 1)).toEqual({ kind: 'stale' });
+    expect(await items.appendLog(bucketFor('t1'), ['t1'], [bytesOf('e')], 1)).toEqual({ kind: 'stale' });
+    expect(await items.readMany(bucketFor('t1'), ['t1'], 'full', 1)).toEqual({ kind: 'stale' });
+  });
+
+  test('refuses everybody while it is closed, and opens by itself', async () => {
+    await items.write(KID, write('t1'));
+    await redis.write('HSET', [fenceOf('t1'), 'c', Date.now() + 60_000]);
+    expect((await items.write(KID, write('t1', { seen: 1 }))).kind).toBe('closed');
+    expect(await items.read(KID, 't1', 1)).toEqual({ kind: 'closed' });
+    await redis.write('HSET', [fenceOf('t1'), 'c', Date.now() - 1]);
+    expect((await items.write(KID, write('t1', { seen: 1 }))).kind).toBe('ok');
+  });
+});
+
+describe('many', () => {
+  test('a page is cut short rather than grow beyond its bytes', async () => {
+    const big = new Uint8Array(300_000).fill(7);
+    const tokens = Array.from({ length: 40 }, (_, i) => `big-${i}`)
+      .filter((t) => bucketFor(t).number === 0)
+      .slice(0, 3);
+    await Promise.all(tokens.map((token) => items.write(KID, write(token, { item: big }))));
+    expect(await items.readMany({ kid: KID, number: 0 }, tokens, 'full')).toBe('short');
+    expect(await items.readMany({ kid: KID, number: 0 }, tokens.slice(0, 1), 'full')).toBeInstanceOf(Buffer);
+  });
+
+  test('log entries go to the items that are there, and nowhere else', async () => {
+    const [here = '', there = ''] = Array.from({ length: 40 }, (_, i) => `t-${i}`).filter(
+      (t) => bucketFor(t).number === 1,
+    );
+    await items.write(KID, write(here));
+    expect(
+      await items.appendLog({ kid: KID, number: 1 }, [here, there], [bytesOf('a'), bytesOf('b')]),
+    ).toEqual([true, false]);
+    expect(await items.read(KID, there)).toBeUndefined();
+  });
+
+  test('finds tokens by the beginning of their encoded reference, over several steps', async () => {
+    const prefix = new Uint8Array([1, 0xff, 0xff]);
+    const member = (n: number, token: string): Uint8Array =>
+      Buffer.concat([
+        prefix,
+        Buffer.from([n >> 8, n & 0xff]),
+        Buffer.from(token),
+        Buffer.from([0, token.length]),
+      ]);
+    const tokens = Array.from({ length: 1_400 }, (_, i) => `r-${i}`);
+    await Promise.all(
+      tokens.map((token, n) => items.write(KID, write(token, { refMember: member(n, token) }))),
+    );
+    await items.write(
+      KID,
+      write('other', { refMember: Buffer.from([2, 0, 0, ...Buffer.from('other'), 0, 5]) }),
+    );
+    const found: string[] = [];
+    for (let number = 0; number < BUCKETS; number++) {
+      for await (const positions of items.positionsByReference({ kid: KID, number }, prefix)) {
+        found.push(...positions.map((position) => position.token));
+      }
+    }
+    expect(found.toSorted()).toEqual(tokens.toSorted());
+  });
+});
