@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'bun:test';
+import { IntegrityError, utf8 } from '../../../workers/crypto/bytes.ts';
+import { unwrapDek, wrapDekOwned, wrapDekSealed } from '../../../workers/crypto/envelope.ts';
+import {
+  changePassphrase,
+  type UnlockedKey,
+  unlockVaultKey,
+  wipeKey,
+} from '../../../workers/crypto/vault-key.ts';
+import { generateKeyPair } from '../../../workers/crypto/x25519.ts';
+import lowOrder from '../../vectors/x25519.json';
+import {
+  CONTEXT,
+  expectDamageRefused,
+  expectRefused,
+  FLOOR,
+  filled,
+  hex,
+  IDS,
+  openNewKey,
+  PASSPHRASE,
+  toHex,
+} from './fixture.ts';
+
+const NEXT = utf8('a second passphrase');
+const DEK = filled(32, 21);
+const CTX = { ...IDS, part: 0 as const };
+
+const { record, key } = await openNewKey();
+const changed = await changePassphrase(CONTEXT, record, PASSPHRASE, NEXT, FLOOR);
+const { key: newer } = await unlockVaultKey(CONTEXT, changed, NEXT, FLOOR);
+
+const publicOf = (of: UnlockedKey, gen: number): Uint8Array =>
+  of.generations[gen - 1]?.publicKey ?? filled(0, 0);
+const wraps = {
+  owned: (of: UnlockedKey, ctx = CTX) => wrapDekOwned(of, ctx, DEK),
+  sealed: (of: UnlockedKey, ctx = CTX) =>
+    wrapDekSealed(publicOf(of, of.generations.length), of.generations.length, ctx, DEK),
+} as const;
+
+describe.each(Object.entries(wraps))('an %s envelope', (_, wrap) => {
+  test('opens with its key, and after later passphrase changes', () => {
+    const envelope = wrap(key);
+    expect(toHex(unwrapDek(key, CTX, envelope))).toBe(toHex(DEK));
+    expect(toHex(unwrapDek(newer, CTX, envelope))).toBe(toHex(DEK));
+  });
+
+  test('of a newer generation is shut to whoever holds the older ones', () => {
+    expectRefused(() => unwrapDek(key, CTX, wrap(newer)));
+    expect(toHex(unwrapDek(newer, CTX, wrap(newer)))).toBe(toHex(DEK));
+  });
+
+  test('every flipped byte, truncation and extension is refused', () => {
+    expectDamageRefused(wrap(newer), (bad) => unwrapDek(newer, CTX, bad));
+  });
+
+  test('another context is refused', () => {
+    const others = [{ env: 'production' }, { aid: 'x' }, { kid: 'x' }, { token: 'x' }, { part: 1 as const }];
+    for (const other of others) {
+      expectRefused(() => unwrapDek({ ...key, kid: other.kid ?? key.kid }, { ...CTX, ...other }, wrap(key)));
+    }
+  });
+
+  test('two wraps of one data key share no bytes of key material', () => {
+    const [one, other] = [toHex(wrap(key)), toHex(wrap(key))];
+    expect(one.slice(-96)).not.toBe(other.slice(-96));
+  });
+
+  test('a wiped key opens nothing', async () => {
+    const { key: own } = await openNewKey();
+    const envelope = wrap(own);
+    unwrapDek(own, CTX, envelope);
+    wipeKey(own);
+    expectRefused(() => unwrapDek(own, CTX, envelope));
+  });
+});
+
+describe('sealing to a public key', () => {
+  test.each(lowOrder.invalid)('refuses the point $name', ({ publicKey }) => {
+    expect(() => wrapDekSealed(hex(publicKey), 1, CTX, DEK)).toThrow(IntegrityError);
+  });
+
+  test('a run of wraps shares its set-up, for one receiver and context only, and not for ever', () => {
+    const [a, b] = [generateKeyPair(), generateKeyPair()];
+    const encOf = (
+      publicKey: Uint8Array,
+      gen = 1,
+      changes: { readonly env?: string; readonly kid?: string } = {},
+    ): string =>
+      toHex(wrapDekSealed(publicKey, gen, { ...CTX, kid: 'shared', ...changes }, DEK).subarray(8, 40));
+    const first = encOf(a.publicKey);
+    expect(encOf(a.publicKey)).toBe(first);
+    expect(encOf(a.publicKey, 2)).not.toBe(first);
+    expect(encOf(a.publicKey, 2, { env: 'production' })).not.toBe(encOf(a.publicKey, 2));
+    expect(encOf(b.publicKey)).not.toBe(encOf(a.publicKey));
+    const many = new Set(Array.from({ length: 2100 }, () => encOf(a.publicKey, 1, { kid: 'many' })));
+    expect(many.size).toBe(3);
+    const others = new Set(Array.from({ length: 300 }, (_, i) => encOf(a.publicKey, 1, { kid: `kid ${i}` })));
+    expect(others.size).toBe(300);
+  });
+
+  test('an opener meets more receivers than it remembers', () => {
+    const publicKey = publicOf(key, 1);
+    const envelopes = Array.from({ length: 300 }, (_, i) => {
+      wrapDekSealed(publicKey, 2 + (i % 2), CTX, DEK);
+      return wrapDekSealed(publicKey, 1, CTX, DEK);
+    });
+    expect(new Set(envelopes.map((envelope) => toHex(envelope.subarray(8, 40)))).size).toBe(300);
+    for (const envelope of [...envelopes, ...envelopes])
+      expect(toHex(unwrapDek(key, CTX, envelope))).toBe(toHex(DEK));
+  });
+});

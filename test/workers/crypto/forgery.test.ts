@@ -1,0 +1,104 @@
+/** Records that are well sealed but should not be: what only the checks beyond the AEAD can tell. */
+import { expect, test } from 'bun:test';
+import { NONCE_BYTES, sealInto, TAG_BYTES } from '../../../workers/crypto/aead.ts';
+import { aad, concat, IntegrityError, u32 } from '../../../workers/crypto/bytes.ts';
+import {
+  contentBytes,
+  openContent,
+  referenceHash,
+  sealContentInto,
+} from '../../../workers/crypto/content.ts';
+import { wrapDekSealed } from '../../../workers/crypto/envelope.ts';
+import { openItem, openMeta, sealItem } from '../../../workers/crypto/item.ts';
+import { deriveKek } from '../../../workers/crypto/kdf.ts';
+import { unlockVaultKey } from '../../../workers/crypto/vault-key.ts';
+import { bindVaultKey, COMMITMENT_BYTES, vaultKeyHead } from '../../../workers/crypto/vault-key-record.ts';
+import { generateKeyPair } from '../../../workers/crypto/x25519.ts';
+import { CONTEXT, expectRefused, FLOOR, filled, IDS, openNewKey, PASSPHRASE, sealerOf } from './fixture.ts';
+
+const sealer = sealerOf();
+const { key } = await openNewKey();
+const publicKey = key.generations[0]?.publicKey ?? filled(0, 0);
+const DEK = filled(32, 31);
+const PART = { ...IDS, part: 0 as const };
+
+test('a card sealed to the public key by a writer of the store is refused by the metadata alone', () => {
+  const honest = sealItem({ ...IDS, owner: { gen: 1, publicKey }, part0: filled(10, 1), sealer });
+  const meta = openMeta(sealer, IDS, honest.meta);
+  const envelope = wrapDekSealed(publicKey, 1, PART, DEK);
+  const content = new Uint8Array(contentBytes(10));
+  sealContentInto(content, 0, DEK, { ...PART, reference: undefined, revision: meta.revision }, filled(10, 2));
+  const forged = { ...IDS, key, item: concat([envelope, content]), meta, nowMs: 0 };
+  expectRefused(() => openItem(forged));
+  const hash0 = new Uint8Array(new Bun.CryptoHasher('sha256').update(forged.item).digest());
+  expect(openItem({ ...forged, meta: { ...meta, hash0 } }).part0[0]).toBe(2);
+});
+
+test('a private half that is not of the public key beside it is refused', async () => {
+  const salt = filled(16, 1);
+  const { privateKey } = generateKeyPair();
+  const mixed = {
+    kid: CONTEXT.kid,
+    tokenKey: filled(32, 2),
+    generations: [{ gen: 1, privateKey, publicKey }],
+  };
+  const head = vaultKeyHead(CONTEXT, mixed, salt, FLOOR);
+  const { kek, commitment } = await deriveKek(PASSPHRASE, salt, FLOOR);
+  head.set(commitment, head.length - COMMITMENT_BYTES);
+  const nonce = filled(NONCE_BYTES, 3);
+  const wrap = new Uint8Array(64 + TAG_BYTES);
+  sealInto(wrap, 0, kek, nonce, concat([privateKey, mixed.tokenKey]), bindVaultKey(CONTEXT, head));
+  const record = concat([head, nonce, wrap]);
+  await expect(unlockVaultKey(CONTEXT, record, PASSPHRASE, FLOOR)).rejects.toBeInstanceOf(IntegrityError);
+});
+
+test('content with more or less padding than its length asks for is refused', () => {
+  const ctx = { ...PART, reference: 'ref', revision: filled(8, 1) };
+  const header = Uint8Array.of(1, 0x13, 1, 0);
+  const hash = referenceHash('ref');
+  const bound = aad('cardvault content', [
+    header,
+    ctx.env,
+    ctx.aid,
+    ctx.kid,
+    ctx.token,
+    hash,
+    ctx.revision,
+    0,
+  ]);
+  const sealPadded = (length: number, paddedBytes: number): Uint8Array => {
+    const padded = concat([u32(length), new Uint8Array(paddedBytes - 4)]);
+    const body = new Uint8Array(paddedBytes + TAG_BYTES);
+    sealInto(body, 0, DEK, filled(12, 1), padded, bound);
+    return concat([header, filled(12, 1), body]);
+  };
+  expect(openContent(DEK, ctx, sealPadded(5, 256)).length).toBe(5);
+  for (const [length, padded] of [
+    [5, 512],
+    [5, 9],
+    [253, 256],
+    [2 ** 32 - 1, 256],
+  ] as const) {
+    expectRefused(() => openContent(DEK, ctx, sealPadded(length, padded)));
+  }
+});
+
+test('metadata of another shape is refused', () => {
+  const place = ['record', IDS.aid, 'item', [IDS.kid, IDS.token]] as const;
+  const { meta } = sealItem({ ...IDS, reference: 'ref', owner: key, part0: filled(1, 1), sealer });
+  const plain = new Uint8Array(sealer.open(...place, meta));
+  const reopen = (bytes: Uint8Array) => openMeta(sealer, IDS, sealer.seal(...place, bytes));
+  expect(reopen(plain).reference).toBe('ref');
+  const changed = (at: number, value: number): Uint8Array => plain.with(at, value);
+  const others = [
+    concat([plain, new Uint8Array(64)]),
+    plain.subarray(0, 63),
+    new Uint8Array(0),
+    changed(0, 2),
+    changed(45, 4),
+    changed(45, 3),
+    changed(47, 200),
+    changed(48, 0xff),
+  ];
+  for (const bytes of others) expectRefused(() => reopen(bytes));
+});

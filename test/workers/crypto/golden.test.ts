@@ -1,0 +1,154 @@
+/** Records that the first version made: each must open for ever, and no damaged or moved form of it may. */
+import { describe, expect, test } from 'bun:test';
+import { aad, textOf, utf8 } from '../../../workers/crypto/bytes.ts';
+import { openContent } from '../../../workers/crypto/content.ts';
+import { unwrapDek } from '../../../workers/crypto/envelope.ts';
+import { openItem, openMeta } from '../../../workers/crypto/item.ts';
+import { verifyPassword } from '../../../workers/crypto/kdf.ts';
+import { openLogEntry, verifyLog } from '../../../workers/crypto/log-entry.ts';
+import { encodeReference, encodeReferenceEnd } from '../../../workers/crypto/ref-index.ts';
+import { createServiceSealer } from '../../../workers/crypto/service-record.ts';
+import { identityTag, tokenDigest } from '../../../workers/crypto/token.ts';
+import { describeVaultKey, openWarm, unlockVaultKey } from '../../../workers/crypto/vault-key.ts';
+import golden from '../../vectors/golden-records.json';
+import { damaged, expectDamageRefused, expectRefused, FLOOR, hex, toHex } from './fixture.ts';
+
+const { inputs, records, derived, unlocked } = golden;
+const ctx = { env: inputs.env, aid: inputs.aid, kid: inputs.kid };
+const ids = { ...ctx, token: inputs.token };
+const sealerFor = (env: string) =>
+  createServiceSealer({
+    env,
+    ring: { writeId: inputs.ringId, keys: new Map([[inputs.ringId, hex(inputs.masterKey)]]) },
+  });
+const sealer = sealerFor(inputs.env);
+const { key } = await unlockVaultKey(ctx, hex(records.vaultKeyChanged), utf8(inputs.newPassphrase), FLOOR);
+const meta = openMeta(sealer, ids, hex(records.itemMeta));
+const item = {
+  ...ids,
+  key,
+  meta,
+  item: hex(records.item),
+  sad: hex(records.itemSad),
+  nowMs: inputs.sadExpiresAtMs - 1,
+};
+const contentContext = {
+  ...ids,
+  part: 0 as const,
+  reference: inputs.reference,
+  revision: hex(inputs.revision),
+};
+const part = { ...ids, part: 0 as const };
+
+describe('keys', () => {
+  test('of both generations', async () => {
+    const first = await unlockVaultKey(ctx, hex(records.vaultKey), utf8(inputs.passphrase), FLOOR);
+    expect(toHex(first.key.tokenKey)).toBe(unlocked.tokenKey);
+    expect(toHex(key.tokenKey)).toBe(unlocked.tokenKey);
+    expect(key.generations.map(({ privateKey }) => toHex(privateKey))).toEqual(unlocked.privateKeys);
+    expect(describeVaultKey(hex(records.vaultKeyChanged)).publicKeys.map(toHex)).toEqual(unlocked.publicKeys);
+    expect(describeVaultKey(hex(records.vaultKey)).gen).toBe(1);
+  });
+
+  test('a warm blob', () => {
+    const open = (blob: Uint8Array) =>
+      openWarm(hex(inputs.processKey), ctx, blob, utf8(inputs.newPassphrase));
+    expect(toHex(open(hex(records.warm))?.tokenKey ?? hex(''))).toBe(unlocked.tokenKey);
+    for (const bad of damaged(hex(records.warm))) expect(open(bad)).toBeUndefined();
+  });
+
+  test('a password', async () => {
+    expect(await verifyPassword(utf8(inputs.password), hex(inputs.pepper), golden.passwordHash)).toBe(true);
+  });
+});
+
+describe('derivations', () => {
+  test('encodings, sub-keys, indexes and token hashes are what they were', () => {
+    expect(toHex(aad('label', ['ä', Uint8Array.of(1, 2), 7]))).toBe(golden.aad);
+    expect(toHex(sealer.subkey('ref-index', inputs.aid))).toBe(derived.subkey);
+    expect(toHex(encodeReference(hex(inputs.indexKey), inputs.reference))).toBe(derived.reference);
+    expect(toHex(encodeReferenceEnd(hex(inputs.indexKey), inputs.reference))).toBe(derived.referenceEnd);
+    const number = '4111111111111111';
+    expect(toHex(tokenDigest(hex(unlocked.tokenKey), number, inputs.reference, 0))).toBe(derived.tokenDigest);
+    expect(toHex(tokenDigest(hex(unlocked.tokenKey), number, undefined, 3))).toBe(
+      derived.tokenDigestNoReference,
+    );
+    expect(toHex(identityTag(hex(unlocked.tokenKey), number, inputs.reference))).toBe(derived.identityTag);
+  });
+});
+
+describe('records', () => {
+  test('a service record', () => {
+    const open = (record: Uint8Array) => sealer.open('record', inputs.aid, 'rule', ['a', 'b'], record);
+    expect(textOf(open(hex(records.service)))).toBe('a rule');
+    expectDamageRefused(hex(records.service), open);
+  });
+
+  test.each(['ownedEnvelope', 'sealedEnvelope'] as const)('%s', (name) => {
+    expect(toHex(unwrapDek(key, part, hex(records[name])))).toBe(inputs.dek);
+    expectDamageRefused(hex(records[name]), (bad) => unwrapDek(key, part, bad));
+  });
+
+  test('content', () => {
+    expect(textOf(openContent(hex(inputs.dek), contentContext, hex(records.content)))).toBe(inputs.part0);
+    expectDamageRefused(hex(records.content), (bad) => openContent(hex(inputs.dek), contentContext, bad));
+  });
+
+  test('an item with its sensitive authentication data', () => {
+    const opened = openItem(item);
+    expect(textOf(opened.part0)).toBe(inputs.part0);
+    expect(textOf(opened.part1 ?? hex(''))).toBe(inputs.part1);
+    expect(meta.reference).toBe(inputs.reference);
+    expectDamageRefused(item.item, (bad) => openItem({ ...item, item: bad }));
+    expectDamageRefused(item.sad, (bad) => openItem({ ...item, sad: bad }));
+    expectDamageRefused(hex(records.itemMeta), (bad) => openMeta(sealer, ids, bad));
+  });
+
+  test('a captured item', () => {
+    const captured = openMeta(sealer, ids, hex(records.capturedMeta));
+    const open = (bytes: Uint8Array) => openItem({ ...ids, key, meta: captured, item: bytes, nowMs: 0 });
+    expect(textOf(open(hex(records.capturedItem)).part0)).toBe(inputs.part0);
+    expect(captured.reference).toBeUndefined();
+    expectDamageRefused(hex(records.capturedItem), open);
+  });
+
+  test('a log', () => {
+    const entries = records.logEntries.map(hex);
+    expect(verifyLog(sealer, ids, entries)).toBeUndefined();
+    const facts = entries.map((entry) => openLogEntry(sealer, ids, entry));
+    expect(facts.map(({ ip }) => ip)).toEqual(['203.0.113.7', '2001:db8::1:0:0:2', 'unknown']);
+    expect(facts.map(({ action, source }) => `${action} ${source}`)).toEqual([
+      'encrypt vault',
+      'decrypt retrieve',
+      'decrypt form',
+    ]);
+    for (const entry of entries) expectDamageRefused(entry, (bad) => openLogEntry(sealer, ids, bad));
+  });
+});
+
+describe.each([{ env: 'production' }, { aid: 'other' }, { kid: 'other' }, { token: 'other' }])(
+  'moved to %p',
+  (other) => {
+    const place = { ...ids, ...other };
+    const elsewhere = sealerFor(place.env);
+    const moved = { ...key, kid: place.kid };
+
+    test('nothing opens', async () => {
+      for (const record of [records.itemMeta, records.capturedMeta]) {
+        expectRefused(() => openMeta(elsewhere, place, hex(record)));
+      }
+      for (const entry of records.logEntries) expectRefused(() => openLogEntry(elsewhere, place, hex(entry)));
+      for (const record of [records.ownedEnvelope, records.sealedEnvelope]) {
+        expectRefused(() => unwrapDek(moved, { ...place, part: 0 }, hex(record)));
+      }
+      expectRefused(() =>
+        openContent(hex(inputs.dek), { ...contentContext, ...other }, hex(records.content)),
+      );
+      expectRefused(() => openItem({ ...item, ...other, key: moved }));
+      if ('token' in other) return;
+      const passphrase = utf8(inputs.newPassphrase);
+      expect(openWarm(hex(inputs.processKey), place, hex(records.warm), passphrase)).toBeUndefined();
+      await expect(unlockVaultKey(place, hex(records.vaultKeyChanged), passphrase, FLOOR)).rejects.toThrow();
+    });
+  },
+);

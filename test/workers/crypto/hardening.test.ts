@@ -1,0 +1,99 @@
+/** What no record may do to a decoder, and rules that the sources of this folder keep. */
+import { describe, expect, test } from 'bun:test';
+import { openContent } from '../../../workers/crypto/content.ts';
+import { unwrapDek } from '../../../workers/crypto/envelope.ts';
+import { openItem, openMeta } from '../../../workers/crypto/item.ts';
+import { openLogEntry, verifyLog } from '../../../workers/crypto/log-entry.ts';
+import { randomBytes } from '../../../workers/crypto/random.ts';
+import { TYPE } from '../../../workers/crypto/record-format.ts';
+import { selfTest } from '../../../workers/crypto/self-test.ts';
+import { describeVaultKey, openWarm, unlockVaultKey } from '../../../workers/crypto/vault-key.ts';
+import { readSources } from '../../sources.ts';
+import {
+  CONTEXT,
+  expectRefused,
+  FLOOR,
+  filled,
+  IDS,
+  isRefusal,
+  openNewKey,
+  PASSPHRASE,
+  sealerOf,
+} from './fixture.ts';
+
+const sealer = sealerOf();
+const { key } = await openNewKey();
+const meta = { gen: 1, revision: filled(8, 1), hash0: filled(32, 1) };
+const part = { ...IDS, part: 0 as const };
+const BLOBS = 10_000;
+
+/** Random bytes of a random length, every other one with a right header and every fourth with a small count. */
+const blob = (index: number, type: number): Uint8Array => {
+  const bytes = randomBytes(index % 400);
+  if (index % 2 === 0) bytes.set([1, type, 1, 0].slice(0, bytes.length));
+  if (index % 4 === 0)
+    bytes.set([0, 0, 0, 0, 1].slice(0, Math.max(0, bytes.length - 4)), Math.min(4, bytes.length));
+  return bytes;
+};
+
+const decoders: [string, number, (bytes: Uint8Array) => unknown][] = [
+  ['vault key', TYPE.vaultKey, describeVaultKey],
+  ['owned envelope', TYPE.ownedEnvelope, (bytes) => unwrapDek(key, part, bytes)],
+  ['sealed envelope', TYPE.sealedEnvelope, (bytes) => unwrapDek(key, part, bytes)],
+  [
+    'content',
+    TYPE.content,
+    (bytes) => openContent(filled(32, 1), { ...part, reference: 'x', revision: filled(8, 1) }, bytes),
+  ],
+  ['service record', TYPE.service, (bytes) => sealer.open('record', 'a', 'b', [], bytes)],
+  ['metadata', TYPE.service, (bytes) => openMeta(sealer, IDS, bytes)],
+  ['log entry', TYPE.service, (bytes) => openLogEntry(sealer, IDS, bytes)],
+  ['item', TYPE.ownedEnvelope, (bytes) => openItem({ ...IDS, key, item: bytes, meta, nowMs: 0 })],
+];
+
+describe('random bytes', () => {
+  test.each(decoders)('%s: 10,000 are refused, quickly and without a crash', (_, type, decode) => {
+    const start = performance.now();
+    for (let i = 0; i < BLOBS; i++) expectRefused(() => decode(blob(i, type)));
+    expect((performance.now() - start) / BLOBS).toBeLessThan(1);
+  });
+
+  test('a warm blob, a log and a locked key', async () => {
+    for (let i = 0; i < BLOBS; i++) {
+      expect(openWarm(filled(32, 1), CONTEXT, blob(i, TYPE.warm), PASSPHRASE)).toBeUndefined();
+      expect(verifyLog(sealer, IDS, [blob(i, TYPE.service)])).toBe(1);
+    }
+    for (let i = 0; i < 500; i++) {
+      const error = await unlockVaultKey(CONTEXT, blob(i, TYPE.vaultKey), PASSPHRASE, FLOOR).catch(
+        (reason) => reason,
+      );
+      expect(isRefusal(error)).toBe(true);
+    }
+  });
+});
+
+test('the self-test passes within 100 ms', async () => {
+  const start = performance.now();
+  await selfTest();
+  expect(performance.now() - start).toBeLessThan(100);
+});
+
+describe('the sources', async () => {
+  const sources = await readSources('server', 'workers');
+  const using = (pattern: RegExp): string[] =>
+    [...sources]
+      .filter(([, text]) => pattern.test(text))
+      .map(([name]) => name)
+      .sort();
+
+  test('one file calls an AEAD', () => {
+    expect(using(/createDecipheriv|setAuthTag|'aes-256-gcm'/)).toEqual(['workers/crypto/aead.ts']);
+    expect(using(/createCipheriv/)).toEqual(['workers/crypto/aead.ts', 'workers/crypto/ref-index.ts']);
+  });
+
+  test('this folder uses neither WebCrypto nor weak randomness', () => {
+    const own = [...sources].filter(([name]) => name.startsWith('workers/crypto/'));
+    expect(own.length).toBeGreaterThan(15);
+    for (const [, text] of own) expect(text).not.toMatch(/\.subtle|webcrypto|Math\.random|Date\.now/);
+  });
+});

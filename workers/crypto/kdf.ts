@@ -1,0 +1,116 @@
+/** Argon2id (RFC 9106): passphrases into keys, account passwords into verifiers. */
+import { argon2 } from 'node:crypto';
+import { aad, EMPTY, equalBytes, IntegrityError, wipe } from './bytes.ts';
+import { hkdf, hmac } from './hash.ts';
+import { randomBytes } from './random.ts';
+
+export interface Argon2Params {
+  /** Memory in KiB (m). */
+  readonly memoryKiB: number;
+  /** Passes over the memory (t). */
+  readonly passes: number;
+  /** Lanes (p). */
+  readonly parallelism: number;
+}
+
+/** The least that new records may be made with; account passwords always are. */
+export const ARGON2_FLOOR: Argon2Params = { memoryKiB: 19_456, passes: 2, parallelism: 1 };
+
+/** RFC 9106's second recommended profile. */
+export const ARGON2_DEFAULT: Argon2Params = { memoryKiB: 65_536, passes: 3, parallelism: 4 };
+
+export const SALT_BYTES = 16;
+const TAG_BYTES = 32;
+
+const within = (value: number, min: number, max: number): boolean =>
+  Number.isInteger(value) && value >= min && value <= max;
+
+const isReadable = (params: Argon2Params): boolean =>
+  within(params.memoryKiB, 19_456, 1_048_576) &&
+  within(params.passes, 1, 10) &&
+  within(params.parallelism, 1, 16);
+
+/** Refuses parameters out of bounds in a stored record: a forged one must not cost 64 GiB. */
+export const checkStoredParams = (params: Argon2Params): void => {
+  if (!isReadable(params)) throw new IntegrityError();
+};
+
+/** Refuses, with RangeError, a setting under the floor or over the bounds that readers accept. */
+export const checkNewParams = (params: Argon2Params): void => {
+  if (!isReadable(params) || params.passes < ARGON2_FLOOR.passes)
+    throw new RangeError('Argon2 setting out of bounds');
+};
+
+const argon2id = (message: Uint8Array, nonce: Uint8Array, params: Argon2Params): Promise<Uint8Array> => {
+  const { memoryKiB: memory, passes, parallelism } = params;
+  return new Promise((resolve, reject) => {
+    argon2(
+      'argon2id',
+      { message, nonce, parallelism, tagLength: TAG_BYTES, memory, passes },
+      (error, tag) => {
+        if (error) reject(new Error('Argon2id failed'));
+        else resolve(tag);
+      },
+    );
+  });
+};
+
+/**
+ * Stretches a passphrase, its exact bytes, off-thread: 32 bytes of key-encryption key and 32 bytes of
+ * commitment, which names the passphrase without helping to open anything. Both are the caller's to wipe.
+ */
+export const deriveKek = async (
+  passphrase: Uint8Array,
+  salt: Uint8Array,
+  params: Argon2Params,
+): Promise<{ readonly kek: Uint8Array; readonly commitment: Uint8Array }> => {
+  checkStoredParams(params);
+  if (salt.length !== SALT_BYTES) throw new IntegrityError();
+  const tag = await argon2id(passphrase, salt, params);
+  try {
+    const both = hkdf(tag, aad('cardvault kek', []), 64);
+    return { kek: both.subarray(0, 32), commitment: both.subarray(32) };
+  } finally {
+    wipe(tag);
+  }
+};
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64').replace(/=+$/, '');
+
+const PHC =
+  /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
+
+/**
+ * A verifier of an account password as a PHC string: Argon2id at the floor over HMAC-SHA-256(pepper,
+ * password). Without the pepper nobody can test guesses against it.
+ */
+export const hashPassword = async (password: Uint8Array, pepper: Uint8Array): Promise<string> => {
+  const { memoryKiB, passes, parallelism } = ARGON2_FLOOR;
+  const salt = randomBytes(SALT_BYTES);
+  const message = hmac(pepper, password);
+  try {
+    const tag = await argon2id(message, salt, ARGON2_FLOOR);
+    return `$argon2id$v=19$m=${memoryKiB},t=${passes},p=${parallelism}$${base64(salt)}$${base64(tag)}`;
+  } finally {
+    wipe(message);
+  }
+};
+
+/** Whether the password is the verifier's. A text that is no verifier of ours: `IntegrityError`. */
+export const verifyPassword = async (
+  password: Uint8Array,
+  pepper: Uint8Array,
+  phc: string,
+): Promise<boolean> => {
+  const [, memory, passes, parallelism, salt, tag] = PHC.exec(phc) ?? [];
+  const params = { memoryKiB: Number(memory), passes: Number(passes), parallelism: Number(parallelism) };
+  checkStoredParams(params);
+  const message = hmac(pepper, password);
+  let found: Uint8Array = EMPTY;
+  try {
+    found = await argon2id(message, Buffer.from(salt ?? '', 'base64'), params);
+    return equalBytes(found, Buffer.from(tag ?? '', 'base64'));
+  } finally {
+    wipe(message, found);
+  }
+};
