@@ -3,11 +3,8 @@ import { coalesce } from './coalesce.ts';
 
 const KEEP_MS = 1_000;
 
-/** What readiness looks at; each resolves when it is well. */
-export interface HealthChecks {
-  readonly redis: () => Promise<void>;
-  readonly workers: () => Promise<void>;
-}
+/** What readiness looks at, by name; each resolves when it is well. */
+export type HealthChecks = Readonly<Record<string, () => Promise<void>>>;
 
 /** Tells whether requests can be served now. However often it is asked, Redis is asked once a second. */
 export function createHealth(

@@ -1,3 +1,4 @@
+import './tracing-channel.ts';
 import { createHash } from 'node:crypto';
 import Redis, { Cluster } from 'ioredis';
 import { VaultError } from '../errors.ts';

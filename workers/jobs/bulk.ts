@@ -11,7 +11,7 @@ import {
   toJsonBytes,
 } from './context.ts';
 import { logEntry, openText, viewOf } from './items.ts';
-import { openKey } from './keys.ts';
+import { withKey } from './keys.ts';
 import type { CardFacts, DecryptItemsParams, KeyParams, ListParams, ReferenceFilter } from './kinds.ts';
 
 const HEAD_BYTES = 20;
@@ -125,32 +125,33 @@ export const listItems: Handler = (context, fields) => {
 /** Opens a page. An item that is gone has no log entry and no text; the caller leaves it out. */
 export const decryptItems: Handler = (context, fields) => {
   const params = paramsOf<DecryptItemsParams>(fields);
-  const key = openKey(context, params, fields);
-  const page = readPage(fields, 3);
-  const texts: Uint8Array[] = [];
-  const entries: Uint8Array[] = [];
-  const cards: CardFacts[] = [];
-  for (const [i, token] of page.tokens.entries()) {
-    const raw = page.next(i);
-    const meta = raw && metaOf(context, params, token, raw.meta);
-    if (!raw || !meta || !matches(meta.reference, params)) {
-      texts.push(GONE);
-      entries.push(GONE);
-      continue;
+  return withKey(context, params, fields, (key) => {
+    const page = readPage(fields, 3);
+    const texts: Uint8Array[] = [];
+    const entries: Uint8Array[] = [];
+    const cards: CardFacts[] = [];
+    for (const [i, token] of page.tokens.entries()) {
+      const raw = page.next(i);
+      const meta = raw && metaOf(context, params, token, raw.meta);
+      if (!raw || !meta || !matches(meta.reference, params)) {
+        texts.push(GONE);
+        entries.push(GONE);
+        continue;
+      }
+      const text = openText(context, params, token, key, { item: raw.item, meta, sad: raw.sad }, params.now);
+      const view = viewOf(text, params);
+      texts.push(
+        concat([
+          toBytes(`${itemHead(token, meta.reference, page.storedAt[i] ?? 0)},"data":`),
+          view.text,
+          CLOSE,
+        ]),
+      );
+      entries.push(logEntry(context, { ...params, seen: raw.logLength }, token, 'decrypt', raw.tail));
+      if (params.wantsCard) {
+        cards[i] = view.card ?? {};
+      }
     }
-    const text = openText(context, params, token, key, { item: raw.item, meta, sad: raw.sad }, params.now);
-    const view = viewOf(text, params);
-    texts.push(
-      concat([
-        toBytes(`${itemHead(token, meta.reference, page.storedAt[i] ?? 0)},"data":`),
-        view.text,
-        CLOSE,
-      ]),
-    );
-    entries.push(logEntry(context, { ...params, seen: raw.logLength }, token, 'decrypt', raw.tail));
-    if (params.wantsCard) {
-      cards[i] = view.card ?? {};
-    }
-  }
-  return [...slices(texts), ...slices(entries), toJsonBytes(cards)];
+    return [...slices(texts), ...slices(entries), toJsonBytes(cards)];
+  });
 };

@@ -8,6 +8,7 @@ import {
   sealWarm,
   type UnlockedKey,
   unlockVaultKey,
+  wipeKey,
 } from '../crypto/vault-key.ts';
 import {
   EMPTY,
@@ -37,13 +38,25 @@ const openKeyRecord = (context: ThreadContext, place: KeyPlace, record: Uint8Arr
 const sealKeyRecord = (context: ThreadContext, place: KeyPlace, record: Uint8Array): Uint8Array =>
   context.sealer.seal('record', place.aid, 'key', [place.user], record);
 
-/** Opens the private halves that an earlier unlock left with the server, or refuses with `warm_miss`. */
-export function openKey(context: ThreadContext, params: KeyParams, fields: Fields): UnlockedKey {
+/**
+ * Opens the private halves that an earlier unlock left with the server for the length of `use`, and wipes
+ * them after it. Refuses with `warm_miss` when they do not open under this passphrase.
+ */
+export function withKey<T>(
+  context: ThreadContext,
+  params: KeyParams,
+  fields: Fields,
+  use: (key: UnlockedKey) => T,
+): T {
   const key = openWarm(context.processKey, keyContext(context, params), field(fields, 1), field(fields, 2));
   if (!key) {
     throw new JobFailure(WARM_MISS);
   }
-  return key;
+  try {
+    return use(key);
+  } finally {
+    wipeKey(key);
+  }
 }
 
 export const createKey: Handler = async (context, fields) => {
@@ -58,8 +71,12 @@ export const unlockKey: Handler = async (context, fields) => {
   const record = openKeyRecord(context, params, field(fields, 1));
   const ids = keyContext(context, params);
   const { key, upgraded } = await unlockVaultKey(ids, record, passphrase, context.argon2);
-  const blob = sealWarm(context.processKey, ids, upgraded ?? record, passphrase, key);
-  return [blob, upgraded ? sealKeyRecord(context, params, upgraded) : EMPTY];
+  try {
+    const blob = sealWarm(context.processKey, ids, upgraded ?? record, passphrase, key);
+    return [blob, upgraded ? sealKeyRecord(context, params, upgraded) : EMPTY];
+  } finally {
+    wipeKey(key);
+  }
 };
 
 export const changeKeyPassphrase: Handler = async (context, fields) => {
@@ -80,10 +97,8 @@ export const describeKey: Handler = (context, fields) => {
   return [toJsonBytes({ kid, gen } satisfies KeyFacts)];
 };
 
-export const checkWarm: Handler = (context, fields) => {
-  openKey(context, paramsOf<KeyParams>(fields), fields);
-  return [];
-};
+export const checkWarm: Handler = (context, fields) =>
+  withKey(context, paramsOf<KeyParams>(fields), fields, () => []);
 
 export const makePassphrase: Handler = (_context, fields) => [
   toBytes(randomPassphrase(paramsOf<PassphraseParams>(fields).length)),
