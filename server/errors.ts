@@ -9,8 +9,9 @@ interface ErrorEntry {
   readonly retryAfterSeconds?: number;
 }
 
-const defineErrors = <Code extends string>(table: Record<Code, ErrorEntry>): Readonly<Record<Code, ErrorEntry>> =>
-  Object.freeze(table);
+const defineErrors = <Code extends string>(
+  table: Record<Code, ErrorEntry>,
+): Readonly<Record<Code, ErrorEntry>> => Object.freeze(table);
 
 export const ERRORS = defineErrors({
   invalid_request: { status: 400, text: 'A part of the request is missing or malformed; `field` names it.' },
@@ -23,7 +24,10 @@ export const ERRORS = defineErrors({
     text: 'No number to make a token from: send card_number, account_number, n or number in the body, or number in the query.',
   },
   test_card: { status: 400, text: 'This is a published test card number; it can be stored only in staging.' },
-  reference_required: { status: 400, text: 'This item was stored with a reference, which must be given as well.' },
+  reference_required: {
+    status: 400,
+    text: 'This item was stored with a reference, which must be given as well.',
+  },
   cursor_invalid: { status: 400, text: 'next_token is not valid for this account and query.' },
   idempotency_passphrase_required: {
     status: 400,
@@ -51,7 +55,11 @@ export const ERRORS = defineErrors({
     retryAfterSeconds: 900,
   },
   overloaded: { status: 503, text: 'The service is busy; try again shortly.', retryAfterSeconds: 1 },
-  store_unavailable: { status: 503, text: 'The data store cannot be reached; try again shortly.', retryAfterSeconds: 2 },
+  store_unavailable: {
+    status: 503,
+    text: 'The data store cannot be reached; try again shortly.',
+    retryAfterSeconds: 2,
+  },
   integrity_failed: { status: 500, text: 'A stored record failed its integrity check and was not used.' },
   internal: { status: 500, text: 'Something went wrong on our side.' },
 });

@@ -67,7 +67,7 @@ export function createAccountStore(redis: RedisLink): AccountStore {
       await redis.write('DEL', [counter]);
     },
     async addUsage(aid, month, counts) {
-      const args = [...counts].flatMap(([operation, n]) => [operation, n]);
+      const args = [...counts].flat();
       await redis.run(addCounts, [redisKeys.usage(aid, month)], args);
     },
     async readUsage(aid, month) {

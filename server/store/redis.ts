@@ -78,8 +78,15 @@ function connect(target: RedisTarget): Redis | Cluster {
   if (target.kind === 'url') {
     return new Redis(target.url, { ...COMMON });
   }
+  // Nodes that the Cluster itself tells of are reached the way that the first one named is.
+  const { protocol, username, password } = new URL(target.urls[0] ?? '');
   return new Cluster([...target.urls], {
-    redisOptions: { ...COMMON },
+    redisOptions: {
+      ...COMMON,
+      ...(username ? { username: decodeURIComponent(username) } : {}),
+      ...(password ? { password: decodeURIComponent(password) } : {}),
+      ...(protocol === 'rediss:' ? { tls: {} } : {}),
+    },
     enableOfflineQueue: false,
     clusterRetryStrategy: (times: number) => Math.min(100 * times, 1_000),
   });

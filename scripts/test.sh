@@ -1,0 +1,8 @@
+#!/bin/sh
+# Installs what the tests need and runs them: all, or those given.
+set -eu
+cd "$(dirname "$0")/.."
+
+bun install --frozen-lockfile
+sh scripts/redis-vendor.sh
+exec bun test "$@"

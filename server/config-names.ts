@@ -1,0 +1,97 @@
+/** Every setting there is; any other `VAULT_…` name in the environment stops the start. */
+export const SETTING_NAMES = [
+  'VAULT_ENV',
+  'VAULT_HOST',
+  'VAULT_PORT',
+  'VAULT_PUBLIC_URL',
+  'VAULT_REDIS_URL',
+  'VAULT_DATA_DIR',
+  'VAULT_REDIS_BIN',
+  'VAULT_MASTER_KEY',
+  'VAULT_MASTER_KEY_FILE',
+  'VAULT_BOOTSTRAP_USER',
+  'VAULT_BOOTSTRAP_PASSWORD',
+  'VAULT_BOOTSTRAP_UNMASKED',
+  'VAULT_WORKERS',
+  'VAULT_PROXY_ALLOW',
+  'VAULT_PROXY_CA_FILE',
+  'VAULT_STAGING_URL',
+  'VAULT_REDIS_ALLOW_UNSAFE',
+  'VAULT_REDIS_WAIT',
+  'VAULT_RATE_ACCOUNT',
+  'VAULT_RATE_SOURCE',
+  'VAULT_AUDIT_RETENTION',
+  'VAULT_FORMS_URL',
+  'VAULT_TRUSTED_PROXIES',
+  'VAULT_AUTH_FAILURES_MAX',
+  'VAULT_ARGON2',
+  'VAULT_WARM_UNLOCK_SECONDS',
+  'VAULT_SAD_RETENTION',
+  'VAULT_PRICES_FILE',
+  'VAULT_NETWORK_TOKEN_FILE',
+  'VAULT_TLS_CERT_FILE',
+  'VAULT_TLS_KEY_FILE',
+  'VAULT_ALLOW_PLAIN_HTTP',
+] as const;
+
+export type SettingName = (typeof SETTING_NAMES)[number];
+
+const KNOWN: ReadonlySet<string> = new Set(SETTING_NAMES);
+
+/**
+ * How many single edits (insert, delete, replace, swap of neighbours) turn one text into the other: the
+ * optimal string alignment distance.
+ */
+const editDistance = (from: string, to: string): number => {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= from.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column++) {
+      const same = from[row - 1] === to[column - 1];
+      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      current[column] = Math.min(
+        (last[column] ?? 0) + 1,
+        (current[column - 1] ?? 0) + 1,
+        (last[column - 1] ?? 0) + (same ? 0 : 1),
+        swapped ? (beforeLast[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return last[to.length] ?? 0;
+};
+
+const nearest = (name: string): { readonly known: SettingName; readonly distance: number } =>
+  SETTING_NAMES.map((known) => ({ known, distance: editDistance(name.toUpperCase(), known) })).reduce(
+    (best, next) => (next.distance < best.distance ? next : best),
+  );
+
+/** A setting of which the name is the beginning (`VAULT_REDIS`), or that it makes longer (`VAULT_ENVIRONMENT`). */
+const related = (name: string): SettingName | undefined =>
+  SETTING_NAMES.find((known) => known.startsWith(`${name}_`) || name.startsWith(known));
+
+/** A name of the environment that is not a setting but was surely meant as one. */
+export interface UnknownSetting {
+  readonly name: string;
+  readonly suggestion: SettingName | undefined;
+}
+
+/**
+ * Finds the first name that is not a setting: whatever begins with `VAULT_` in any case, and names whose
+ * beginning is itself misspelt (`VALT_PORT`), within two edits of a setting.
+ */
+export const findUnknownSetting = (names: readonly string[]): UnknownSetting | undefined => {
+  for (const name of names) {
+    if (KNOWN.has(name) || !/^v/i.test(name)) continue;
+    const { known, distance } = nearest(name);
+    if (distance <= 2) return { name, suggestion: known };
+    if (!/^VAULT_/i.test(name)) continue;
+    return {
+      name,
+      suggestion: related(name.toUpperCase()) ?? (distance <= name.length / 3 ? known : undefined),
+    };
+  }
+  return undefined;
+};

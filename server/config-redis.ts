@@ -1,0 +1,81 @@
+import { type Parse, refuse } from './config-reader.ts';
+import { Secret } from './secret.ts';
+
+/** Where the records are kept. URLs can hold passwords, hence the wrapping; `shown` is without them. */
+export type RedisSetting =
+  | { readonly kind: 'embedded' }
+  | { readonly kind: 'socket'; readonly path: string }
+  | { readonly kind: 'url'; readonly url: Secret<string>; readonly shown: string }
+  | { readonly kind: 'cluster'; readonly urls: Secret<readonly string[]>; readonly shown: string };
+
+const EXPECTED =
+  'must be redis://host:port, rediss://host:port, unix:/path, or several of the first two for a Cluster';
+
+const parseSocket: Parse<RedisSetting> = (text) => {
+  const [, path] = /^unix:(?:\/\/)?(\/[^/?#\0][^?#\0]*)$/.exec(text) ?? [];
+  if (path === undefined)
+    return refuse('must be unix:/path for a unix socket, with an absolute path and no query');
+  if (Buffer.byteLength(path) > 107) refuse('must hold a socket path of at most 107 bytes');
+  return { kind: 'socket', path };
+};
+
+const decode = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return refuse('must hold user name and password percent-encoded');
+  }
+};
+
+const parseNode = (text: string): URL => {
+  if (!/^rediss?:\/\/[^/]/.test(text) || !URL.canParse(text) || /\s/.test(text)) return refuse(EXPECTED);
+  const url = new URL(text);
+  if (url.hostname === '') refuse(EXPECTED);
+  decode(url.username);
+  decode(url.password);
+  if (/[?#]/.test(text)) refuse('must not hold a query or fragment');
+  if (!/^(?:\/|\/(?:0|[1-9]\d{0,3}))?$/.test(url.pathname))
+    refuse('must not hold a path other than a database number');
+  if (url.port === '') url.port = '6379';
+  return url;
+};
+
+const withoutPassword = (url: URL): string => {
+  const user = url.username === '' && url.password === '' ? '' : `${url.username}:[secret]@`;
+  return `${url.protocol}//${user}${url.host}${url.pathname}`;
+};
+
+const access = (url: URL): string => JSON.stringify([url.protocol, url.username, url.password]);
+
+// Hosts after the first may leave out scheme and credentials, which all nodes of a Cluster share anyway.
+const parseCluster = (parts: readonly string[]): RedisSetting => {
+  const first = parseNode(parts[0] ?? '');
+  const prefix = first.href.slice(0, first.href.lastIndexOf(first.host));
+  const nodes = parts.map((part) => parseNode(part.includes('://') ? part : prefix + part));
+  if (nodes.some((node) => access(node) !== access(first))) {
+    refuse('must give the same scheme, user name and password for every node of a Cluster');
+  }
+  if (nodes.some((node) => !/^\/?0?$/.test(node.pathname))) refuse('must not choose a database in a Cluster');
+  const hosts = nodes.map((node) => node.host);
+  if (new Set(hosts).size < hosts.length) refuse('names the same host twice');
+  return {
+    kind: 'cluster',
+    urls: new Secret(nodes.map((node) => node.href)),
+    shown: nodes.map(withoutPassword).join(','),
+  };
+};
+
+/** Reads `VAULT_REDIS_URL`: one server, a unix socket, or several servers of a Cluster, comma-separated. */
+export const parseRedisUrl: Parse<RedisSetting> = (text) => {
+  if (text.startsWith('unix:')) return parseSocket(text);
+  const parts = text.split(',').map((part) => part.trim());
+  if (parts.length > 1) return parseCluster(parts);
+  const url = parseNode(text);
+  return { kind: 'url', url: new Secret(url.href), shown: withoutPassword(url) };
+};
+
+/** The target as the start log may show it: without passwords. */
+export const showRedis = (setting: RedisSetting): string => {
+  if (setting.kind === 'embedded') return 'a redis-server of its own';
+  return setting.kind === 'socket' ? `unix:${setting.path}` : setting.shown;
+};

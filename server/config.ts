@@ -1,0 +1,242 @@
+import { availableParallelism } from 'node:os';
+import {
+  type NetworkTokenRequester,
+  NO_PRICES,
+  type PriceTable,
+  parseCertificates,
+  parseExecutable,
+  parsePrices,
+  parseRequesters,
+  privateKeyOf,
+} from './config-files.ts';
+import { type MasterKeyRing, parseMasterKeyFile, parseMasterKeys } from './config-master-key.ts';
+import { ConfigError, createSettingReader, type Environment, type SettingReader } from './config-reader.ts';
+import { parseRedisUrl, type RedisSetting, showRedis } from './config-redis.ts';
+import {
+  type Argon2Setting,
+  integerFrom,
+  isLoopback,
+  listOf,
+  oneOf,
+  parseAccountName,
+  parseArgon2,
+  parseBaseUrl,
+  parseBoolean,
+  parseCidr,
+  parseDurationSetting,
+  parseHost,
+  parseOrigin,
+  parsePassword,
+  parsePath,
+  parseSadRetention,
+  type SadRetention,
+} from './config-values.ts';
+import type { Duration } from './domain/duration.ts';
+import type { Secret } from './secret.ts';
+
+export { ensureMasterKey, type MasterKeyRing } from './config-master-key.ts';
+export { ConfigError } from './config-reader.ts';
+
+const UNSAFE_CHECKS = ['appendonly', 'appendfsync', 'eviction', 'replica'] as const;
+
+/** A durability check of Redis that the operator may skip by name. */
+export type UnsafeCheck = (typeof UNSAFE_CHECKS)[number];
+
+/** The first account; without a name the server makes one up, in staging only. */
+export interface Bootstrap {
+  readonly account: { readonly user: string; readonly password: Secret<string> } | undefined;
+  readonly unmasked: boolean;
+}
+
+/** Everything that the environment decides, checked and frozen. Paths are absolute, limits are inclusive. */
+export interface Config {
+  readonly env: 'staging' | 'production';
+  readonly host: string;
+  /** 0 = any free port. */
+  readonly port: number;
+  readonly tls: { readonly cert: string; readonly key: Secret<string> } | undefined;
+  /** Without a last slash; unset: what `host` and the port come to, see `publicUrl`. */
+  readonly publicUrl: string | undefined;
+  readonly formsUrl: string | undefined;
+  readonly stagingUrl: string | undefined;
+  readonly dataDir: string;
+  readonly redis: RedisSetting;
+  readonly redisBinary: string | undefined;
+  readonly redisAllowUnsafe: ReadonlySet<UnsafeCheck>;
+  /** Replicas that must have a write before it is acknowledged. */
+  readonly redisWait: number;
+  /** Unset only in staging; `ensureMasterKey` gives the ring in either case. */
+  readonly masterKey: Secret<MasterKeyRing> | undefined;
+  readonly bootstrap: Bootstrap;
+  readonly workers: number;
+  /** CIDRs in normal form. */
+  readonly proxyAllow: readonly string[];
+  /** PEM. */
+  readonly proxyCa: string | undefined;
+  /** CIDRs in normal form. */
+  readonly trustedProxies: readonly string[];
+  /** Requests a minute; 0 = no limit. */
+  readonly ratePerAccount: number;
+  /** Requests a minute; 0 = no limit. */
+  readonly ratePerSource: number;
+  /** In 15 minutes; 0 = no limit. */
+  readonly authFailuresMax: number;
+  readonly auditRetention: Duration;
+  readonly argon2: Argon2Setting;
+  /** 0 = off. */
+  readonly warmUnlockSeconds: number;
+  readonly sadRetention: SadRetention;
+  readonly prices: PriceTable;
+  readonly networkTokenRequesters: readonly NetworkTokenRequester[];
+  /** Each setting and what it came to, secrets left out; see `describeConfig`. */
+  readonly effective: Readonly<Record<string, string>>;
+}
+
+/** The process's environment. Nothing else in the server reads it. */
+export const processEnv = (): Environment => process.env;
+
+const readListener = (reader: SettingReader): Pick<Config, 'host' | 'port' | 'tls'> => {
+  const host = reader.withDefault('VAULT_HOST', parseHost, '127.0.0.1');
+  const port = reader.withDefault('VAULT_PORT', integerFrom(0, 65_535), '8080');
+  const allowPlain = reader.withDefault('VAULT_ALLOW_PLAIN_HTTP', parseBoolean, 'false');
+  const cert = reader.optional('VAULT_TLS_CERT_FILE', parseCertificates);
+  const key = reader.optional('VAULT_TLS_KEY_FILE', privateKeyOf(cert));
+  if (cert !== undefined && key !== undefined) return { host, port, tls: Object.freeze({ cert, key }) };
+  if (cert !== undefined) throw new ConfigError('VAULT_TLS_KEY_FILE', 'is needed with VAULT_TLS_CERT_FILE');
+  if (key !== undefined) throw new ConfigError('VAULT_TLS_CERT_FILE', 'is needed with VAULT_TLS_KEY_FILE');
+  if (!isLoopback(host) && !allowPlain) {
+    throw new ConfigError(
+      'VAULT_HOST',
+      'is not a loopback address: set VAULT_TLS_CERT_FILE and VAULT_TLS_KEY_FILE, or VAULT_ALLOW_PLAIN_HTTP=true behind a proxy that ends TLS',
+    );
+  }
+  return { host, port, tls: undefined };
+};
+
+const readUrls = (reader: SettingReader): Pick<Config, 'publicUrl' | 'formsUrl' | 'stagingUrl'> => ({
+  publicUrl: reader.optional('VAULT_PUBLIC_URL', parseBaseUrl),
+  formsUrl: reader.optional('VAULT_FORMS_URL', parseOrigin),
+  stagingUrl: reader.optional('VAULT_STAGING_URL', parseBaseUrl),
+});
+
+const readRedis = (
+  reader: SettingReader,
+): Pick<Config, 'redis' | 'redisBinary' | 'redisAllowUnsafe' | 'redisWait' | 'dataDir'> => ({
+  redis: reader.secret('VAULT_REDIS_URL', parseRedisUrl, showRedis) ?? Object.freeze({ kind: 'embedded' }),
+  redisBinary: reader.optional('VAULT_REDIS_BIN', parseExecutable),
+  redisAllowUnsafe: new Set(reader.optional('VAULT_REDIS_ALLOW_UNSAFE', listOf(oneOf(...UNSAFE_CHECKS)))),
+  redisWait: reader.withDefault('VAULT_REDIS_WAIT', integerFrom(0, 100), '0'),
+  dataDir: reader.withDefault('VAULT_DATA_DIR', parsePath, '.vault'),
+});
+
+const readMasterKey = (reader: SettingReader, env: Config['env']): Config['masterKey'] => {
+  if (reader.isSet('VAULT_MASTER_KEY') && reader.isSet('VAULT_MASTER_KEY_FILE')) {
+    throw new ConfigError('VAULT_MASTER_KEY', 'and VAULT_MASTER_KEY_FILE are both set; keep one');
+  }
+  const inline = reader.secret('VAULT_MASTER_KEY', parseMasterKeys);
+  const fromFile = reader.optional('VAULT_MASTER_KEY_FILE', parseMasterKeyFile);
+  const masterKey = inline ?? fromFile;
+  if (masterKey === undefined && env === 'production') {
+    throw new ConfigError('VAULT_MASTER_KEY', 'or VAULT_MASTER_KEY_FILE is required in production');
+  }
+  return masterKey;
+};
+
+const readBootstrap = (reader: SettingReader): Bootstrap => {
+  const user = reader.optional('VAULT_BOOTSTRAP_USER', parseAccountName);
+  const password = reader.secret('VAULT_BOOTSTRAP_PASSWORD', parsePassword);
+  const unmasked = reader.withDefault('VAULT_BOOTSTRAP_UNMASKED', parseBoolean, 'false');
+  if (user !== undefined && password !== undefined) {
+    return Object.freeze({ account: Object.freeze({ user, password }), unmasked });
+  }
+  if (user !== undefined)
+    throw new ConfigError('VAULT_BOOTSTRAP_PASSWORD', 'is needed with VAULT_BOOTSTRAP_USER');
+  if (password !== undefined)
+    throw new ConfigError('VAULT_BOOTSTRAP_USER', 'is needed with VAULT_BOOTSTRAP_PASSWORD');
+  return Object.freeze({ account: undefined, unmasked });
+};
+
+const readLimits = (
+  reader: SettingReader,
+): Pick<
+  Config,
+  | 'workers'
+  | 'proxyAllow'
+  | 'proxyCa'
+  | 'trustedProxies'
+  | 'ratePerAccount'
+  | 'ratePerSource'
+  | 'authFailuresMax'
+  | 'prices'
+  | 'networkTokenRequesters'
+> => ({
+  workers: reader.withDefault(
+    'VAULT_WORKERS',
+    integerFrom(1, 256),
+    String(Math.max(1, availableParallelism() - 1)),
+  ),
+  proxyAllow: reader.optional('VAULT_PROXY_ALLOW', listOf(parseCidr)) ?? [],
+  proxyCa: reader.optional('VAULT_PROXY_CA_FILE', parseCertificates),
+  trustedProxies: reader.optional('VAULT_TRUSTED_PROXIES', listOf(parseCidr)) ?? [],
+  ratePerAccount: reader.withDefault('VAULT_RATE_ACCOUNT', integerFrom(0, 100_000_000), '0'),
+  ratePerSource: reader.withDefault('VAULT_RATE_SOURCE', integerFrom(0, 100_000_000), '0'),
+  authFailuresMax: reader.withDefault('VAULT_AUTH_FAILURES_MAX', integerFrom(0, 1_000_000), '10'),
+  prices: reader.optional('VAULT_PRICES_FILE', parsePrices) ?? NO_PRICES,
+  networkTokenRequesters: reader.optional('VAULT_NETWORK_TOKEN_FILE', parseRequesters) ?? [],
+});
+
+const readProtection = (
+  reader: SettingReader,
+  env: Config['env'],
+): Pick<Config, 'auditRetention' | 'argon2' | 'warmUnlockSeconds' | 'sadRetention'> => ({
+  auditRetention: reader.withDefault('VAULT_AUDIT_RETENTION', parseDurationSetting, 'P400D'),
+  argon2: Object.freeze(reader.withDefault('VAULT_ARGON2', parseArgon2, 'm=65536,t=3,p=4')),
+  warmUnlockSeconds: reader.withDefault('VAULT_WARM_UNLOCK_SECONDS', integerFrom(0, 300), '60'),
+  sadRetention: Object.freeze(
+    reader.withDefault('VAULT_SAD_RETENTION', parseSadRetention, env === 'production' ? '24h' : 'keep'),
+  ),
+});
+
+// An inspector would read keys and card data out of the running process (bun --inspect, BUN_INSPECT).
+const refuseInspector = (environment: Environment, runtimeArguments: readonly string[]): void => {
+  const name = ['BUN_INSPECT', 'BUN_INSPECT_CONNECT_TO', 'BUN_INSPECT_NOTIFY', 'BUN_INSPECT_PRELOAD'].find(
+    (key) => environment[key],
+  );
+  if (name !== undefined) throw new ConfigError(name, 'is refused in production');
+  if (runtimeArguments.some((argument) => /^--inspect/.test(argument))) {
+    throw new ConfigError('--inspect', 'is refused in production');
+  }
+};
+
+/**
+ * Turns the environment into the frozen configuration. Throws `ConfigError` with one line that names the
+ * setting for a name that is not a setting, a bad value, or values that do not go together. Reads the files
+ * that settings name, but writes nothing. `runtimeArguments` are the runtime's own (`process.execArgv`).
+ */
+export const loadConfig = (environment: Environment, runtimeArguments: readonly string[] = []): Config => {
+  const reader = createSettingReader(environment);
+  const env = reader.withDefault('VAULT_ENV', oneOf('staging', 'production'), 'staging');
+  if (env === 'production') refuseInspector(environment, runtimeArguments);
+  return Object.freeze({
+    env,
+    ...readListener(reader),
+    ...readUrls(reader),
+    ...readRedis(reader),
+    masterKey: readMasterKey(reader, env),
+    bootstrap: readBootstrap(reader),
+    ...readLimits(reader),
+    ...readProtection(reader, env),
+    effective: Object.freeze(reader.effective),
+  });
+};
+
+/** The base URL that callers see, without a last slash, once the listening port is known. */
+export const publicUrl = (config: Config, listeningPort: number): string => {
+  if (config.publicUrl !== undefined) return config.publicUrl;
+  const named = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
+  const host = named.includes(':') ? `[${named}]` : named;
+  return `${config.tls === undefined ? 'http' : 'https'}://${host}:${listeningPort}`;
+};
+
+/** The effective configuration for the start log: setting names to values, secrets redacted. */
+export const describeConfig = (config: Config): Readonly<Record<string, string>> => config.effective;

@@ -1,0 +1,181 @@
+import { ConfigError } from './config.ts';
+import { type RedisPeer, reachRedis } from './embedded-redis-peer.ts';
+import {
+  findRedisBinary,
+  LOCK_HELD_EXIT_CODE,
+  logTail,
+  preparePlace,
+  type RedisPlace,
+  redisCommand,
+  spawnRedis,
+} from './embedded-redis-process.ts';
+
+const POLL_MS = 20;
+const SILENCE_MS_MAX = 30_000;
+const STOP_MS_MAX = 10_000;
+const BACK_OFF_MS_MIN = 100;
+const BACK_OFF_MS_MAX = 5_000;
+
+/** The default Redis: a redis-server of the data folder's own, shared by all servers on that folder. */
+export interface EmbeddedRedis {
+  readonly socketPath: string;
+  readonly pid: number;
+  /** Whether another server started it; then this one never stops it. */
+  readonly adopted: boolean;
+  /** Calls back each time Redis has ended without having been asked to; it is then started again. */
+  onExit(callback: () => void): void;
+  /** Ends a Redis that this server started (it syncs its file first), and leaves an adopted one alone. */
+  stop(): Promise<void>;
+}
+
+interface Options {
+  readonly dataDir: string;
+  readonly binary?: string | undefined;
+  readonly log: (message: string) => void;
+}
+
+/** A Redis that answers commands, and how it came about. */
+interface Running {
+  readonly peer: RedisPeer;
+  readonly child: Bun.Subprocess | undefined;
+}
+
+const sleep = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+const endChild = async (child: Bun.Subprocess): Promise<void> => {
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX);
+  await child.exited;
+  clearTimeout(timer);
+};
+
+/** A peer that answers commands; one that still loads its data is waited for, however long that takes. */
+const reachReady = async (socketPath: string, isOver: () => boolean): Promise<RedisPeer | undefined> => {
+  for (;;) {
+    const peer = await reachRedis(socketPath);
+    if (peer === undefined || !peer.loading) return peer;
+    peer.close();
+    if (isOver()) return undefined;
+    await sleep(POLL_MS);
+  }
+};
+
+/** Waits until the child answers commands. `undefined` when it ends instead, or is silent for too long. */
+const untilAnswers = async (
+  child: Bun.Subprocess,
+  socketPath: string,
+  isOver: () => boolean,
+): Promise<RedisPeer | undefined> => {
+  let heardAt = Date.now();
+  while (child.exitCode === null && child.signalCode === null && Date.now() - heardAt < SILENCE_MS_MAX) {
+    const peer = await reachRedis(socketPath);
+    if (peer?.pid === child.pid && !peer.loading) return peer;
+    if (peer !== undefined) heardAt = Date.now();
+    peer?.close();
+    if (isOver()) return undefined;
+    await sleep(POLL_MS);
+  }
+  return undefined;
+};
+
+/**
+ * Makes the function that gets a Redis for the place: one that runs there already, or a new one. It gives
+ * `undefined` once `isOver`.
+ */
+const createAcquire = (binary: string, place: RedisPlace, isOver: () => boolean) => {
+  const command = redisCommand(binary, place);
+
+  const launch = async (): Promise<Running | undefined> => {
+    const child = spawnRedis(command, place);
+    const peer = await untilAnswers(child, place.socketPath, isOver);
+    if (peer !== undefined) return { peer, child };
+    await endChild(child);
+    if (isOver() || child.exitCode === LOCK_HELD_EXIT_CODE) return undefined;
+    throw new ConfigError('redis-server', `did not start: ${logTail(place)}`);
+  };
+
+  // Another server's Redis holds the lock before it answers and until it has ended: hence the loop.
+  return async (): Promise<Running | undefined> => {
+    const end = Date.now() + SILENCE_MS_MAX;
+    while (!isOver()) {
+      const peer = await reachReady(place.socketPath, isOver);
+      const running = peer === undefined ? await launch() : { peer, child: undefined };
+      if (running !== undefined) return running;
+      if (Date.now() > end) {
+        throw new ConfigError('VAULT_DATA_DIR', 'is held by another redis-server, which does not answer');
+      }
+      await sleep(POLL_MS);
+    }
+    return undefined;
+  };
+};
+
+/**
+ * Starts the redis-server of a data folder, or takes over the use of one that already runs there, and
+ * resolves when it answers commands. Unix socket only (mode 700), append-only, synced at every write, never
+ * evicting. When it ends unexpectedly, it is started again, with growing pauses. Rejects with `ConfigError` when
+ * there is no redis-server, when it cannot start (with the last lines of its log), or when the folder is not
+ * private.
+ */
+export const startEmbeddedRedis = async ({
+  dataDir,
+  binary: asked,
+  log,
+}: Options): Promise<EmbeddedRedis> => {
+  const binary = findRedisBinary(asked);
+  if (binary === undefined) {
+    throw new ConfigError(
+      'VAULT_REDIS_URL',
+      'is not set and there is no redis-server here: install Redis 7 or newer, or set VAULT_REDIS_BIN',
+    );
+  }
+  const place = preparePlace(dataDir);
+  const callbacks: Array<() => void> = [];
+  const { promise: stopped, resolve: resolveStopped } = Promise.withResolvers<void>();
+  let stopping = false;
+  const acquire = createAcquire(binary, place, () => stopping);
+  const first = await acquire();
+  if (first === undefined) throw new ConfigError('redis-server', 'was stopped before it answered');
+  let running: Running = first;
+
+  const recover = async (): Promise<void> => {
+    for (let pause = BACK_OFF_MS_MIN; !stopping; pause = Math.min(2 * pause, BACK_OFF_MS_MAX)) {
+      await Promise.race([sleep(pause), stopped]);
+      const next = await acquire().catch((error: unknown) => log(String(error)));
+      if (!next) continue;
+      running = next;
+      log(next.child === undefined ? 'now sharing the Redis of another server' : 'redis-server runs again');
+      return;
+    }
+  };
+
+  const supervise = async (): Promise<void> => {
+    for (;;) {
+      await Promise.race([running.child?.exited ?? running.peer.closed, stopped]);
+      if (stopping) return;
+      log('redis-server ended unexpectedly');
+      for (const callback of callbacks) callback();
+      await recover();
+    }
+  };
+  const supervision = supervise();
+
+  return {
+    socketPath: place.socketPath,
+    get pid() {
+      return running.peer.pid;
+    },
+    get adopted() {
+      return running.child === undefined;
+    },
+    onExit: (callback) => void callbacks.push(callback),
+    stop: async () => {
+      stopping = true;
+      resolveStopped();
+      await supervision;
+      running.peer.close();
+      if (running.child !== undefined) await endChild(running.child);
+    },
+  };
+};

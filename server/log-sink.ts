@@ -1,0 +1,46 @@
+import { writeSync } from 'node:fs';
+
+const FLUSH_MS = 100;
+const FLUSH_BYTES = 64 * 1_024;
+
+/** Where log lines go: one JSON object a line, written a tenth of a second later at the latest. */
+export interface LogSink {
+  readonly write: (line: object) => void;
+  readonly flush: () => void;
+}
+
+/** Gathers lines, so that a busy server makes few system calls. A reader that went away costs the lines only. */
+export function createLogSink(fd: number): LogSink {
+  let waiting: string[] = [];
+  let size = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const flush = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (waiting.length === 0) {
+      return;
+    }
+    const text = waiting.join('');
+    waiting = [];
+    size = 0;
+    try {
+      writeSync(fd, text);
+    } catch {
+      // Nobody reads the log any more; there is nowhere to say so.
+    }
+  };
+
+  return {
+    write(line) {
+      const text = `${JSON.stringify(line)}\n`;
+      waiting.push(text);
+      size += text.length;
+      if (size > FLUSH_BYTES) {
+        flush();
+      }
+      timer ??= setTimeout(flush, FLUSH_MS);
+    },
+    flush,
+  };
+}

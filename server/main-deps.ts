@@ -1,0 +1,123 @@
+import { version } from '../package.json';
+import type { Operator } from './cli-commands.ts';
+import { type Config, ensureMasterKey } from './config.ts';
+import { startEmbeddedRedis } from './embedded-redis.ts';
+import { createOperator } from './operator.ts';
+import type { Secret } from './secret.ts';
+import type { RedisTarget } from './store/redis.ts';
+import { describeUnsafe, findUnsafe } from './store/redis-safety.ts';
+import { type OpenVault, openVault, StartError } from './vault-parts.ts';
+
+type Note = (event: string, fields?: Readonly<Record<string, unknown>>) => void;
+
+/** The vault that a configuration describes, with the Redis that was started for it, if any. */
+export interface Opened {
+  readonly vault: OpenVault;
+  readonly close: () => Promise<void>;
+}
+
+async function redisOf(
+  config: Config,
+  note: Note,
+): Promise<{ target: RedisTarget; stop: () => Promise<void> }> {
+  const { redis } = config;
+  const stop = async (): Promise<void> => undefined;
+  switch (redis.kind) {
+    case 'embedded': {
+      const started = await startEmbeddedRedis({
+        dataDir: config.dataDir,
+        ...(config.redisBinary === undefined ? {} : { binary: config.redisBinary }),
+        log: (event) => note('redis', { detail: event }),
+      });
+      return { target: { kind: 'socket', path: started.socketPath }, stop: started.stop };
+    }
+    case 'socket':
+      return { target: redis, stop };
+    case 'url':
+      return { target: { kind: 'url', url: redis.url.expose() }, stop };
+    case 'cluster':
+      return { target: { kind: 'cluster', urls: redis.urls.expose() }, stop };
+  }
+}
+
+/** In production a Redis that could lose acknowledged writes is refused, unless the operator has named it. */
+async function refuseUnsafe(vault: OpenVault, config: Config, note: Note): Promise<void> {
+  const unsafe = await findUnsafe(vault.redis);
+  const refused =
+    config.env === 'production' ? unsafe.filter((name) => !config.redisAllowUnsafe.has(name)) : [];
+  if (refused.length > 0) {
+    throw new StartError(refused.map(describeUnsafe).join(' '));
+  }
+  if (unsafe.length > 0) {
+    note('redis_unsafe', { checks: unsafe });
+  }
+}
+
+/** Opens the vault that the configuration describes. */
+export async function openConfigured(config: Config, note: Note): Promise<Opened> {
+  const ring = ensureMasterKey(config).expose();
+  const redis = await redisOf(config, note);
+  try {
+    const vault = await openVault({
+      redis: redis.target,
+      replicas: config.redisWait,
+      ring,
+      argon2: config.argon2,
+      workers: config.workers,
+      settings: {
+        environment: config.env,
+        version,
+        authFailuresMax: config.authFailuresMax,
+        warmUnlockSeconds: config.warmUnlockSeconds,
+        sadTtlMs: config.sadRetention.kind === 'ttl' ? config.sadRetention.ms : 0,
+      },
+      onThreadEvent: (event) => note(event),
+    });
+    await refuseUnsafe(vault, config, note);
+    return {
+      vault,
+      close: async () => {
+        await vault.close();
+        await redis.stop();
+      },
+    };
+  } catch (error) {
+    await redis.stop();
+    throw error;
+  }
+}
+
+/** The account that the vault greets its operator with; the password only when it was made just now. */
+export interface FirstAccount {
+  readonly name: string;
+  readonly password?: Secret<string>;
+}
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** Makes the first account where there is none. Of two servers that start at once, one makes it. */
+export async function ensureFirstAccount(
+  vault: OpenVault,
+  bootstrap: Config['bootstrap'],
+): Promise<FirstAccount> {
+  const existing = await vault.accounts.list();
+  const [known] = existing;
+  if (known) {
+    return { name: bootstrap.account?.user ?? known.name };
+  }
+  if (!bootstrap.account && vault.parts.settings.environment === 'production') {
+    throw new StartError('There is no account yet: set VAULT_BOOTSTRAP_USER and VAULT_BOOTSTRAP_PASSWORD.');
+  }
+  const name = bootstrap.account?.user ?? 'admin';
+  const password = bootstrap.account?.password ?? (await vault.accounts.makePassword());
+  const made = await vault.accounts.create(name, password.map(encode), { unmasked: bootstrap.unmasked });
+  return made && !bootstrap.account ? { name, password } : { name };
+}
+
+/** Opens the vault for the command line; a server that runs on the same data is shared, not disturbed. */
+export async function buildOperator(
+  config: Config,
+): Promise<{ readonly operator: Operator; readonly close: () => Promise<void> }> {
+  const opened = await openConfigured({ ...config, workers: 1 }, () => undefined);
+  return { operator: createOperator(opened.vault), close: opened.close };
+}

@@ -1,0 +1,129 @@
+import { availableParallelism } from 'node:os';
+import { createApp } from './app.ts';
+import { type Config, ConfigError, describeConfig, loadConfig, processEnv, publicUrl } from './config.ts';
+import type { Deps } from './deps.ts';
+import { listen } from './listen.ts';
+import { createLogSink } from './log-sink.ts';
+import { ensureFirstAccount, type FirstAccount, openConfigured } from './main-deps.ts';
+import { createMetrics } from './plugins/metrics.ts';
+import { createHealth } from './services/health.ts';
+import { StartError } from './vault-parts.ts';
+
+const DRAIN_MS = 25_000;
+const REPEATED_SIGNAL_MS = 2_000;
+const IDLE_SECONDS = 120;
+const BODY_TIMEOUT_MS = 30_000;
+
+/** The lines that greet whoever starts the server: where it is, how to get in, and one thing to try. */
+function banner(url: string, first: FirstAccount, config: Config): string {
+  const lines = ['', `Cardvault (${config.env}) is ready.`, `  API    ${url}/v1`, `  Docs   ${url}/docs`];
+  if (first.password === undefined) {
+    lines.push(`  Account ${first.name} exists; its password was shown when it was made.`);
+    return `${lines.join('\n')}\n\n`;
+  }
+  const password = first.password.expose();
+  const passphrase = 'X-Vault-Passphrase: try-it-out-with-32-characters-ok';
+  lines.push(
+    `  First account, shown once:`,
+    `    name      ${first.name}`,
+    `    password  ${password}`,
+    '',
+    'Make a key and store a card:',
+    '',
+    `  curl -su '${first.name}:${password}' ${url}/v1/key/ -d '{"user":"demo","passphrase":"try-it-out-with-32-characters-ok"}'; ` +
+      `curl -su '${first.name}:${password}' '${url}/v1/vault/?user=demo&reference=customer-1' -H '${passphrase}' ` +
+      `-d '{"card_number":"4111111111111111","card_holder":"Ada Lovelace","expiry_month":"12","expiry_year":"2030"}'`,
+  );
+  return `${lines.join('\n')}\n\n`;
+}
+
+async function main(): Promise<void> {
+  const config = loadConfig(processEnv(), process.execArgv);
+  const sink = createLogSink(process.stdout.fd);
+  const note = (event: string, fields: Readonly<Record<string, unknown>> = {}): void =>
+    sink.write({ time: new Date().toISOString(), level: 'info', event, ...fields });
+
+  const opened = await openConfigured(config, note);
+  const { vault } = opened;
+  const first = await ensureFirstAccount(vault, config.bootstrap);
+  const health = createHealth(
+    {
+      redis: () => vault.probe(),
+      workers: async () => {
+        if (vault.pool.stats().threadsAlive === 0) {
+          throw new StartError('no thread is alive');
+        }
+      },
+    },
+    Date.now,
+  );
+  const metrics = createMetrics();
+  const deps: Deps = {
+    http: {
+      publicUrl: publicUrl(config, config.port),
+      trustedProxies: config.trustedProxies,
+      tls: config.tls !== undefined,
+      bodyTimeoutMs: BODY_TIMEOUT_MS,
+      checkReplies: false,
+    },
+    vault: vault.vault,
+    keys: vault.keys,
+    utility: vault.utility,
+    accounts: vault.accounts,
+    metering: vault.metering,
+    health,
+    metrics,
+    log: sink.write,
+    now: Date.now,
+    newRequestId: vault.parts.randomId,
+  };
+  const server = listen(createApp(deps), {
+    hostname: config.host,
+    port: config.port,
+    idleTimeoutSeconds: IDLE_SECONDS,
+    ...(config.tls === undefined ? {} : { tls: { cert: config.tls.cert, key: config.tls.key.expose() } }),
+  });
+  note('started', { cores: availableParallelism(), settings: describeConfig(config) });
+  sink.flush();
+  process.stdout.write(banner(publicUrl(config, server.port ?? config.port), first, config));
+  void vault.sweep();
+
+  let stoppingSince: number | undefined;
+  const stop = async (signal: string): Promise<void> => {
+    if (stoppingSince !== undefined) {
+      // One Ctrl-C can arrive more than once, from the terminal and from each program in between.
+      if (Date.now() - stoppingSince > REPEATED_SIGNAL_MS) {
+        sink.flush();
+        process.exit(1);
+      }
+      return;
+    }
+    stoppingSince = Date.now();
+    health.drain();
+    note('draining', { signal });
+    setTimeout(() => {
+      note('drain_timeout');
+      sink.flush();
+      process.exit(1);
+    }, DRAIN_MS).unref();
+    await server.stop();
+    await opened.close();
+    note('stopped');
+    sink.flush();
+    process.exit(0);
+  };
+  process.on('SIGTERM', () => void stop('SIGTERM'));
+  process.on('SIGINT', () => void stop('SIGINT'));
+}
+
+main().catch((error: unknown) => {
+  const known = error instanceof ConfigError || error instanceof StartError;
+  // An unknown error's message may hold data; its stack names the place.
+  const line = known
+    ? error.message
+    : error instanceof Error
+      ? `${error.name} ${error.stack?.split('\n')[1]?.trim() ?? ''}`
+      : 'error';
+  process.stderr.write(`cardvault: ${line}\n`);
+  process.exit(1);
+});

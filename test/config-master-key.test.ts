@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensureMasterKey, loadConfig } from '../server/config.ts';
+
+let parent = '';
+let dataDir = '';
+beforeEach(() => {
+  parent = mkdtempSync(join(tmpdir(), 'cv-master-'));
+  dataDir = join(parent, 'deep', 'data');
+});
+afterEach(() => rmSync(parent, { recursive: true, force: true }));
+
+const ensure = () => ensureMasterKey(loadConfig({ VAULT_DATA_DIR: dataDir })).expose();
+
+describe('the master key of staging', () => {
+  test('is made once, for this user alone', () => {
+    const first = ensure();
+    expect(first.writeId).toBe('default');
+    expect(first.keys.get('default')).toHaveLength(32);
+    expect(statSync(join(dataDir, 'master-key')).mode & 0o777).toBe(0o600);
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    expect(readdirSync(dataDir)).toEqual(['master-key']);
+    expect(ensure()).toEqual(first);
+  });
+
+  test('is the same for servers that start at once', async () => {
+    const program = `
+      import { ensureMasterKey, loadConfig } from '${join(import.meta.dir, '..', 'server', 'config.ts')}';
+      const ring = ensureMasterKey(loadConfig(process.env)).expose();
+      console.log(Buffer.from(ring.keys.get(ring.writeId)).toString('base64'));`;
+    const servers = Array.from({ length: 6 }, () =>
+      Bun.spawn([process.execPath, '-e', program], { env: { VAULT_DATA_DIR: dataDir }, stdout: 'pipe' }),
+    );
+    const keys = await Promise.all(servers.map((server) => new Response(server.stdout).text()));
+    expect(new Set(keys).size).toBe(1);
+    expect(keys[0]).toBe(readFileSync(join(dataDir, 'master-key'), 'utf8'));
+    expect(readdirSync(dataDir)).toEqual(['master-key']);
+  });
+
+  test('is not made where one is configured', () => {
+    const key = Buffer.from('an operator chose these 32 bytes').toString('base64');
+    const config = loadConfig({ VAULT_DATA_DIR: dataDir, VAULT_MASTER_KEY: key });
+    expect(ensureMasterKey(config)).toBe(config.masterKey as NonNullable<typeof config.masterKey>);
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  test('is refused, not replaced, when others may read it or it is broken', () => {
+    ensure();
+    const path = join(dataDir, 'master-key');
+    chmodSync(path, 0o644);
+    expect(ensure).toThrow('master-key in VAULT_DATA_DIR names a file that others may read');
+    chmodSync(path, 0o600);
+    writeFileSync(path, 'nonsense');
+    expect(ensure).toThrow('master-key in VAULT_DATA_DIR must hold keys of exactly 32 bytes');
+    expect(readFileSync(path, 'utf8')).toBe('nonsense');
+  });
+
+  test('closes the data folder to others, and refuses one that they may write to', () => {
+    mkdirSync(dataDir, { recursive: true, mode: 0o755 });
+    ensure();
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    chmodSync(dataDir, 0o777);
+    expect(ensure).toThrow('VAULT_DATA_DIR is a folder that other users may write to');
+    rmSync(dataDir, { recursive: true });
+    writeFileSync(dataDir, '');
+    expect(ensure).toThrow('VAULT_DATA_DIR cannot be used as a folder');
+  });
+
+  test('is never made in production', () => {
+    expect(() => ensureMasterKey({ env: 'production', dataDir, masterKey: undefined })).toThrow(
+      'is required',
+    );
+    expect(existsSync(dataDir)).toBe(false);
+  });
+});

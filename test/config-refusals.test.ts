@@ -1,0 +1,276 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigError, loadConfig } from '../server/config.ts';
+import { SETTING_NAMES } from '../server/config-names.ts';
+import { keyText, vectorPath, writePrivate } from './helpers/config.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cv-config-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const CERT = vectorPath('tls-cert.pem');
+const KEY = vectorPath('tls-key.pem');
+const MASTER = keyText(1);
+const file = (name: string, text: string): string => writePrivate(join(folder, name), text);
+
+const refusal = (environment: Record<string, string>, runtimeArguments: string[] = []): string => {
+  try {
+    loadConfig(environment, runtimeArguments);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  return 'nothing was refused';
+};
+
+describe('a bad value stops the start, named and not repeated', () => {
+  const CANARY = 'canary4242';
+  const bad: Readonly<Record<string, readonly string[]>> = {
+    VAULT_ENV: [CANARY, 'Production', 'prod', 'staging '],
+    VAULT_HOST: [`${CANARY}_`, '[::1]', '127.0.0.1:80', 'http://x', '256.1.1.1', '127.1', '-a'],
+    VAULT_PORT: [CANARY, '-1', '65536', '80.0', '0x50', '1e3', ' 80', '080', '٨٠'],
+    VAULT_PUBLIC_URL: [
+      CANARY,
+      'ftp://a',
+      'https://a/v1',
+      'https://a/v1/',
+      `https://u:${CANARY}@a`,
+      'https://a?x',
+      'https://a#x',
+      '//a',
+    ],
+    VAULT_REDIS_URL: [
+      ...[
+        CANARY,
+        'http://a',
+        'redis://',
+        'redis:a',
+        `unix:${CANARY}`,
+        'unix:/a?db=1',
+        `unix:/${'a'.repeat(107)}`,
+      ],
+      ...[
+        `redis://:${CANARY}@a/x`,
+        'redis://a?b=c',
+        'redis://a/1/2',
+        'redis://a:99999',
+        `redis://:${CANARY}%zz@a`,
+      ],
+      ...[
+        'redis://a,redis://a',
+        'redis://a,rediss://b',
+        `redis://:${CANARY}@a,redis://:other@b`,
+        'redis://a/1,b',
+        'redis://a,',
+      ],
+    ],
+    VAULT_DATA_DIR: [`${CANARY} `, `a\0${CANARY}`],
+    VAULT_REDIS_BIN: [`/${CANARY}`, '/', CERT],
+    VAULT_MASTER_KEY: [
+      ...[
+        CANARY,
+        Buffer.alloc(31, CANARY).toString('base64'),
+        Buffer.alloc(33, CANARY).toString('base64'),
+        MASTER.slice(0, -1),
+      ],
+      ...[
+        `${MASTER},${MASTER}`,
+        `a:${MASTER},a:${keyText(2)}`,
+        `a b:${MASTER}`,
+        `${'i'.repeat(33)}:${MASTER}`,
+        `a:${MASTER},`,
+        `:${MASTER}`,
+      ],
+      ...[Buffer.alloc(32).toString('base64'), `${MASTER} `, MASTER.replace('=', 'A'), `a:${MASTER}:b`],
+    ],
+    VAULT_MASTER_KEY_FILE: [`/${CANARY}`, '/', CERT],
+    VAULT_BOOTSTRAP_USER: [`${CANARY}:`, 'a b', 'x'.repeat(129)],
+    VAULT_BOOTSTRAP_PASSWORD: [`${CANARY}\n`, `${CANARY}\0`, 'x'.repeat(1025), '\ud800'],
+    VAULT_BOOTSTRAP_UNMASKED: [CANARY, 'yes', 'TRUE'],
+    VAULT_WORKERS: [CANARY, '0', '257', '1.5'],
+    VAULT_PROXY_ALLOW: [
+      CANARY,
+      '10.0.0.0/33',
+      '10.0.0/8',
+      '0x7f.1',
+      '::/129',
+      '10.0.0.0/8,',
+      '::ffff:10.0.0.0/104',
+      'localhost',
+      '10.0.0.0/-1',
+    ],
+    VAULT_PROXY_CA_FILE: [`/${CANARY}`, KEY, '/'],
+    VAULT_STAGING_URL: [CANARY, 'https://a/v1'],
+    VAULT_REDIS_ALLOW_UNSAFE: [CANARY, 'appendonly,all', 'appendonly,,replica'],
+    VAULT_REDIS_WAIT: [CANARY, '-1', '101'],
+    VAULT_RATE_ACCOUNT: [CANARY, '-1'],
+    VAULT_RATE_SOURCE: [CANARY, '1/s'],
+    VAULT_AUDIT_RETENTION: [CANARY, '400', '-P1D', 'P11Y'],
+    VAULT_FORMS_URL: [CANARY, 'https://a/path', 'https://a/?q'],
+    VAULT_TRUSTED_PROXIES: [CANARY, '*', '10.0.0.0/8;::1'],
+    VAULT_AUTH_FAILURES_MAX: [CANARY, '-1'],
+    VAULT_ARGON2: [
+      CANARY,
+      'm=19455,t=2,p=1',
+      'm=65536,t=1,p=4',
+      'm=65536,t=3,p=0',
+      'm=65536,t=3',
+      't=3,m=65536,p=4',
+      'm=2097152,t=3,p=4',
+      'm=65536,t=11,p=4',
+      'm=65536,t=3,p=17',
+    ],
+    VAULT_WARM_UNLOCK_SECONDS: [CANARY, '301', '-1', '60s'],
+    VAULT_SAD_RETENTION: [CANARY, '0', '24', 'never', 'P0D'],
+    VAULT_PRICES_FILE: [`/${CANARY}`, CERT, '/'],
+    VAULT_NETWORK_TOKEN_FILE: [`/${CANARY}`, CERT],
+    VAULT_TLS_CERT_FILE: [`/${CANARY}`, KEY],
+    VAULT_TLS_KEY_FILE: [`/${CANARY}`, KEY],
+    VAULT_ALLOW_PLAIN_HTTP: [CANARY, 'on'],
+  };
+
+  test('for every setting', () => {
+    expect(Object.keys(bad).toSorted()).toEqual([...SETTING_NAMES].toSorted());
+  });
+
+  test.each(Object.entries(bad))('%s', (name, values) => {
+    for (const value of ['', ...values]) {
+      const message = refusal({ [name]: value });
+      expect(message).toStartWith(
+        name === 'VAULT_TLS_KEY_FILE' && value === KEY ? 'VAULT_TLS_CERT_FILE ' : `${name} `,
+      );
+      expect(message).not.toContain('canary');
+      expect(message).not.toContain('\n');
+    }
+  });
+
+  const files: ReadonlyArray<readonly [string, string, string]> = [
+    ['VAULT_PRICES_FILE', '{"currency":"USD","prices":{"store":0.1},"default":"0"}', '/prices/store'],
+    ['VAULT_PRICES_FILE', '{"currency":"USD","prices":{"storing":"1"},"default":"0"}', '/prices/storing'],
+    ['VAULT_PRICES_FILE', '{"currency":"usd","prices":{},"default":"0"}', '/currency'],
+    ['VAULT_PRICES_FILE', '{"currency":"USD","prices":{},"default":"-1"}', '/default'],
+    ['VAULT_PRICES_FILE', '{"currency":"USD","prices":{},"default":"0","x":1}', '/x'],
+    ['VAULT_PRICES_FILE', '[]', 'its top'],
+    ['VAULT_PRICES_FILE', '{', 'not valid JSON'],
+    ['VAULT_NETWORK_TOKEN_FILE', '[{"id":"a","url":"http://a","headers":{}}]', 'not https'],
+    ['VAULT_NETWORK_TOKEN_FILE', '[{"id":"a","url":"https://u@a","headers":{}}]', 'not https'],
+    ['VAULT_NETWORK_TOKEN_FILE', '[{"id":"sim","url":"https://a","headers":{}}]', 'built in'],
+    ['VAULT_NETWORK_TOKEN_FILE', '[{"id":"a","url":"https://a","headers":{"a b":"c"}}]', 'header'],
+    [
+      'VAULT_NETWORK_TOKEN_FILE',
+      '[{"id":"a","url":"https://a","headers":{"a":"b\\r\\nc: d"}}]',
+      '/0/headers/a',
+    ],
+    ['VAULT_NETWORK_TOKEN_FILE', '[{"id":"a","url":"https://a"}]', '/0/headers'],
+  ];
+  test.each(files)('%s with %s', (name, text, reason) => {
+    const message = refusal({ [name]: file('bad.json', text) });
+    expect(message).toStartWith(`${name} `);
+    expect(message).toContain(reason);
+  });
+});
+
+describe('values that do not go together stop the start', () => {
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+  const otherKey = file('other.pem', other.export({ type: 'pkcs8', format: 'pem' }).toString());
+  const production = { VAULT_ENV: 'production', VAULT_MASTER_KEY: MASTER };
+  const rows: ReadonlyArray<readonly [string, Record<string, string>, string]> = [
+    ['a certificate alone', { VAULT_TLS_CERT_FILE: CERT }, 'VAULT_TLS_KEY_FILE is needed'],
+    ['a private key alone', { VAULT_TLS_KEY_FILE: KEY }, 'VAULT_TLS_CERT_FILE is needed'],
+    [
+      'a private key of another',
+      { VAULT_TLS_CERT_FILE: CERT, VAULT_TLS_KEY_FILE: otherKey },
+      'VAULT_TLS_KEY_FILE does not',
+    ],
+    ['a user alone', { VAULT_BOOTSTRAP_USER: 'a' }, 'VAULT_BOOTSTRAP_PASSWORD is needed'],
+    ['a password alone', { VAULT_BOOTSTRAP_PASSWORD: 'a' }, 'VAULT_BOOTSTRAP_USER is needed'],
+    ['two master keys', { VAULT_MASTER_KEY: MASTER, VAULT_MASTER_KEY_FILE: '/x' }, 'VAULT_MASTER_KEY and'],
+    [
+      'no master key in production',
+      { VAULT_ENV: 'production' },
+      'VAULT_MASTER_KEY or VAULT_MASTER_KEY_FILE is required',
+    ],
+    ['an inspector in production', { ...production, BUN_INSPECT: 'ws://x' }, 'BUN_INSPECT is refused'],
+    ...['0.0.0.0', '::', '192.0.2.1', 'vault.example', '::ffff:192.0.2.1'].map(
+      (host) =>
+        [`plain HTTP on ${host}`, { VAULT_HOST: host }, 'VAULT_HOST is not a loopback address'] as const,
+    ),
+  ];
+  test.each(rows)('%s', (_name, environment, message) => expect(refusal(environment)).toStartWith(message));
+
+  test('an inspector on the command line in production', () => {
+    expect(refusal(production, ['--inspect-wait=1'])).toStartWith('--inspect is refused');
+    expect(loadConfig({}, ['--inspect']).env).toBe('staging');
+  });
+
+  test('but not where the operator says so, nor on loopback', () => {
+    const open = { VAULT_HOST: '0.0.0.0', VAULT_ALLOW_PLAIN_HTTP: 'true' };
+    expect(loadConfig({ ...production, ...open }).host).toBe('0.0.0.0');
+    for (const host of ['127.8.9.1', '::1', 'localhost'])
+      expect(loadConfig({ VAULT_HOST: host }).host).toBe(host);
+  });
+
+  test('production keeps verification codes for a day', () => {
+    expect(loadConfig(production).sadRetention).toEqual({ kind: 'ttl', ms: 86_400_000 });
+  });
+});
+
+describe('a name that is not a setting stops the start', () => {
+  const misspellings: ReadonlyArray<readonly [string, string]> = [
+    ...(['VAULT_PROT', 'VAULT_POR', 'VAULT_PORTS', 'vault_port', 'VALT_PORT', 'VAULTPORT'] as const).map(
+      (name) => [name, 'VAULT_PORT'] as const,
+    ),
+    ...(['VAULT_HSOT', 'VAULT_HOTS', 'VAULT_HOST_'] as const).map((name) => [name, 'VAULT_HOST'] as const),
+    ...(['VAULT_REDIS', 'VAULT_REDISURL', 'VAULT_REDIS_URI', 'VUALT_REDIS_URL'] as const).map(
+      (name) => [name, 'VAULT_REDIS_URL'] as const,
+    ),
+    ['VAULT_MASTERKEY', 'VAULT_MASTER_KEY'],
+    ['VAULT_MASTER_KEYS', 'VAULT_MASTER_KEY'],
+    ['VAULT_MASTER_KEYFILE', 'VAULT_MASTER_KEY_FILE'],
+    ['VAULT_MASTER_KEY_FLIE', 'VAULT_MASTER_KEY_FILE'],
+    ['VAULT_ENVIRONMENT', 'VAULT_ENV'],
+    ['VAULT_EVN', 'VAULT_ENV'],
+    ['VAULT_DATADIR', 'VAULT_DATA_DIR'],
+    ['VAULT_DATA_DIRECTORY', 'VAULT_DATA_DIR'],
+    ['VAULT_BOOTSTRAP_USERNAME', 'VAULT_BOOTSTRAP_USER'],
+    ['VAULT_BOOTSTRAP_PASSWD', 'VAULT_BOOTSTRAP_PASSWORD'],
+    ['VAULT_WORKER', 'VAULT_WORKERS'],
+    ['VAULT_PROXY_ALOW', 'VAULT_PROXY_ALLOW'],
+    ['VAULT_TRUSTED_PROXY', 'VAULT_TRUSTED_PROXIES'],
+    ['VAULT_ARGON', 'VAULT_ARGON2'],
+    ['VAULT_ARGON2ID', 'VAULT_ARGON2'],
+    ['VAULT_SAD_RETENTON', 'VAULT_SAD_RETENTION'],
+    ['VAULT_PRICE_FILE', 'VAULT_PRICES_FILE'],
+    ['VAULT_TLS_CERT', 'VAULT_TLS_CERT_FILE'],
+    ['VAULT_TLS_KEY', 'VAULT_TLS_KEY_FILE'],
+    ['VAULT_ALLOW_PLAINHTTP', 'VAULT_ALLOW_PLAIN_HTTP'],
+    ['VAULT_PUBLIC_URI', 'VAULT_PUBLIC_URL'],
+    ['VAULT_', ''],
+    ['VAULT_TOKEN', ''],
+  ];
+  test.each(misspellings)('%s', (name, suggestion) => {
+    const message = refusal({ [name]: 'canary' });
+    expect(message).toStartWith(`${name} is not a setting`);
+    if (suggestion !== '') expect(message).toBe(`${name} is not a setting; did you mean ${suggestion}?`);
+  });
+
+  test('but other programs may have their names', () => {
+    const others = {
+      VIRTUAL_ENV: 'x',
+      VISUAL: 'vi',
+      VSCODE_PID: '1',
+      HOST: 'a',
+      PORT: '1',
+      REDIS_URL: 'b',
+      MY_VAULT_PORT: 'c',
+    };
+    expect(loadConfig(others).port).toBe(8080);
+  });
+
+  test('a name that is no name is made printable', () => {
+    const message = refusal({ [`VAULT_\u001b[31m\n${'x'.repeat(500)}`]: '1' });
+    expect(message).toMatch(/^VAULT_[\w?.-]{1,60} is not a setting$/);
+  });
+});

@@ -1,0 +1,198 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Config, describeConfig, loadConfig, publicUrl } from '../server/config.ts';
+import { SETTING_NAMES } from '../server/config-names.ts';
+import { keyText, vectorPath, writePrivate } from './helpers/config.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cv-config-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const CERT = vectorPath('tls-cert.pem');
+const KEY = vectorPath('tls-key.pem');
+const MASTER = keyText(1);
+const file = (name: string, text: string, mode?: number): string =>
+  writePrivate(join(folder, name), text, mode);
+
+describe('without any setting', () => {
+  const config = loadConfig({ PATH: '/bin', HOME: '/root' });
+
+  test('the documented defaults hold', () => {
+    expect(config).toMatchObject({
+      env: 'staging',
+      host: '127.0.0.1',
+      port: 8080,
+      tls: undefined,
+      publicUrl: undefined,
+      redis: { kind: 'embedded' },
+      redisWait: 0,
+      masterKey: undefined,
+      bootstrap: { account: undefined, unmasked: false },
+      proxyAllow: [],
+      trustedProxies: [],
+      ratePerAccount: 0,
+      ratePerSource: 0,
+      authFailuresMax: 10,
+      auditRetention: 400 * 86_400_000,
+      argon2: { memoryKiB: 65_536, passes: 3, parallelism: 4 },
+      warmUnlockSeconds: 60,
+      sadRetention: { kind: 'keep' },
+      prices: { currency: 'USD', prices: {}, default: '0' },
+      networkTokenRequesters: [],
+    });
+    expect(config.dataDir).toBe(join(process.cwd(), '.vault'));
+    expect(config.workers).toBeGreaterThanOrEqual(1);
+    expect(config.redisAllowUnsafe.size).toBe(0);
+    expect(publicUrl(config, 8080)).toBe('http://127.0.0.1:8080');
+  });
+
+  test('every setting is read and described', () => {
+    expect(Object.keys(describeConfig(config)).toSorted()).toEqual([...SETTING_NAMES].toSorted());
+  });
+
+  test('the result cannot be changed', () => {
+    const parts = [config, config.bootstrap, config.argon2, config.sadRetention, config.redis, config.prices];
+    for (const part of parts) expect(Object.isFrozen(part)).toBe(true);
+  });
+});
+
+describe('a value is taken', () => {
+  const rows: ReadonlyArray<readonly [string, string, (config: Config) => unknown, unknown]> = [
+    ['VAULT_HOST', '::1', (c) => c.host, '::1'],
+    ['VAULT_HOST', 'localhost', (c) => c.host, 'localhost'],
+    ['VAULT_PORT', '0', (c) => c.port, 0],
+    ['VAULT_PORT', '65535', (c) => c.port, 65_535],
+    ['VAULT_PUBLIC_URL', 'https://vault.example/base/', (c) => c.publicUrl, 'https://vault.example/base'],
+    ['VAULT_PUBLIC_URL', 'https://Vault.Example', (c) => c.publicUrl, 'https://vault.example'],
+    ['VAULT_FORMS_URL', 'https://forms.example/', (c) => c.formsUrl, 'https://forms.example'],
+    ['VAULT_STAGING_URL', 'http://localhost:8081', (c) => c.stagingUrl, 'http://localhost:8081'],
+    ['VAULT_REDIS_URL', 'unix:/run/redis.sock', (c) => c.redis, { kind: 'socket', path: '/run/redis.sock' }],
+    [
+      'VAULT_REDIS_URL',
+      'unix:///run/redis.sock',
+      (c) => c.redis,
+      { kind: 'socket', path: '/run/redis.sock' },
+    ],
+    ['VAULT_REDIS_BIN', process.execPath, (c) => c.redisBinary, process.execPath],
+    [
+      'VAULT_REDIS_ALLOW_UNSAFE',
+      'replica, eviction',
+      (c) => [...c.redisAllowUnsafe],
+      ['replica', 'eviction'],
+    ],
+    ['VAULT_WORKERS', '3', (c) => c.workers, 3],
+    [
+      'VAULT_PROXY_ALLOW',
+      '10.0.0.0/8, ::1, 192.0.2.1',
+      (c) => c.proxyAllow,
+      ['10.0.0.0/8', '::1/128', '192.0.2.1/32'],
+    ],
+    ['VAULT_PROXY_CA_FILE', CERT, (c) => c.proxyCa, readFileSync(CERT, 'utf8')],
+    ['VAULT_TRUSTED_PROXIES', '2001:DB8::/32', (c) => c.trustedProxies, ['2001:db8::/32']],
+    ['VAULT_AUDIT_RETENTION', '1h30m', (c) => c.auditRetention, 5_400_000],
+    ['VAULT_AUDIT_RETENTION', '0', (c) => c.auditRetention, 'forever'],
+    ['VAULT_AUTH_FAILURES_MAX', '0', (c) => c.authFailuresMax, 0],
+    ['VAULT_ARGON2', 'm=19456,t=2,p=1', (c) => c.argon2, { memoryKiB: 19_456, passes: 2, parallelism: 1 }],
+    ['VAULT_WARM_UNLOCK_SECONDS', '300', (c) => c.warmUnlockSeconds, 300],
+    ['VAULT_SAD_RETENTION', 'PT10M', (c) => c.sadRetention, { kind: 'ttl', ms: 600_000 }],
+    ['VAULT_SAD_RETENTION', 'after_proxy_success', (c) => c.sadRetention, { kind: 'after_proxy_success' }],
+    ['VAULT_BOOTSTRAP_UNMASKED', 'true', (c) => c.bootstrap.unmasked, true],
+    ['VAULT_RATE_ACCOUNT', '600', (c) => c.ratePerAccount, 600],
+    ['VAULT_RATE_SOURCE', '60', (c) => c.ratePerSource, 60],
+    ['VAULT_REDIS_WAIT', '2', (c) => c.redisWait, 2],
+  ];
+  test.each(rows)('%s=%s', (name, value, pick, expected) => {
+    expect(pick(loadConfig({ [name]: value }))).toEqual(expected);
+  });
+
+  test('the Redis of a URL, and the nodes of a Cluster, whose passwords stay hidden', () => {
+    const one = loadConfig({ VAULT_REDIS_URL: 'rediss://me:p%40ss@db.example/3' }).redis;
+    if (one.kind !== 'url') throw new Error('not a url');
+    expect(one.url.expose()).toBe('rediss://me:p%40ss@db.example:6379/3');
+    expect(one.shown).toBe('rediss://me:[secret]@db.example:6379/3');
+    const many = loadConfig({ VAULT_REDIS_URL: 'redis://:pw@a:7000,b:7001, redis://:pw@[::1]:7002' }).redis;
+    if (many.kind !== 'cluster') throw new Error('not a cluster');
+    expect(many.urls.expose()).toEqual([
+      'redis://:pw@a:7000',
+      'redis://:pw@b:7001',
+      'redis://:pw@[::1]:7002',
+    ]);
+    expect(many.shown).not.toContain('pw');
+  });
+
+  test('TLS, with which any address may be listened on', () => {
+    const config = loadConfig({ VAULT_HOST: '0.0.0.0', VAULT_TLS_CERT_FILE: CERT, VAULT_TLS_KEY_FILE: KEY });
+    expect(config.tls?.key.expose()).toBe(readFileSync(KEY, 'utf8'));
+    expect(publicUrl(config, 8443)).toBe('https://localhost:8443');
+  });
+
+  test('prices and requesters from their files', () => {
+    const prices = { currency: 'EUR', prices: { store: '0.0020' }, default: '0' };
+    const requester = { id: 'net', url: 'https://tsp.example/', headers: { 'x-api-key': 'canary' } };
+    const config = loadConfig({
+      VAULT_PRICES_FILE: file('prices.json', JSON.stringify(prices)),
+      VAULT_NETWORK_TOKEN_FILE: file('requesters.json', JSON.stringify([requester])),
+    });
+    expect(config.prices).toEqual(prices);
+    expect(config.networkTokenRequesters[0]?.headers.expose()).toEqual(requester.headers);
+  });
+
+  test('the first account', () => {
+    const config = loadConfig({ VAULT_BOOTSTRAP_USER: 'ops', VAULT_BOOTSTRAP_PASSWORD: 'p w:é' });
+    expect(config.bootstrap.account?.user).toBe('ops');
+    expect(config.bootstrap.account?.password.expose()).toBe('p w:é');
+  });
+});
+
+describe('the description for the start log', () => {
+  test('shows what is in force and no secret', () => {
+    const environment = {
+      VAULT_REDIS_URL: 'redis://reader:canary-1@db.example:6380',
+      VAULT_MASTER_KEY: `now:${MASTER},before:${keyText(7)}`,
+      VAULT_BOOTSTRAP_USER: 'ops',
+      VAULT_BOOTSTRAP_PASSWORD: 'canary-2',
+      VAULT_TLS_CERT_FILE: CERT,
+      VAULT_TLS_KEY_FILE: KEY,
+      VAULT_NETWORK_TOKEN_FILE: file(
+        'canary.json',
+        '[{"id":"net","url":"https://tsp.example","headers":{"authorization":"canary-3"}}]',
+      ),
+    };
+    const config = loadConfig(environment);
+    const texts = [
+      JSON.stringify(describeConfig(config)),
+      JSON.stringify(config),
+      Bun.inspect(config, { depth: 9 }),
+    ];
+    for (const text of texts) {
+      expect(text.replaceAll('canary.json', '')).not.toContain('canary');
+      expect(text).not.toContain(MASTER.slice(0, 20));
+      expect(text).not.toContain('PRIVATE KEY');
+    }
+    expect(describeConfig(config)).toMatchObject({
+      VAULT_PORT: '8080 (default)',
+      VAULT_REDIS_URL: 'redis://reader:[secret]@db.example:6380',
+      VAULT_MASTER_KEY: '[secret]',
+      VAULT_BOOTSTRAP_PASSWORD: '[secret]',
+      VAULT_TLS_KEY_FILE: KEY,
+      VAULT_PUBLIC_URL: 'not set',
+    });
+  });
+});
+
+describe('a master key file', () => {
+  test('gives the ring when only its owner can read it', () => {
+    const path = file('key', `now:${MASTER},before:${keyText(7)}\n`, 0o400);
+    const ring = loadConfig({ VAULT_ENV: 'production', VAULT_MASTER_KEY_FILE: path }).masterKey?.expose();
+    expect(ring?.writeId).toBe('now');
+    expect([...(ring?.keys.keys() ?? [])]).toEqual(['now', 'before']);
+    expect(Buffer.from(ring?.keys.get('now') ?? []).toString('base64')).toBe(MASTER);
+  });
+
+  test.each([0o644, 0o640, 0o604, 0o660, 0o610])('is refused with mode %o', (mode) => {
+    const path = file('open-key', MASTER, mode);
+    expect(() => loadConfig({ VAULT_MASTER_KEY_FILE: path })).toThrow('names a file that others may read');
+    expect(statSync(path).mode & 0o777).toBe(mode);
+  });
+});

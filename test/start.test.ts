@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+
+const root = join(import.meta.dir, '..');
+const START_MS_MAX = 30_000;
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cv-start-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** `bun run start` in this checkout, with the settings given, on a port of the system's choice. */
+const start = (settings: Record<string, string> = {}) =>
+  Bun.spawn([process.execPath, 'run', 'start'], {
+    cwd: root,
+    env: {
+      PATH: [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter),
+      HOME: process.env['HOME'],
+      VAULT_DATA_DIR: join(folder, 'data'),
+      VAULT_PORT: '0',
+      ...settings,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+
+/** Reads on until the pattern has come, and gives its first group. */
+const readUntil = async (stream: ReadableStream<Uint8Array>, pattern: RegExp): Promise<string> => {
+  let text = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) {
+    text += decoder.decode(chunk, { stream: true });
+    const [, found] = pattern.exec(text) ?? [];
+    if (found !== undefined) return found;
+  }
+  throw new Error('the output ended before that');
+};
+
+const childOf = (pid: number): number =>
+  Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
+
+describe('bun run start', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'serves, leaves no core file, and ends with exit code 0 on %s',
+    async (signal) => {
+      const command = start();
+      const url = await readUntil(command.stdout, /(http:\/\/127\.0\.0\.1:\d+)\/v1/);
+      expect((await fetch(`${url}/health/ready`)).status).toBe(200);
+      const server = childOf(command.pid);
+      expect(readFileSync(`/proc/${server}/limits`, 'utf8')).toMatch(/^Max core file size +0 +0 /m);
+      const redis = childOf(server);
+      command.kill(signal);
+      expect(await command.exited).toBe(0);
+      expect(existsSync(`/proc/${server}`)).toBe(false);
+      expect(existsSync(`/proc/${redis}`)).toBe(false);
+    },
+    START_MS_MAX,
+  );
+
+  test(
+    'ends with one clear line and exit code 1 on a wrong setting',
+    async () => {
+      const command = start({ VAULT_PROT: '8080' });
+      const output = await new Response(command.stderr).text();
+      expect(await command.exited).toBe(1);
+      expect(output).toContain('VAULT_PROT is not a setting; did you mean VAULT_PORT?\n');
+      expect(existsSync(join(folder, 'data'))).toBe(false);
+    },
+    START_MS_MAX,
+  );
+});
