@@ -28,6 +28,12 @@ export interface KeyHandle {
   readonly record: Buffer;
 }
 
+/** A key whose private halves open with the passphrase at hand. */
+export interface Unlocked {
+  readonly key: KeyHandle;
+  readonly blob: WarmBlob;
+}
+
 /** What an attempt under a key may end with instead of a result. */
 export type Retry = WarmMiss | Refused;
 
@@ -46,8 +52,8 @@ export interface Keys extends KeyService {
     passphrase: Passphrase,
     attempt: (key: KeyHandle, blob: WarmBlob) => Promise<T | Retry>,
   ) => Promise<T>;
-  /** Refuses with `passphrase_wrong` when the passphrase does not open the key. */
-  readonly verify: (account: Account, user: string, passphrase: Passphrase) => Promise<void>;
+  /** The key opened by this passphrase as it is stored now; refuses with `passphrase_wrong`. */
+  readonly prove: (account: Account, user: string, passphrase: Passphrase) => Promise<Unlocked>;
   /** Finishes deletions that were interrupted, and deletes the keys of an account that is gone. */
   readonly sweep: (aid: string) => Promise<void>;
   readonly removeAll: (aid: string) => Promise<void>;
@@ -60,7 +66,7 @@ interface Warm {
   readonly until: number;
 }
 
-export function isRetry(result: unknown): result is Retry {
+function isRetry(result: unknown): result is Retry {
   const kind = typeof result === 'object' && result !== null && 'kind' in result ? result.kind : undefined;
   return kind === 'closed' || kind === 'stale' || kind === 'warm_miss';
 }
@@ -77,6 +83,8 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
   const unlocking = createInFlight<WarmBlob>();
   // Keys with counted wrong guesses that this process knows of; a success of any kind clears the count.
   const guessed = new Set<string>();
+  // Keys whose fences are known to stand at their newest generation.
+  const fenced = new Map<string, number>();
 
   const sweeper = setInterval(() => {
     for (const [kid, entry] of warm) {
@@ -142,6 +150,18 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
     warm.set(key.kid, { gen: key.gen, blob, until: now() + settings.warmUnlockSeconds * 1_000 });
   };
 
+  /** A passphrase change that was interrupted behind its record is finished by the first unlock after it. */
+  const finishChange = async ({ kid, gen }: KeyHandle): Promise<void> => {
+    if (gen === 1 || fenced.get(kid) === gen) {
+      return;
+    }
+    await keyStore.moveFences(kid, gen);
+    if (fenced.size >= KNOWN_MAX) {
+      fenced.clear();
+    }
+    fenced.set(kid, gen);
+  };
+
   /** The full unlock. Callers with the same passphrase share one; each different guess counts. */
   const unlock = (key: KeyHandle, passphrase: Passphrase): Promise<WarmBlob> => {
     const guess = crypto.digestSecret([key.kid, String(key.gen)], passphrase);
@@ -149,6 +169,7 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
       await admitGuess(key);
       const { blob, upgraded } = await crypto.unlockKey(key, key.record, passphrase);
       await clearGuesses(key);
+      await finishChange(key);
       if (upgraded) {
         // Somebody else may have been faster; then the next unlock tries again.
         await keyStore.replace(key.aid, key.user, key.record, upgraded);
@@ -167,9 +188,11 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
   const withUnlocked: Keys['withUnlocked'] = async (account, user, passphrase, attempt) => {
     let cold = false;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const key = await findKnown(account, user);
-      const blob = (cold ? undefined : warmBlob(key)) ?? (await unlock(key, passphrase));
-      const result = await attempt(key, blob);
+      const known = await findKnown(account, user);
+      const kept = cold ? undefined : warmBlob(known);
+      // Only a key as it is stored now may say that a passphrase is wrong.
+      const key = kept ? known : await find(account, user);
+      const result = await attempt(key, kept ?? (await unlock(key, passphrase)));
       if (!isRetry(result)) {
         await clearGuesses(key);
         return result;
@@ -187,9 +210,15 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
     throw new VaultError('overloaded');
   };
 
-  const verify: Keys['verify'] = async (account, user, passphrase) => {
-    await withUnlocked(account, user, passphrase, (key, blob) => crypto.checkWarm(key, blob, passphrase));
-  };
+  const prove: Keys['prove'] = (account, user, passphrase) =>
+    withUnlocked<Unlocked>(account, user, passphrase, async (key, blob) => {
+      const missed = await crypto.checkWarm(key, blob, passphrase);
+      if (missed) {
+        return missed;
+      }
+      const stored = await keyStore.read(key.aid, key.user);
+      return stored?.equals(key.record) ? { key, blob } : { kind: 'stale' };
+    });
 
   const generate = (): Promise<Secret<string>> => crypto.makePassphrase(GENERATED_LENGTH);
   const asText = (passphrase: Passphrase): Secret<string> =>
@@ -211,7 +240,7 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
     if (there.kid !== kid) {
       throw new VaultError('key_exists', { field: 'body.user' });
     }
-    await verify(account, user, passphrase);
+    await prove(account, user, passphrase);
   };
 
   const create: KeyService['create'] = async ({ account }, { user, passphrase, idempotencyKey }) => {
@@ -235,7 +264,7 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
     });
     if (replayed) {
       // The kept reply has no passphrase: the repeat shows that it knows it.
-      await verify(account, user, passphrase);
+      await prove(account, user, passphrase);
     }
     return { reply: { user, passphrase: asText(passphrase) }, replayed };
   };
@@ -252,26 +281,30 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
     if (!(await keyStore.replace(account.aid, user, key.record, record))) {
       throw new VaultError('key_changed');
     }
-    await keyStore.moveFences(key.kid, key.gen + 1);
     forget(key);
+    await finishChange({ ...key, gen: key.gen + 1 });
     metering.count(account, 'key');
     return { user, passphrase: asText(next) };
   };
 
   /** Closes the key's buckets, deletes the record, then the data. Nothing begun before lands afterwards. */
   const removeKey = async (key: KeyHandle, safe: boolean): Promise<void> => {
-    const { items, actBefore } = await keyStore.close(key.kid);
-    const refuse = async (error: VaultError): Promise<never> => {
-      await keyStore.reopen(key.kid);
-      throw error;
-    };
-    if (safe && items > 0) {
-      return refuse(new VaultError('key_not_empty'));
-    }
     const { aid, user, kid, record } = key;
-    const removed = await keyStore.remove({ aid, user, kid, read: record, actBefore });
+    const deletion = randomId();
+    const refuse = async (code: 'key_not_empty' | 'key_changed' | 'store_unavailable'): Promise<never> => {
+      await keyStore.reopen(kid, deletion);
+      throw new VaultError(code);
+    };
+    const closed = await keyStore.close(kid, deletion);
+    if (closed === 'busy') {
+      return refuse('key_changed');
+    }
+    if (safe && closed.items > 0) {
+      return refuse('key_not_empty');
+    }
+    const removed = await keyStore.remove({ aid, user, kid, read: record, actBefore: closed.actBefore });
     if (removed !== 'ok') {
-      return refuse(new VaultError(removed === 'changed' ? 'key_changed' : 'store_unavailable'));
+      return refuse(removed === 'changed' ? 'key_changed' : 'store_unavailable');
     }
     forget(key);
     await keyStore.purge(aid, kid);
@@ -283,7 +316,7 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
     find,
     users,
     withUnlocked,
-    verify,
+    prove,
     create,
     changePassphrase,
     async remove({ account }, { user, safe }) {

@@ -2,7 +2,7 @@ import type { Account, Caller, ListFilter, Parts, Passphrase, TreeStream, View }
 import { VaultError } from '../errors.ts';
 import { mapAhead } from './coalesce.ts';
 import { type CursorScope, createCursors } from './cursor.ts';
-import { isRetry, type KeyHandle, type Keys } from './key.ts';
+import type { KeyHandle, Keys } from './key.ts';
 import type { MeteringService } from './metering.ts';
 import { refuseRules } from './rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './vault-card.ts';
@@ -242,14 +242,7 @@ export function createVaultList(
     const { account } = caller;
     refuseRules(input.rules);
     // The passphrase is proven before the reply begins; what changes later aborts the stream.
-    const unlocked = await keys.withUnlocked(account, input.user, input.passphrase, async (key, blob) => {
-      const missed = await crypto.checkWarm(key, blob, input.passphrase);
-      return missed ?? { key, blob };
-    });
-    if (isRetry(unlocked)) {
-      throw new VaultError('internal');
-    }
-    const { key, blob } = unlocked;
+    const { key, blob } = await keys.prove(account, input.user, input.passphrase);
     const { ranges, nextToken } = await plan(account, 'GET /v1/vault decrypt_all', input);
     const branches = mapAhead(
       ranges,

@@ -137,7 +137,7 @@ export function createVault(
     if (input.idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
     }
-    await keys.verify(account, input.user, input.passphrase);
+    await keys.prove(account, input.user, input.passphrase);
     const { user, number, reference, algorithm, return_card_metadata, body } = input;
     const wanted = [user, number, reference, algorithm, return_card_metadata, body];
     return idempotency.run(
@@ -276,7 +276,7 @@ export function createVault(
     if (input.idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
     }
-    await keys.verify(account, input.user, input.passphrase);
+    await keys.prove(account, input.user, input.passphrase);
     const { user, token, reference, body } = input;
     const wanted = [user, token, reference, body];
     return idempotency.run(

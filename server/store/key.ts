@@ -1,12 +1,14 @@
 import { VaultError } from '../errors.ts';
 import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
 import { type Bucket, redisKeys } from './redis-keys.ts';
+import buryFenceText from './scripts/bury-fence-1.lua' with { type: 'text' };
 import closeFenceText from './scripts/close-fence-2.lua' with { type: 'text' };
 import createKeyText from './scripts/create-key-2.lua' with { type: 'text' };
 import deleteKeyText from './scripts/delete-key-3.lua' with { type: 'text' };
 import moveFenceText from './scripts/move-fence-1.lua' with { type: 'text' };
+import openFenceText from './scripts/open-fence-1.lua' with { type: 'text' };
 import prelude from './scripts/prelude.lua' with { type: 'text' };
-import purgeBucketText from './scripts/purge-bucket-4.lua' with { type: 'text' };
+import purgeBucketText from './scripts/purge-bucket-3.lua' with { type: 'text' };
 import replaceRecordText from './scripts/replace-record-1.lua' with { type: 'text' };
 
 const createKey = script(createKeyText);
@@ -14,10 +16,15 @@ const replaceRecord = script(replaceRecordText);
 const deleteKey = script(deleteKeyText);
 const moveFence = script(moveFenceText);
 const closeFence = script(prelude, closeFenceText);
+const openFence = script(openFenceText);
+const buryFence = script(buryFenceText);
 const purgeBucket = script(purgeBucketText);
 
-/** How long a bucket stays closed while a key is being deleted, and how much of that a deletion may use. */
-const CLOSED_MS = 30_000;
+/**
+ * How long a bucket stays closed while a key is being deleted, and how much of that the deletion may use. The
+ * rest is longer than any server remembers a key, so that none acts on a key whose deletion was interrupted.
+ */
+const CLOSED_MS = 90_000;
 const DELETE_WITHIN_MS = 20_000;
 const PURGE_STEP = 500;
 
@@ -32,9 +39,16 @@ export interface KeyStore {
   users(aid: string, after: string | undefined, limit: number): Promise<readonly string[]>;
   /** After this no request that began under an older generation reads or writes. */
   moveFences(kid: string, gen: number): Promise<void>;
-  /** Stops all use of the key's buckets for a while; tells how many items they hold and until when to act. */
-  close(kid: string): Promise<{ readonly items: number; readonly actBefore: number }>;
-  reopen(kid: string): Promise<void>;
+  /**
+   * Stops all use of the key's buckets for a while, for one deletion; tells how many items they hold and until
+   * when to act. `busy` when another deletion of the key is under way or done.
+   */
+  close(
+    kid: string,
+    deletion: string,
+  ): Promise<'busy' | { readonly items: number; readonly actBefore: number }>;
+  /** Undoes what `close` did for this deletion, and nothing else. */
+  reopen(kid: string, deletion: string): Promise<void>;
   /** Deletes the record (not the data); 'late' when the buckets may have opened again by now. */
   remove(key: {
     aid: string;
@@ -43,7 +57,7 @@ export interface KeyStore {
     read: Uint8Array;
     actBefore: number;
   }): Promise<'ok' | 'changed' | 'late'>;
-  /** Deletes what the buckets of a deleted key hold. */
+  /** Closes the buckets of a deleted key for good and deletes what they hold. */
   purge(aid: string, kid: string): Promise<void>;
   /** Deleted keys whose purge was interrupted. */
   purgesLeft(aid: string): Promise<readonly string[]>;
@@ -55,12 +69,7 @@ export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
     Promise.all(Array.from({ length: buckets }, (_, number) => act({ kid, number })));
 
   const purgeOne = async (bucket: Bucket): Promise<void> => {
-    const keys = [
-      redisKeys.times(bucket),
-      redisKeys.references(bucket),
-      redisKeys.fence(bucket),
-      redisKeys.identities(bucket),
-    ];
+    const keys = [redisKeys.times(bucket), redisKeys.references(bucket), redisKeys.identities(bucket)];
     const args = [redisKeys.itemPrefix(bucket), redisKeys.sadPrefix(bucket), PURGE_STEP];
     while (count(await redis.run(purgeBucket, keys, args)) > 0) {
       // One step at a time, so that other requests come between.
@@ -95,17 +104,26 @@ export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
     async moveFences(kid, gen) {
       await eachBucket(kid, (bucket) => redis.run(moveFence, [redisKeys.fence(bucket)], [gen]));
     },
-    async close(kid) {
+    async close(kid, deletion) {
       const replies = await eachBucket(kid, async (bucket) =>
-        list(await redis.run(closeFence, [redisKeys.fence(bucket), redisKeys.times(bucket)], [CLOSED_MS])),
+        list(
+          await redis.run(
+            closeFence,
+            [redisKeys.fence(bucket), redisKeys.times(bucket)],
+            [CLOSED_MS, deletion],
+          ),
+        ),
       );
+      if (replies.some((reply) => count(reply[0]) < 0)) {
+        return 'busy';
+      }
       return {
         items: replies.reduce((sum, reply) => sum + count(reply[0]), 0),
         actBefore: Math.min(...replies.map((reply) => count(reply[1]))) + DELETE_WITHIN_MS,
       };
     },
-    async reopen(kid) {
-      await eachBucket(kid, (bucket) => redis.write('HDEL', [redisKeys.fence(bucket), 'c']));
+    async reopen(kid, deletion) {
+      await eachBucket(kid, (bucket) => redis.run(openFence, [redisKeys.fence(bucket)], [deletion]));
     },
     async remove({ aid, user, kid, read, actBefore }) {
       const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid), redisKeys.purge(aid)];
@@ -116,6 +134,7 @@ export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
       throw new VaultError('internal');
     },
     async purge(aid, kid) {
+      await eachBucket(kid, (bucket) => redis.run(buryFence, [redisKeys.fence(bucket)], []));
       await eachBucket(kid, purgeOne);
       await redis.write('SREM', [redisKeys.purge(aid), kid]);
     },

@@ -30,7 +30,8 @@ describe('key records', () => {
     await keys.create('aid', 'user', record);
     expect(await keys.replace('aid', 'user', Buffer.from('other'), Buffer.from('new'))).toBe(false);
     expect(await keys.replace('aid', 'user', record, Buffer.from('new'))).toBe(true);
-    const { actBefore } = await keys.close(KID);
+    const closed = await keys.close(KID, 'one');
+    const actBefore = closed === 'busy' ? 0 : closed.actBefore;
     expect(await keys.remove({ aid: 'aid', user: 'user', kid: KID, read: record, actBefore })).toBe(
       'changed',
     );
@@ -57,6 +58,17 @@ describe('key records', () => {
       [0, 1, 2, 3].map((number) => redisKeys.fence({ kid: KID, number })),
     );
     expect(Number(await redis.command('PTTL', [redisKeys.fence(bucket)]))).toBeGreaterThan(0);
+  });
+
+  test('a key is closed for one deletion at a time, and opened only by that one', async () => {
+    expect(await keys.close(KID, 'one')).toMatchObject({ items: 0 });
+    expect(await keys.close(KID, 'two')).toBe('busy');
+    await keys.reopen(KID, 'two');
+    expect(await keys.close(KID, 'two')).toBe('busy');
+    await keys.reopen(KID, 'one');
+    expect(await keys.close(KID, 'two')).toMatchObject({ items: 0 });
+    await keys.purge('aid', KID);
+    expect(await keys.close(KID, 'two')).toBe('busy');
   });
 
   test('a fence moves forward only', async () => {

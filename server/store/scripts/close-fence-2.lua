@@ -1,7 +1,11 @@
--- Closes a bucket for a while, and tells what it holds.
+-- Closes a bucket for a while on behalf of one deletion, and tells what it holds.
 -- KEYS  1 fence  2 time index
--- ARGV  1 how long, ms
--- Reply {items in the bucket, time of closing ms}
+-- ARGV  1 how long, ms  2 id of the deletion
+-- Reply {items in the bucket, time of closing ms} | {-1} when another deletion has it or had it for good
+local have = redis.call('HMGET', KEYS[1], 'c', 'o')
 local now = now_ms()
-redis.call('HSET', KEYS[1], 'c', string.format('%.0f', now + tonumber(ARGV[1])))
+if have[1] and now < tonumber(have[1]) and have[2] ~= ARGV[2] then
+  return { -1 }
+end
+redis.call('HSET', KEYS[1], 'c', string.format('%.0f', now + tonumber(ARGV[1])), 'o', ARGV[2])
 return { redis.call('ZCARD', KEYS[2]), string.format('%.0f', now) }

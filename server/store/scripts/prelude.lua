@@ -1,6 +1,7 @@
 -- Put before every script that touches a bucket. A bucket's fence is a hash:
 --   g  newest generation whose writers may write (absent: 1)
 --   c  closed until this time, ms (absent: open)
+--   o  id of the deletion that closed it
 --   l  newest stored_at given out while the clock could not keep up (absent: none)
 local function now_ms()
   local t = redis.call('TIME')

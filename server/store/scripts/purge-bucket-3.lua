@@ -1,0 +1,14 @@
+-- Removes a part of a deleted key's bucket; call it until it replies 0. The fence stays.
+-- KEYS  1 time index  2 reference index  3 identity tags
+-- ARGV  1 item key prefix  2 sad key prefix (both in this bucket's hash tag)  3 items at most
+-- Reply items removed
+local tokens = redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[3]) - 1)
+for i = 1, #tokens do
+  redis.call('UNLINK', ARGV[1] .. tokens[i], ARGV[2] .. tokens[i])
+end
+if #tokens > 0 then
+  redis.call('ZREMRANGEBYRANK', KEYS[1], 0, #tokens - 1)
+else
+  redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3])
+end
+return #tokens
