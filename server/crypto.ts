@@ -69,7 +69,8 @@ interface KeyPlace {
 /** The single door to the threads: every sealing, opening and derivation goes through here. */
 export interface Crypto {
   hashPassword(password: Secret<Uint8Array>): Promise<string>;
-  verifyPassword(password: Secret<Uint8Array>, phc: string): Promise<boolean>;
+  /** `line`: whoever waits behind earlier checks of the same line does not hold up the other lines. */
+  verifyPassword(password: Secret<Uint8Array>, phc: string, line: string): Promise<boolean>;
   createKey(key: KeyPlace & KeyParams, passphrase: Passphrase): Promise<Uint8Array>;
   unlockKey(
     key: KeyPlace & KeyParams,
@@ -83,7 +84,7 @@ export interface Crypto {
     to: Passphrase,
   ): Promise<Uint8Array>;
   describeKey(key: KeyPlace, record: Uint8Array): Promise<KeyFacts>;
-  checkWarm(key: KeyParams, blob: WarmBlob, passphrase: Passphrase): Promise<WarmMiss | undefined>;
+  checkWarm(key: KeyPlace & KeyParams, blob: WarmBlob, passphrase: Passphrase): Promise<WarmMiss | undefined>;
   makePassphrase(length: number): Promise<Secret<string>>;
   /** A digest of a secret and of what it belongs to, good for comparing within this process only. */
   digestSecret(context: readonly string[], secret: Secret<Uint8Array>): string;
@@ -143,6 +144,8 @@ const missOrThrow = (error: unknown): WarmMiss => {
 };
 
 const json = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
+/** What a thread needs to know of a key; a handle holds its record besides, which travels as bytes if at all. */
+const keyParams = ({ aid, user, kid }: KeyPlace & KeyParams): Uint8Array => json({ aid, user, kid });
 const parse = <T>(bytes: Uint8Array | undefined): T => JSON.parse(decoder.decode(bytes)) as T;
 
 function at(fields: readonly Uint8Array[], index: number): Uint8Array {
@@ -219,19 +222,31 @@ export function createCrypto(pool: Pool): Crypto {
   return {
     hashPassword: async (password) =>
       decoder.decode(await one(KIND.hashPassword, [json({}), password.expose()], 'cold')),
-    verifyPassword: async (password, phc) =>
-      (await one(KIND.verifyPassword, [json({}), password.expose(), encoder.encode(phc)], 'cold'))[0] === 1,
-    createKey: (key, passphrase) => one(KIND.createKey, [json(key), passphrase.expose()], 'cold', key.aid),
+    verifyPassword: async (password, phc, line) =>
+      (
+        await one(KIND.verifyPassword, [json({}), password.expose(), encoder.encode(phc)], 'cold', line)
+      )[0] === 1,
+    createKey: (key, passphrase) =>
+      one(KIND.createKey, [keyParams(key), passphrase.expose()], 'cold', key.aid),
     async unlockKey(key, record, passphrase) {
-      const reply = await plain(KIND.unlockKey, [json(key), record, passphrase.expose()], 'cold', key.aid);
+      const reply = await plain(
+        KIND.unlockKey,
+        [keyParams(key), record, passphrase.expose()],
+        'cold',
+        key.aid,
+      );
       const upgraded = at(reply, 1);
       return { blob: at(reply, 0), ...(upgraded.length > 0 ? { upgraded } : {}) };
     },
     changePassphrase: (key, record, from, to) =>
-      one(KIND.changePassphrase, [json(key), record, from.expose(), to.expose()], 'cold', key.aid),
-    describeKey: async (key, record) => parse<KeyFacts>(await one(KIND.describeKey, [json(key), record])),
+      one(KIND.changePassphrase, [keyParams(key), record, from.expose(), to.expose()], 'cold', key.aid),
+    describeKey: async (key, record) =>
+      parse<KeyFacts>(await one(KIND.describeKey, [json({ aid: key.aid, user: key.user }), record])),
     checkWarm: (key, blob, passphrase) =>
-      run(KIND.checkWarm, [json(key), blob, passphrase.expose()], 'hot').then(() => undefined, missOrThrow),
+      run(KIND.checkWarm, [keyParams(key), blob, passphrase.expose()], 'hot').then(
+        () => undefined,
+        missOrThrow,
+      ),
     makePassphrase: async (length) =>
       new Secret(decoder.decode(await one(KIND.makePassphrase, [json({ length })]))),
     digestSecret: (context, secret) =>

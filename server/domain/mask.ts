@@ -56,16 +56,18 @@ export function maskWhole(text: string): string {
   return '*'.repeat(count);
 }
 
-/** Masks every leaf of a value; a member of a sensitive-authentication name below it is masked whole. */
-function maskLeaves(value: JsonValue, style: Style): JsonValue {
+/**
+ * Masks a value. What a list or object holds is masked whole: a number cut into short pieces would otherwise
+ * show each of them.
+ */
+function maskValue(value: JsonValue, style: Style): JsonValue {
   if (value === null) return null;
   if (value instanceof Map) {
-    for (const [name, member] of value)
-      value.set(name, maskLeaves(member, isSadName(name) ? 'whole' : style));
+    for (const [name, member] of value) value.set(name, maskValue(member, 'whole'));
     return value;
   }
   if (Array.isArray(value)) {
-    for (const [at, item] of value.entries()) value[at] = maskLeaves(item, style);
+    for (const [at, item] of value.entries()) value[at] = maskValue(item, 'whole');
     return value;
   }
   const text = value instanceof JsonNumber ? value.text : String(value);
@@ -77,7 +79,7 @@ function maskNamed(value: JsonValue, styleOf: StyleOf): void {
   if (value instanceof Map) {
     for (const [name, member] of value) {
       const style = styleOf(name);
-      if (style !== undefined) value.set(name, maskLeaves(member, style));
+      if (style !== undefined) value.set(name, maskValue(member, style));
       else if (typeof member === 'object') maskNamed(member, styleOf);
     }
   } else if (Array.isArray(value)) {
@@ -91,8 +93,8 @@ const forcedStyle: StyleOf = (name) =>
 /**
  * Masks what an account without unmasked output never sees: the number names and `pan` but for their last four
  * characters, sensitive authentication data whole, at any depth. Names compare without regard to case, since
- * `CVV` holds the same as `cvv`. Numbers and booleans become the masked string of their text, every leaf of a
- * nested value is masked, null stays null. Changes the given tree in place and returns it.
+ * `CVV` holds the same as `cvv`. Numbers and booleans become the masked string of their text, all that a
+ * nested value holds is masked whole, null stays null. Changes the given tree in place and returns it.
  */
 export function maskForced(value: JsonObject): JsonObject {
   maskNamed(value, forcedStyle);
@@ -114,7 +116,7 @@ function maskPath(root: JsonObject, path: string): void {
   for (const step of steps) parent = childOf(parent, step);
   const value = childOf(parent, last);
   if (value === undefined) return;
-  const masked = maskLeaves(value, isSadName(last) || steps.some(isSadName) ? 'whole' : 'last_four');
+  const masked = maskValue(value, isSadName(last) || steps.some(isSadName) ? 'whole' : 'last_four');
   if (parent instanceof Map) parent.set(last, masked);
   else if (Array.isArray(parent)) parent[Number(last)] = masked;
 }

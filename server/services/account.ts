@@ -2,11 +2,12 @@ import type { Account, AccountService, Parts, SecretBytes } from '../deps.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { VaultError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
+import { createAttempts } from './attempts.ts';
 import { coalesce, createInFlight } from './coalesce.ts';
+import { createMemory } from './memory.ts';
 
 const REMEMBER_MS = 60_000;
 const REMEMBERED_MAX = 10_000;
-export const FAILURE_WINDOW_MS = 15 * 60 * 1_000;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -55,7 +56,6 @@ export interface Accounts extends AccountService {
 interface Remembered {
   readonly record: Buffer;
   readonly account: Account;
-  readonly until: number;
 }
 
 const place = (name: string) => ({ purpose: 'record', account: '', kind: 'account', path: [name] }) as const;
@@ -71,22 +71,14 @@ const toInfo = (name: string, { aid, unmasked, paying, hosts, created_at }: Acco
 export function createAccounts({ crypto, accountStore, now, randomId, settings }: Parts): Accounts {
   // Sign-ins are remembered by a digest that only this process can compute, for a minute, and only while the
   // stored record is byte for byte the one that was checked: a change on any server ends them at once.
-  const memory = new Map<string, Remembered>();
-  const failing = new Set<string>();
+  const memory = createMemory<Remembered>(REMEMBERED_MAX, REMEMBER_MS, now);
+  const attempts = createAttempts({ accountStore, now, settings });
   const checking = createInFlight<Remembered>();
-  const readers = new Map<string, () => Promise<Buffer | undefined>>();
-  // An unknown account costs what a known one costs, so that names cannot be told apart by time.
+  const readers = createMemory<() => Promise<Buffer | undefined>>(REMEMBERED_MAX, REMEMBER_MS, now);
   let nobody: Promise<string> | undefined;
 
   const readFresh = (name: string): Promise<Buffer | undefined> => {
-    const found = readers.get(name);
-    if (found) {
-      return found();
-    }
-    const reader = coalesce(() => accountStore.read(name));
-    if (readers.size >= REMEMBERED_MAX) {
-      readers.clear();
-    }
+    const reader = readers.get(name) ?? coalesce(() => accountStore.read(name));
     readers.set(name, reader);
     return reader();
   };
@@ -97,38 +89,27 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
   const sealRecord = (name: string, record: AccountRecord): Promise<Uint8Array> =>
     crypto.sealRecord(place(name), encoder.encode(JSON.stringify(record)));
 
-  const admit = async (counter: string): Promise<void> => {
-    if (settings.authFailuresMax === 0) {
-      return;
-    }
-    const waitMs = await accountStore.countAttempt(counter, settings.authFailuresMax, FAILURE_WINDOW_MS);
-    if (waitMs > 0) {
-      throw new VaultError('too_many_failures', { retryAfterSeconds: Math.ceil(waitMs / 1_000) });
-    }
-    if (failing.size >= REMEMBERED_MAX) {
-      failing.clear();
-    }
-    failing.add(counter);
-  };
-  const succeed = async (counter: string): Promise<void> => {
-    if (failing.delete(counter)) {
-      await accountStore.clearAttempts(counter);
-    }
-  };
-
-  const check = async (name: string, password: SecretBytes, counter: string): Promise<Remembered> => {
-    await admit(counter);
-    const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
-    const opened = record && (await openRecord(name, record));
+  // An unknown account costs what a known one costs, so that names cannot be told apart by time.
+  const phcOfNobody = (): Promise<string> => {
     nobody ??= crypto
       .makePassphrase(64)
-      .then((made) => crypto.hashPassword(made.map((text) => encoder.encode(text))));
-    const right = await crypto.verifyPassword(password, opened?.phc ?? (await nobody));
+      .then((made) => crypto.hashPassword(made.map((text) => encoder.encode(text))))
+      .catch((error: unknown) => {
+        nobody = undefined;
+        throw error;
+      });
+    return nobody;
+  };
+
+  const check = async (name: string, password: SecretBytes, ip: string): Promise<Remembered> => {
+    const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
+    const opened = record && (await openRecord(name, record));
+    const right = await crypto.verifyPassword(password, opened?.phc ?? (await phcOfNobody()), ip);
     if (!right || !record || !opened) {
       throw new VaultError('unauthenticated');
     }
     const { aid, unmasked, paying } = opened;
-    return { record, account: { aid, name, unmasked, paying }, until: now() + REMEMBER_MS };
+    return { record, account: { aid, name, unmasked, paying } };
   };
 
   return {
@@ -136,21 +117,18 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
       const digest = crypto.digestSecret(['sign-in', name, ip], password);
       const counter = accountStore.signInCounter(name, ip);
       const known = memory.get(digest);
-      if (known && known.until > now()) {
-        const record = await readFresh(name);
-        if (record?.equals(known.record)) {
-          await succeed(counter);
-          return known.account;
-        }
+      const same = known && (await readFresh(name))?.equals(known.record);
+      const signedIn = same
+        ? known
+        : await checking(digest, () =>
+            attempts.run(counter, 'unauthenticated', () => check(name, password, ip)),
+          );
+      if (signedIn === known) {
+        attempts.succeed(counter);
+      } else {
+        memory.set(digest, signedIn);
       }
-      memory.delete(digest);
-      const checked = await checking(digest, () => check(name, password, counter));
-      if (memory.size >= REMEMBERED_MAX) {
-        memory.clear();
-      }
-      memory.set(digest, checked);
-      await succeed(counter);
-      return checked.account;
+      return signedIn.account;
     },
 
     async whoami({ account }) {

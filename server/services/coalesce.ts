@@ -78,3 +78,5 @@ export async function* mapAhead<A, B>(
     await Promise.allSettled(under);
   }
 }
+
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

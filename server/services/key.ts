@@ -1,224 +1,50 @@
 import { createHash } from 'node:crypto';
-import type { Account, KeyService, Parts, Passphrase, Refused, WarmBlob, WarmMiss } from '../deps.ts';
+import type { Account, KeyService, Parts, Passphrase } from '../deps.ts';
 import { VaultError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
-import { FAILURE_WINDOW_MS } from './account.ts';
-import { createInFlight } from './coalesce.ts';
+import { pause } from './coalesce.ts';
 import { createCursors } from './cursor.ts';
 import type { IdempotencyService } from './idempotency.ts';
+import { createKeyOpener, type KeyHandle, type KeyOpener } from './key-open.ts';
 import type { MeteringService } from './metering.ts';
 
-const KNOWN_MS = 60_000;
-const KNOWN_MAX = 10_000;
-const WARM_MAX = 1_000;
-const WARM_PASSPHRASE_BYTES_MIN = 20;
-const WARM_SWEEP_MS = 5_000;
 const GENERATED_LENGTH = 64;
-const TRIES_MAX = 40;
-const CLOSED_PAUSE_MS = 50;
+const SETTLE_TRIES_MAX = 20;
+const SETTLE_PAUSE_MS = 500;
 
 const encoder = new TextEncoder();
-
-/** A vault key as this process knows it. The fences of its buckets tell whether that is still true. */
-export interface KeyHandle {
-  readonly aid: string;
-  readonly user: string;
-  readonly kid: string;
-  readonly gen: number;
-  readonly record: Buffer;
-}
-
-/** A key whose private halves open with the passphrase at hand. */
-export interface Unlocked {
-  readonly key: KeyHandle;
-  readonly blob: WarmBlob;
-}
-
-/** What an attempt under a key may end with instead of a result. */
-export type Retry = WarmMiss | Refused;
-
-export interface Keys extends KeyService {
-  /** The key as stored now; refuses with `key_not_found`. */
-  readonly find: (account: Account, user: string) => Promise<KeyHandle>;
-  /** Identifiers in order, beginning behind `after`. */
-  readonly users: (account: Account, after: string | undefined, limit: number) => Promise<readonly string[]>;
-  /**
-   * Runs `attempt` with the unlocked key. When the key was changed meanwhile, on any server, it is looked
-   * up and unlocked again and the attempt repeated; a wrong passphrase always pays the full derivation.
-   */
-  readonly withUnlocked: <T>(
-    account: Account,
-    user: string,
-    passphrase: Passphrase,
-    attempt: (key: KeyHandle, blob: WarmBlob) => Promise<T | Retry>,
-  ) => Promise<T>;
-  /** The key opened by this passphrase as it is stored now; refuses with `passphrase_wrong`. */
-  readonly prove: (account: Account, user: string, passphrase: Passphrase) => Promise<Unlocked>;
-  /** Finishes deletions that were interrupted, and deletes the keys of an account that is gone. */
-  readonly sweep: (aid: string) => Promise<void>;
-  readonly removeAll: (aid: string) => Promise<void>;
-  readonly close: () => void;
-}
-
-interface Warm {
-  readonly gen: number;
-  readonly blob: WarmBlob;
-  readonly until: number;
-}
-
-function isRetry(result: unknown): result is Retry {
-  const kind = typeof result === 'object' && result !== null && 'kind' in result ? result.kind : undefined;
-  return kind === 'closed' || kind === 'stale' || kind === 'warm_miss';
-}
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const kidFromSeed = (seed: string): string =>
   createHash('sha256').update(`key ${seed}`).digest('base64url').slice(0, 22);
 
+export interface Keys extends KeyService, Pick<KeyOpener, 'find' | 'withUnlocked' | 'prove' | 'close'> {
+  /** Identifiers in order, beginning behind `after`. */
+  readonly users: (account: Account, after: string | undefined, limit: number) => Promise<readonly string[]>;
+  /** Finishes the deletion of keys of this account that was interrupted behind their records. */
+  readonly sweep: (aid: string) => Promise<void>;
+  /** Deletes all keys of an account with their data. */
+  readonly removeAll: (aid: string) => Promise<void>;
+}
+
+/** Runs `work` again while it fails, for about ten seconds; the last failure is thrown. */
+async function insist<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === SETTLE_TRIES_MAX) {
+        throw error;
+      }
+      await pause(SETTLE_PAUSE_MS);
+    }
+  }
+}
+
+/** Keys: their life from creation to deletion. Refuses as the contract says; a lost passphrase is lost data. */
 export function createKeys(parts: Parts, metering: MeteringService, idempotency: IdempotencyService): Keys {
-  const { crypto, keyStore, accountStore, now, randomId, settings } = parts;
+  const { crypto, keyStore, randomId } = parts;
   const cursors = createCursors(parts.cursorKey);
-  const known = new Map<string, KeyHandle & { readonly until: number }>();
-  const warm = new Map<string, Warm>();
-  const unlocking = createInFlight<WarmBlob>();
-  // Keys with counted wrong guesses that this process knows of; a success of any kind clears the count.
-  const guessed = new Set<string>();
-  // Keys whose fences are known to stand at their newest generation.
-  const fenced = new Map<string, number>();
-
-  const sweeper = setInterval(() => {
-    for (const [kid, entry] of warm) {
-      if (entry.until <= now()) {
-        warm.delete(kid);
-      }
-    }
-  }, WARM_SWEEP_MS);
-  sweeper.unref();
-
-  const nameOf = (aid: string, user: string): string => `${aid} ${user}`;
-
-  const find = async ({ aid }: Pick<Account, 'aid'>, user: string): Promise<KeyHandle> => {
-    const record = await keyStore.read(aid, user);
-    if (!record) {
-      throw new VaultError('key_not_found', { field: 'query.user' });
-    }
-    const seen = known.get(nameOf(aid, user));
-    const facts = seen?.record.equals(record) ? seen : await crypto.describeKey({ aid, user }, record);
-    const handle = { aid, user, kid: facts.kid, gen: facts.gen, record };
-    if (known.size >= KNOWN_MAX) {
-      known.clear();
-    }
-    known.set(nameOf(aid, user), { ...handle, until: now() + KNOWN_MS });
-    return handle;
-  };
-
-  const findKnown = async (account: Account, user: string): Promise<KeyHandle> => {
-    const found = known.get(nameOf(account.aid, user));
-    return found && found.until > now() ? found : find(account, user);
-  };
-
-  const forget = ({ aid, user, kid }: KeyHandle): void => {
-    known.delete(nameOf(aid, user));
-    warm.delete(kid);
-  };
-
-  const admitGuess = async (key: KeyHandle): Promise<void> => {
-    if (settings.authFailuresMax === 0) {
-      return;
-    }
-    const counter = accountStore.passphraseCounter(key.aid, key.kid);
-    const waitMs = await accountStore.countAttempt(counter, settings.authFailuresMax, FAILURE_WINDOW_MS);
-    if (waitMs > 0) {
-      throw new VaultError('too_many_failures', { retryAfterSeconds: Math.ceil(waitMs / 1_000) });
-    }
-    guessed.add(key.kid);
-  };
-  const clearGuesses = async (key: KeyHandle): Promise<void> => {
-    if (guessed.delete(key.kid)) {
-      await accountStore.clearAttempts(accountStore.passphraseCounter(key.aid, key.kid));
-    }
-  };
-
-  const remember = (key: KeyHandle, passphrase: Passphrase, blob: WarmBlob): void => {
-    if (settings.warmUnlockSeconds === 0 || crypto.lengthOf(passphrase) < WARM_PASSPHRASE_BYTES_MIN) {
-      return;
-    }
-    if (warm.size >= WARM_MAX) {
-      const oldest = warm.keys().next().value;
-      warm.delete(oldest ?? key.kid);
-    }
-    warm.set(key.kid, { gen: key.gen, blob, until: now() + settings.warmUnlockSeconds * 1_000 });
-  };
-
-  /** A passphrase change that was interrupted behind its record is finished by the first unlock after it. */
-  const finishChange = async ({ kid, gen }: KeyHandle): Promise<void> => {
-    if (gen === 1 || fenced.get(kid) === gen) {
-      return;
-    }
-    await keyStore.moveFences(kid, gen);
-    if (fenced.size >= KNOWN_MAX) {
-      fenced.clear();
-    }
-    fenced.set(kid, gen);
-  };
-
-  /** The full unlock. Callers with the same passphrase share one; each different guess counts. */
-  const unlock = (key: KeyHandle, passphrase: Passphrase): Promise<WarmBlob> => {
-    const guess = crypto.digestSecret([key.kid, String(key.gen)], passphrase);
-    return unlocking(guess, async () => {
-      await admitGuess(key);
-      const { blob, upgraded } = await crypto.unlockKey(key, key.record, passphrase);
-      await clearGuesses(key);
-      await finishChange(key);
-      if (upgraded) {
-        // Somebody else may have been faster; then the next unlock tries again.
-        await keyStore.replace(key.aid, key.user, key.record, upgraded);
-        known.delete(nameOf(key.aid, key.user));
-      }
-      remember(key, passphrase, blob);
-      return blob;
-    });
-  };
-
-  const warmBlob = (key: KeyHandle): WarmBlob | undefined => {
-    const entry = warm.get(key.kid);
-    return entry && entry.gen === key.gen && entry.until > now() ? entry.blob : undefined;
-  };
-
-  const withUnlocked: Keys['withUnlocked'] = async (account, user, passphrase, attempt) => {
-    let cold = false;
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const known = await findKnown(account, user);
-      const kept = cold ? undefined : warmBlob(known);
-      // Only a key as it is stored now may say that a passphrase is wrong.
-      const key = kept ? known : await find(account, user);
-      const result = await attempt(key, kept ?? (await unlock(key, passphrase)));
-      if (!isRetry(result)) {
-        await clearGuesses(key);
-        return result;
-      }
-      if (result.kind === 'warm_miss') {
-        cold = true;
-        continue;
-      }
-      forget(key);
-      cold = false;
-      if (result.kind === 'closed') {
-        await pause(CLOSED_PAUSE_MS);
-      }
-    }
-    throw new VaultError('overloaded');
-  };
-
-  const prove: Keys['prove'] = (account, user, passphrase) =>
-    withUnlocked<Unlocked>(account, user, passphrase, async (key, blob) => {
-      const missed = await crypto.checkWarm(key, blob, passphrase);
-      if (missed) {
-        return missed;
-      }
-      const stored = await keyStore.read(key.aid, key.user);
-      return stored?.equals(key.record) ? { key, blob } : { kind: 'stale' };
-    });
+  const opener = createKeyOpener(parts);
+  const { find, prove, withUnlocked } = opener;
 
   const generate = (): Promise<Secret<string>> => crypto.makePassphrase(GENERATED_LENGTH);
   const asText = (passphrase: Passphrase): Secret<string> =>
@@ -269,20 +95,36 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
     return { reply: { user, passphrase: asText(passphrase) }, replayed };
   };
 
+  /** Replaces the record; where Redis falters, finds out whether it has happened before it says anything. */
+  const replaceRecord = async ({ aid, user, record }: KeyHandle, changed: Uint8Array): Promise<boolean> => {
+    try {
+      return await keyStore.replace(aid, user, record, changed);
+    } catch (error) {
+      const stored = await insist(() => keyStore.read(aid, user));
+      if (stored?.equals(changed)) {
+        return true;
+      }
+      throw error;
+    }
+  };
+
   const changePassphrase: KeyService['changePassphrase'] = async (
     { account },
     { user, passphrase, new_passphrase },
   ) => {
     const key = await find(account, user);
     const next = new_passphrase ?? asBytes(await generate());
-    await admitGuess(key);
-    const record = await crypto.changePassphrase(key, key.record, passphrase, next);
-    await clearGuesses(key);
-    if (!(await keyStore.replace(account.aid, user, key.record, record))) {
+    const record = await opener.guarded(key, () =>
+      crypto.changePassphrase(key, key.record, passphrase, next),
+    );
+    if (!(await replaceRecord(key, record))) {
       throw new VaultError('key_changed');
     }
-    forget(key);
-    await finishChange({ ...key, gen: key.gen + 1 });
+    opener.forget(key);
+    const changed = { kid: key.kid, gen: key.gen + 1 };
+    // The new passphrase may exist nowhere else: from here on the caller gets it, whatever Redis does. What is
+    // left undone is done by the first unlock after it.
+    await insist(() => opener.finishChange(changed)).catch(() => undefined);
     metering.count(account, 'key');
     return { user, passphrase: asText(next) };
   };
@@ -306,7 +148,7 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
     if (removed !== 'ok') {
       return refuse(removed === 'changed' ? 'key_changed' : 'store_unavailable');
     }
-    forget(key);
+    opener.forget(key);
     await keyStore.purge(aid, kid);
   };
 
@@ -346,6 +188,6 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
         await removeKey(await find({ aid }, user), false);
       }
     },
-    close: () => clearInterval(sweeper),
+    close: opener.close,
   };
 }

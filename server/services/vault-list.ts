@@ -2,7 +2,8 @@ import type { Account, Caller, ListFilter, Parts, Passphrase, TreeStream, View }
 import { VaultError } from '../errors.ts';
 import { mapAhead } from './coalesce.ts';
 import { type CursorScope, createCursors } from './cursor.ts';
-import type { KeyHandle, Keys } from './key.ts';
+import type { Keys } from './key.ts';
+import type { KeyHandle } from './key-open.ts';
 import type { MeteringService } from './metering.ts';
 import { refuseRules } from './rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './vault-card.ts';

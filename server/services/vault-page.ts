@@ -1,6 +1,6 @@
 import type { Bucket, PageFields, Parts, Position } from '../deps.ts';
 import { VaultError } from '../errors.ts';
-import type { KeyHandle } from './key.ts';
+import type { KeyHandle } from './key-open.ts';
 import { mergePositions, type Placed, type Range } from './vault-plan.ts';
 
 /** Items in a page: few at first, so that the reply begins soon and unknown sizes do no harm. */

@@ -1,5 +1,5 @@
 import type { Account, Bucket, ListFilter, Parts, Position } from '../deps.ts';
-import type { KeyHandle } from './key.ts';
+import type { KeyHandle } from './key-open.ts';
 
 /** Positions that are read from a bucket at once. */
 const STEP = 256;

@@ -12,10 +12,11 @@ import type {
 import { formatStoredAt } from '../domain/time-text.ts';
 import { VaultError } from '../errors.ts';
 import type { CardMetadata, LogEntry, TokenInfo } from '../schema/vault.ts';
-import { createTurns } from './coalesce.ts';
+import { createTurns, pause } from './coalesce.ts';
 import { createCursors } from './cursor.ts';
 import type { IdempotencyService } from './idempotency.ts';
-import type { KeyHandle, Keys, Retry } from './key.ts';
+import type { Keys } from './key.ts';
+import type { KeyHandle, Retry } from './key-open.ts';
 import type { MeteringService } from './metering.ts';
 import { refuseRules } from './rule.ts';
 import { createCardMetadata, withCardMetadata } from './vault-card.ts';
@@ -24,6 +25,9 @@ import { createVaultList } from './vault-list.ts';
 /** The largest stored object, in bytes of JSON. */
 export const STORED_BYTES_MAX = 262_144;
 const CHANGED_TRIES_MAX = 20;
+/** Clashes in a row that cannot happen by chance. */
+const CANDIDATES_MAX = 1_000;
+const CLOSED_PAUSE_MS = 50;
 const LOG_STEP = 1_000;
 
 const NO_BYTES = new Uint8Array(0);
@@ -101,6 +105,9 @@ export function createVault(
         case 'stale':
           return { kind: outcome.kind };
         case 'clash':
+          if (facts.candidate > CANDIDATES_MAX) {
+            throw new VaultError('internal');
+          }
           params = { ...params, candidate: facts.candidate + 1 };
           continue;
         default:
@@ -137,9 +144,10 @@ export function createVault(
     if (input.idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
     }
-    await keys.prove(account, input.user, input.passphrase);
-    const { user, number, reference, algorithm, return_card_metadata, body } = input;
-    const wanted = [user, number, reference, algorithm, return_card_metadata, body];
+    const { key } = await keys.prove(account, input.user, input.passphrase);
+    const { number, reference, algorithm, return_card_metadata, body } = input;
+    // A key that was deleted and made anew under the same name is another one.
+    const wanted = [key.kid, number, reference, algorithm, return_card_metadata, body];
     return idempotency.run(
       { account, route: 'POST /v1/vault', key: input.idempotencyKey, parts: wanted },
       act,
@@ -276,9 +284,9 @@ export function createVault(
     if (input.idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
     }
-    await keys.prove(account, input.user, input.passphrase);
-    const { user, token, reference, body } = input;
-    const wanted = [user, token, reference, body];
+    const { key } = await keys.prove(account, input.user, input.passphrase);
+    const { token, reference, body } = input;
+    const wanted = [key.kid, token, reference, body];
     return idempotency.run(
       { account, route: 'POST /v1/vault/update', key: input.idempotencyKey, parts: wanted },
       act,
@@ -302,8 +310,8 @@ export function createVault(
   };
 
   const remove: VaultService['remove'] = async ({ account }, input) => {
-    const key = await keys.find(account, input.user);
     for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
+      const key = await keys.find(account, input.user);
       const { read, refMember } = await address(key, input);
       const done = await itemStore.remove(key.kid, { token: input.token, meta: read.meta, refMember });
       if (done === 'ok') {
@@ -313,6 +321,9 @@ export function createVault(
       if (done === 'missing') {
         throw new VaultError('token_not_found');
       }
+      if (done === 'closed') {
+        await pause(CLOSED_PAUSE_MS);
+      }
     }
     throw new VaultError('overloaded');
   };
@@ -321,13 +332,18 @@ export function createVault(
     const key = await keys.find(account, input.user);
     const { read } = await address(key, input);
     const scope = [account.aid, 'GET /v1/vault/metadata', key.kid, input.token];
-    const from =
+    // The item may have been deleted and stored anew since the cursor was given: then its log is shorter.
+    const asked =
       input.next_token === undefined ? read.logLength : Number(cursors.open(scope, input.next_token));
+    const from = Math.min(asked, read.logLength);
     const to = input.limit < 0 ? 1 : Math.max(1, from - input.limit + 1);
     const entries: LogEntry[] = [];
     for (let at = from; at >= to; at -= LOG_STEP) {
       const sealed = await itemStore.readLog(key.kid, input.token, at, Math.max(to, at - LOG_STEP + 1));
-      const text = await crypto.readLog({ aid: key.aid, kid: key.kid, token: input.token }, sealed);
+      const text = await crypto.readLog(
+        { aid: key.aid, kid: key.kid, token: input.token, newest: at },
+        sealed,
+      );
       entries.push(...(JSON.parse(Buffer.from(text).toString('utf8')) as LogEntry[]));
     }
     metering.count(account, 'log');

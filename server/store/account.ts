@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
 import { redisKeys } from './redis-keys.ts';
 import addCountsText from './scripts/add-counts-1.lua' with { type: 'text' };
-import countFailureText from './scripts/count-failure-1.lua' with { type: 'text' };
+import countAttemptText from './scripts/count-attempt-1.lua' with { type: 'text' };
+import giveBackAttemptText from './scripts/give-back-attempt-1.lua' with { type: 'text' };
 
-const countFailure = script(countFailureText);
+const countAttempt = script(countAttemptText);
+const giveBackAttempt = script(giveBackAttemptText);
 const addCounts = script(addCountsText);
 
 /** Records of accounts, what they used, and how often somebody failed to sign in. */
@@ -22,6 +24,8 @@ export interface AccountStore {
   passphraseCounter(aid: string, kid: string): string;
   /** Counts an attempt against the limit of a window; 0 when it may go on, else ms to wait. */
   countAttempt(counter: string, attemptsMax: number, windowMs: number): Promise<number>;
+  /** Takes one counted attempt back. */
+  giveBackAttempt(counter: string): Promise<void>;
   clearAttempts(counter: string): Promise<void>;
   addUsage(aid: string, month: string, counts: ReadonlyMap<string, number>): Promise<void>;
   readUsage(aid: string, month: string): Promise<ReadonlyMap<string, number>>;
@@ -61,7 +65,10 @@ export function createAccountStore(redis: RedisLink): AccountStore {
       ),
     passphraseCounter: redisKeys.passphraseFailures,
     async countAttempt(counter, attemptsMax, windowMs) {
-      return count(await redis.run(countFailure, [counter], [attemptsMax, windowMs]));
+      return count(await redis.run(countAttempt, [counter], [attemptsMax, windowMs]));
+    },
+    async giveBackAttempt(counter) {
+      await redis.run(giveBackAttempt, [counter], []);
     },
     async clearAttempts(counter) {
       await redis.write('DEL', [counter]);

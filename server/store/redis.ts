@@ -47,8 +47,8 @@ function toVaultError(error: unknown): unknown {
   if (UNAVAILABLE.test(error.message)) {
     return new VaultError('store_unavailable');
   }
-  // A value of the wrong type stands where a record should be: somebody edited the database.
-  return /WRONGTYPE|not an integer|nil value/.test(error.message)
+  // A script meets only what our scripts wrote. What it cannot work with was put there by somebody else.
+  return /WRONGTYPE|not an integer|user_script/.test(error.message)
     ? new VaultError('integrity_failed')
     : error;
 }
@@ -148,13 +148,13 @@ export async function openRedis(
   return {
     command: call,
     run: async (wanted, keys, args) => {
-      const reply = evalsha(wanted, keys, args);
-      await Promise.all([reply, replicated()]);
+      const reply = await evalsha(wanted, keys, args);
+      await replicated();
       return reply;
     },
     write: async (name, args) => {
-      const reply = call(name, args);
-      await Promise.all([reply, replicated()]);
+      const reply = await call(name, args);
+      await replicated();
       return reply;
     },
     status: () => client.status,

@@ -84,7 +84,7 @@ describe('maskForced', () => {
     ['{"a":[{"b":{"cvv":"12"}},[["x",{"n":"12345"}]]]}', '{"a":[{"b":{"cvv":"**"}},[["x",{"n":"*2345"}]]]}'],
     [
       '{"number":{"a":"12345","cvv":"1234","l":[12345,null]}}',
-      '{"number":{"a":"*2345","cvv":"****","l":["*2345",null]}}',
+      '{"number":{"a":"*****","cvv":"****","l":["*****",null]}}',
     ],
     ['{"pin":{"number":"12345","x":["1",2]}}', '{"pin":{"number":"*****","x":["*","*"]}}'],
     ['{"__proto__":{"n":"12345"},"name":"12345"}', '{"__proto__":{"n":"*2345"},"name":"12345"}'],
@@ -142,7 +142,7 @@ describe('maskFields', () => {
     expect(fields('{"cvv":"123","CVV":"123"}', 'cvv')).toBe('{"cvv":"***","CVV":"123"}');
     expect(fields('{"CVV":"123"}', 'CVV')).toBe('{"CVV":"***"}');
     expect(fields(card, 'card.cvv')).toContain('"cvv":"***"');
-    expect(fields(card, 'card')).toContain('"card":{"name":"*2345","cvv":"***"}');
+    expect(fields(card, 'card')).toContain('"card":{"name":"*****","cvv":"***"}');
     expect(fields('{"pin":{"a":"12345"}}', 'pin.a')).toBe('{"pin":{"a":"*****"}}');
     expect(fields('{"cvv":["12345"]}', 'cvv.0')).toBe('{"cvv":["*****"]}');
   });

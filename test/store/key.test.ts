@@ -12,12 +12,15 @@ const record = Buffer.from('record one');
 const KID = 'kid-for-key-tests';
 
 beforeAll(async () => {
-  server = await startTestRedis();
+  server = await startTestRedis({ durable: true });
   redis = await openRedis({ kind: 'socket', path: server.socketPath }, { replicas: 0 });
   keys = createKeyStore(redis, 4);
 });
 beforeEach(() => server.flush());
-afterAll(() => redis.close());
+afterAll(async () => {
+  await redis.close();
+  await server.stop();
+});
 
 describe('key records', () => {
   test('an identifier has one winner', async () => {

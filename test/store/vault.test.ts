@@ -12,12 +12,15 @@ let redis: RedisLink;
 let items: ItemStore;
 
 beforeAll(async () => {
-  server = await startTestRedis();
+  server = await startTestRedis({ durable: true });
   redis = await openRedis({ kind: 'socket', path: server.socketPath }, { replicas: 0 });
   items = createItemStore(redis, BUCKETS);
 });
 beforeEach(() => server.flush());
-afterAll(() => redis.close());
+afterAll(async () => {
+  await redis.close();
+  await server.stop();
+});
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text.padEnd(24, '.'));
 const NONE = new Uint8Array(0);

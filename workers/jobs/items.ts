@@ -8,15 +8,16 @@ import { joinSad, splitSad } from '../../server/domain/sad.ts';
 import { isTestCard } from '../../server/domain/test-cards.ts';
 import { formatStoredAt } from '../../server/domain/time-text.ts';
 import { formatToken, isClashProne, parseAlgorithm } from '../../server/domain/token-format.ts';
-import { concat, equalBytes } from '../crypto/bytes.ts';
+import { concat, equalBytes, IntegrityError } from '../crypto/bytes.ts';
 import { type ItemOwner, type OpenedMeta, openItem, openMeta, sealItem } from '../crypto/item.ts';
-import { openLogEntry, sealLogEntry } from '../crypto/log-entry.ts';
+import { type LogEntry, openLogEntry, sealLogEntry, tagOf } from '../crypto/log-entry.ts';
 import { randomUuid } from '../crypto/random.ts';
 import { encodeReferenceEnd } from '../crypto/ref-index.ts';
 import { identityTag, tokenDigest } from '../crypto/token.ts';
 import type { UnlockedKey } from '../crypto/vault-key.ts';
 import {
   EMPTY,
+  type Fields,
   field,
   type Handler,
   JobFailure,
@@ -234,7 +235,7 @@ export function viewOf(
   }
   let object = parseStoredObject(text);
   const card = view.wantsCard ? cardFacts(findNumber(object)) : undefined;
-  if (card) {
+  if (card?.bin !== undefined) {
     object.delete(CARD_METADATA);
   }
   if (view.forcedMask) {
@@ -297,18 +298,29 @@ export const sealLog: Handler = (context, fields) => {
   return [logEntry(context, params, params.token, params.action, field(fields, 1))];
 };
 
-export const readLog: Handler = (context, fields) => {
-  const { aid, kid, token } = paramsOf<ReadLogParams>(fields);
-  const ids = { env: context.env, aid, kid, token };
-  const entries = fields.slice(1).map((record) => {
-    const entry = openLogEntry(context.sealer, ids, record);
-    return {
-      action: entry.action,
-      source: entry.source,
-      ip_address: entry.ip,
-      user_agent: entry.userAgent,
-      timestamp: formatStoredAt(entry.timeMs),
-    };
+/** Entries of a log, newest first, that do not name what lies before them: somebody moved or replaced one. */
+function isBroken(entries: readonly LogEntry[], records: Fields, newest: number): boolean {
+  return entries.some(({ seenLength, seenTag }, i) => {
+    const position = newest - i;
+    const named = seenLength === 0 ? undefined : records[newest - seenLength];
+    return seenLength >= position || (named !== undefined && !equalBytes(seenTag, tagOf(named)));
   });
-  return [toJsonBytes(entries)];
+}
+
+export const readLog: Handler = (context, fields) => {
+  const { aid, kid, token, newest } = paramsOf<ReadLogParams>(fields);
+  const ids = { env: context.env, aid, kid, token };
+  const records = fields.slice(1);
+  const entries = records.map((record) => openLogEntry(context.sealer, ids, record));
+  if (isBroken(entries, records, newest)) {
+    throw new IntegrityError('log');
+  }
+  const shown = entries.map((entry) => ({
+    action: entry.action,
+    source: entry.source,
+    ip_address: entry.ip,
+    user_agent: entry.userAgent,
+    timestamp: formatStoredAt(entry.timeMs),
+  }));
+  return [toJsonBytes(shown)];
 };

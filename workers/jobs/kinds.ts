@@ -122,6 +122,8 @@ export interface SealLogParams extends KeyParams, ActorParams {
 
 export interface ReadLogParams extends KeyParams {
   readonly token: string;
+  /** The number of the first entry given; the others follow downwards. */
+  readonly newest: number;
 }
 
 /** Which items of a page are wanted after their references could be read. */
