@@ -21,11 +21,13 @@ export function createLogSink(fd: number): LogSink {
     if (waiting.length === 0) {
       return;
     }
-    const text = waiting.join('');
+    const bytes = Buffer.from(waiting.join(''));
     waiting = [];
     size = 0;
     try {
-      writeSync(fd, text);
+      for (let at = 0; at < bytes.length; ) {
+        at += writeSync(fd, bytes, at);
+      }
     } catch {
       // Nobody reads the log any more; there is nowhere to say so.
     }

@@ -4,7 +4,7 @@ import { type Config, ensureMasterKey } from './config.ts';
 import { startEmbeddedRedis } from './embedded-redis.ts';
 import { createOperator } from './operator.ts';
 import type { Secret } from './secret.ts';
-import type { RedisTarget } from './store/redis.ts';
+import type { RedisLink, RedisTarget } from './store/redis.ts';
 import { describeUnsafe, findUnsafe } from './store/redis-safety.ts';
 import { type OpenVault, openVault, StartError } from './vault-parts.ts';
 
@@ -41,8 +41,8 @@ async function redisOf(
 }
 
 /** In production a Redis that could lose acknowledged writes is refused, unless the operator has named it. */
-async function refuseUnsafe(vault: OpenVault, config: Config, note: Note): Promise<void> {
-  const unsafe = await findUnsafe(vault.redis);
+async function refuseUnsafe(redis: RedisLink, config: Config, note: Note): Promise<void> {
+  const unsafe = await findUnsafe(redis);
   const refused =
     config.env === 'production' ? unsafe.filter((name) => !config.redisAllowUnsafe.has(name)) : [];
   if (refused.length > 0) {
@@ -72,8 +72,8 @@ export async function openConfigured(config: Config, note: Note): Promise<Opened
         sadTtlMs: config.sadRetention.kind === 'ttl' ? config.sadRetention.ms : 0,
       },
       onThreadEvent: (event) => note(event),
+      checkRedis: (link) => refuseUnsafe(link, config, note),
     });
-    await refuseUnsafe(vault, config, note);
     return {
       vault,
       close: async () => {
@@ -87,31 +87,36 @@ export async function openConfigured(config: Config, note: Note): Promise<Opened
   }
 }
 
-/** The account that the vault greets its operator with; the password only when it was made just now. */
+/** An account that was made just now, with the password that the vault made for it. */
 export interface FirstAccount {
   readonly name: string;
-  readonly password?: Secret<string>;
+  readonly password: Secret<string>;
 }
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** Makes the first account where there is none. Of two servers that start at once, one makes it. */
+/**
+ * Makes the first account where there is none. Of two servers that start at once, one makes it. Gives the
+ * account only when its password was made here, and so must be shown now or never.
+ */
 export async function ensureFirstAccount(
   vault: OpenVault,
   bootstrap: Config['bootstrap'],
-): Promise<FirstAccount> {
-  const existing = await vault.accounts.list();
-  const [known] = existing;
-  if (known) {
-    return { name: bootstrap.account?.user ?? known.name };
+): Promise<FirstAccount | undefined> {
+  if ((await vault.accounts.list()).length > 0) {
+    return undefined;
   }
-  if (!bootstrap.account && vault.parts.settings.environment === 'production') {
+  const { account, unmasked } = bootstrap;
+  if (account) {
+    await vault.accounts.create(account.user, account.password.map(encode), { unmasked });
+    return undefined;
+  }
+  if (vault.parts.settings.environment === 'production') {
     throw new StartError('There is no account yet: set VAULT_BOOTSTRAP_USER and VAULT_BOOTSTRAP_PASSWORD.');
   }
-  const name = bootstrap.account?.user ?? 'admin';
-  const password = bootstrap.account?.password ?? (await vault.accounts.makePassword());
-  const made = await vault.accounts.create(name, password.map(encode), { unmasked: bootstrap.unmasked });
-  return made && !bootstrap.account ? { name, password } : { name };
+  const password = await vault.accounts.makePassword();
+  const made = await vault.accounts.create('admin', password.map(encode), { unmasked });
+  return made && { name: made.name, password };
 }
 
 /** Opens the vault for the command line; a server that runs on the same data is shared, not disturbed. */

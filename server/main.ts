@@ -10,30 +10,31 @@ import { createHealth } from './services/health.ts';
 import { StartError } from './vault-parts.ts';
 
 const DRAIN_MS = 25_000;
+const SWEEP_MS = 10 * 60 * 1_000;
 const REPEATED_SIGNAL_MS = 2_000;
 const IDLE_SECONDS = 120;
 const BODY_TIMEOUT_MS = 30_000;
 
 /** The lines that greet whoever starts the server: where it is, how to get in, and one thing to try. */
-function banner(url: string, first: FirstAccount, config: Config): string {
-  const lines = ['', `Cardvault (${config.env}) is ready.`, `  API    ${url}/v1`, `  Docs   ${url}/docs`];
-  if (first.password === undefined) {
-    lines.push(`  Account ${first.name} exists; its password was shown when it was made.`);
-    return `${lines.join('\n')}\n\n`;
+function banner(url: string, first: FirstAccount | undefined, config: Config): string {
+  const lines = ['', `Cardvault (${config.env}) is ready.`, `  API   ${url}/v1`, `  Docs  ${url}/docs`];
+  if (first) {
+    const user = `${first.name}:${first.password.expose()}`;
+    const passphrase = 'try-it-out-with-32-characters-ok';
+    const card =
+      '{"card_number":"4111111111111111","card_holder":"Ada Lovelace","expiry_month":"12","expiry_year":"2030"}';
+    lines.push(
+      '  First account, shown once:',
+      `    name      ${first.name}`,
+      `    password  ${first.password.expose()}`,
+      '',
+      'Make a key and store a card:',
+      '',
+      `  curl -su '${user}' ${url}/v1/key/ -d '{"user":"demo","passphrase":"${passphrase}"}'; ` +
+        `curl -su '${user}' '${url}/v1/vault/?user=demo&reference=customer-1' ` +
+        `-H 'X-Vault-Passphrase: ${passphrase}' -d '${card}'`,
+    );
   }
-  const password = first.password.expose();
-  const passphrase = 'X-Vault-Passphrase: try-it-out-with-32-characters-ok';
-  lines.push(
-    `  First account, shown once:`,
-    `    name      ${first.name}`,
-    `    password  ${password}`,
-    '',
-    'Make a key and store a card:',
-    '',
-    `  curl -su '${first.name}:${password}' ${url}/v1/key/ -d '{"user":"demo","passphrase":"try-it-out-with-32-characters-ok"}'; ` +
-      `curl -su '${first.name}:${password}' '${url}/v1/vault/?user=demo&reference=customer-1' -H '${passphrase}' ` +
-      `-d '{"card_number":"4111111111111111","card_holder":"Ada Lovelace","expiry_month":"12","expiry_year":"2030"}'`,
-  );
   return `${lines.join('\n')}\n\n`;
 }
 
@@ -86,7 +87,11 @@ async function main(): Promise<void> {
   note('started', { cores: availableParallelism(), settings: describeConfig(config) });
   sink.flush();
   process.stdout.write(banner(publicUrl(config, server.port ?? config.port), first, config));
-  void vault.sweep();
+  const sweep = (): void => {
+    vault.sweep().catch(() => note('sweep_failed'));
+  };
+  sweep();
+  setInterval(sweep, SWEEP_MS).unref();
 
   let stoppingSince: number | undefined;
   const stop = async (signal: string): Promise<void> => {
@@ -112,8 +117,15 @@ async function main(): Promise<void> {
     sink.flush();
     process.exit(0);
   };
-  process.on('SIGTERM', () => void stop('SIGTERM'));
-  process.on('SIGINT', () => void stop('SIGINT'));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      stop(signal).catch(() => {
+        note('stop_failed');
+        sink.flush();
+        process.exit(1);
+      });
+    });
+  }
 }
 
 main().catch((error: unknown) => {

@@ -7,7 +7,7 @@ const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** What the command line does, on an open vault. */
 export function createOperator(vault: OpenVault): Operator {
-  const { accounts, keys, parts } = vault;
+  const { accounts, parts } = vault;
   return {
     async createAccount(name, settings) {
       const password = await accounts.makePassword();
@@ -16,14 +16,7 @@ export function createOperator(vault: OpenVault): Operator {
     },
     listAccounts: accounts.list,
     setAccount: accounts.set,
-    async deleteAccount(name) {
-      // Nobody signs in any more before the data goes; what an interruption leaves is unreachable.
-      const account = await accounts.remove(name);
-      if (account) {
-        await keys.removeAll(account.aid);
-      }
-      return account;
-    },
+    deleteAccount: vault.removeAccount,
     async loadBins(csvText) {
       const parsed = parseBinCsv(csvText);
       if ('error' in parsed) {

@@ -4,7 +4,7 @@ import type { ThreadData } from '../workers/jobs/kinds.ts';
 import { createPool, type Pool } from '../workers/pool.ts';
 import { createCrypto } from './crypto.ts';
 import type { Parts, ServiceSettings, UtilityService, VaultService } from './deps.ts';
-import { type Accounts, createAccounts } from './services/account.ts';
+import { type AccountInfo, type Accounts, createAccounts } from './services/account.ts';
 import { createIdempotency } from './services/idempotency.ts';
 import { createKeys, type Keys } from './services/key.ts';
 import { createMetering, type MeteringService } from './services/metering.ts';
@@ -36,6 +36,8 @@ export interface VaultOptions {
   readonly workers: number;
   readonly settings: ServiceSettings;
   readonly now?: () => number;
+  /** Refuses, by throwing, a Redis that must not be written to. */
+  readonly checkRedis?: (redis: RedisLink) => Promise<void>;
   /** Told of threads that died; the event names no job. */
   readonly onThreadEvent?: (event: string) => void;
 }
@@ -52,8 +54,10 @@ export interface OpenVault {
   readonly metering: MeteringService;
   /** Resolves when Redis takes a write. */
   readonly probe: () => Promise<void>;
-  /** Finishes deletions that an earlier process left unfinished. */
+  /** Finishes deletions of keys and accounts that were left unfinished. */
   readonly sweep: () => Promise<void>;
+  /** Deletes an account with all its keys and data; undefined when there is none of this name. */
+  readonly removeAccount: (name: string) => Promise<AccountInfo | undefined>;
   /** Lets work in hand finish, then lets go of everything. */
   readonly close: () => Promise<void>;
 }
@@ -85,8 +89,18 @@ async function openInstallation(redis: RedisLink, threadData: ThreadData): Promi
 
 /** Opens a vault on its Redis. Refuses, with a StartError, a master key that does not fit the data. */
 export async function openVault(options: VaultOptions): Promise<OpenVault> {
-  const { settings, argon2 } = options;
   const redis = await openRedis(options.redis, { replicas: options.replicas });
+  try {
+    await options.checkRedis?.(redis);
+    return await openOn(redis, options);
+  } catch (error) {
+    await redis.close();
+    throw error;
+  }
+}
+
+async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVault> {
+  const { settings, argon2 } = options;
   const threadData: ThreadData = {
     env: settings.environment,
     writeId: options.ring.writeId,
@@ -135,6 +149,19 @@ export async function openVault(options: VaultOptions): Promise<OpenVault> {
       for (const { aid } of await accounts.list()) {
         await keys.sweep(aid);
       }
+      for (const aid of await parts.accountStore.listGone()) {
+        await keys.removeAll(aid);
+        await parts.accountStore.forgetGone(aid);
+      }
+    },
+    async removeAccount(name) {
+      // Nobody signs in any more before the data goes; what an interruption leaves is swept later.
+      const account = await accounts.remove(name);
+      if (account) {
+        await keys.removeAll(account.aid);
+        await parts.accountStore.forgetGone(account.aid);
+      }
+      return account;
     },
     async close() {
       keys.close();

@@ -183,7 +183,7 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
         return undefined;
       }
       const info = toInfo(name, await openRecord(name, read));
-      await accountStore.remove(name);
+      await accountStore.remove(name, info.aid);
       return info;
     },
 

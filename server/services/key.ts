@@ -154,6 +154,12 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
 
   const users: Keys['users'] = ({ aid }, after, limit) => keyStore.users(aid, after, limit);
 
+  const sweep = async (aid: string): Promise<void> => {
+    for (const kid of await keyStore.purgesLeft(aid)) {
+      await keyStore.purge(aid, kid);
+    }
+  };
+
   return {
     find,
     users,
@@ -178,12 +184,9 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
         ...(found.length > page.length && last !== undefined ? { nextToken: cursors.seal(scope, last) } : {}),
       };
     },
-    async sweep(aid) {
-      for (const kid of await keyStore.purgesLeft(aid)) {
-        await keyStore.purge(aid, kid);
-      }
-    },
+    sweep,
     async removeAll(aid) {
+      await sweep(aid);
       for (const user of await keyStore.users(aid, undefined, -1)) {
         await removeKey(await find({ aid }, user), false);
       }

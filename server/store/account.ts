@@ -17,8 +17,11 @@ export interface AccountStore {
   /** Adds an account; false when the name is taken. */
   create(name: string, record: Uint8Array): Promise<boolean>;
   replace(name: string, record: Uint8Array): Promise<void>;
-  /** False when there was none. */
-  remove(name: string): Promise<boolean>;
+  /** Removes the record and notes that what the account leaves behind must go; false when there was none. */
+  remove(name: string, aid: string): Promise<boolean>;
+  /** Accounts that are gone while something of theirs may be left. */
+  listGone(): Promise<readonly string[]>;
+  forgetGone(aid: string): Promise<void>;
   /** The counter of one account name from one address; names that callers make up are hashed. */
   signInCounter(name: string, ip: string): string;
   passphraseCounter(aid: string, kid: string): string;
@@ -53,8 +56,15 @@ export function createAccountStore(redis: RedisLink): AccountStore {
     async replace(name, record) {
       await redis.write('HSET', [redisKeys.accounts, name, record]);
     },
-    async remove(name) {
+    async remove(name, aid) {
+      await redis.write('SADD', [redisKeys.goneAccounts, aid]);
       return count(await redis.write('HDEL', [redisKeys.accounts, name])) === 1;
+    },
+    async listGone() {
+      return list(await redis.command('SMEMBERS', [redisKeys.goneAccounts])).map(text);
+    },
+    async forgetGone(aid) {
+      await redis.write('SREM', [redisKeys.goneAccounts, aid]);
     },
     signInCounter: (name, ip) =>
       redisKeys.signInFailures(

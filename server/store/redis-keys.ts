@@ -17,6 +17,8 @@ export const redisKeys = {
   installation: '{vault}',
   /** Hash: account name -> sealed account record. */
   accounts: '{accounts}',
+  /** Set: ids of deleted accounts whose keys are still being removed. */
+  goneAccounts: '{accounts}gone',
   /** String: failed sign-ins of one account name from one address, both hashed. */
   signInFailures: (digest: string): string => `{f:${digest}}`,
   /** String: sealed key record. */
