@@ -4,7 +4,8 @@ import { hasLongBody } from './body.ts';
 import { errorResponse, levelOf, reportUnknown } from './errors.ts';
 import type { HeaderList } from './replies.ts';
 
-const REQUEST_ID = /^[A-Za-z0-9._:-]{8,128}$/;
+// With a letter in it: an id of digits alone could be a card number, and ids are logged.
+const REQUEST_ID = /^(?=.*[A-Za-z])[A-Za-z0-9._:-]{8,128}$/;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
 
 /** One request on its way: what its log line and metrics will say. */

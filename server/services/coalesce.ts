@@ -54,6 +54,29 @@ export function createTurns(): <T>(name: string, work: () => Promise<T>) => Prom
   };
 }
 
+/** Lets at most `max` works run at once; the others wait in order. */
+export function createGate(max: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (work) => {
+    if (running >= max) {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    } else {
+      running += 1;
+    }
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) {
+        next();
+      } else {
+        running -= 1;
+      }
+    }
+  };
+}
+
 /** Maps a sequence with up to `depth` items under way at once; results keep their order. */
 export async function* mapAhead<A, B>(
   source: AsyncIterable<A>,

@@ -8,7 +8,7 @@ import type { MeteringService } from './metering.ts';
 import { refuseRules } from './rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './vault-card.ts';
 import { createPageReader, type Page } from './vault-page.ts';
-import { createPlanner, type Range } from './vault-plan.ts';
+import { createPlanner, type Range, standAfter } from './vault-plan.ts';
 
 /** Pages that are read, opened or logged ahead of the one that is being sent. */
 const PAGES_AHEAD = 3;
@@ -98,27 +98,30 @@ export function createVaultList(
     let left = filter.limit;
     for await (const key of all) {
       const range = await planner.rangeOf(key, filter, indexed, floorOf(key));
-      const size = await planner.sizeOf(range);
-      if (left === 0 && size > 0) {
-        return {
-          ranges: toAsync(ranges),
-          nextToken: cursors.seal(scope, { user: key.user, kid: key.kid, after: range.after }),
-        };
+      // One more than wanted tells whether there is a next page.
+      const places = await planner.first(range, left + 1);
+      const picked = places.slice(0, left);
+      if (picked.length > 0 || (filter.user !== undefined && left > 0)) {
+        ranges.push({ ...range, picked });
       }
-      if (size > left) {
-        const cut = await planner.cut(range, left);
-        ranges.push(cut);
-        return {
-          ranges: toAsync(ranges),
-          nextToken: cursors.seal(scope, { user: key.user, kid: key.kid, after: cut.upTo }),
-        };
+      if (places.length > left) {
+        const place: Place = { user: key.user, kid: key.kid, after: standAfter(range, picked) };
+        return { ranges: toAsync(ranges), nextToken: cursors.seal(scope, place) };
       }
-      if (size > 0 || filter.user !== undefined) {
-        ranges.push(range);
-      }
-      left -= size;
+      left -= picked.length;
     }
     return { ranges: toAsync(ranges) };
+  }
+
+  /**
+   * The pages of a range. Without a limit, what was stored or updated while they were sent follows, up to what
+   * is newest when the walk comes to its own beginning in time; so nothing is skipped, and it ends.
+   */
+  async function* pagesOf(range: Range, part: 'full' | 'meta', gen?: number): AsyncGenerator<Page> {
+    yield* readPages(range, part, gen);
+    if (!range.picked) {
+      yield* readPages(await planner.rest(range), part, gen);
+    }
   }
 
   const referenceOf = ({ reference, reference_prefix }: ListFilter) => ({
@@ -148,7 +151,7 @@ export function createVaultList(
       1,
       async (range): Promise<Branch> => ({
         user: range.key.user,
-        pages: mapAhead(readPages(range, 'meta'), PAGES_AHEAD, (page) => listPage(range.key, filter, page)),
+        pages: mapAhead(pagesOf(range, 'meta'), PAGES_AHEAD, (page) => listPage(range.key, filter, page)),
       }),
     );
     return { stream: treeStream(branches, filter.user), ...(nextToken === undefined ? {} : { nextToken }) };
@@ -250,7 +253,7 @@ export function createVaultList(
       1,
       async (range): Promise<Branch> => ({
         user: range.key.user,
-        pages: mapAhead(readPages(range, 'full', key.gen), PAGES_AHEAD, (page) =>
+        pages: mapAhead(pagesOf(range, 'full', key.gen), PAGES_AHEAD, (page) =>
           decryptPage(caller, input, key, blob, page),
         ),
       }),

@@ -1,11 +1,15 @@
 import type { Bucket, PageFields, Parts, Position } from '../deps.ts';
 import { VaultError } from '../errors.ts';
-import type { KeyHandle } from './key-open.ts';
+import { createGate } from './coalesce.ts';
 import { mergePositions, type Placed, type Range } from './vault-plan.ts';
 
 /** Items in a page: few at first, so that the reply begins soon and unknown sizes do no harm. */
-const PAGE_ITEMS_FIRST = 64;
+const PAGE_ITEMS_FIRST = 32;
 const PAGE_ITEMS_MAX = 1_024;
+/** What a page should come to; a stream holds a few pages, and there may be many streams. */
+const PAGE_BYTES = 1_048_576;
+/** Pages that are read from Redis at once, for all listings together, so that other requests come between. */
+const READS_MAX = 4;
 
 /** A piece of a listing that goes to a thread as one job. */
 export interface Page {
@@ -68,16 +72,28 @@ export function createPageReader({ itemStore }: Pick<Parts, 'itemStore'>) {
     return { fields, byBucket: () => groups };
   };
 
+  const oneOfFew = createGate(READS_MAX);
+
+  /** How many items the next page should have, after one of so many items and bytes. */
+  const nextSize = (items: number, page: Page): number => {
+    const bytes = page.fields.blobs.reduce((sum, blob) => sum + blob.length, 0);
+    return Math.max(
+      1,
+      Math.min(2 * items, PAGE_ITEMS_MAX, Math.floor((items * PAGE_BYTES) / Math.max(bytes, 1))),
+    );
+  };
+
   async function* pages(range: Range, part: 'full' | 'meta', gen?: number): AsyncGenerator<Page> {
-    const { kid } = range.key as KeyHandle;
+    const { kid } = range.key;
     let size = PAGE_ITEMS_FIRST;
     let places: Placed[] = [];
     const drain = async function* (whole: boolean): AsyncGenerator<Page> {
       while (places.length >= size || (whole && places.length > 0)) {
-        const page = await read(kid, places.slice(0, size), part, gen);
+        const taken = places.slice(0, size);
+        const page = await oneOfFew(() => read(kid, taken, part, gen));
         if (page) {
-          places = places.slice(size);
-          size = Math.min(2 * size, PAGE_ITEMS_MAX);
+          places = places.slice(taken.length);
+          size = nextSize(taken.length, page);
           yield page;
         } else {
           size = Math.max(1, Math.floor(size / 4));

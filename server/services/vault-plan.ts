@@ -14,7 +14,9 @@ export interface Range {
   readonly key: KeyHandle;
   readonly after: readonly number[];
   readonly upTo: readonly number[];
-  /** The items themselves, in order, where a reference filter has picked them. */
+  /** The filter's end in time, inclusive. */
+  readonly until: number;
+  /** The items themselves, in order, where a limit or a reference filter has picked them. */
   readonly picked?: readonly Placed[];
 }
 
@@ -123,37 +125,41 @@ export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
       const newest = await Promise.all(numbers.map((number) => itemStore.newest({ kid: key.kid, number })));
       const after = numbers.map((number) => Math.max(since, floor?.[number] ?? 0));
       const upTo = newest.map((time) => Math.min(time, until));
-      return { key, after, upTo, ...(indexed ? { picked: await pick(key, indexed, after, upTo) } : {}) };
+      return {
+        key,
+        after,
+        upTo,
+        until,
+        ...(indexed ? { picked: await pick(key, indexed, after, upTo) } : {}),
+      };
     },
 
-    async sizeOf({ key, after, upTo, picked }: Range): Promise<number> {
-      if (picked) {
-        return picked.length;
-      }
-      const sizes = await Promise.all(
-        numbers.map((number) =>
-          itemStore.countBetween({ kid: key.kid, number }, after[number] ?? 0, upTo[number] ?? 0),
-        ),
-      );
-      return sizes.reduce((sum, size) => sum + size, 0);
-    },
-
-    /** The first `limit` items of a range. */
-    async cut(range: Range, limit: number): Promise<Range> {
-      const upTo = [...range.after];
-      const kept: Placed[] = [];
-      let left = limit;
+    /** The first `limit` items of a range, in order. */
+    async first(range: Range, limit: number): Promise<readonly Placed[]> {
+      const places: Placed[] = [];
       for await (const place of mergePositions(parts, range)) {
-        upTo[place.bucket] = place.storedAt;
-        if (range.picked) {
-          kept.push(place);
-        }
-        left -= 1;
-        if (left === 0) {
+        places.push(place);
+        if (places.length === limit) {
           break;
         }
       }
-      return { ...range, upTo, ...(range.picked ? { picked: kept } : {}) };
+      return places;
+    },
+
+    /** What has come or moved behind a range meanwhile. */
+    async rest(range: Range): Promise<Range> {
+      const { key, until } = range;
+      const newest = await Promise.all(numbers.map((number) => itemStore.newest({ kid: key.kid, number })));
+      return { key, after: range.upTo, upTo: newest.map((time) => Math.min(time, until)), until };
     },
   };
+}
+
+/** Where a walk stands after these items: in each bucket at the last one of it. */
+export function standAfter(range: Range, places: readonly Placed[]): readonly number[] {
+  const after = [...range.after];
+  for (const { bucket, storedAt } of places) {
+    after[bucket] = Math.max(after[bucket] ?? 0, storedAt);
+  }
+  return after;
 }

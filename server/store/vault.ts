@@ -94,7 +94,6 @@ export interface ItemStore {
   /** Positions from `after` (exclusive) to `upTo` (inclusive) in ascending order. */
   positions(bucket: Bucket, after: number, upTo: number, limit: number): Promise<readonly Position[]>;
   newest(bucket: Bucket): Promise<number>;
-  countBetween(bucket: Bucket, after: number, upTo: number): Promise<number>;
   /** Positions of the tokens whose encoded reference begins with `prefix`, unordered, a chunk at a time. */
   positionsByReference(bucket: Bucket, prefix: Uint8Array): AsyncGenerator<readonly Position[]>;
   /** Log entries numbered from `from` down to `to`, newest first. */
@@ -110,12 +109,23 @@ const asRefused = (word: string): Refused => {
 
 const tagOf = (meta: Uint8Array): Uint8Array => meta.subarray(meta.length - TAG_BYTES);
 
+const TIME_MS_MAX = 8_640_000_000_000_000;
+
+/** A score of the time index: a moment that a date can hold. */
+function time(part: unknown): number {
+  const ms = count(part);
+  if (ms < 0 || ms > TIME_MS_MAX) {
+    throw new VaultError('integrity_failed');
+  }
+  return ms;
+}
+
 function toPositions(reply: unknown): Position[] {
   // RESP3 nests each member with its score; RESP2 gives one flat list.
   const parts = list(reply).flat();
   const out: Position[] = [];
   for (let i = 0; i + 1 < parts.length; i += 2) {
-    out.push({ token: text(parts[i]), storedAt: count(parts[i + 1]) });
+    out.push({ token: text(parts[i]), storedAt: time(parts[i + 1]) });
   }
   return out;
 }
@@ -124,7 +134,7 @@ function writeOutcome(reply: unknown): WriteOutcome {
   const [word, first, second] = list(reply);
   switch (text(word)) {
     case 'ok':
-      return { kind: 'ok', storedAt: count(first) };
+      return { kind: 'ok', storedAt: time(first) };
     case 'exists':
       return { kind: 'exists', logLength: count(first), logTail: bytes(second) };
     case 'clash':
@@ -137,7 +147,7 @@ function writeOutcome(reply: unknown): WriteOutcome {
 }
 
 /** What one bucket may contribute to a page; a page has up to 16 buckets or more. */
-const BLOB_BYTES_MAX = 512 * 1_024;
+const BLOB_BYTES_MAX = 192 * 1_024;
 const LEX_STEP = 1_000;
 
 /** The first member that no longer begins with `prefix`, as a bound of a range. */
@@ -181,7 +191,7 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
         const tokens = members.map(tokenOfMember);
         const scores = list(await redis.command('ZMSCORE', [redisKeys.times(bucket), ...tokens]));
         yield tokens.flatMap((token, i) =>
-          scores[i] === null ? [] : [{ token, storedAt: count(scores[i]) }],
+          scores[i] === null ? [] : [{ token, storedAt: time(scores[i]) }],
         );
       }
       const last = members.at(-1);
@@ -241,7 +251,7 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
             sad: bytes(sad),
             logLength: count(logLength),
             logTail: bytes(logTail),
-            storedAt: count(storedAt),
+            storedAt: time(storedAt),
           };
         case 'missing':
           return undefined;
@@ -299,9 +309,6 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
         toPositions(await redis.command('ZRANGE', [redisKeys.times(bucket), -1, -1, 'WITHSCORES']))[0]
           ?.storedAt ?? 0
       );
-    },
-    async countBetween(bucket, after, upTo) {
-      return count(await redis.command('ZCOUNT', [redisKeys.times(bucket), `(${after}`, upTo]));
     },
     positionsByReference,
     async readLog(kid, token, from, to) {

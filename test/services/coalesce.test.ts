@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'bun:test';
-import { coalesce, createInFlight, createTurns, mapAhead } from '../../server/services/coalesce.ts';
+import {
+  coalesce,
+  createGate,
+  createInFlight,
+  createTurns,
+  mapAhead,
+} from '../../server/services/coalesce.ts';
 
 /** A promise that the test settles itself. */
 function deferred<T>() {
@@ -136,4 +142,28 @@ describe('mapAhead', () => {
     await expect(failing()).rejects.toThrow('third');
     expect(out).toEqual([0, 1]);
   });
+});
+
+test('createGate lets so many in, the others in order, and also after a failure', async () => {
+  const gate = createGate(2);
+  let under = 0;
+  let most = 0;
+  const order: number[] = [];
+  const results = await Promise.allSettled(
+    Array.from({ length: 9 }, (_, n) =>
+      gate(async () => {
+        under += 1;
+        most = Math.max(most, under);
+        order.push(n);
+        await settle();
+        under -= 1;
+        if (n % 3 === 0) {
+          throw new Error('third');
+        }
+      }),
+    ),
+  );
+  expect(most).toBe(2);
+  expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(3);
 });

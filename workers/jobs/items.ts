@@ -298,8 +298,15 @@ export const sealLog: Handler = (context, fields) => {
   return [logEntry(context, params, params.token, params.action, field(fields, 1))];
 };
 
-/** Entries of a log, newest first, that do not name what lies before them: somebody moved or replaced one. */
+/**
+ * Whether a part of a log, newest first, is not what was written: an entry stands there twice, or does not
+ * name what lies before it, because somebody moved or replaced one.
+ */
 function isBroken(entries: readonly LogEntry[], records: Fields, newest: number): boolean {
+  const tags = new Set(records.map((record) => Buffer.from(tagOf(record)).toString('base64')));
+  if (tags.size < records.length) {
+    return true;
+  }
   return entries.some(({ seenLength, seenTag }, i) => {
     const position = newest - i;
     const named = seenLength === 0 ? undefined : records[newest - seenLength];
