@@ -1,0 +1,135 @@
+/** Decrypting everything under a key in one reply, with what must have been written down for it. */
+import { CARDS, PLAIN } from './cards.ts';
+import { residentBytes, withCpu } from './cpu.ts';
+import type { CpuRow } from './report.ts';
+import { call, type Vault } from './servers.ts';
+import { type Figure, median } from './stats.ts';
+
+const SAMPLE_MS = 10;
+const SCAN_STEP = 5_000;
+const MIB = 1_048_576;
+const RATE_AIM = 60_000;
+
+/** How often anything was written down, over all items and accounts. */
+interface Written {
+  readonly logEntries: number;
+  readonly decrypts: number;
+}
+
+async function* keysLike(vault: Vault, pattern: string): AsyncGenerator<string[]> {
+  let cursor = '0';
+  do {
+    const [next, keys] = await vault.redis.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP);
+    cursor = next;
+    if (keys.length > 0) yield keys;
+  } while (cursor !== '0');
+}
+
+const sumField = async (vault: Vault, pattern: string, field: string): Promise<number> => {
+  const values = new Map<string, number>();
+  for await (const keys of keysLike(vault, pattern)) {
+    const found = await Promise.all(keys.map((key) => vault.redis.hget(key, field)));
+    // A scan may come upon a key twice.
+    for (const [i, key] of keys.entries()) values.set(key, Number(found[i] ?? 0));
+  }
+  return values.values().reduce((sum, value) => sum + value, 0);
+};
+
+/** Reads the counts where the vault keeps them: `n` of each item, `decrypt` of each account's months. */
+const readWritten = async (vault: Vault): Promise<Written> => ({
+  logEntries: await sumField(vault, '{*.*}i*', 'n'),
+  decrypts: await sumField(vault, '{a:*}u:*', 'decrypt'),
+});
+
+interface Run {
+  readonly seconds: number;
+  readonly firstByteMs: number;
+  readonly bytes: number;
+  readonly residentBefore: number;
+  readonly residentPeak: number;
+}
+
+const runOnce = async (vault: Vault): Promise<Run> => {
+  const residentBefore = residentBytes(vault.pid);
+  let residentPeak = residentBefore;
+  const sampler = setInterval(() => {
+    residentPeak = Math.max(residentPeak, residentBytes(vault.pid));
+  }, SAMPLE_MS);
+  const from = performance.now();
+  const response = await call(
+    vault,
+    PLAIN.credentials,
+    `/v1/vault/?user=${PLAIN.user}&decrypt_all=true&limit=-1`,
+  );
+  const chunks: Uint8Array[] = [];
+  let firstByteMs = 0;
+  for await (const chunk of response.body ?? []) {
+    if (chunks.length === 0) firstByteMs = performance.now() - from;
+    chunks.push(chunk);
+  }
+  const seconds = (performance.now() - from) / 1_000;
+  clearInterval(sampler);
+  const text = Buffer.concat(chunks);
+  const items = (JSON.parse(text.toString('utf8')) as Record<string, { data: { card_number: string } }[]>)[
+    PLAIN.user
+  ];
+  const whole = items?.filter(({ data }) => data.card_number.length === 16).length ?? 0;
+  if (whole !== CARDS) throw new Error(`decrypt_all gave ${whole} cards instead of ${CARDS}`);
+  return { seconds, firstByteMs, bytes: text.length, residentBefore, residentPeak };
+};
+
+const checkWritten = (before: Written, after: Written, expected: number): void => {
+  const logEntries = after.logEntries - before.logEntries;
+  const decrypts = after.decrypts - before.decrypts;
+  if (logEntries !== expected || decrypts !== expected) {
+    throw new Error(
+      `decrypt_all of ${expected} cards wrote ${logEntries} log entries and counted ${decrypts} decrypts`,
+    );
+  }
+};
+
+/**
+ * Decrypts all of the `PLAIN` cards in one reply, `repeats` times after one to warm up. Rejects unless each reply
+ * is whole and exactly one log entry and one metered decrypt were added for each card of it.
+ */
+export const measureDecryptAll = async (
+  vault: Vault,
+  repeats: number,
+): Promise<{ readonly figures: Figure[]; readonly cpu: CpuRow }> => {
+  const before = await readWritten(vault);
+  const runs: Run[] = [await runOnce(vault)];
+  const { split } = await withCpu({ serverPid: vault.pid, redisPid: vault.redisPid }, async () => {
+    for (let i = 0; i < repeats; i++) runs.push(await runOnce(vault));
+  });
+  const residentAfter = residentBytes(vault.pid);
+  checkWritten(before, await readWritten(vault), runs.length * CARDS);
+  const warm = runs.slice(1);
+  const of = (pick: (run: Run) => number): number => median(warm.map(pick));
+  const mib = (name: string, value: number): Figure => ({ name, value: value / MIB, unit: 'MiB' });
+  const name = `decrypt_all of ${CARDS.toLocaleString('en-US')}`;
+  return {
+    figures: [
+      {
+        name,
+        value: of(({ seconds }) => CARDS / seconds),
+        unit: 'cards/s',
+        aim: { of: 'value', least: RATE_AIM },
+      },
+      {
+        name: `${name}, throughput`,
+        value: of(({ seconds, bytes }) => bytes / MIB / seconds),
+        unit: 'MiB/s',
+      },
+      { name: `${name}, first byte`, value: of(({ firstByteMs }) => firstByteMs), unit: 'ms' },
+      mib('Server memory before decrypt_all', runs[0]?.residentBefore ?? Number.NaN),
+      mib('Server memory, peak of decrypt_all', Math.max(...runs.map(({ residentPeak }) => residentPeak))),
+      mib('Server memory after decrypt_all', residentAfter),
+    ],
+    cpu: {
+      name: `${name}, a card`,
+      seconds: warm.reduce((sum, { seconds }) => sum + seconds, 0),
+      requests: warm.length * CARDS,
+      split,
+    },
+  };
+};

@@ -1,0 +1,76 @@
+/** The cards that are stored, and the plans of requests about them. */
+import type { Load } from './load.ts';
+import { LINE, type Plan, SEQUENCE } from './plan.ts';
+import { type Credentials, call, MASKED_OWNER, makeKey, OWNER, type Vault } from './servers.ts';
+
+/** How many cards the figures about many cards are of. */
+export const CARDS = 10_000;
+
+/** A vault key, and who may use it. */
+export interface Holding {
+  readonly user: string;
+  readonly credentials: Credentials;
+}
+
+/** Cards without and with a verification code, those of the masked account, and a key that grows. */
+export const PLAIN: Holding = { user: 'plain', credentials: OWNER };
+export const CODED: Holding = { user: 'coded', credentials: OWNER };
+export const MASKED: Holding = { user: 'masked', credentials: MASKED_OWNER };
+export const GROWING: Holding = { user: 'growing', credentials: OWNER };
+
+// Ten digits count up; no check digit, which the vault does not ask for.
+const CARD = {
+  card_number: `411111${SEQUENCE}`,
+  card_holder: 'Ada Lovelace',
+  expiry_month: '12',
+  expiry_year: '2030',
+};
+
+/** Stores a card with one reference; each request another one. */
+export const storePlan = ({ user, credentials }: Holding, withCode = false): Plan => ({
+  method: 'POST',
+  target: `/v1/vault/?user=${user}&reference=order-${SEQUENCE}`,
+  headers: credentials,
+  body: JSON.stringify(withCode ? { ...CARD, cvv: '123' } : CARD),
+});
+
+/** Stores one and the same card over and over. */
+export const fixedPlan = (holding: Holding): Plan => {
+  const { target, body = '', ...rest } = storePlan(holding);
+  const fix = (text: string): string => text.replaceAll(SEQUENCE, '9999999999');
+  return { ...rest, target: fix(target), body: fix(body) };
+};
+
+/** Decrypts random cards out of `addresses` (see `addressesOf`). */
+export const decryptPlan = ({ user, credentials }: Holding, addresses: readonly string[]): Plan => ({
+  method: 'GET',
+  target: `/v1/vault/?user=${user}&${LINE}`,
+  headers: credentials,
+  lines: addresses,
+});
+
+/** Lists a page of a thousand. */
+export const listPlan = ({ user, credentials }: Holding): Plan => ({
+  method: 'GET',
+  target: `/v1/vault/?user=${user}&limit=1000`,
+  headers: credentials,
+});
+
+type Tree = Readonly<Record<string, readonly { readonly token: string; readonly reference: string }[]>>;
+
+/** Token and reference of every card under a key, as they stand in a query. */
+export const addressesOf = async (vault: Vault, { user, credentials }: Holding): Promise<string[]> => {
+  const tree = (await (await call(vault, credentials, `/v1/vault/?user=${user}&limit=-1`)).json()) as Tree;
+  return (tree[user] ?? []).map(({ token, reference }) => `token=${token}&reference=${reference}`);
+};
+
+const usedMemory = async (vault: Vault): Promise<number> =>
+  Number(/^used_memory:(\d+)/m.exec(await vault.redis.info('memory'))?.[1]);
+
+/** Makes a key and stores `CARDS` cards under it; tells what one of them costs in Redis' memory, in bytes. */
+export const seed = async (vault: Vault, load: Load, holding: Holding, withCode = false): Promise<number> => {
+  await makeKey(vault, holding.credentials, holding.user);
+  const before = await usedMemory(vault);
+  await load.times(vault.port, storePlan(holding, withCode), CARDS);
+  return ((await usedMemory(vault)) - before) / CARDS;
+};

@@ -1,0 +1,76 @@
+/** The load generator: wrk where it is on PATH, else a client of our own. One for all that is compared. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ClientOrder } from './client.ts';
+import { type Plan, requestText } from './plan.ts';
+import { startPiped } from './processes.ts';
+
+export const CONNECTIONS = 32;
+
+/** Numbers that one run of a plan has for itself; more than it can send. */
+const SEQUENCE_STEP = 10_000_000;
+
+export interface LoadResult {
+  readonly requests: number;
+  readonly seconds: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Replies other than 200, and requests without a reply. */
+  readonly errors: number;
+  /** CPU seconds of the generator. */
+  readonly cpuSeconds: number;
+}
+
+/** Sends the requests of plans. Rejects when any of them was answered with an error, or not at all. */
+export interface Load {
+  readonly generator: string;
+  forSeconds(port: number, plan: Plan, seconds: number): Promise<LoadResult>;
+  times(port: number, plan: Plan, count: number): Promise<LoadResult>;
+}
+
+/** Prepares the load; plans are written into `folder` for the generator to read. */
+export const createLoad = (folder: string): Load => {
+  const wrk = Bun.which('wrk');
+  let runs = 0;
+
+  const prepare = (plan: Plan) => {
+    runs += 1;
+    const requestFile = join(folder, `request-${runs}.txt`);
+    writeFileSync(requestFile, requestText(plan));
+    const linesFile = plan.lines && join(folder, `lines-${runs}.txt`);
+    if (linesFile !== undefined) writeFileSync(linesFile, `${plan.lines?.join('\n')}\n`);
+    return { requestFile, linesFile, first: runs * SEQUENCE_STEP };
+  };
+
+  const collect = async (command: string[]): Promise<LoadResult> => {
+    const child = startPiped(command);
+    const output = await new Response(child.stdout).text();
+    await child.exited;
+    const line = /^RESULT (.*)$/m.exec(output)?.[1];
+    if (line === undefined) throw new Error(`the load generator failed: ${output.slice(-500)}`);
+    const cpuSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6;
+    const result: LoadResult = { ...(JSON.parse(line) as Omit<LoadResult, 'cpuSeconds'>), cpuSeconds };
+    if (result.errors > 0) throw new Error(`${result.errors} of ${result.requests} requests failed`);
+    return result;
+  };
+
+  const ownClient = (order: ClientOrder): Promise<LoadResult> =>
+    collect([process.execPath, join(import.meta.dir, 'client.ts'), JSON.stringify(order)]);
+
+  return {
+    generator: wrk === null ? 'own client' : 'wrk',
+    forSeconds(port, plan, seconds) {
+      const { requestFile, linesFile, first } = prepare(plan);
+      if (wrk === null) {
+        return ownClient({ port, connections: CONNECTIONS, requestFile, linesFile, first, seconds });
+      }
+      return collect([
+        wrk,
+        ...['-t', '1', '-c', String(CONNECTIONS), '-d', `${seconds}s`, '--timeout', '20s'],
+        ...['-s', join(import.meta.dir, 'load.lua'), `http://127.0.0.1:${port}`, '--'],
+        ...[requestFile, linesFile ?? '-', String(first)],
+      ]);
+    },
+    times: (port, plan, count) => ownClient({ port, connections: CONNECTIONS, ...prepare(plan), count }),
+  };
+};

@@ -1,0 +1,46 @@
+/** What can be measured by itself. */
+export const SECTIONS = [
+  'redis',
+  'crypto',
+  'memory',
+  'decrypt',
+  'list',
+  'decrypt_all',
+  'store',
+  'cold',
+] as const;
+
+export type Section = (typeof SECTIONS)[number];
+
+export interface BenchOptions {
+  /** Seconds of one round of a phase. */
+  readonly seconds: number;
+  /** Seconds before the first round, in which the runtime compiles what it will run. */
+  readonly warmUpSeconds: number;
+  /** Rounds of each phase; phases that are compared take turns, so that a disturbance meets all of them. */
+  readonly rounds: number;
+  /** Cold unlocks, and runs of `decrypt_all`. */
+  readonly repeats: number;
+  readonly sections: ReadonlySet<Section>;
+}
+
+const sectionOf = (text: string): Section => {
+  const found = SECTIONS.find((section) => section === text);
+  if (found === undefined) throw new Error(`--only takes a list of: ${SECTIONS.join(', ')}`);
+  return found;
+};
+
+/** Reads `--quick` and `--only a,b`; any other argument is refused, with a sentence for a person. */
+export const parseOptions = (args: readonly string[]): BenchOptions => {
+  const rest = [...args];
+  let quick = false;
+  let sections: ReadonlySet<Section> = new Set(SECTIONS);
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    if (arg === '--quick') quick = true;
+    else if (arg === '--only') sections = new Set((rest.shift() ?? '').split(',').map(sectionOf));
+    else throw new Error(`unknown argument ${arg}: there are --quick and --only`);
+  }
+  return quick
+    ? { seconds: 1, warmUpSeconds: 1, rounds: 1, repeats: 3, sections }
+    : { seconds: 3, warmUpSeconds: 4, rounds: 3, repeats: 10, sections };
+};

@@ -1,0 +1,43 @@
+/** A request as it goes over the wire, with places that change from one request to the next. */
+
+/** Stands for ten digits that count up: in every request another number. */
+export const SEQUENCE = '@SEQ@';
+
+/** Stands for a line, picked at random, of the plan's list. */
+export const LINE = '@LINE@';
+
+const SEQUENCE_DIGITS = 10;
+
+export interface Plan {
+  readonly method: 'GET' | 'POST';
+  /** Path and query. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly lines?: readonly string[];
+}
+
+/** The digits that take the place of `SEQUENCE`, as many for each number. */
+export const sequenceText = (n: number): string => String(n).padStart(SEQUENCE_DIGITS, '0');
+
+/** The request of a plan as HTTP/1.1 text, its length that of every request that is made of it. */
+export const requestText = ({ method, target, headers, body }: Plan): string => {
+  if (body?.includes(LINE)) throw new RangeError('a line would change the length of the body');
+  const length = Buffer.byteLength((body ?? '').replaceAll(SEQUENCE, sequenceText(0)));
+  const lines = [
+    `${method} ${target} HTTP/1.1`,
+    'Host: localhost',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...(body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${length}`]),
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
+};
+
+/** Makes the requests of a plan one after the other, the sequence beginning with `first`. */
+export const createRequests = (text: string, lines: readonly string[], first: number): (() => string) => {
+  let n = first;
+  return () => {
+    const line = lines[Math.floor(Math.random() * lines.length)] ?? '';
+    return text.replaceAll(SEQUENCE, sequenceText(n++)).replaceAll(LINE, line);
+  };
+};

@@ -1,0 +1,195 @@
+/**
+ * Measures the vault against what it is built on, in one run: a server that does nothing, a bare Redis, bare
+ * cryptography. Prints a table and writes `bench-results/bench.json`. Options: `--quick`, `--only a,b`.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus, loadavg } from 'node:os';
+import { join, resolve } from 'node:path';
+import { measureCrypto } from './bare-crypto.ts';
+import { measureRedis } from './bare-redis.ts';
+import { measureDecryptAll } from './bulk.ts';
+import {
+  addressesOf,
+  CODED,
+  decryptPlan,
+  fixedPlan,
+  GROWING,
+  type Holding,
+  listPlan,
+  MASKED,
+  PLAIN,
+  seed,
+  storePlan,
+} from './cards.ts';
+import { measureCold } from './cold.ts';
+import { createLoad, type Load } from './load.ts';
+import { type BenchOptions, parseOptions, type Section } from './options.ts';
+import { comparePhases, type Measured, type Phase } from './phases.ts';
+import { makeFolder } from './processes.ts';
+import { type CpuRow, renderCpu, renderFigures } from './report.ts';
+import { addMaskedAccount, makeKey, type Server, startNoop, startVault, type Vault } from './servers.ts';
+import type { Figure } from './stats.ts';
+
+const RESULTS = resolve(import.meta.dir, '../../bench-results');
+const STORE_AIM = { of: 'ratio', least: 0.25 } as const;
+const DECRYPT_AIM = { of: 'ratio', least: 0.35 } as const;
+const CARD_BYTES_AIM = 2_000;
+const CODED_CARD_BYTES_AIM = 2_800;
+
+interface Bench {
+  readonly options: BenchOptions;
+  readonly folder: string;
+  readonly load: Load;
+  readonly figures: Figure[];
+  readonly cpu: CpuRow[];
+}
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+const keep = (bench: Bench, measured: readonly Measured[]): void => {
+  bench.figures.push(...measured.map(({ figure }) => figure));
+  bench.cpu.push(...measured.map(({ cpu }) => cpu));
+};
+
+const compare = async (bench: Bench, base: Phase, phases: readonly Phase[]): Promise<void> =>
+  keep(bench, await comparePhases(bench.load, [base, ...phases], bench.options));
+
+const bytesFigure = (name: string, value: number, most: number): Figure => ({
+  name,
+  value,
+  unit: 'bytes',
+  aim: { of: 'value', most },
+});
+
+/** Stores the cards that all later sections are about, and weighs them when that is asked for. */
+const measureMemory = async (bench: Bench, vault: Vault): Promise<void> => {
+  const plain = await seed(vault, bench.load, PLAIN);
+  if (!bench.options.sections.has('memory')) return;
+  const coded = await seed(vault, bench.load, CODED, true);
+  bench.figures.push(
+    bytesFigure('Redis memory a card', plain, CARD_BYTES_AIM),
+    bytesFigure('Redis memory a card with code', coded, CODED_CARD_BYTES_AIM),
+  );
+};
+
+const measureReads = async (bench: Bench, noop: Server, vault: Vault): Promise<void> => {
+  const { sections } = bench.options;
+  if (!sections.has('decrypt') && !sections.has('list')) return;
+  const decrypt = async (name: string, holding: Holding): Promise<Phase> => ({
+    name,
+    server: vault,
+    plan: decryptPlan(holding, await addressesOf(vault, holding)),
+    aim: DECRYPT_AIM,
+  });
+  const phases: Phase[] = [];
+  if (sections.has('decrypt')) {
+    await addMaskedAccount(vault);
+    await seed(vault, bench.load, MASKED);
+    phases.push(await decrypt('warm decrypt', PLAIN), await decrypt('warm decrypt, masked', MASKED));
+  }
+  if (sections.has('list')) {
+    phases.push({ name: 'list a page of 1,000', server: vault, plan: listPlan(PLAIN) });
+  }
+  const plan = phases[0]?.plan ?? listPlan(PLAIN);
+  await compare(bench, { name: 'no-op GET', server: noop, plan }, phases);
+};
+
+const measureStores = async (bench: Bench, noop: Server, vault: Vault): Promise<void> => {
+  await makeKey(vault, GROWING.credentials, GROWING.user);
+  const plan = storePlan(GROWING);
+  const base: Phase = { name: 'no-op POST', server: noop, plan };
+  await compare(bench, base, [
+    { name: 'warm store', server: vault, plan, aim: STORE_AIM },
+    { name: 'warm store of one card', server: vault, plan: fixedPlan(GROWING) },
+  ]);
+};
+
+const measureWarm = async (bench: Bench, noop: Server): Promise<string | undefined> => {
+  const has = (...sections: readonly Section[]): boolean =>
+    sections.some((section) => bench.options.sections.has(section));
+  const vault = await startVault(bench.folder);
+  try {
+    let address: string | undefined;
+    if (has('memory', 'decrypt', 'list', 'decrypt_all', 'cold')) {
+      say('storing cards');
+      await measureMemory(bench, vault);
+      [address] = await addressesOf(vault, PLAIN);
+      say('reading cards');
+      await measureReads(bench, noop, vault);
+    }
+    if (has('decrypt_all')) {
+      say('decrypting all cards');
+      const { figures, cpu } = await measureDecryptAll(vault, bench.options.repeats);
+      bench.figures.push(...figures);
+      bench.cpu.push(cpu);
+    }
+    if (has('store')) {
+      say('measuring stores');
+      await measureStores(bench, noop, vault);
+    }
+    return address;
+  } finally {
+    await vault.stop();
+  }
+};
+
+const measureColdUnlock = async (bench: Bench, address: string): Promise<void> => {
+  say('unlocking from cold');
+  const vault = await startVault(bench.folder, { VAULT_WARM_UNLOCK_SECONDS: '0' });
+  try {
+    bench.figures.push(...(await measureCold(vault, PLAIN, address, bench.options.repeats)));
+  } finally {
+    await vault.stop();
+  }
+};
+
+const measure = async (bench: Bench): Promise<void> => {
+  const { sections, seconds } = bench.options;
+  if (sections.has('crypto')) bench.figures.push(...(await measureCrypto()));
+  if (sections.has('redis')) bench.figures.push(await measureRedis(bench.folder, seconds));
+  if (sections.difference(new Set<Section>(['crypto', 'redis'])).size === 0) return;
+  const noop = await startNoop();
+  try {
+    const address = await measureWarm(bench, noop);
+    if (sections.has('cold') && address !== undefined) await measureColdUnlock(bench, address);
+  } finally {
+    await noop.stop();
+  }
+};
+
+const report = ({ figures, cpu, load, options }: Bench): void => {
+  const machine = {
+    cores: availableParallelism(),
+    processor: cpus()[0]?.model ?? 'unknown',
+    bun: Bun.version,
+    generator: load.generator,
+    loadAverage: loadavg(),
+  };
+  const { seconds, rounds, repeats } = options;
+  mkdirSync(RESULTS, { recursive: true });
+  const result = { time: new Date().toISOString(), machine, seconds, rounds, repeats, figures, cpu };
+  writeFileSync(join(RESULTS, 'bench.json'), `${JSON.stringify(result, undefined, 2)}\n`);
+  const { cores, processor, generator } = machine;
+  process.stdout.write(
+    `\n${cores} cores, ${processor}, Bun ${machine.bun}, load by ${generator}, ` +
+      `${rounds} rounds of ${seconds} s a phase, load average ${machine.loadAverage[0]?.toFixed(2)}\n\n`,
+  );
+  process.stdout.write(`${renderFigures(figures)}\n`);
+  if (cpu.length > 0) process.stdout.write(`\n${renderCpu(cpu)}\n`);
+};
+
+const main = async (): Promise<void> => {
+  const options = parseOptions(process.argv.slice(2));
+  const folder = makeFolder();
+  const bench: Bench = { options, folder, load: createLoad(folder), figures: [], cpu: [] };
+  await measure(bench);
+  report(bench);
+};
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    say(`bench: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,126 @@
+/** The two servers that are compared: one that does nothing, and the vault as its operator starts it. */
+import { openSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import Redis from 'ioredis';
+import { loadConfig } from '../../server/config.ts';
+import { preparePlace } from '../../server/embedded-redis-process.ts';
+import { openConfigured } from '../../server/main-deps.ts';
+import { Secret } from '../../server/secret.ts';
+import { guard, start, startPiped, stop, until } from './processes.ts';
+
+const ROOT = resolve(import.meta.dir, '../..');
+const ACCOUNT = 'bench';
+const MASKED_ACCOUNT = 'bench-masked';
+const PASSWORD = 'a-password-for-measurements-only';
+
+/** Opens every key of the benchmark; long enough for the vault to keep it unlocked. */
+const PASSPHRASE = 'a-passphrase-for-measurements-only';
+
+/** What the requests of an account bring along, those to the no-op server too. */
+export type Credentials = Readonly<Record<'Authorization' | 'X-Vault-Passphrase', string>>;
+
+const credentialsOf = (account: string): Credentials => ({
+  Authorization: `Basic ${btoa(`${account}:${PASSWORD}`)}`,
+  'X-Vault-Passphrase': PASSPHRASE,
+});
+
+/** The account that sees whole numbers, and the one that does not. */
+export const OWNER = credentialsOf(ACCOUNT);
+export const MASKED_OWNER = credentialsOf(MASKED_ACCOUNT);
+
+/** A server under measurement. */
+export interface Server {
+  readonly pid: number;
+  readonly port: number;
+  readonly stop: () => Promise<void>;
+}
+
+/** A running vault, with its Redis in view. */
+export interface Vault extends Server {
+  readonly redis: Redis;
+  readonly redisPid: number;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** Starts the server that does nothing. */
+export const startNoop = async (): Promise<Server> => {
+  const child = startPiped([process.execPath, join(import.meta.dir, 'noop.ts')]);
+  const reader = child.stdout.getReader();
+  const line = new TextDecoder().decode((await reader.read()).value);
+  reader.releaseLock();
+  const port = Number(/^PORT (\d+)/.exec(line)?.[1]);
+  if (!(port > 0)) throw new Error('the no-op server did not start');
+  return { pid: child.pid, port, stop: () => stop(child) };
+};
+
+/** The settings of a vault on a folder; all that is not named is left at its default. */
+export const settingsOf = (folder: string): Record<string, string> => ({
+  VAULT_DATA_DIR: join(folder, 'vault'),
+  VAULT_PORT: '0',
+  VAULT_BOOTSTRAP_USER: ACCOUNT,
+  VAULT_BOOTSTRAP_PASSWORD: PASSWORD,
+  VAULT_BOOTSTRAP_UNMASKED: 'true',
+  ...(process.env['VAULT_REDIS_BIN'] === undefined
+    ? {}
+    : { VAULT_REDIS_BIN: process.env['VAULT_REDIS_BIN'] }),
+});
+
+/** Starts a vault on a folder, its log in a file there, with the runtime's `flags`. */
+export const startVault = async (
+  folder: string,
+  extra: Readonly<Record<string, string>> = {},
+  flags: readonly string[] = [],
+): Promise<Vault> => {
+  const { PATH, HOME, LD_LIBRARY_PATH, TMPDIR } = process.env;
+  const settings = { ...settingsOf(folder), ...extra };
+  const logPath = join(folder, `vault-${performance.now()}.log`);
+  const log = openSync(logPath, 'w', 0o600);
+  const child = start([process.execPath, ...flags, join(ROOT, 'server/main.ts')], log, {
+    cwd: folder,
+    env: { PATH, HOME, LD_LIBRARY_PATH, TMPDIR, ...settings },
+  });
+  const port = await until(child, 'the vault', () => {
+    const found = / API +http:\/\/[^:]+:(\d+)\/v1$/m.exec(readFileSync(logPath, 'utf8'))?.[1];
+    return found === undefined ? undefined : Number(found);
+  });
+  const redis = new Redis({ path: preparePlace(join(folder, 'vault')).socketPath });
+  const redisPid = Number(/^process_id:(\d+)/m.exec(await redis.info('server'))?.[1]);
+  const forget = guard(redisPid);
+  const end = async (): Promise<void> => {
+    redis.disconnect();
+    await stop(child);
+    forget();
+  };
+  return { pid: child.pid, port, stop: end, redis, redisPid, settings };
+};
+
+/** Adds the account without unmasked output, as the operator's command line does, while the vault runs. */
+export const addMaskedAccount = async (vault: Vault): Promise<void> => {
+  const opened = await openConfigured(loadConfig(vault.settings, []), () => undefined);
+  try {
+    const password = new Secret(new TextEncoder().encode(PASSWORD));
+    await opened.vault.accounts.create(MASKED_ACCOUNT, password, {});
+  } finally {
+    await opened.close();
+  }
+};
+
+/** One call of the vault's API; rejects with the vault's own words when the answer is not 200. */
+export const call = async (
+  vault: Server,
+  credentials: Credentials,
+  target: string,
+  body?: object,
+): Promise<Response> => {
+  const response = await fetch(`http://127.0.0.1:${vault.port}${target}`, {
+    headers: credentials,
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+  });
+  if (response.status !== 200) throw new Error(`${target}: ${response.status} ${await response.text()}`);
+  return response;
+};
+
+/** Makes a vault key that the benchmark's passphrase opens. */
+export const makeKey = async (vault: Server, credentials: Credentials, user: string): Promise<void> => {
+  await call(vault, credentials, '/v1/key/', { user, passphrase: PASSPHRASE });
+};
