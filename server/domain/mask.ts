@@ -56,34 +56,34 @@ export function maskWhole(text: string): string {
   return '*'.repeat(count);
 }
 
-/**
- * Masks a value. What a list or object holds is masked whole: a number cut into short pieces would otherwise
- * show each of them.
- */
-function maskValue(value: JsonValue, style: Style): JsonValue {
+/** Masks a value, and all that it holds in the style for `within`; codes below it are masked whole. */
+function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
   if (value === null) return null;
   if (value instanceof Map) {
-    for (const [name, member] of value) value.set(name, maskValue(member, 'whole'));
+    for (const [name, member] of value) {
+      const inner = isSadName(name) ? 'whole' : within;
+      value.set(name, maskValue(member, inner, inner));
+    }
     return value;
   }
   if (Array.isArray(value)) {
-    for (const [at, item] of value.entries()) value[at] = maskValue(item, 'whole');
+    for (const [at, item] of value.entries()) value[at] = maskValue(item, within, within);
     return value;
   }
   const text = value instanceof JsonNumber ? value.text : String(value);
   return style === 'whole' ? maskWhole(text) : maskText(text);
 }
 
-/** Masks the members, at any depth, that `styleOf` names. */
-function maskNamed(value: JsonValue, styleOf: StyleOf): void {
+/** Masks the members, at any depth, that `styleOf` names; `within`: the style of what such a member holds. */
+function maskNamed(value: JsonValue, styleOf: StyleOf, within?: Style): void {
   if (value instanceof Map) {
     for (const [name, member] of value) {
       const style = styleOf(name);
-      if (style !== undefined) value.set(name, maskValue(member, style));
-      else if (typeof member === 'object') maskNamed(member, styleOf);
+      if (style !== undefined) value.set(name, maskValue(member, style, within ?? style));
+      else if (typeof member === 'object') maskNamed(member, styleOf, within);
     }
   } else if (Array.isArray(value)) {
-    for (const item of value) if (typeof item === 'object') maskNamed(item, styleOf);
+    for (const item of value) if (typeof item === 'object') maskNamed(item, styleOf, within);
   }
 }
 
@@ -97,7 +97,8 @@ const forcedStyle: StyleOf = (name) =>
  * nested value holds is masked whole, null stays null. Changes the given tree in place and returns it.
  */
 export function maskForced(value: JsonObject): JsonObject {
-  maskNamed(value, forcedStyle);
+  // A number cut into a list of short pieces would show each of them.
+  maskNamed(value, forcedStyle, 'whole');
   return value;
 }
 
@@ -116,7 +117,8 @@ function maskPath(root: JsonObject, path: string): void {
   for (const step of steps) parent = childOf(parent, step);
   const value = childOf(parent, last);
   if (value === undefined) return;
-  const masked = maskValue(value, isSadName(last) || steps.some(isSadName) ? 'whole' : 'last_four');
+  const style = isSadName(last) || steps.some(isSadName) ? 'whole' : 'last_four';
+  const masked = maskValue(value, style, style);
   if (parent instanceof Map) parent.set(last, masked);
   else if (Array.isArray(parent)) parent[Number(last)] = masked;
 }

@@ -72,7 +72,7 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
   // Sign-ins are remembered by a digest that only this process can compute, for a minute, and only while the
   // stored record is byte for byte the one that was checked: a change on any server ends them at once.
   const memory = createMemory<Remembered>(REMEMBERED_MAX, REMEMBER_MS, now);
-  const attempts = createAttempts({ accountStore, now, settings });
+  const attempts = createAttempts({ accountStore, settings });
   const checking = createInFlight<Remembered>();
   const readers = createMemory<() => Promise<Buffer | undefined>>(REMEMBERED_MAX, REMEMBER_MS, now);
   let nobody: Promise<string> | undefined;

@@ -1,9 +1,9 @@
 import type { Parts } from '../deps.ts';
 import { type ErrorCode, VaultError } from '../errors.ts';
-import { coalesce } from './coalesce.ts';
 import { createMemory } from './memory.ts';
 
 const WINDOW_MS = 15 * 60 * 1_000;
+const CLEAR_AGAIN_MS = 20;
 const COUNTERS_MAX = 100_000;
 
 /** Counts attempts at a secret, on all servers together, and refuses more than the limit in a window. */
@@ -19,20 +19,19 @@ export interface Attempts {
 
 export function createAttempts({
   accountStore,
-  now,
-  settings,
-}: Pick<Parts, 'accountStore' | 'now' | 'settings'>): Attempts {
-  const clearers = createMemory<() => Promise<void>>(COUNTERS_MAX, WINDOW_MS, now);
 
-  /** Another server may have counted too, so every success clears; those of one moment share a round trip. */
+  settings,
+}: Pick<Parts, 'accountStore' | 'settings'>): Attempts {
+  const cleared = createMemory<true>(COUNTERS_MAX, CLEAR_AGAIN_MS, () => performance.now());
+
+  /** Another server may have counted too, so successes clear, but not each of the many of one moment. */
   const succeed = (counter: string): void => {
-    if (settings.authFailuresMax === 0) {
+    if (settings.authFailuresMax === 0 || cleared.get(counter)) {
       return;
     }
-    const clear = clearers.get(counter) ?? coalesce(() => accountStore.clearAttempts(counter));
-    clearers.set(counter, clear);
+    cleared.set(counter, true);
     // Nobody waits for it, and a count that stays is only stricter.
-    clear().catch(() => undefined);
+    accountStore.clearAttempts(counter).catch(() => undefined);
   };
 
   return {
@@ -45,6 +44,7 @@ export function createAttempts({
       if (waitMs > 0) {
         throw new VaultError('too_many_failures', { retryAfterSeconds: Math.ceil(waitMs / 1_000) });
       }
+      cleared.delete(counter);
       try {
         const result = await work();
         succeed(counter);

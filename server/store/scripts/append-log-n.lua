@@ -8,12 +8,12 @@ if ARGV[1] ~= '' then
     return { refused }
   end
 end
-local out = {}
+local call, out = redis.call, {}
 for i = 2, #KEYS do
-  local count = redis.call('HGET', KEYS[i], 'n')
+  local count = call('HGET', KEYS[i], 'n')
   if count then
-    local next = tonumber(count) + 1
-    redis.call('HSET', KEYS[i], 'n', next, tostring(next), ARGV[i])
+    local next = string.format('%d', count + 1)
+    call('HSET', KEYS[i], 'n', next, next, ARGV[i])
     out[i - 1] = '1'
   else
     out[i - 1] = '0'
