@@ -108,8 +108,12 @@ const membersOf = (text: string): Record<string, unknown> => {
 
 /** `Retry-After` is seconds or an HTTP date (RFC 9110, section 10.2.3). */
 const retryAfterSeconds = (value: string | null): number | undefined => {
-  if (value === null) return undefined;
-  if (/^\d{1,9}$/.test(value)) return Number(value);
+  if (value === null) {
+    return undefined;
+  }
+  if (/^\d{1,9}$/.test(value)) {
+    return Number(value);
+  }
   const date = Date.parse(value);
   return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - Date.now()) / 1000));
 };

@@ -6,13 +6,17 @@ import { encoded } from './path.ts';
 /** Refuses a passphrase that is not Unicode text and an idempotency key that no header can carry. */
 export const headersOf = (call: Call, authorization: string, retries: number): Record<string, string> => {
   const headers: Record<string, string> = { Accept: 'application/json', Authorization: authorization };
-  if (call.body !== undefined) headers['Content-Type'] = 'application/json';
+  if (call.body !== undefined) {
+    headers['Content-Type'] = 'application/json';
+  }
   if (call.passphrase !== undefined) {
     headers['X-Vault-Passphrase'] = encoded(call.passphrase, 'The passphrase');
   }
   const key =
     call.options?.idempotencyKey ?? (call.repeat === 'keyed' && retries > 0 ? randomKey() : undefined);
-  if (key !== undefined) headers['Idempotency-Key'] = checkedKey(key);
+  if (key !== undefined) {
+    headers['Idempotency-Key'] = checkedKey(key);
+  }
   return headers;
 };
 

@@ -52,7 +52,9 @@ export const createLimit = (timeoutMs: number, outer: AbortSignal | undefined, c
     cancelTimer = clock.after(timeoutMs, () => controller.abort(new VaultTimeoutError(timeoutMs)));
   };
   const follow = (): void => controller.abort(outer?.reason);
-  if (outer?.aborted === true) follow();
+  if (outer?.aborted === true) {
+    follow();
+  }
   outer?.addEventListener('abort', follow, { once: true });
   restart();
 
@@ -63,7 +65,9 @@ export const createLimit = (timeoutMs: number, outer: AbortSignal | undefined, c
     remainingMs: () => endsAtMs - clock.nowMs(),
     pause: (ms) => pause(ms, signal, clock),
     errorOf: (thrown) => {
-      if (signal.aborted) return signal.reason;
+      if (signal.aborted) {
+        return signal.reason;
+      }
       return thrown instanceof VaultError ? thrown : connectionErrorOf(thrown);
     },
     end: () => {

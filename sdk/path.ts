@@ -39,7 +39,9 @@ export const urlOf = (
 ): string => {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) parameters.set(name, textOf(name, value));
+    if (value !== undefined) {
+      parameters.set(name, textOf(name, value));
+    }
   }
   const search = parameters.toString();
   return `${base}/${segments.map(segmentOf).join('/')}${search === '' ? '' : `?${search}`}`;
@@ -53,7 +55,9 @@ const segmentOf = (segment: string): string => {
 };
 
 const textOf = (name: string, value: Exclude<QueryValue, undefined>): string => {
-  if (typeof value !== 'object') return String(value);
+  if (typeof value !== 'object') {
+    return String(value);
+  }
   if (value.some((entry) => entry.includes(','))) {
     throw new VaultError(`An entry of ${name} must not hold a comma.`);
   }

@@ -26,13 +26,19 @@ export const repeated = async <T>(
     try {
       limit.signal.throwIfAborted();
       const response = await exchange.attempt();
-      if (response.ok) return await read(response);
+      if (response.ok) {
+        return await read(response);
+      }
       throw apiErrorOf(response.status, response.headers, await response.text());
     } catch (thrown) {
       const error = limit.errorOf(thrown);
-      if (failures >= exchange.retries || !mayRepeat(error, exchange.repeat, inDoubt)) throw error;
+      if (failures >= exchange.retries || !mayRepeat(error, exchange.repeat, inDoubt)) {
+        throw error;
+      }
       const waitMs = backoffMs(error, failures, exchange.clock);
-      if (waitMs >= limit.remainingMs()) throw error;
+      if (waitMs >= limit.remainingMs()) {
+        throw error;
+      }
       inDoubt ||= !didNothing(error);
       await limit.pause(waitMs);
     }
@@ -40,9 +46,15 @@ export const repeated = async <T>(
 };
 
 const mayRepeat = (error: unknown, repeat: Repeat, inDoubt: boolean): boolean => {
-  if (error instanceof VaultConnectionError) return repeat !== 'when_refused';
-  if (!(error instanceof VaultApiError)) return false;
-  if (error.status === 429 || error.status === 503) return repeat !== 'when_refused' || didNothing(error);
+  if (error instanceof VaultConnectionError) {
+    return repeat !== 'when_refused';
+  }
+  if (!(error instanceof VaultApiError)) {
+    return false;
+  }
+  if (error.status === 429 || error.status === 503) {
+    return repeat !== 'when_refused' || didNothing(error);
+  }
   // The earlier attempt, whose reply was lost, is still being worked on.
   return inDoubt && error.code === 'idempotency_conflict';
 };

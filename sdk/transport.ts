@@ -36,7 +36,9 @@ export const createTransport = (options: VaultOptions, clock: Clock = systemCloc
     const url = urlOf(base, call.path, call.query);
     const headers = headersOf(call, authorization, retries);
     const init: RequestInit = { method: call.method, headers, redirect: 'manual' };
-    if (call.body !== undefined) init.body = call.body;
+    if (call.body !== undefined) {
+      init.body = call.body;
+    }
     const limit = createLimit(limitMs, call.options?.signal, clock);
     init.signal = limit.signal;
     return { attempt: () => fetchOnce(url, init), limit, repeat: call.repeat, retries, clock };
@@ -76,7 +78,9 @@ async function* piecesOf(response: Response, limit: Limit): AsyncGenerator<strin
       const { done, value } = await reader.read();
       limit.hold();
       limit.signal.throwIfAborted();
-      if (done) break;
+      if (done) {
+        break;
+      }
       yield decoder.decode(value, { stream: true });
     }
     yield decoder.decode();

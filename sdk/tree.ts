@@ -34,9 +34,12 @@ export const createTreeReader = (): TreeReader => {
     if (depth <= LIST && (OUTSIDE[depth]?.test(char) !== true || (started && depth === 0 && char === '{'))) {
       throw brokenOff();
     }
-    if (char === '"') inString = true;
-    else if (char === '{' || char === '[') {
-      if (depth === LIST) itemStart = at;
+    if (char === '"') {
+      inString = true;
+    } else if (char === '{' || char === '[') {
+      if (depth === LIST) {
+        itemStart = at;
+      }
       started = true;
       depth += 1;
     } else if (char === '}' || char === ']') {
@@ -51,7 +54,9 @@ export const createTreeReader = (): TreeReader => {
       pending += text;
       const items: string[] = [];
       for (; at < pending.length; at += 1) {
-        if (step(pending.charAt(at))) items.push(pending.slice(itemStart, at + 1));
+        if (step(pending.charAt(at))) {
+          items.push(pending.slice(itemStart, at + 1));
+        }
       }
       const kept = depth > LIST ? itemStart : at;
       pending = pending.slice(kept);
@@ -60,7 +65,9 @@ export const createTreeReader = (): TreeReader => {
       return items;
     },
     end: () => {
-      if (!started || depth !== 0) throw brokenOff();
+      if (!started || depth !== 0) {
+        throw brokenOff();
+      }
     },
   };
 };

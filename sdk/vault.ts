@@ -140,7 +140,9 @@ async function* openAll(
     });
     const reader = createTreeReader();
     for await (const piece of reply.pieces) {
-      for (const text of reader.push(piece)) yield jsonOf<DecryptedItem>(text);
+      for (const text of reader.push(piece)) {
+        yield jsonOf<DecryptedItem>(text);
+      }
     }
     reader.end();
     next_token = reply.nextToken;
@@ -149,7 +151,8 @@ async function* openAll(
 
 /** A call that lacked its passphrase would list instead of opening: refused before anything is sent. */
 const required = (passphrase: string | undefined): string => {
-  if (passphrase === undefined)
+  if (passphrase === undefined) {
     throw new VaultError('This call needs a passphrase: give it here or to the client.');
+  }
   return passphrase;
 };

@@ -60,7 +60,9 @@ export interface Command {
 const NAME = /^[A-Za-z0-9._@-]{1,128}$/;
 
 const checkName = (name: string): void => {
-  if (!NAME.test(name)) throw new CommandError('NAME must be 1 to 128 of A-Z a-z 0-9 . _ @ -', 2);
+  if (!NAME.test(name)) {
+    throw new CommandError('NAME must be 1 to 128 of A-Z a-z 0-9 . _ @ -', 2);
+  }
 };
 
 const settingsOf = ({ unmasked, paying, hosts }: CommandOptions): AccountSettings => ({
@@ -89,7 +91,9 @@ const line = (account: AccountInfo): string =>
 const json = (value: unknown): string => JSON.stringify(value, null, 2);
 
 const existing = (account: AccountInfo | undefined): AccountInfo => {
-  if (account === undefined) throw new CommandError('There is no account of this name.', 1);
+  if (account === undefined) {
+    throw new CommandError('There is no account of this name.', 1);
+  }
   return account;
 };
 
@@ -109,9 +113,13 @@ const createAccount: Command = {
   check: checkName,
   run: async (operator, name, options) => {
     const made = await operator.createAccount(name, settingsOf(options));
-    if (made === undefined) throw new CommandError('There is already an account of this name.', 1);
+    if (made === undefined) {
+      throw new CommandError('There is already an account of this name.', 1);
+    }
     const password = made.password.expose();
-    if (options.json) return json({ ...shown(made.account), password });
+    if (options.json) {
+      return json({ ...shown(made.account), password });
+    }
     return `Account ${made.account.name} was made. Its password, shown only now:\n${password}`;
   },
 };
@@ -150,7 +158,9 @@ const deleteAccount: Command = {
   summary: 'Deletes an account with all its keys and everything stored under them.',
   check: (name, options) => {
     checkName(name);
-    if (!options.yes) throw new CommandError('Deleting cannot be undone: add --yes to do it.', 2);
+    if (!options.yes) {
+      throw new CommandError('Deleting cannot be undone: add --yes to do it.', 2);
+    }
   },
   run: async (operator, name) => `Account ${existing(await operator.deleteAccount(name)).name} was deleted.`,
 };
@@ -181,7 +191,9 @@ const health: Command = {
     const { ready, checks } = await operator.health();
     const states = Object.entries(checks).map(([name, state]) => `${name} ${state}`);
     const text = [ready ? 'ready' : 'not ready', ...states].join(', ');
-    if (!ready) throw new CommandError(text, 1);
+    if (!ready) {
+      throw new CommandError(text, 1);
+    }
     return text;
   },
 };

@@ -65,8 +65,12 @@ const findCommand = (args: readonly string[]): Command | readonly Command[] => {
 };
 
 const flag = (name: string, text: string | undefined): boolean | undefined => {
-  if (text === undefined) return undefined;
-  if (text === 'true' || text === 'false') return text === 'true';
+  if (text === undefined) {
+    return undefined;
+  }
+  if (text === 'true' || text === 'false') {
+    return text === 'true';
+  }
   throw new CommandError(`--${name} must be true or false.`, 2);
 };
 
@@ -74,9 +78,13 @@ const isHost = (text: string): boolean =>
   isIP(text) !== 0 || /^(?=.{1,253}$)(?!-)[a-z0-9-]{1,63}(?:\.(?!-)[a-z0-9-]{1,63})*$/.test(text);
 
 const hostsOf = (values: readonly string[] | undefined): readonly string[] | undefined => {
-  if (values === undefined) return undefined;
+  if (values === undefined) {
+    return undefined;
+  }
   const hosts = values.flatMap((value) => value.split(',')).map((host) => host.trim().toLowerCase());
-  if (hosts.length === 1 && hosts[0] === 'any') return [];
+  if (hosts.length === 1 && hosts[0] === 'any') {
+    return [];
+  }
   if (!hosts.every(isHost) || hosts.includes('any')) {
     throw new CommandError(
       '--allow-host must be a host name or an address, without scheme, port or path.',
@@ -113,17 +121,26 @@ const readLine = (
   const found = findCommand(args);
   const wantsHelp = args.includes('--help') || args.includes('-h');
   if (!('run' in found)) {
-    if (found.length > 0 && wantsHelp) return overview(found);
-    if (args.length === 0 || found.length > 0) throw new CommandError(overview(found), 2);
+    if (found.length > 0 && wantsHelp) {
+      return overview(found);
+    }
+    if (args.length === 0 || found.length > 0) {
+      throw new CommandError(overview(found), 2);
+    }
     throw new CommandError('There is no such command; see bun run vault --help.', 2);
   }
-  if (wantsHelp) return helpOf(found);
+  if (wantsHelp) {
+    return helpOf(found);
+  }
   const { values, positionals } = parse(args);
   const extra = positionals.slice(found.words.length);
   const refused = Object.keys(values).find((name) => !found.options.some((option) => option === name));
-  if (refused !== undefined) throw new CommandError(`${call(found)} does not take --${refused}.`, 2);
-  if (extra.length !== (found.argument === undefined ? 0 : 1))
+  if (refused !== undefined) {
+    throw new CommandError(`${call(found)} does not take --${refused}.`, 2);
+  }
+  if (extra.length !== (found.argument === undefined ? 0 : 1)) {
     throw new CommandError(`The command is: ${call(found)}`, 2);
+  }
   const unmasked = flag('unmasked', values.unmasked);
   const paying = flag('paying', values.paying);
   const hosts = hostsOf(values['allow-host']);
@@ -140,9 +157,12 @@ const readLine = (
 
 /** An error as one line. Of one that nobody foresaw only the name is shown: its message may hold data. */
 const failure = (error: unknown): { readonly text: string; readonly exitCode: number } => {
-  if (error instanceof CommandError) return { text: error.message, exitCode: error.exitCode };
-  if (error instanceof ConfigError || error instanceof VaultError)
+  if (error instanceof CommandError) {
+    return { text: error.message, exitCode: error.exitCode };
+  }
+  if (error instanceof ConfigError || error instanceof VaultError) {
     return { text: error.message, exitCode: 1 };
+  }
   const text =
     error instanceof Error && error.name === 'StartError'
       ? error.message

@@ -10,7 +10,9 @@ import { Secret } from './secret.ts';
 const FILE_BYTES_MAX = 1_048_576;
 
 const unreadable = (error: unknown): never => {
-  if (error instanceof BadValue) throw error;
+  if (error instanceof BadValue) {
+    throw error;
+  }
   throw new BadValue(`names a file that cannot be read (${errorCode(error)})`, { cause: errorCode(error) });
 };
 
@@ -19,9 +21,15 @@ const read = (path: string, isPrivate: boolean): string => {
     const descriptor = openSync(parsePath(path), 'r');
     try {
       const stat = fstatSync(descriptor);
-      if (!stat.isFile()) refuse('must name a file');
-      if (stat.size > FILE_BYTES_MAX) refuse('names a file of more than 1 MB');
-      if (isPrivate && (stat.mode & 0o077) !== 0) refuse('names a file that others may read; chmod 400 it');
+      if (!stat.isFile()) {
+        refuse('must name a file');
+      }
+      if (stat.size > FILE_BYTES_MAX) {
+        refuse('names a file of more than 1 MB');
+      }
+      if (isPrivate && (stat.mode & 0o077) !== 0) {
+        refuse('names a file that others may read; chmod 400 it');
+      }
       return readFileSync(descriptor, 'utf8');
     } finally {
       closeSync(descriptor);
@@ -41,7 +49,9 @@ export const parseExecutable: Parse<string> = (text) => {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile() ? path : refuse('must name a program');
   } catch (error) {
-    if (error instanceof BadValue) throw error;
+    if (error instanceof BadValue) {
+      throw error;
+    }
     return refuse(`names a program that cannot be run (${errorCode(error)})`);
   }
 };
@@ -50,9 +60,13 @@ export const parseExecutable: Parse<string> = (text) => {
 export const parseCertificates: Parse<string> = (path) => {
   const pem = read(path, false);
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  if (blocks.length === 0) return refuse('names a file without a PEM certificate');
+  if (blocks.length === 0) {
+    return refuse('names a file without a PEM certificate');
+  }
   try {
-    for (const block of blocks) new X509Certificate(block);
+    for (const block of blocks) {
+      new X509Certificate(block);
+    }
     return pem;
   } catch {
     return refuse('names a file with a certificate that cannot be read');
@@ -84,7 +98,9 @@ const readJson = <Schema extends TSchema>(path: string, schema: Schema): Static<
   } catch (error) {
     return error instanceof SyntaxError ? refuse('names a file that is not valid JSON') : unreadable(error);
   }
-  if (Value.Check(schema, value)) return value;
+  if (Value.Check(schema, value)) {
+    return value;
+  }
   const place = Value.Errors(schema, value)
     .First()
     ?.path.replaceAll(/[^\w/.-]/g, '?')
@@ -156,10 +172,15 @@ const isHttps = (text: string): boolean => {
 export const parseRequesters: Parse<readonly NetworkTokenRequester[]> = (path) => {
   const entries = readJson(path, Requesters);
   const ids = new Set(entries.map((entry) => entry.id));
-  if (ids.size < entries.length) return refuse('names a file that holds the same id twice');
-  if (ids.has('sim')) return refuse('names a file that holds the id sim, which is built in');
-  if (!entries.every((entry) => isHttps(entry.url)))
+  if (ids.size < entries.length) {
+    return refuse('names a file that holds the same id twice');
+  }
+  if (ids.has('sim')) {
+    return refuse('names a file that holds the id sim, which is built in');
+  }
+  if (!entries.every((entry) => isHttps(entry.url))) {
     return refuse('names a file with a URL that is not https');
+  }
   if (
     entries.some((entry) => Object.keys(entry.headers).some((name) => !/^[\w!#$%&'*+.^`|~-]+$/.test(name)))
   ) {

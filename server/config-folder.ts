@@ -15,14 +15,22 @@ export const ensurePrivateFolder = (
   try {
     mkdirSync(path, { recursive: true, mode: FOLDER_MODE });
     const stat = lstatSync(options.followLink === false ? path : `${path}/`);
-    if (!stat.isDirectory()) throw new ConfigError(options.setting, 'is not a folder');
-    if (stat.uid !== process.getuid?.())
+    if (!stat.isDirectory()) {
+      throw new ConfigError(options.setting, 'is not a folder');
+    }
+    if (stat.uid !== process.getuid?.()) {
       throw new ConfigError(options.setting, 'is a folder of another user');
-    if ((stat.mode & 0o022) !== 0)
+    }
+    if ((stat.mode & 0o022) !== 0) {
       throw new ConfigError(options.setting, 'is a folder that other users may write to');
-    if ((stat.mode & 0o077) !== 0) chmodSync(path, FOLDER_MODE);
+    }
+    if ((stat.mode & 0o077) !== 0) {
+      chmodSync(path, FOLDER_MODE);
+    }
   } catch (error) {
-    if (error instanceof ConfigError) throw error;
+    if (error instanceof ConfigError) {
+      throw error;
+    }
     throw new ConfigError(options.setting, `cannot be used as a folder (${errorCode(error)})`);
   }
 };

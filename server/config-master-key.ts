@@ -20,7 +20,9 @@ const parseKey: Parse<Uint8Array> = (text) => {
   if (bytes.length !== KEY_BYTES || bytes.toString('base64') !== text) {
     return refuse('must hold keys of exactly 32 bytes in base64 (openssl rand -base64 32)');
   }
-  if (bytes.every((byte) => byte === bytes[0])) return refuse('must hold random keys, not one byte repeated');
+  if (bytes.every((byte) => byte === bytes[0])) {
+    return refuse('must hold random keys, not one byte repeated');
+  }
   return Uint8Array.from(bytes);
 };
 
@@ -36,11 +38,14 @@ const parseEntry: Parse<readonly [string, Uint8Array]> = (text) => {
  * first writes. Refuses keys of another length, repeated ids, and keys that cannot be random.
  */
 export const parseMasterKeys: Parse<Secret<MasterKeyRing>> = (text) => {
-  if (!/[:,]/.test(text))
+  if (!/[:,]/.test(text)) {
     return new Secret({ writeId: DEFAULT_ID, keys: new Map([[DEFAULT_ID, parseKey(text)]]) });
+  }
   const entries = text.split(',').map((part) => parseEntry(part.trim()));
   const keys = new Map(entries);
-  if (keys.size < entries.length) return refuse('must not hold the same id twice');
+  if (keys.size < entries.length) {
+    return refuse('must not hold the same id twice');
+  }
   return new Secret({ writeId: entries[0]?.[0] ?? DEFAULT_ID, keys });
 };
 
@@ -64,7 +69,9 @@ const createKeyFile = (folder: string, path: string): void => {
     fsyncSync(descriptor);
     linkSync(draft, path);
   } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error;
+    if (errorCode(error) !== 'EEXIST') {
+      throw error;
+    }
   } finally {
     closeSync(descriptor);
     unlinkSync(draft);
@@ -76,7 +83,9 @@ const readKeyFile = (path: string): Secret<MasterKeyRing> | undefined => {
   try {
     return parseMasterKeyFile(path);
   } catch (error) {
-    if (error instanceof BadValue && error.cause === 'ENOENT') return undefined;
+    if (error instanceof BadValue && error.cause === 'ENOENT') {
+      return undefined;
+    }
     throw error;
   }
 };
@@ -91,13 +100,19 @@ export const ensureMasterKey = (config: {
   readonly dataDir: string;
   readonly masterKey: Secret<MasterKeyRing> | undefined;
 }): Secret<MasterKeyRing> => {
-  if (config.masterKey !== undefined) return config.masterKey;
-  if (config.env === 'production') throw new ConfigError('VAULT_MASTER_KEY', 'is required in production');
+  if (config.masterKey !== undefined) {
+    return config.masterKey;
+  }
+  if (config.env === 'production') {
+    throw new ConfigError('VAULT_MASTER_KEY', 'is required in production');
+  }
   ensurePrivateFolder(config.dataDir, { setting: 'VAULT_DATA_DIR' });
   const path = join(config.dataDir, 'master-key');
   try {
     const existing = readKeyFile(path);
-    if (existing !== undefined) return existing;
+    if (existing !== undefined) {
+      return existing;
+    }
     createKeyFile(config.dataDir, path);
     return parseMasterKeyFile(path);
   } catch (error) {

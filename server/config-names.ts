@@ -84,10 +84,16 @@ export interface UnknownSetting {
  */
 export const findUnknownSetting = (names: readonly string[]): UnknownSetting | undefined => {
   for (const name of names) {
-    if (KNOWN.has(name) || !/^v/i.test(name)) continue;
+    if (KNOWN.has(name) || !/^v/i.test(name)) {
+      continue;
+    }
     const { known, distance } = nearest(name);
-    if (distance <= 2) return { name, suggestion: known };
-    if (!/^VAULT_/i.test(name)) continue;
+    if (distance <= 2) {
+      return { name, suggestion: known };
+    }
+    if (!/^VAULT_/i.test(name)) {
+      continue;
+    }
     return {
       name,
       suggestion: related(name.toUpperCase()) ?? (distance <= name.length / 3 ? known : undefined),

@@ -43,7 +43,9 @@ const refuseUnknown = (environment: Environment): void => {
   const unknown = findUnknownSetting(
     Object.keys(environment).filter((name) => environment[name] !== undefined),
   );
-  if (unknown === undefined) return;
+  if (unknown === undefined) {
+    return;
+  }
   const hint = unknown.suggestion === undefined ? '' : `; did you mean ${unknown.suggestion}?`;
   throw new ConfigError(printable(unknown.name), `is not a setting${hint}`);
 };
@@ -53,7 +55,9 @@ const parseSetting = <T>(name: SettingName, parse: Parse<T>, text: string): T =>
     // An empty value is mostly a template that was not filled in; taking the default would hide that.
     return text === '' ? refuse('is empty; give it a value or remove it') : parse(text);
   } catch (error) {
-    if (error instanceof BadValue) throw new ConfigError(name, error.message);
+    if (error instanceof BadValue) {
+      throw new ConfigError(name, error.message);
+    }
     throw error;
   }
 };
@@ -74,16 +78,22 @@ export const createSettingReader = (environment: Environment): SettingReader => 
     optional,
     withDefault: (name, parse, fallback) => {
       const value = optional(name, parse);
-      if (value !== undefined) return value;
+      if (value !== undefined) {
+        return value;
+      }
       effective[name] = `${fallback} (default)`;
       return parseSetting(name, parse, fallback);
     },
     secret: (name, parse, shown) => {
       const text = environment[name];
       effective[name] = text === undefined ? 'not set' : '[secret]';
-      if (text === undefined) return undefined;
+      if (text === undefined) {
+        return undefined;
+      }
       const value = parseSetting(name, parse, text);
-      if (shown !== undefined) effective[name] = shown(value);
+      if (shown !== undefined) {
+        effective[name] = shown(value);
+      }
       return value;
     },
     isSet: (name) => environment[name] !== undefined,

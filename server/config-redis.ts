@@ -13,9 +13,12 @@ const EXPECTED =
 
 const parseSocket: Parse<RedisSetting> = (text) => {
   const [, path] = /^unix:(?:\/\/)?(\/[^/?#\0][^?#\0]*)$/.exec(text) ?? [];
-  if (path === undefined)
+  if (path === undefined) {
     return refuse('must be unix:/path for a unix socket, with an absolute path and no query');
-  if (Buffer.byteLength(path) > 107) refuse('must hold a socket path of at most 107 bytes');
+  }
+  if (Buffer.byteLength(path) > 107) {
+    refuse('must hold a socket path of at most 107 bytes');
+  }
   return { kind: 'socket', path };
 };
 
@@ -28,15 +31,24 @@ const decode = (text: string): string => {
 };
 
 const parseNode = (text: string): URL => {
-  if (!/^rediss?:\/\/[^/]/.test(text) || !URL.canParse(text) || /\s/.test(text)) return refuse(EXPECTED);
+  if (!/^rediss?:\/\/[^/]/.test(text) || !URL.canParse(text) || /\s/.test(text)) {
+    return refuse(EXPECTED);
+  }
   const url = new URL(text);
-  if (url.hostname === '') refuse(EXPECTED);
+  if (url.hostname === '') {
+    refuse(EXPECTED);
+  }
   decode(url.username);
   decode(url.password);
-  if (/[?#]/.test(text)) refuse('must not hold a query or fragment');
-  if (!/^(?:\/|\/(?:0|[1-9]\d{0,3}))?$/.test(url.pathname))
+  if (/[?#]/.test(text)) {
+    refuse('must not hold a query or fragment');
+  }
+  if (!/^(?:\/|\/(?:0|[1-9]\d{0,3}))?$/.test(url.pathname)) {
     refuse('must not hold a path other than a database number');
-  if (url.port === '') url.port = '6379';
+  }
+  if (url.port === '') {
+    url.port = '6379';
+  }
   return url;
 };
 
@@ -55,9 +67,13 @@ const parseCluster = (parts: readonly string[]): RedisSetting => {
   if (nodes.some((node) => access(node) !== access(first))) {
     refuse('must give the same scheme, user name and password for every node of a Cluster');
   }
-  if (nodes.some((node) => !/^\/?0?$/.test(node.pathname))) refuse('must not choose a database in a Cluster');
+  if (nodes.some((node) => !/^\/?0?$/.test(node.pathname))) {
+    refuse('must not choose a database in a Cluster');
+  }
   const hosts = nodes.map((node) => node.host);
-  if (new Set(hosts).size < hosts.length) refuse('names the same host twice');
+  if (new Set(hosts).size < hosts.length) {
+    refuse('names the same host twice');
+  }
   return {
     kind: 'cluster',
     urls: new Secret(nodes.map((node) => node.href)),
@@ -67,15 +83,21 @@ const parseCluster = (parts: readonly string[]): RedisSetting => {
 
 /** Reads `VAULT_REDIS_URL`: one server, a unix socket, or several servers of a Cluster, comma-separated. */
 export const parseRedisUrl: Parse<RedisSetting> = (text) => {
-  if (text.startsWith('unix:')) return parseSocket(text);
+  if (text.startsWith('unix:')) {
+    return parseSocket(text);
+  }
   const parts = text.split(',').map((part) => part.trim());
-  if (parts.length > 1) return parseCluster(parts);
+  if (parts.length > 1) {
+    return parseCluster(parts);
+  }
   const url = parseNode(text);
   return { kind: 'url', url: new Secret(url.href), shown: withoutPassword(url) };
 };
 
 /** The target as the start log may show it: without passwords. */
 export const showRedis = (setting: RedisSetting): string => {
-  if (setting.kind === 'embedded') return 'a redis-server of its own';
+  if (setting.kind === 'embedded') {
+    return 'a redis-server of its own';
+  }
   return setting.kind === 'socket' ? `unix:${setting.path}` : setting.shown;
 };

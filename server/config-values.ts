@@ -17,8 +17,12 @@ export const integerFrom =
   };
 
 export const parseBoolean: Parse<boolean> = (text) => {
-  if (text === 'true' || text === '1') return true;
-  if (text === 'false' || text === '0') return false;
+  if (text === 'true' || text === '1') {
+    return true;
+  }
+  if (text === 'false' || text === '0') {
+    return false;
+  }
   return refuse('must be true or false');
 };
 
@@ -53,22 +57,32 @@ const isAddress = (text: string): boolean =>
 /** A CIDR, or one address as a CIDR of its own; gives `address/bits` in its normal form. */
 export const parseCidr: Parse<string> = (text) => {
   const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-  if (!isAddress(address)) return refuse('must be a comma-separated list of CIDRs such as 10.0.0.0/8');
+  if (!isAddress(address)) {
+    return refuse('must be a comma-separated list of CIDRs such as 10.0.0.0/8');
+  }
   const parsed = ipaddr.parse(address);
   const bitsMax = parsed.kind() === 'ipv4' ? 32 : 128;
   if (parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress()) {
     return refuse('must hold IPv4 CIDRs in IPv4 form, without ::ffff:');
   }
-  if (Number(bits ?? bitsMax) > bitsMax) return refuse(`must not hold a prefix longer than its address`);
+  if (Number(bits ?? bitsMax) > bitsMax) {
+    return refuse(`must not hold a prefix longer than its address`);
+  }
   return `${parsed.toString()}/${Number(bits ?? bitsMax)}`;
 };
 
 const parseHttpUrl: Parse<URL> = (text) => {
   const url =
     URL.canParse(text) && !/\s/.test(text) ? new URL(text) : refuse('must be an http:// or https:// URL');
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') refuse('must be an http:// or https:// URL');
-  if (url.username !== '' || url.password !== '') refuse('must not hold a user name or password');
-  if (/[?#]/.test(text)) refuse('must not hold a query or fragment');
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    refuse('must be an http:// or https:// URL');
+  }
+  if (url.username !== '' || url.password !== '') {
+    refuse('must not hold a user name or password');
+  }
+  if (/[?#]/.test(text)) {
+    refuse('must not hold a query or fragment');
+  }
   return url;
 };
 
@@ -102,7 +116,9 @@ export type SadRetention =
 
 /** A zero is refused here: read as a ttl it would mean "for ever", to many readers "not at all". */
 export const parseSadRetention: Parse<SadRetention> = (text) => {
-  if (text === 'keep' || text === 'after_proxy_success') return { kind: text };
+  if (text === 'keep' || text === 'after_proxy_success') {
+    return { kind: text };
+  }
   const duration = parseDuration(text);
   return typeof duration === 'number'
     ? { kind: 'ttl', ms: duration }
@@ -119,9 +135,13 @@ export interface Argon2Setting {
 /** `m=…,t=…,p=…` in this order, m in KiB, within the bounds that readers of records accept. */
 export const parseArgon2: Parse<Argon2Setting> = (text) => {
   const [, m, t, p] = /^m=([1-9]\d{0,8}),t=([1-9]\d{0,3}),p=([1-9]\d{0,3})$/.exec(text) ?? [];
-  if (p === undefined) return refuse('must look like m=65536,t=3,p=4');
+  if (p === undefined) {
+    return refuse('must look like m=65536,t=3,p=4');
+  }
   const setting = { memoryKiB: Number(m), passes: Number(t), parallelism: Number(p) };
-  if (setting.memoryKiB < 19_456 || setting.passes < 2) refuse('must not be under m=19456,t=2,p=1');
+  if (setting.memoryKiB < 19_456 || setting.passes < 2) {
+    refuse('must not be under m=19456,t=2,p=1');
+  }
   if (setting.memoryKiB > 1_048_576 || setting.passes > 10 || setting.parallelism > 16) {
     refuse('must not be over m=1048576,t=10,p=16');
   }

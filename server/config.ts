@@ -101,9 +101,15 @@ const readListener = (reader: SettingReader): Pick<Config, 'host' | 'port' | 'tl
   const allowPlain = reader.withDefault('VAULT_ALLOW_PLAIN_HTTP', parseBoolean, 'false');
   const cert = reader.optional('VAULT_TLS_CERT_FILE', parseCertificates);
   const key = reader.optional('VAULT_TLS_KEY_FILE', privateKeyOf(cert));
-  if (cert !== undefined && key !== undefined) return { host, port, tls: Object.freeze({ cert, key }) };
-  if (cert !== undefined) throw new ConfigError('VAULT_TLS_KEY_FILE', 'is needed with VAULT_TLS_CERT_FILE');
-  if (key !== undefined) throw new ConfigError('VAULT_TLS_CERT_FILE', 'is needed with VAULT_TLS_KEY_FILE');
+  if (cert !== undefined && key !== undefined) {
+    return { host, port, tls: Object.freeze({ cert, key }) };
+  }
+  if (cert !== undefined) {
+    throw new ConfigError('VAULT_TLS_KEY_FILE', 'is needed with VAULT_TLS_CERT_FILE');
+  }
+  if (key !== undefined) {
+    throw new ConfigError('VAULT_TLS_CERT_FILE', 'is needed with VAULT_TLS_KEY_FILE');
+  }
   if (!isLoopback(host) && !allowPlain) {
     throw new ConfigError(
       'VAULT_HOST',
@@ -149,10 +155,12 @@ const readBootstrap = (reader: SettingReader): Bootstrap => {
   if (user !== undefined && password !== undefined) {
     return Object.freeze({ account: Object.freeze({ user, password }), unmasked });
   }
-  if (user !== undefined)
+  if (user !== undefined) {
     throw new ConfigError('VAULT_BOOTSTRAP_PASSWORD', 'is needed with VAULT_BOOTSTRAP_USER');
-  if (password !== undefined)
+  }
+  if (password !== undefined) {
     throw new ConfigError('VAULT_BOOTSTRAP_USER', 'is needed with VAULT_BOOTSTRAP_PASSWORD');
+  }
   return Object.freeze({ account: undefined, unmasked });
 };
 
@@ -202,7 +210,9 @@ const refuseInspector = (environment: Environment, runtimeArguments: readonly st
   const name = ['BUN_INSPECT', 'BUN_INSPECT_CONNECT_TO', 'BUN_INSPECT_NOTIFY', 'BUN_INSPECT_PRELOAD'].find(
     (key) => environment[key],
   );
-  if (name !== undefined) throw new ConfigError(name, 'is refused in production');
+  if (name !== undefined) {
+    throw new ConfigError(name, 'is refused in production');
+  }
   if (runtimeArguments.some((argument) => /^--inspect/.test(argument))) {
     throw new ConfigError('--inspect', 'is refused in production');
   }
@@ -216,7 +226,9 @@ const refuseInspector = (environment: Environment, runtimeArguments: readonly st
 export const loadConfig = (environment: Environment, runtimeArguments: readonly string[] = []): Config => {
   const reader = createSettingReader(environment);
   const env = reader.withDefault('VAULT_ENV', oneOf('staging', 'production'), 'staging');
-  if (env === 'production') refuseInspector(environment, runtimeArguments);
+  if (env === 'production') {
+    refuseInspector(environment, runtimeArguments);
+  }
   return Object.freeze({
     env,
     ...readListener(reader),
@@ -232,7 +244,9 @@ export const loadConfig = (environment: Environment, runtimeArguments: readonly 
 
 /** The base URL that callers see, without a last slash, once the listening port is known. */
 export const publicUrl = (config: Config, listeningPort: number): string => {
-  if (config.publicUrl !== undefined) return config.publicUrl;
+  if (config.publicUrl !== undefined) {
+    return config.publicUrl;
+  }
   const named = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
   const host = named.includes(':') ? `[${named}]` : named;
   return `${config.tls === undefined ? 'http' : 'https'}://${host}:${listeningPort}`;

@@ -42,7 +42,9 @@ export const reachRedis = (socketPath: string): Promise<RedisPeer | undefined> =
     socket.on('data', (chunk) => {
       reply += chunk;
       const info = bulkBody(reply);
-      if (info === undefined) return;
+      if (info === undefined) {
+        return;
+      }
       socket.setTimeout(0);
       socket.unref();
       resolve({

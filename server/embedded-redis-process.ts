@@ -43,7 +43,9 @@ export const preparePlace = (dataDir: string): RedisPlace => {
  * scripts/redis-vendor.sh), then `redis-server` or `valkey-server` on PATH.
  */
 export const findRedisBinary = (asked?: string): string | undefined => {
-  if (asked !== undefined) return asked;
+  if (asked !== undefined) {
+    return asked;
+  }
   const vendored = join(import.meta.dir, '..', '.vendor', 'redis', 'redis-server');
   const path = processEnv()['PATH'] ?? '';
   return (
@@ -57,7 +59,9 @@ export const findRedisBinary = (asked?: string): string | undefined => {
 /** A tool of util-linux; the tools of the same names in BusyBox lack the options needed here. */
 const utilLinux = (name: string): string | undefined => {
   const path = Bun.which(name, { PATH: processEnv()['PATH'] ?? '' });
-  if (path === null) return undefined;
+  if (path === null) {
+    return undefined;
+  }
   return Bun.spawnSync([path, '--version']).stdout.includes('util-linux') ? path : undefined;
 };
 
@@ -94,7 +98,9 @@ export const redisCommand = (binary: string, place: RedisPlace): string[] => {
 
 const openLog = (place: RedisPlace): number => {
   const size = statSync(place.logPath, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > LOG_BYTES_MAX) renameSync(place.logPath, `${place.logPath}.1`);
+  if (size > LOG_BYTES_MAX) {
+    renameSync(place.logPath, `${place.logPath}.1`);
+  }
   return openSync(place.logPath, 'a', 0o600);
 };
 

@@ -54,9 +54,13 @@ const endChild = async (child: Bun.Subprocess): Promise<void> => {
 const reachReady = async (socketPath: string, isOver: () => boolean): Promise<RedisPeer | undefined> => {
   for (;;) {
     const peer = await reachRedis(socketPath);
-    if (peer === undefined || !peer.loading) return peer;
+    if (peer === undefined || !peer.loading) {
+      return peer;
+    }
     peer.close();
-    if (isOver()) return undefined;
+    if (isOver()) {
+      return undefined;
+    }
     await sleep(POLL_MS);
   }
 };
@@ -70,10 +74,16 @@ const untilAnswers = async (
   let heardAt = Date.now();
   while (child.exitCode === null && child.signalCode === null && Date.now() - heardAt < SILENCE_MS_MAX) {
     const peer = await reachRedis(socketPath);
-    if (peer?.pid === child.pid && !peer.loading) return peer;
-    if (peer !== undefined) heardAt = Date.now();
+    if (peer?.pid === child.pid && !peer.loading) {
+      return peer;
+    }
+    if (peer !== undefined) {
+      heardAt = Date.now();
+    }
     peer?.close();
-    if (isOver()) return undefined;
+    if (isOver()) {
+      return undefined;
+    }
     await sleep(POLL_MS);
   }
   return undefined;
@@ -89,9 +99,13 @@ const createAcquire = (binary: string, place: RedisPlace, isOver: () => boolean)
   const launch = async (): Promise<Running | undefined> => {
     const child = spawnRedis(command, place);
     const peer = await untilAnswers(child, place.socketPath, isOver);
-    if (peer !== undefined) return { peer, child };
+    if (peer !== undefined) {
+      return { peer, child };
+    }
     await endChild(child);
-    if (isOver() || child.exitCode === LOCK_HELD_EXIT_CODE) return undefined;
+    if (isOver() || child.exitCode === LOCK_HELD_EXIT_CODE) {
+      return undefined;
+    }
     throw new ConfigError('redis-server', `did not start: ${logTail(place)}`);
   };
 
@@ -101,7 +115,9 @@ const createAcquire = (binary: string, place: RedisPlace, isOver: () => boolean)
     while (!isOver()) {
       const peer = await reachReady(place.socketPath, isOver);
       const running = peer === undefined ? await launch() : { peer, child: undefined };
-      if (running !== undefined) return running;
+      if (running !== undefined) {
+        return running;
+      }
       if (Date.now() > end) {
         throw new ConfigError('VAULT_DATA_DIR', 'is held by another redis-server, which does not answer');
       }
@@ -136,14 +152,18 @@ export const startEmbeddedRedis = async ({
   let stopping = false;
   const acquire = createAcquire(binary, place, () => stopping);
   const first = await acquire();
-  if (first === undefined) throw new ConfigError('redis-server', 'was stopped before it answered');
+  if (first === undefined) {
+    throw new ConfigError('redis-server', 'was stopped before it answered');
+  }
   let running: Running = first;
 
   const recover = async (): Promise<void> => {
     for (let pause = BACK_OFF_MS_MIN; !stopping; pause = Math.min(2 * pause, BACK_OFF_MS_MAX)) {
       await Promise.race([sleep(pause), stopped]);
       const next = await acquire().catch((error: unknown) => log(String(error)));
-      if (!next) continue;
+      if (!next) {
+        continue;
+      }
       running = next;
       log(next.child === undefined ? 'now sharing the Redis of another server' : 'redis-server runs again');
       return;
@@ -153,9 +173,13 @@ export const startEmbeddedRedis = async ({
   const supervise = async (): Promise<void> => {
     for (;;) {
       await Promise.race([running.child?.exited ?? running.peer.closed, stopped]);
-      if (stopping) return;
+      if (stopping) {
+        return;
+      }
       log('redis-server ended unexpectedly');
-      for (const callback of callbacks) callback();
+      for (const callback of callbacks) {
+        callback();
+      }
       await recover();
     }
   };
@@ -175,7 +199,9 @@ export const startEmbeddedRedis = async ({
       resolveStopped();
       await supervision;
       running.peer.close();
-      if (running.child !== undefined) await endChild(running.child);
+      if (running.child !== undefined) {
+        await endChild(running.child);
+      }
     },
   };
 };

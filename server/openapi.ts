@@ -64,8 +64,12 @@ const createSchemaWriter = () => {
   };
 
   const writeValue = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(writeValue);
-    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) {
+      return value.map(writeValue);
+    }
+    if (typeof value !== 'object' || value === null) {
+      return value;
+    }
     return Kind in value
       ? write(value as TSchema)
       : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, writeValue(member)]));
@@ -78,7 +82,9 @@ const createSchemaWriter = () => {
         return { type: 'string', enum: options.map((option) => option['const']) };
       }
     }
-    if (schema.$id === undefined) return writeMembers(schema);
+    if (schema.$id === undefined) {
+      return writeMembers(schema);
+    }
     components[schema.$id] ??= writeMembers(schema);
     return { $ref: `#/components/schemas/${schema.$id}` };
   };
@@ -132,8 +138,12 @@ const parametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] 
 
 const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => {
   const names = ['X-Request-Id'];
-  if (status === 401) names.push('WWW-Authenticate');
-  if (codes.some((code) => ERRORS[code].retryAfterSeconds !== undefined)) names.push('Retry-After');
+  if (status === 401) {
+    names.push('WWW-Authenticate');
+  }
+  if (codes.some((code) => ERRORS[code].retryAfterSeconds !== undefined)) {
+    names.push('Retry-After');
+  }
   const examples = codes.map((code) => [
     code,
     { value: { error: ERRORS[code].text, code, request_id: '0190a5f2-6c1e-7b3a-9d84-2f5e8c7b1a60' } },
@@ -152,8 +162,12 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => {
 
 const responsesOf = (route: RouteShape, writer: SchemaWriter): Json => {
   const names = ['X-Request-Id'];
-  if ('next_token' in route.query.properties) names.push('X-Vault-Next-Token');
-  if (route.idempotent) names.push('Idempotency-Replayed');
+  if ('next_token' in route.query.properties) {
+    names.push('X-Vault-Next-Token');
+  }
+  if (route.idempotent) {
+    names.push('Idempotency-Replayed');
+  }
   const byStatus = Map.groupBy(routeErrors(route), (code) => ERRORS[code].status);
   const refusals = [...byStatus]
     .sort(([a], [b]) => a - b)

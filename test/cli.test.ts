@@ -57,7 +57,9 @@ const run = async (
     err: (text) => void err.push(text),
     open: async () => {
       opened += 1;
-      if (fails !== undefined) throw fails;
+      if (fails !== undefined) {
+        throw fails;
+      }
       return { operator: fakeOperator(calls, ready), close: async () => void closed.push('closed') };
     },
   });
@@ -215,7 +217,9 @@ describe('a failure is one line, exit code 1', () => {
   };
   test.each(Object.keys(failures))('%s', async (name) => {
     const [fails, text] = failures[name] ?? [];
-    if (fails === undefined) throw new Error('no such row');
+    if (fails === undefined) {
+      throw new Error('no such row');
+    }
     expect(await run(['health'], { fails })).toMatchObject({ code: 1, out: '', err: `${text}\n` });
   });
 });

@@ -19,7 +19,9 @@ const refusal = (environment: Record<string, string>, runtimeArguments: string[]
   try {
     loadConfig(environment, runtimeArguments);
   } catch (error) {
-    if (error instanceof ConfigError) return error.message;
+    if (error instanceof ConfigError) {
+      return error.message;
+    }
     throw error;
   }
   return 'nothing was refused';
@@ -208,8 +210,9 @@ describe('values that do not go together stop the start', () => {
   test('but not where the operator says so, nor on loopback', () => {
     const open = { VAULT_HOST: '0.0.0.0', VAULT_ALLOW_PLAIN_HTTP: 'true' };
     expect(loadConfig({ ...production, ...open }).host).toBe('0.0.0.0');
-    for (const host of ['127.8.9.1', '::1', 'localhost'])
+    for (const host of ['127.8.9.1', '::1', 'localhost']) {
       expect(loadConfig({ VAULT_HOST: host }).host).toBe(host);
+    }
   });
 
   test('production keeps verification codes for a day', () => {
@@ -253,7 +256,9 @@ describe('a name that is not a setting stops the start', () => {
   test.each(misspellings)('%s', (name, suggestion) => {
     const message = refusal({ [name]: 'canary' });
     expect(message).toStartWith(`${name} is not a setting`);
-    if (suggestion !== '') expect(message).toBe(`${name} is not a setting; did you mean ${suggestion}?`);
+    if (suggestion !== '') {
+      expect(message).toBe(`${name} is not a setting; did you mean ${suggestion}?`);
+    }
   });
 
   test('but other programs may have their names', () => {

@@ -53,7 +53,9 @@ describe('without any setting', () => {
 
   test('the result cannot be changed', () => {
     const parts = [config, config.bootstrap, config.argon2, config.sadRetention, config.redis, config.prices];
-    for (const part of parts) expect(Object.isFrozen(part)).toBe(true);
+    for (const part of parts) {
+      expect(Object.isFrozen(part)).toBe(true);
+    }
   });
 });
 
@@ -108,11 +110,15 @@ describe('a value is taken', () => {
 
   test('the Redis of a URL, and the nodes of a Cluster, whose passwords stay hidden', () => {
     const one = loadConfig({ VAULT_REDIS_URL: 'rediss://me:p%40ss@db.example/3' }).redis;
-    if (one.kind !== 'url') throw new Error('not a url');
+    if (one.kind !== 'url') {
+      throw new Error('not a url');
+    }
     expect(one.url.expose()).toBe('rediss://me:p%40ss@db.example:6379/3');
     expect(one.shown).toBe('rediss://me:[secret]@db.example:6379/3');
     const many = loadConfig({ VAULT_REDIS_URL: 'redis://:pw@a:7000,b:7001, redis://:pw@[::1]:7002' }).redis;
-    if (many.kind !== 'cluster') throw new Error('not a cluster');
+    if (many.kind !== 'cluster') {
+      throw new Error('not a cluster');
+    }
     expect(many.urls.expose()).toEqual([
       'redis://:pw@a:7000',
       'redis://:pw@b:7001',

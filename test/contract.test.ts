@@ -40,15 +40,23 @@ describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as 
   });
 
   test('limits its body', () => {
-    if (route.body.kind === 'none') expect(['GET', 'DELETE']).toContain(route.method);
-    if (route.body.kind === 'json') expect(route.body.bytesMax).toBe(1_048_576);
-    if (route.body.kind === 'stored') expect(route.body.bytesMax).toBe(262_144);
+    if (route.body.kind === 'none') {
+      expect(['GET', 'DELETE']).toContain(route.method);
+    }
+    if (route.body.kind === 'json') {
+      expect(route.body.bytesMax).toBe(1_048_576);
+    }
+    if (route.body.kind === 'stored') {
+      expect(route.body.bytesMax).toBe(262_144);
+    }
   });
 
   test('publishes each code that it can answer with, under its status', () => {
     expect(routeErrors(route).filter((code) => !isErrorCode(code))).toEqual([]);
     const published = JSON.stringify(operation?.['responses']);
-    for (const code of routeErrors(route)) expect(published).toContain(`"code":"${code}"`);
+    for (const code of routeErrors(route)) {
+      expect(published).toContain(`"code":"${code}"`);
+    }
   });
 
   test('needs an account, unless it is one of the public ones', () => {

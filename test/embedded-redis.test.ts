@@ -27,7 +27,9 @@ const isAlive = (pid: number): boolean => {
 };
 
 const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (!(await holds())) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
 };
 
 /** A redis-server that no server watches over, on the place of the data folder's own. */
@@ -45,7 +47,9 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  for (const redis of open) await redis.stop();
+  for (const redis of open) {
+    await redis.stop();
+  }
   open = [];
   rmSync(join(dataDir, '..'), { recursive: true, force: true });
 });

@@ -8,7 +8,9 @@ test.each(entries)('%s is snake_case, has a status of the contract and a full se
   expect(code).toMatch(/^[a-z]+(?:_[a-z]+)*$/);
   expect(STATUSES).toContain(entry.status);
   expect(entry.text).toMatch(/^(?:[A-Z]|next_token ).*\.$/s);
-  if (entry.status === 429 || entry.status === 503) expect(entry.retryAfterSeconds).toBeGreaterThan(0);
+  if (entry.status === 429 || entry.status === 503) {
+    expect(entry.retryAfterSeconds).toBeGreaterThan(0);
+  }
 });
 
 test('texts are unique', () => {
@@ -18,7 +20,9 @@ test('texts are unique', () => {
 
 test('an error says its text and nothing else', () => {
   for (const [code, { text, status }] of entries) {
-    if (!isErrorCode(code)) throw new TypeError(code);
+    if (!isErrorCode(code)) {
+      throw new TypeError(code);
+    }
     const error = new VaultError(code, { field: 'query.user' });
     expect(error.message).toBe(text);
     expect(error.status).toBe(status);

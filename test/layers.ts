@@ -146,9 +146,15 @@ const violationOf = (entry: Import): string[] => {
     return rule === undefined ? [] : [`${at}: ${rule.why}`];
   }
   const layer = layerOf(from);
-  if (layer === undefined) return [];
-  if (layer.files.test(to)) return SERVICES.test(from) ? serviceOrderOf(entry, at) : [];
-  if (layer.may.some((allowed) => allowed.test(to))) return [];
+  if (layer === undefined) {
+    return [];
+  }
+  if (layer.files.test(to)) {
+    return SERVICES.test(from) ? serviceOrderOf(entry, at) : [];
+  }
+  if (layer.may.some((allowed) => allowed.test(to))) {
+    return [];
+  }
   if (layer.mayTypes?.some((allowed) => allowed.test(to)) === true) {
     return typeOnly ? [] : [`${at}: ${layer.name} may take types alone from there (import type)`];
   }
@@ -161,7 +167,9 @@ const serviceOrderOf = ({ from, to }: Import, at: string): string[] => {
     const noun = posix.basename(path, '.ts').split('-')[0] ?? '';
     return SERVICE_ORDER.indexOf(noun);
   });
-  if (importer === undefined || imported === undefined || importer < 0 || imported < 0) return [];
+  if (importer === undefined || imported === undefined || importer < 0 || imported < 0) {
+    return [];
+  }
   return imported <= importer
     ? []
     : [`${at}: services import each other only in the order ${SERVICE_ORDER.join(', ')}`];
@@ -171,18 +179,24 @@ const importsOf = (path: string, text: string): Import[] => {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
   const found: Import[] = [];
   const add = (node: ts.Node, specifier: ts.Node | undefined, typeOnly: boolean): void => {
-    if (specifier === undefined || !ts.isStringLiteralLike(specifier)) return;
+    if (specifier === undefined || !ts.isStringLiteralLike(specifier)) {
+      return;
+    }
     const local = specifier.text.startsWith('.');
     const to = local ? posix.join(posix.dirname(path), specifier.text) : specifier.text;
     const line = file.getLineAndCharacterOfPosition(node.getStart(file)).line + 1;
     found.push({ from: path, to, line, typeOnly, local });
   };
   const visit = (node: ts.Node): void => {
-    if (ts.isImportDeclaration(node)) add(node, node.moduleSpecifier, isTypeOnly(node.importClause));
-    else if (ts.isExportDeclaration(node)) add(node, node.moduleSpecifier, node.isTypeOnly);
-    else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+    if (ts.isImportDeclaration(node)) {
+      add(node, node.moduleSpecifier, isTypeOnly(node.importClause));
+    } else if (ts.isExportDeclaration(node)) {
+      add(node, node.moduleSpecifier, node.isTypeOnly);
+    } else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
       add(node, node.argument.literal, true);
-    else if (ts.isCallExpression(node) && isDynamicImport(node)) add(node, node.arguments[0], false);
+    } else if (ts.isCallExpression(node) && isDynamicImport(node)) {
+      add(node, node.arguments[0], false);
+    }
     ts.forEachChild(node, visit);
   };
   visit(file);
@@ -193,10 +207,16 @@ const isDynamicImport = ({ expression }: ts.CallExpression): boolean =>
   expression.kind === ts.SyntaxKind.ImportKeyword || expression.getText() === 'require';
 
 const isTypeOnly = (clause: ts.ImportClause | undefined): boolean => {
-  if (clause === undefined) return false;
-  if (clause.isTypeOnly) return true;
+  if (clause === undefined) {
+    return false;
+  }
+  if (clause.isTypeOnly) {
+    return true;
+  }
   const { name, namedBindings } = clause;
-  if (name !== undefined || namedBindings === undefined || !ts.isNamedImports(namedBindings)) return false;
+  if (name !== undefined || namedBindings === undefined || !ts.isNamedImports(namedBindings)) {
+    return false;
+  }
   return namedBindings.elements.every((element) => element.isTypeOnly);
 };
 
@@ -204,17 +224,27 @@ const isTypeOnly = (clause: ts.ImportClause | undefined): boolean => {
 const findCycles = (imports: readonly Import[]): string[][] => {
   const graph = new Map<string, string[]>();
   for (const { from, to, local } of imports) {
-    if (local) graph.set(from, [...(graph.get(from) ?? []), to]);
+    if (local) {
+      graph.set(from, [...(graph.get(from) ?? []), to]);
+    }
   }
   const done = new Set<string>();
   const cycles: string[][] = [];
   const walk = (path: string, trail: readonly string[]): void => {
     const start = trail.indexOf(path);
-    if (start >= 0) cycles.push([...trail.slice(start), path]);
-    if (start >= 0 || done.has(path)) return;
-    for (const next of graph.get(path) ?? []) walk(next, [...trail, path]);
+    if (start >= 0) {
+      cycles.push([...trail.slice(start), path]);
+    }
+    if (start >= 0 || done.has(path)) {
+      return;
+    }
+    for (const next of graph.get(path) ?? []) {
+      walk(next, [...trail, path]);
+    }
     done.add(path);
   };
-  for (const path of graph.keys()) walk(path, []);
+  for (const path of graph.keys()) {
+    walk(path, []);
+  }
   return cycles;
 };

@@ -10,12 +10,16 @@ import { stopSharedRedis } from './helpers/redis.ts';
  */
 const isLocal = (host: string): boolean => {
   const bare = host.replace(/^\[|\]$/g, '').toLowerCase();
-  if (bare === '' || bare === 'localhost' || bare.endsWith('.localhost')) return true;
+  if (bare === '' || bare === 'localhost' || bare.endsWith('.localhost')) {
+    return true;
+  }
   return ipaddr.isValid(bare) && ['loopback', 'unspecified'].includes(ipaddr.process(bare).range());
 };
 
 const requireLocal = (host: string): void => {
-  if (!isLocal(host)) throw new Error(`Tests may not reach ${host}`);
+  if (!isLocal(host)) {
+    throw new Error(`Tests may not reach ${host}`);
+  }
 };
 
 type Lookup = (
@@ -40,22 +44,33 @@ const localLookup =
   (host, options, callback) =>
     lookup(host, options, (error, ...found) => {
       const away = error === null ? addressesOf(found[0]).find((address) => !isLocal(address)) : undefined;
-      if (away === undefined) callback(error, ...found);
-      else callback(new Error(`Tests may not reach ${away}`));
+      if (away === undefined) {
+        callback(error, ...found);
+      } else {
+        callback(new Error(`Tests may not reach ${away}`));
+      }
     });
 
 const guardConnect = (options: ConnectOptions): void => {
-  if (typeof options.path === 'string') return;
+  if (typeof options.path === 'string') {
+    return;
+  }
   const host = options.host ?? options.hostname ?? '';
-  if (options.lookup !== undefined && !ipaddr.isValid(host)) options.lookup = localLookup(options.lookup);
-  else requireLocal(host);
+  if (options.lookup !== undefined && !ipaddr.isValid(host)) {
+    options.lookup = localLookup(options.lookup);
+  } else {
+    requireLocal(host);
+  }
 };
 
 const connect = net.Socket.prototype.connect;
 net.Socket.prototype.connect = function guarded(this: net.Socket, ...parameters: unknown[]) {
   const first = Array.isArray(parameters[0]) ? parameters[0][0] : parameters[0];
-  if (typeof first === 'object' && first !== null) guardConnect(first);
-  else if (typeof first === 'number' && typeof parameters[1] === 'string') requireLocal(parameters[1]);
+  if (typeof first === 'object' && first !== null) {
+    guardConnect(first);
+  } else if (typeof first === 'number' && typeof parameters[1] === 'string') {
+    requireLocal(parameters[1]);
+  }
   return Reflect.apply(connect, this, parameters);
 } as typeof connect;
 

@@ -23,7 +23,9 @@ test('the schema marks exactly these properties as secret', async () => {
   const places: string[] = [];
   for (const path of [...sources.keys()].filter((name) => isSchema(name))) {
     const schemas: Record<string, unknown> = await import(`../${path}`);
-    for (const [name, schema] of Object.entries(schemas)) places.push(...secretPlaces(schema, name));
+    for (const [name, schema] of Object.entries(schemas)) {
+      places.push(...secretPlaces(schema, name));
+    }
   }
   expect(places.sort()).toEqual([
     'ChangePassphraseBody.new_passphrase',

@@ -130,7 +130,9 @@ const withoutComments = (path: string, text: string): string =>
 
 /** The places of all properties that a schema marks with `x-secret`, such as `CreateKeyBody.passphrase`. */
 export const secretPlaces = (schema: unknown, place: string): string[] => {
-  if (typeof schema !== 'object' || schema === null) return [];
+  if (typeof schema !== 'object' || schema === null) {
+    return [];
+  }
   const own = 'x-secret' in schema && schema['x-secret'] === true ? [place] : [];
   const inner = Object.entries(schema).flatMap(([name, value]) =>
     secretPlaces(value, SCHEMA_WORDS.has(name) ? place : `${place}.${name}`),

@@ -13,7 +13,9 @@ export const readSources = async (...folders: string[]): Promise<Map<string, str
   const sources = new Map<string, string>();
   for (const folder of folders) {
     for await (const name of new Glob(`${folder}/**/*.{ts,mts,cts,tsx}`).scan({ cwd: ROOT })) {
-      if (!GENERATED.test(name)) sources.set(name, await Bun.file(join(ROOT, name)).text());
+      if (!GENERATED.test(name)) {
+        sources.set(name, await Bun.file(join(ROOT, name)).text());
+      }
     }
   }
   return sources;

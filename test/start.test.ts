@@ -33,7 +33,9 @@ const readUntil = async (stream: ReadableStream<Uint8Array>, pattern: RegExp): P
   for await (const chunk of stream) {
     text += decoder.decode(chunk, { stream: true });
     const [, found] = pattern.exec(text) ?? [];
-    if (found !== undefined) return found;
+    if (found !== undefined) {
+      return found;
+    }
   }
   throw new Error('the output ended before that');
 };

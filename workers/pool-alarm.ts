@@ -20,7 +20,9 @@ export const createAlarm = (ring: (now: number) => number): Alarm => {
   let putOff = false;
 
   const arm = (dueAt: number): void => {
-    if (dueAt >= armedFor) return;
+    if (dueAt >= armedFor) {
+      return;
+    }
     clearTimeout(timer);
     armedFor = dueAt;
     timer = setTimeout(onTimer, Math.max(0, Math.ceil(dueAt - performance.now())));
@@ -31,7 +33,9 @@ export const createAlarm = (ring: (now: number) => number): Alarm => {
     putOff = !putOff && now - armedFor > LATE_MS;
     armedFor = Number.POSITIVE_INFINITY;
     const next = putOff ? now + LATE_MS : ring(now);
-    if (next !== Number.POSITIVE_INFINITY) arm(next);
+    if (next !== Number.POSITIVE_INFINITY) {
+      arm(next);
+    }
   };
 
   return { arm, stop: () => clearTimeout(timer) };

@@ -46,20 +46,31 @@ export const createColdLane = (limits: ColdLimits): ColdLane => {
 
   const longestLine = (): PendingJob[] => {
     let longest: PendingJob[] = [];
-    for (const line of lines.values()) if (line.length >= longest.length) longest = line;
+    for (const line of lines.values()) {
+      if (line.length >= longest.length) {
+        longest = line;
+      }
+    }
     return longest;
   };
 
   const keepLine = (account: string, line: PendingJob[]): void => {
-    if (line.length === 0) lines.delete(account);
-    else lines.set(account, line);
+    if (line.length === 0) {
+      lines.delete(account);
+    } else {
+      lines.set(account, line);
+    }
   };
 
   const take = (): PendingJob | undefined => {
-    if (running >= limits.concurrency) return undefined;
+    if (running >= limits.concurrency) {
+      return undefined;
+    }
     for (const [account, line] of lines) {
       const ofAccount = runningOf.get(account) ?? 0;
-      if (ofAccount >= limits.perAccountMax) continue;
+      if (ofAccount >= limits.perAccountMax) {
+        continue;
+      }
       const job = line.shift();
       lines.delete(account);
       keepLine(account, line);
@@ -74,8 +85,11 @@ export const createColdLane = (limits: ColdLimits): ColdLane => {
   const release = (job: PendingJob): void => {
     running -= 1;
     const left = (runningOf.get(job.account) ?? 1) - 1;
-    if (left === 0) runningOf.delete(job.account);
-    else runningOf.set(job.account, left);
+    if (left === 0) {
+      runningOf.delete(job.account);
+    } else {
+      runningOf.set(job.account, left);
+    }
   };
 
   const trim = (): PendingJob[] => {
@@ -83,7 +97,9 @@ export const createColdLane = (limits: ColdLimits): ColdLane => {
     for (; waiting > limits.queueMax; waiting -= 1) {
       const line = longestLine();
       const job = line.pop();
-      if (job === undefined) break;
+      if (job === undefined) {
+        break;
+      }
       keepLine(job.account, line);
       dropped.push(job);
     }

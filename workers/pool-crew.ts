@@ -44,27 +44,37 @@ export const createCrew = (options: CrewOptions): Crew => {
 
   const startNext = (): void => {
     timer = undefined;
-    if (closed || loading !== undefined || threads.length >= options.size) return;
+    if (closed || loading !== undefined || threads.length >= options.size) {
+      return;
+    }
     loading = startThread(options.entry, options.workerData, { ...options, onReady, onDown });
   };
 
   const onReady = (thread: Thread): void => {
     loading = undefined;
     threads.push(thread);
-    if (threads.length === options.size) complete.resolve();
+    if (threads.length === options.size) {
+      complete.resolve();
+    }
     options.onReady();
     startNext();
   };
 
   const onDown = (thread: Thread, cause: DownCause): void => {
-    if (loading === thread) loading = undefined;
+    if (loading === thread) {
+      loading = undefined;
+    }
     const index = threads.indexOf(thread);
-    if (index >= 0) threads.splice(index, 1);
+    if (index >= 0) {
+      threads.splice(index, 1);
+    }
     streak = thread.hasAnswered() ? 1 : streak + 1;
     restarts += 1;
     complete.reject(new JobError('internal'));
     options.onDown(thread, cause);
-    if (!closed) timer ??= setTimeout(startNext, pauseMs(streak));
+    if (!closed) {
+      timer ??= setTimeout(startNext, pauseMs(streak));
+    }
   };
 
   startNext();
@@ -76,7 +86,9 @@ export const createCrew = (options: CrewOptions): Crew => {
       closed = true;
       clearTimeout(timer);
       await loading?.close();
-      for (const thread of threads.splice(0)) await thread.close();
+      for (const thread of threads.splice(0)) {
+        await thread.close();
+      }
     },
   };
 };

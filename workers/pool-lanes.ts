@@ -53,7 +53,9 @@ export const createLanes = (options: LaneOptions): Lanes => {
     for (;;) {
       const thread = leastLoaded(threads);
       const job = thread && cold.take();
-      if (thread === undefined || job === undefined) return;
+      if (thread === undefined || job === undefined) {
+        return;
+      }
       options.send(thread, [job]);
     }
   };
@@ -71,7 +73,9 @@ export const createLanes = (options: LaneOptions): Lanes => {
     while (hot.length > 0) {
       const share = Math.min(Math.ceil(hot.length / idle.length), FRAME_JOBS_MAX);
       const thread = idle.pop();
-      if (thread === undefined) return;
+      if (thread === undefined) {
+        return;
+      }
       options.send(thread, takeHot(share));
     }
   };
@@ -79,14 +83,18 @@ export const createLanes = (options: LaneOptions): Lanes => {
   const sendBulk = (idle: Thread[]): void => {
     while (bulkRunning < bulkRunningMax && bulk.length > 0) {
       const thread = idle.pop();
-      if (thread === undefined) return;
+      if (thread === undefined) {
+        return;
+      }
       bulkRunning += 1;
       options.send(thread, bulk.splice(0, 1));
     }
   };
 
   const dispatch = (threads: readonly Thread[]): PendingJob[] => {
-    if (cold.waiting() > 0) sendCold(threads);
+    if (cold.waiting() > 0) {
+      sendCold(threads);
+    }
     if (hot.length + bulk.length > 0) {
       const idle = threads.filter((thread) => thread.busy() === 0);
       sendHot(idle);
@@ -97,7 +105,9 @@ export const createLanes = (options: LaneOptions): Lanes => {
 
   const takeDue = (queue: PendingJob[], now: number): PendingJob[] => {
     const due = queue.filter((job) => job.dueAt <= now);
-    if (due.length > 0) queue.splice(0, queue.length, ...queue.filter((job) => job.dueAt > now));
+    if (due.length > 0) {
+      queue.splice(0, queue.length, ...queue.filter((job) => job.dueAt > now));
+    }
     return due;
   };
 
@@ -112,12 +122,18 @@ export const createLanes = (options: LaneOptions): Lanes => {
       return queue.length < options.queueMax && queue.push(job) > 0;
     },
     restore(job) {
-      if (job.lane === 'cold') cold.restore(job);
-      else (job.lane === 'hot' ? hot : bulk).unshift(job);
+      if (job.lane === 'cold') {
+        cold.restore(job);
+      } else {
+        (job.lane === 'hot' ? hot : bulk).unshift(job);
+      }
     },
     release(job) {
-      if (job.lane === 'cold') cold.release(job);
-      else if (job.lane === 'bulk') bulkRunning -= 1;
+      if (job.lane === 'cold') {
+        cold.release(job);
+      } else if (job.lane === 'bulk') {
+        bulkRunning -= 1;
+      }
     },
     expire: (now) => [...takeDue(hot, now), ...takeDue(bulk, now), ...cold.expire(now)],
     nextDue: () => [...hot, ...bulk].reduce((first, job) => Math.min(first, job.dueAt), cold.nextDue()),

@@ -58,14 +58,18 @@ export const startThread = (entry: URL | string, workerData: unknown, listener: 
   let lastId = 0;
 
   const goDown = (cause: DownCause): void => {
-    if (down) return;
+    if (down) {
+      return;
+    }
     down = true;
     settled.resolve();
     listener.onDown(thread, cause);
   };
 
   const fail = (cause: DownCause): void => {
-    if (down) return;
+    if (down) {
+      return;
+    }
     void worker.terminate();
     goDown(cause);
   };
@@ -73,15 +77,21 @@ export const startThread = (entry: URL | string, workerData: unknown, listener: 
   const receive = (frame: ArrayBuffer): void => {
     for (const reply of decodeFrame(frame)) {
       const job = jobs.get(reply.id);
-      if (job === undefined) throw new RangeError('reply to an unknown job');
+      if (job === undefined) {
+        throw new RangeError('reply to an unknown job');
+      }
       jobs.delete(reply.id);
-      if (job.lane !== 'cold') held -= 1;
+      if (job.lane !== 'cold') {
+        held -= 1;
+      }
       listener.onReply(thread, job, reply);
     }
   };
 
   const onMessage = (message: ArrayBuffer | SharedArrayBuffer): void => {
-    if (down) return;
+    if (down) {
+      return;
+    }
     if (message instanceof SharedArrayBuffer) {
       trace = new Int32Array(message);
       ready = true;
@@ -116,13 +126,17 @@ export const startThread = (entry: URL | string, workerData: unknown, listener: 
       worker.postMessage(frame, [frame]);
       for (const job of sent) {
         jobs.set(job.id, job);
-        if (job.lane !== 'cold') held += 1;
+        if (job.lane !== 'cold') {
+          held += 1;
+        }
       }
     },
     fail,
     async close() {
       await settled.promise;
-      if (down) return;
+      if (down) {
+        return;
+      }
       down = true;
       await worker.terminate();
     },

@@ -69,8 +69,11 @@ const fitsFrame = ({ kind, fields }: JobRequest): boolean =>
 
 /** Tells the caller; returns nothing that could be thrown. */
 const answer = (job: PendingJob, reply: DecodedMessage): void => {
-  if (reply.kind === REPLY_OK) job.resolve(reply.fields);
-  else job.reject(new JobError(decoder.decode(reply.fields[0])));
+  if (reply.kind === REPLY_OK) {
+    job.resolve(reply.fields);
+  } else {
+    job.reject(new JobError(decoder.decode(reply.fields[0])));
+  }
 };
 
 /**
@@ -92,26 +95,36 @@ export const createPool = (options: PoolOptions): Pool => {
 
   const finish = (count: number): void => {
     accepted -= count;
-    if (accepted === 0 && draining !== undefined) idle.resolve();
+    if (accepted === 0 && draining !== undefined) {
+      idle.resolve();
+    }
   };
 
   const refuse = (jobs: readonly PendingJob[], code: string): void => {
-    for (const job of jobs) job.reject(new JobError(code));
+    for (const job of jobs) {
+      job.reject(new JobError(code));
+    }
     finish(jobs.length);
   };
 
   const send = (thread: Thread, jobs: readonly PendingJob[]): void => {
     const now = performance.now();
-    for (const job of jobs) job.dueAt = now + job.deadlineMs;
+    for (const job of jobs) {
+      job.dueAt = now + job.deadlineMs;
+    }
     try {
       thread.send(jobs);
     } catch {
       // A field that cannot be copied (its buffer was transferred away) costs its own job only.
       if (jobs.length > 1) {
-        for (const job of jobs) send(thread, [job]);
+        for (const job of jobs) {
+          send(thread, [job]);
+        }
         return;
       }
-      for (const job of jobs) lanes.release(job);
+      for (const job of jobs) {
+        lanes.release(job);
+      }
       refuse(jobs, 'internal');
       dispatchSoon();
     }
@@ -134,7 +147,9 @@ export const createPool = (options: PoolOptions): Pool => {
   };
 
   const dispatchSoon = (): void => {
-    if (dispatchQueued) return;
+    if (dispatchQueued) {
+      return;
+    }
     dispatchQueued = true;
     queueMicrotask(dispatch);
   };
@@ -148,9 +163,12 @@ export const createPool = (options: PoolOptions): Pool => {
   const onDown = (thread: Thread, cause: DownCause): void => {
     const lost: PendingJob[] = [];
     const kept: PendingJob[] = [];
-    for (const job of thread.jobs.values())
+    for (const job of thread.jobs.values()) {
       (job.abandoned || job.requeues >= REQUEUES_MAX || thread.isSuspect(job) ? lost : kept).push(job);
-    for (const job of thread.jobs.values()) lanes.release(job);
+    }
+    for (const job of thread.jobs.values()) {
+      lanes.release(job);
+    }
     const dueAt = performance.now();
     for (const job of kept.reverse()) {
       job.requeues += 1;
@@ -177,8 +195,12 @@ export const createPool = (options: PoolOptions): Pool => {
 
   const hangs = (thread: Thread, now: number): boolean => {
     for (const job of thread.jobs.values()) {
-      if (job.dueAt > now) continue;
-      if (job.lane !== 'cold' || job.abandoned) return true;
+      if (job.dueAt > now) {
+        continue;
+      }
+      if (job.lane !== 'cold' || job.abandoned) {
+        return true;
+      }
       job.abandoned = true;
       job.dueAt = now + job.deadlineMs;
       job.reject(new JobError('internal'));
@@ -188,17 +210,26 @@ export const createPool = (options: PoolOptions): Pool => {
 
   const alarm = createAlarm((now) => {
     refuse(lanes.expire(now), 'overloaded');
-    for (const thread of crew.threads.filter((thread) => hangs(thread, now))) thread.fail('hung');
+    for (const thread of crew.threads.filter((thread) => hangs(thread, now))) {
+      thread.fail('hung');
+    }
     let next = lanes.nextDue();
-    for (const thread of crew.threads)
-      for (const job of thread.jobs.values()) next = Math.min(next, job.dueAt);
+    for (const thread of crew.threads) {
+      for (const job of thread.jobs.values()) {
+        next = Math.min(next, job.dueAt);
+      }
+    }
     return next;
   });
 
   const run = (request: JobRequest): Promise<Uint8Array[]> =>
     new Promise((resolve, reject) => {
-      if (draining !== undefined) return reject(new JobError('overloaded'));
-      if (!fitsFrame(request)) return reject(new JobError('internal'));
+      if (draining !== undefined) {
+        return reject(new JobError('overloaded'));
+      }
+      if (!fitsFrame(request)) {
+        return reject(new JobError('internal'));
+      }
       const { kind, fields, lane, account = '', deadlineMs } = request;
       const dueAt = performance.now() + deadlineMs;
       const job: PendingJob = {
@@ -214,14 +245,18 @@ export const createPool = (options: PoolOptions): Pool => {
         resolve,
         reject,
       };
-      if (!lanes.accept(job)) return reject(new JobError('overloaded'));
+      if (!lanes.accept(job)) {
+        return reject(new JobError('overloaded'));
+      }
       accepted += 1;
       alarm.arm(dueAt);
       dispatchSoon();
     });
 
   const end = async (): Promise<void> => {
-    if (accepted === 0) idle.resolve();
+    if (accepted === 0) {
+      idle.resolve();
+    }
     await idle.promise;
     alarm.stop();
     await crew.close();

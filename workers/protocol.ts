@@ -51,10 +51,13 @@ export const encodeFrame = (messages: readonly FrameMessage[]): ArrayBuffer => {
   let headerWords = EMPTY_HEADER_WORDS;
   let byteCount = 0;
   for (const { kind, fields } of messages) {
-    if (kind > KIND_MAX || fields.length > FIELDS_MAX)
+    if (kind > KIND_MAX || fields.length > FIELDS_MAX) {
       throw new RangeError('message outside the frame format');
+    }
     headerWords += MESSAGE_WORDS + fields.length;
-    for (const field of fields) byteCount += field.length;
+    for (const field of fields) {
+      byteCount += field.length;
+    }
   }
   const buffer = new ArrayBuffer(headerWords * WORD + byteCount);
   const header = new Uint32Array(buffer, 0, headerWords);
@@ -83,9 +86,13 @@ const refuse = (): never => {
  * exactly where the last field ends; anything else throws a RangeError and no message is handed out.
  */
 export const decodeFrame = (buffer: ArrayBuffer): DecodedMessage[] => {
-  if (buffer.byteLength < WORD) return refuse();
+  if (buffer.byteLength < WORD) {
+    return refuse();
+  }
   const headerWords = new Uint32Array(buffer, 0, 1)[0] ?? 0;
-  if (headerWords < EMPTY_HEADER_WORDS || headerWords * WORD > buffer.byteLength) return refuse();
+  if (headerWords < EMPTY_HEADER_WORDS || headerWords * WORD > buffer.byteLength) {
+    return refuse();
+  }
   const header = new Uint32Array(buffer, 0, headerWords);
   const messages: DecodedMessage[] = [];
   let offset = headerWords * WORD;
@@ -93,11 +100,15 @@ export const decodeFrame = (buffer: ArrayBuffer): DecodedMessage[] => {
     const id = header[word++] ?? 0;
     const shape = header[word++] ?? refuse();
     const end = word + (shape >>> 8);
-    if (end > headerWords || shape >>> 8 > FIELDS_MAX) return refuse();
+    if (end > headerWords || shape >>> 8 > FIELDS_MAX) {
+      return refuse();
+    }
     const fields: Uint8Array[] = [];
     for (; word < end; word++) {
       const length = header[word] ?? 0;
-      if (length > buffer.byteLength - offset) return refuse();
+      if (length > buffer.byteLength - offset) {
+        return refuse();
+      }
       fields.push(new Uint8Array(buffer, offset, length));
       offset += length;
     }

@@ -35,11 +35,17 @@ const createOutbox = (post: (frame: ArrayBuffer) => void) => {
   /** Posts all answers in one message, then wipes what their jobs had brought (passphrases, card data). */
   const flush = (): void => {
     flushQueued = false;
-    if (answers.length === 0) return;
+    if (answers.length === 0) {
+      return;
+    }
     const sent = answers;
     answers = [];
     post(encodeFrame(sent));
-    for (const { spent } of sent) for (const field of spent) field.fill(0);
+    for (const { spent } of sent) {
+      for (const field of spent) {
+        field.fill(0);
+      }
+    }
   };
 
   return {
@@ -49,7 +55,9 @@ const createOutbox = (post: (frame: ArrayBuffer) => void) => {
     },
     /** For answers that come outside a frame: those of one turn still leave together. */
     flushSoon(): void {
-      if (flushQueued) return;
+      if (flushQueued) {
+        return;
+      }
       flushQueued = true;
       queueMicrotask(flush);
     },
@@ -73,7 +81,9 @@ export const serveThread = (
   toCode: (error: unknown) => string,
 ): void => {
   const port = parentPort;
-  if (port === null) throw new Error('serveThread must be called in a worker thread');
+  if (port === null) {
+    throw new Error('serveThread must be called in a worker thread');
+  }
   const trace = new Int32Array(new SharedArrayBuffer(TRACE_WORDS * Int32Array.BYTES_PER_ELEMENT));
   const outbox = createOutbox((frame) => port.postMessage(frame, [frame]));
 
@@ -91,8 +101,11 @@ export const serveThread = (
   };
 
   const succeed = (job: DecodedMessage, fields: Uint8Array[]): void => {
-    if (!Array.isArray(fields) || fields.length > FIELDS_MAX) refuse(job, 'internal');
-    else outbox.add({ id: job.id, kind: REPLY_OK, fields, spent: job.fields });
+    if (!Array.isArray(fields) || fields.length > FIELDS_MAX) {
+      refuse(job, 'internal');
+    } else {
+      outbox.add({ id: job.id, kind: REPLY_OK, fields, spent: job.fields });
+    }
   };
 
   const settleLater = (job: DecodedMessage, result: Promise<Uint8Array[]>): void => {
@@ -107,8 +120,11 @@ export const serveThread = (
   const serve = (job: DecodedMessage): void => {
     try {
       const result = (handlers.get(job.kind) ?? noHandler)(job.fields);
-      if (result instanceof Promise) settleLater(job, result);
-      else succeed(job, result);
+      if (result instanceof Promise) {
+        settleLater(job, result);
+      } else {
+        succeed(job, result);
+      }
     } catch (error) {
       fail(job, error);
     }

@@ -61,10 +61,14 @@ function readQuoted(cursor: Cursor): string {
       return value;
     }
     const piece = text.slice(start, end);
-    for (let at = piece.indexOf('\n'); at >= 0; at = piece.indexOf('\n', at + 1)) cursor.line++;
+    for (let at = piece.indexOf('\n'); at >= 0; at = piece.indexOf('\n', at + 1)) {
+      cursor.line++;
+    }
     value += piece;
     cursor.at = end + 1;
-    if (text.charCodeAt(cursor.at) !== QUOTE) return value;
+    if (text.charCodeAt(cursor.at) !== QUOTE) {
+      return value;
+    }
     value += '"';
   }
 }
@@ -72,7 +76,9 @@ function readQuoted(cursor: Cursor): string {
 function readField(cursor: Cursor): string {
   const { text } = cursor;
   const start = cursor.at;
-  if (text.charCodeAt(start) === QUOTE) return readQuoted(cursor);
+  if (text.charCodeAt(start) === QUOTE) {
+    return readQuoted(cursor);
+  }
   for (let at = start; ; at++) {
     const unit = text.charCodeAt(at);
     if (unit === QUOTE) {
@@ -96,9 +102,14 @@ function readRecord(cursor: Cursor): string[] {
       cursor.at++;
       continue;
     }
-    if (unit === CR) cursor.at++;
-    if (cursor.text.charCodeAt(cursor.at) === LF) cursor.at++;
-    else if (cursor.at < cursor.text.length) refuse(cursor, 'A field or line ends in an unexpected place.');
+    if (unit === CR) {
+      cursor.at++;
+    }
+    if (cursor.text.charCodeAt(cursor.at) === LF) {
+      cursor.at++;
+    } else if (cursor.at < cursor.text.length) {
+      refuse(cursor, 'A field or line ends in an unexpected place.');
+    }
     return fields;
   }
 }
@@ -120,12 +131,20 @@ function issuerOf(fields: readonly string[]): Issuer {
 
 /** The row of a record, or why it is refused. Equal issuers become one object, which `known` holds. */
 function rowOf(fields: readonly string[], known: Map<string, Issuer>): BinRow | string {
-  if (fields.length !== COLUMNS) return 'A line does not have seven fields.';
+  if (fields.length !== COLUMNS) {
+    return 'A line does not have seven fields.';
+  }
   const low = boundOf(fields[0] ?? '', '0');
   const high = boundOf(fields[1] ?? '', '9');
-  if (low === undefined || high === undefined) return 'bin_low and bin_high take 6 to 8 digits.';
-  if (low > high) return 'bin_low is above bin_high.';
-  if (fields[2] === '') return 'brand is empty.';
+  if (low === undefined || high === undefined) {
+    return 'bin_low and bin_high take 6 to 8 digits.';
+  }
+  if (low > high) {
+    return 'bin_low is above bin_high.';
+  }
+  if (fields[2] === '') {
+    return 'brand is empty.';
+  }
   const key = fields.slice(2).join('\0\n');
   let issuer = known.get(key);
   if (issuer === undefined) {
@@ -147,14 +166,21 @@ export function parseBinCsv(text: string): { readonly rows: BinRow[] } | { reado
   const rows: BinRow[] = [];
   const known = new Map<string, Issuer>();
   let line = 1;
-  if (readRecord(cursor).join(',') !== HEADER) refuse(cursor, `The first line must be ${HEADER}.`);
+  if (readRecord(cursor).join(',') !== HEADER) {
+    refuse(cursor, `The first line must be ${HEADER}.`);
+  }
   while (cursor.at < text.length) {
     line = ++cursor.line;
     const fields = readRecord(cursor);
-    if (fields.length === 1 && fields[0] === '') continue;
+    if (fields.length === 1 && fields[0] === '') {
+      continue;
+    }
     const row = rowOf(fields, known);
-    if (typeof row === 'string') refuse(cursor, row);
-    else rows.push(row);
+    if (typeof row === 'string') {
+      refuse(cursor, row);
+    } else {
+      rows.push(row);
+    }
   }
   return cursor.reason === undefined ? { rows } : { error: { line, reason: cursor.reason } };
 }
@@ -187,9 +213,13 @@ function sharedIssuers(rows: readonly BinRow[]): Issuer[] {
 /** The rows' indexes, ordered by a bound and then by place in the file. */
 function orderBy(rows: readonly BinRow[], bound: 'low' | 'high'): Float64Array {
   const keys = new Float64Array(rows.length);
-  for (const [index, row] of rows.entries()) keys[index] = row[bound] * rows.length + index;
+  for (const [index, row] of rows.entries()) {
+    keys[index] = row[bound] * rows.length + index;
+  }
   keys.sort();
-  for (const [at, key] of keys.entries()) keys[at] = key % rows.length;
+  for (const [at, key] of keys.entries()) {
+    keys[at] = key % rows.length;
+  }
   return keys;
 }
 
@@ -201,7 +231,9 @@ function appendSegment(segments: BinSegment[], next: BinSegment): void {
   const last = segments.at(-1);
   if (last !== undefined && last.high + 1 === next.low && sameIssuers(last.issuers, next.issuers)) {
     segments[segments.length - 1] = { ...last, high: next.high };
-  } else segments.push(next);
+  } else {
+    segments.push(next);
+  }
 }
 
 /**
@@ -225,11 +257,19 @@ export function segmentBins(rows: readonly BinRow[]): BinSegment[] {
       appendSegment(segments, { low: position, high: next - 1, issuers: covering });
     }
     const closedBefore = closed;
-    while (endAt(closed) === next) closed++;
-    if (closed > closedBefore) active = active.filter((row) => (rows[row]?.high ?? -1) >= next);
+    while (endAt(closed) === next) {
+      closed++;
+    }
+    if (closed > closedBefore) {
+      active = active.filter((row) => (rows[row]?.high ?? -1) >= next);
+    }
     const openedBefore = opened;
-    for (; lowAt(opened) === next; opened++) active.push(byLow[opened] ?? 0);
-    if (opened > openedBefore) active.sort((left, right) => left - right);
+    for (; lowAt(opened) === next; opened++) {
+      active.push(byLow[opened] ?? 0);
+    }
+    if (opened > openedBefore) {
+      active.sort((left, right) => left - right);
+    }
     position = next;
   }
   return segments;

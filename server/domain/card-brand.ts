@@ -58,9 +58,13 @@ const brandRanges = (): BrandRange[] => [
 function best(ranges: readonly BrandRange[], prefix: string): string | undefined {
   let winner: BrandRange | undefined;
   for (const range of ranges) {
-    if (prefix.length < range.digits || range.rank <= (winner?.rank ?? 0)) continue;
+    if (prefix.length < range.digits || range.rank <= (winner?.rank ?? 0)) {
+      continue;
+    }
     const lead = Number(prefix.slice(0, range.digits));
-    if (lead >= range.low && lead <= range.high) winner = range;
+    if (lead >= range.low && lead <= range.high) {
+      winner = range;
+    }
   }
   return winner?.brand;
 }
@@ -91,16 +95,25 @@ const SEGMENTS = compile(RANGES);
  */
 export function cardBrand(number: string): string | undefined {
   const digits = cardDigits(number);
-  if (digits === undefined) return undefined;
-  if (digits.length < SPACE_DIGITS) return best(RANGES, digits);
+  if (digits === undefined) {
+    return undefined;
+  }
+  if (digits.length < SPACE_DIGITS) {
+    return best(RANGES, digits);
+  }
   let prefix = 0;
-  for (let at = 0; at < SPACE_DIGITS; at++) prefix = prefix * 10 + digits.charCodeAt(at) - 0x30;
+  for (let at = 0; at < SPACE_DIGITS; at++) {
+    prefix = prefix * 10 + digits.charCodeAt(at) - 0x30;
+  }
   let low = 0;
   let high = SEGMENTS.starts.length - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if ((SEGMENTS.starts[middle] ?? 0) <= prefix) low = middle;
-    else high = middle - 1;
+    if ((SEGMENTS.starts[middle] ?? 0) <= prefix) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
   }
   return SEGMENTS.brands[low];
 }

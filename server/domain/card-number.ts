@@ -12,12 +12,18 @@ const CARD_DIGITS_MAX = 19;
 
 /** The text of a string or integer member that can serve as a number; an integer is its literal. */
 function numberText(value: JsonValue | undefined): string | undefined {
-  if (typeof value === 'string') return hasDigit(value) ? value : undefined;
-  if (!(value instanceof JsonNumber)) return undefined;
+  if (typeof value === 'string') {
+    return hasDigit(value) ? value : undefined;
+  }
+  if (!(value instanceof JsonNumber)) {
+    return undefined;
+  }
   const { text } = value;
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
-    if (unit === 0x2e || (unit | 0x20) === 0x65) return undefined;
+    if (unit === 0x2e || (unit | 0x20) === 0x65) {
+      return undefined;
+    }
   }
   return text;
 }
@@ -30,7 +36,9 @@ function numberText(value: JsonValue | undefined): string | undefined {
 export function findNumber(body: JsonObject, query?: string): string | undefined {
   for (const name of NUMBER_NAMES) {
     const text = numberText(body.get(name));
-    if (text !== undefined) return text;
+    if (text !== undefined) {
+      return text;
+    }
   }
   return numberText(query);
 }
@@ -48,7 +56,9 @@ export interface NumberCheck {
  */
 export function checkNumber(number: string): NumberCheck {
   const digits = cardDigits(number);
-  if (digits === undefined) return { valid: false };
+  if (digits === undefined) {
+    return { valid: false };
+  }
   const valid = digits.length >= 2 && passesLuhn(digits);
   const brand = cardBrand(digits);
   return brand === undefined ? { valid } : { valid, brand };
@@ -61,7 +71,8 @@ export function checkNumber(number: string): NumberCheck {
  */
 export function binOf(number: string): string | undefined {
   const digits = cardDigits(number);
-  if (digits === undefined || digits.length < CARD_DIGITS_MIN || digits.length > CARD_DIGITS_MAX)
+  if (digits === undefined || digits.length < CARD_DIGITS_MIN || digits.length > CARD_DIGITS_MAX) {
     return undefined;
+  }
   return digits.slice(0, digits.length >= 16 ? 8 : 6);
 }

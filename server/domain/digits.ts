@@ -2,7 +2,11 @@ const isDigit = (unit: number): boolean => unit >= 0x30 && unit <= 0x39;
 
 /** Whether the text holds an ASCII digit anywhere. */
 export function hasDigit(text: string): boolean {
-  for (let at = 0; at < text.length; at++) if (isDigit(text.charCodeAt(at))) return true;
+  for (let at = 0; at < text.length; at++) {
+    if (isDigit(text.charCodeAt(at))) {
+      return true;
+    }
+  }
   return false;
 }
 
@@ -11,7 +15,9 @@ export function onlyDigits(text: string): string {
   let digits = '';
   let runStart = 0;
   for (let at = 0; at < text.length; at++) {
-    if (isDigit(text.charCodeAt(at))) continue;
+    if (isDigit(text.charCodeAt(at))) {
+      continue;
+    }
     digits += text.slice(runStart, at);
     runStart = at + 1;
   }
@@ -25,7 +31,9 @@ export function onlyDigits(text: string): string {
 export function cardDigits(text: string): string | undefined {
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
-    if (!isDigit(unit) && unit !== 0x20 && unit !== 0x2d) return undefined;
+    if (!isDigit(unit) && unit !== 0x20 && unit !== 0x2d) {
+      return undefined;
+    }
   }
   const digits = onlyDigits(text);
   return digits === '' ? undefined : digits;

@@ -24,7 +24,9 @@ const ZEROS: ReadonlySet<string> = new Set(['0', 'P0T', 'P0T0']);
 
 const total = (pattern: RegExp, units: readonly number[], text: string): number | undefined => {
   const groups = pattern.exec(text)?.slice(1);
-  if (groups === undefined || groups.every((digits) => digits === undefined)) return undefined;
+  if (groups === undefined || groups.every((digits) => digits === undefined)) {
+    return undefined;
+  }
   return groups.reduce((sum, digits, index) => sum + Number(digits ?? 0) * (units[index] ?? 0), 0);
 };
 
@@ -35,8 +37,12 @@ const total = (pattern: RegExp, units: readonly number[], text: string): number 
  * without a unit, the two notations mixed, and anything over `DURATION_MS_MAX`.
  */
 export const parseDuration = (text: string): Duration | undefined => {
-  if (ZEROS.has(text)) return 'forever';
+  if (ZEROS.has(text)) {
+    return 'forever';
+  }
   const milliseconds = total(SHORT, SHORT_UNITS, text) ?? total(ISO, ISO_UNITS, text);
-  if (milliseconds === undefined || milliseconds > DURATION_MS_MAX) return undefined;
+  if (milliseconds === undefined || milliseconds > DURATION_MS_MAX) {
+    return undefined;
+  }
   return milliseconds === 0 ? 'forever' : milliseconds;
 };

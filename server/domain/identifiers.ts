@@ -12,9 +12,15 @@ export function isIdentifier(text: string): boolean {
 
 /** Whether a text may be an item's reference: any well-formed text of 1 to 255 characters (code points). */
 export function isReference(text: string): boolean {
-  if (text === '' || text.length > 2 * REFERENCE_CHARACTERS_MAX || !text.isWellFormed()) return false;
-  if (text.length <= REFERENCE_CHARACTERS_MAX) return true;
+  if (text === '' || text.length > 2 * REFERENCE_CHARACTERS_MAX || !text.isWellFormed()) {
+    return false;
+  }
+  if (text.length <= REFERENCE_CHARACTERS_MAX) {
+    return true;
+  }
   let characters = 0;
-  for (const _ of text) characters++;
+  for (const _ of text) {
+    characters++;
+  }
   return characters <= REFERENCE_CHARACTERS_MAX;
 }

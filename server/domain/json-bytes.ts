@@ -55,7 +55,9 @@ function writePlain(writer: JsonWriter, text: string): boolean {
   bytes[to++] = QUOTE;
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
-    if (unit < 0x20 || unit > 0x7e || unit === QUOTE || unit === BACKSLASH) return false;
+    if (unit < 0x20 || unit > 0x7e || unit === QUOTE || unit === BACKSLASH) {
+      return false;
+    }
     bytes[to++] = unit;
   }
   bytes[to++] = QUOTE;
@@ -65,13 +67,17 @@ function writePlain(writer: JsonWriter, text: string): boolean {
 
 /** Writes a text as a JSON string literal. */
 export function writeJsonString(writer: JsonWriter, text: string): void {
-  if (text.length >= NATIVE_LENGTH_MIN || !writePlain(writer, text)) writeText(writer, quoteJson(text));
+  if (text.length >= NATIVE_LENGTH_MIN || !writePlain(writer, text)) {
+    writeText(writer, quoteJson(text));
+  }
 }
 
 /** Writes a text of ASCII characters as it is. */
 function writeAscii(writer: JsonWriter, text: string): void {
   const bytes = reserveBytes(writer, text.length);
-  for (let at = 0; at < text.length; at++) bytes[writer.at + at] = text.charCodeAt(at);
+  for (let at = 0; at < text.length; at++) {
+    bytes[writer.at + at] = text.charCodeAt(at);
+  }
   writer.at += text.length;
 }
 
@@ -84,11 +90,17 @@ export function writeJsonMember(writer: JsonWriter, name: string, value: JsonVal
 
 /** Writes the compact JSON text of a value. */
 export function writeJson(writer: JsonWriter, value: JsonValue): void {
-  if (typeof value === 'string') writeJsonString(writer, value);
-  else if (value instanceof JsonNumber) writeAscii(writer, value.text);
-  else if (value instanceof Map) writeObject(writer, value);
-  else if (Array.isArray(value)) writeArray(writer, value);
-  else writeAscii(writer, String(value));
+  if (typeof value === 'string') {
+    writeJsonString(writer, value);
+  } else if (value instanceof JsonNumber) {
+    writeAscii(writer, value.text);
+  } else if (value instanceof Map) {
+    writeObject(writer, value);
+  } else if (Array.isArray(value)) {
+    writeArray(writer, value);
+  } else {
+    writeAscii(writer, String(value));
+  }
 }
 
 function writeObject(writer: JsonWriter, object: JsonObject): void {
@@ -98,7 +110,9 @@ function writeObject(writer: JsonWriter, object: JsonObject): void {
     writeJsonMember(writer, name, value);
     before = COMMA;
   }
-  if (object.size === 0) writeByte(writer, before);
+  if (object.size === 0) {
+    writeByte(writer, before);
+  }
   writeByte(writer, 0x7d);
 }
 
@@ -109,7 +123,9 @@ function writeArray(writer: JsonWriter, items: readonly JsonValue[]): void {
     writeJson(writer, item);
     before = COMMA;
   }
-  if (items.length === 0) writeByte(writer, before);
+  if (items.length === 0) {
+    writeByte(writer, before);
+  }
   writeByte(writer, 0x5d);
 }
 

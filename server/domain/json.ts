@@ -51,7 +51,9 @@ function skipSpace(cursor: Cursor): number {
   const { text } = cursor;
   let at = cursor.at;
   let unit = text.charCodeAt(at);
-  while (unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09) unit = text.charCodeAt(++at);
+  while (unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09) {
+    unit = text.charCodeAt(++at);
+  }
   cursor.at = at;
   return unit;
 }
@@ -61,7 +63,9 @@ function readEscaped(cursor: Cursor, start: number, firstBackslash: number): str
   const { text } = cursor;
   let at = firstBackslash;
   for (let unit = BACKSLASH; unit !== QUOTE; unit = text.charCodeAt(at)) {
-    if (Number.isNaN(unit)) fail();
+    if (Number.isNaN(unit)) {
+      fail();
+    }
     at += unit === BACKSLASH ? 2 : 1;
   }
   cursor.at = at + 1;
@@ -81,14 +85,20 @@ function readString(cursor: Cursor): string {
       cursor.at = at + 1;
       return text.slice(start, at);
     }
-    if (unit === BACKSLASH) return readEscaped(cursor, start, at);
-    if (!(unit >= 0x20)) fail();
+    if (unit === BACKSLASH) {
+      return readEscaped(cursor, start, at);
+    }
+    if (!(unit >= 0x20)) {
+      fail();
+    }
   }
 }
 
 function skipDigits(text: string, from: number): number {
   let at = from;
-  for (let unit = text.charCodeAt(at); unit >= DIGIT_0 && unit <= DIGIT_9; unit = text.charCodeAt(at)) at++;
+  for (let unit = text.charCodeAt(at); unit >= DIGIT_0 && unit <= DIGIT_9; unit = text.charCodeAt(at)) {
+    at++;
+  }
   return at;
 }
 
@@ -96,37 +106,49 @@ function skipDigits(text: string, from: number): number {
 function numberEnd(text: string, start: number): number {
   const whole = text.charCodeAt(start) === MINUS ? start + 1 : start;
   let at = text.charCodeAt(whole) === DIGIT_0 ? whole + 1 : skipDigits(text, whole);
-  if (at === whole) return -1;
+  if (at === whole) {
+    return -1;
+  }
   if (text.charCodeAt(at) === POINT) {
     const fraction = at + 1;
     at = skipDigits(text, fraction);
-    if (at === fraction) return -1;
+    if (at === fraction) {
+      return -1;
+    }
   }
   if ((text.charCodeAt(at) | 0x20) === 0x65) {
     const sign = text.charCodeAt(at + 1);
     const exponent = sign === MINUS || sign === 0x2b ? at + 2 : at + 1;
     at = skipDigits(text, exponent);
-    if (at === exponent) return -1;
+    if (at === exponent) {
+      return -1;
+    }
   }
   return at;
 }
 
 function readNumber(cursor: Cursor): JsonNumber {
   const end = numberEnd(cursor.text, cursor.at);
-  if (end < 0) fail();
+  if (end < 0) {
+    fail();
+  }
   const literal = cursor.text.slice(cursor.at, end);
   cursor.at = end;
   return new JsonNumber(literal);
 }
 
 function readWord<T>(cursor: Cursor, word: string, value: T): T {
-  if (!cursor.text.startsWith(word, cursor.at)) fail();
+  if (!cursor.text.startsWith(word, cursor.at)) {
+    fail();
+  }
   cursor.at += word.length;
   return value;
 }
 
 function readObject(cursor: Cursor, levelsLeft: number): JsonObject {
-  if (levelsLeft <= 0) throw new VaultError('json_too_deep');
+  if (levelsLeft <= 0) {
+    throw new VaultError('json_too_deep');
+  }
   const object: JsonObject = new Map();
   cursor.at++;
   let unit = skipSpace(cursor);
@@ -135,22 +157,34 @@ function readObject(cursor: Cursor, levelsLeft: number): JsonObject {
     return object;
   }
   for (let members = 1; ; members++) {
-    if (unit !== QUOTE) fail();
+    if (unit !== QUOTE) {
+      fail();
+    }
     const name = readString(cursor);
-    if (skipSpace(cursor) !== COLON) fail();
+    if (skipSpace(cursor) !== COLON) {
+      fail();
+    }
     cursor.at++;
     object.set(name, readValue(cursor, levelsLeft - 1));
-    if (object.size !== members) fail();
+    if (object.size !== members) {
+      fail();
+    }
     unit = skipSpace(cursor);
     cursor.at++;
-    if (unit === CLOSE_BRACE) return object;
-    if (unit !== COMMA) fail();
+    if (unit === CLOSE_BRACE) {
+      return object;
+    }
+    if (unit !== COMMA) {
+      fail();
+    }
     unit = skipSpace(cursor);
   }
 }
 
 function readArray(cursor: Cursor, levelsLeft: number): JsonValue[] {
-  if (levelsLeft <= 0) throw new VaultError('json_too_deep');
+  if (levelsLeft <= 0) {
+    throw new VaultError('json_too_deep');
+  }
   const items: JsonValue[] = [];
   cursor.at++;
   if (skipSpace(cursor) === CLOSE_BRACKET) {
@@ -161,8 +195,12 @@ function readArray(cursor: Cursor, levelsLeft: number): JsonValue[] {
     items.push(readValue(cursor, levelsLeft - 1));
     const unit = skipSpace(cursor);
     cursor.at++;
-    if (unit === CLOSE_BRACKET) return items;
-    if (unit !== COMMA) fail();
+    if (unit === CLOSE_BRACKET) {
+      return items;
+    }
+    if (unit !== COMMA) {
+      fail();
+    }
   }
 }
 
@@ -207,14 +245,18 @@ export function isNumberLiteral(text: string): boolean {
 export function parseJson(bytes: Uint8Array, options: { readonly depthMax?: number } = {}): JsonValue {
   const cursor: Cursor = { text: decode(bytes), at: 0 };
   const value = readValue(cursor, Math.min(options.depthMax ?? DEPTH_MAX, DEPTH_MAX));
-  if (!Number.isNaN(skipSpace(cursor))) fail();
+  if (!Number.isNaN(skipSpace(cursor))) {
+    fail();
+  }
   return value;
 }
 
 /** As {@link parseJson}, for data to be stored: anything but an object is `invalid_request` at `body`. */
 export function parseStoredObject(bytes: Uint8Array): JsonObject {
   const value = parseJson(bytes);
-  if (!(value instanceof Map)) throw new VaultError('invalid_request', { field: 'body' });
+  if (!(value instanceof Map)) {
+    throw new VaultError('invalid_request', { field: 'body' });
+  }
   return value;
 }
 
@@ -228,8 +270,12 @@ export function quoteJson(text: string): string {
  * well-formed Unicode, so encoding it as UTF-8 loses nothing, and {@link parseJson} reads the same value back.
  */
 export function stringifyJson(value: JsonValue): string {
-  if (typeof value === 'string') return quoteJson(value);
-  if (value instanceof JsonNumber) return value.text;
+  if (typeof value === 'string') {
+    return quoteJson(value);
+  }
+  if (value instanceof JsonNumber) {
+    return value.text;
+  }
   if (value instanceof Map) {
     let text = '';
     for (const [name, member] of value) {
@@ -239,7 +285,9 @@ export function stringifyJson(value: JsonValue): string {
   }
   if (Array.isArray(value)) {
     let text = '';
-    for (const item of value) text += (text === '' ? '[' : ',') + stringifyJson(item);
+    for (const item of value) {
+      text += (text === '' ? '[' : ',') + stringifyJson(item);
+    }
     return text === '' ? '[]' : `${text}]`;
   }
   return value === null ? 'null' : value ? 'true' : 'false';

@@ -4,7 +4,9 @@ function luhnSum(digits: string, double: boolean): number {
   let doubled = double;
   for (let at = digits.length - 1; at >= 0; at--) {
     const digit = digits.charCodeAt(at) - 0x30;
-    if (!(digit >= 0 && digit <= 9)) return Number.NaN;
+    if (!(digit >= 0 && digit <= 9)) {
+      return Number.NaN;
+    }
     const weighted = doubled ? digit * 2 : digit;
     sum += weighted > 9 ? weighted - 9 : weighted;
     doubled = !doubled;
@@ -23,6 +25,8 @@ export function passesLuhn(digits: string): boolean {
 /** The digit to append to `digits` so that the whole passes Luhn; throws a RangeError on other characters. */
 export function luhnCheckDigit(digits: string): string {
   const sum = luhnSum(digits, true);
-  if (Number.isNaN(sum)) throw new RangeError('Luhn takes ASCII digits only.');
+  if (Number.isNaN(sum)) {
+    throw new RangeError('Luhn takes ASCII digits only.');
+  }
   return String((10 - sum) % 10);
 }

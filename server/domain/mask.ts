@@ -21,7 +21,9 @@ function visibleFrom(text: string): number {
   let at = text.length;
   for (let visible = 0; at > 0 && visible < VISIBLE; ) {
     at -= endsPair(text, at - 1) ? 2 : 1;
-    if (text.charCodeAt(at) !== SPACE) visible++;
+    if (text.charCodeAt(at) !== SPACE) {
+      visible++;
+    }
   }
   return at;
 }
@@ -34,7 +36,9 @@ function starsUpTo(text: string, end: number): string {
     if (text.charCodeAt(at) === SPACE) {
       stars += `${'*'.repeat(run)} `;
       run = 0;
-    } else if (!endsPair(text, at)) run++;
+    } else if (!endsPair(text, at)) {
+      run++;
+    }
   }
   return stars + '*'.repeat(run);
 }
@@ -52,13 +56,19 @@ export function maskText(text: string): string {
 /** Masks a text whole: one `*` for each code point, spaces included. */
 export function maskWhole(text: string): string {
   let count = 0;
-  for (let at = 0; at < text.length; at++) if (!endsPair(text, at)) count++;
+  for (let at = 0; at < text.length; at++) {
+    if (!endsPair(text, at)) {
+      count++;
+    }
+  }
   return '*'.repeat(count);
 }
 
 /** Masks a value, and all that it holds in the style for `within`; codes below it are masked whole. */
 function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
-  if (value === null) return null;
+  if (value === null) {
+    return null;
+  }
   if (value instanceof Map) {
     for (const [name, member] of value) {
       const inner = isSadName(name) ? 'whole' : within;
@@ -67,7 +77,9 @@ function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
     return value;
   }
   if (Array.isArray(value)) {
-    for (const [at, item] of value.entries()) value[at] = maskValue(item, within, within);
+    for (const [at, item] of value.entries()) {
+      value[at] = maskValue(item, within, within);
+    }
     return value;
   }
   const text = value instanceof JsonNumber ? value.text : String(value);
@@ -79,11 +91,18 @@ function maskNamed(value: JsonValue, styleOf: StyleOf, within?: Style): void {
   if (value instanceof Map) {
     for (const [name, member] of value) {
       const style = styleOf(name);
-      if (style !== undefined) value.set(name, maskValue(member, style, within ?? style));
-      else if (typeof member === 'object') maskNamed(member, styleOf, within);
+      if (style !== undefined) {
+        value.set(name, maskValue(member, style, within ?? style));
+      } else if (typeof member === 'object') {
+        maskNamed(member, styleOf, within);
+      }
     }
   } else if (Array.isArray(value)) {
-    for (const item of value) if (typeof item === 'object') maskNamed(item, styleOf, within);
+    for (const item of value) {
+      if (typeof item === 'object') {
+        maskNamed(item, styleOf, within);
+      }
+    }
   }
 }
 
@@ -105,7 +124,9 @@ export function maskForced(value: JsonObject): JsonObject {
 const isIndex = (name: string): boolean => /^(?:0|[1-9]\d{0,8})$/.test(name);
 
 function childOf(parent: JsonValue | undefined, name: string): JsonValue | undefined {
-  if (parent instanceof Map) return parent.get(name);
+  if (parent instanceof Map) {
+    return parent.get(name);
+  }
   return Array.isArray(parent) && isIndex(name) ? parent[Number(name)] : undefined;
 }
 
@@ -114,13 +135,20 @@ function maskPath(root: JsonObject, path: string): void {
   const steps = path.split('.');
   const last = steps.pop() ?? '';
   let parent: JsonValue | undefined = root;
-  for (const step of steps) parent = childOf(parent, step);
+  for (const step of steps) {
+    parent = childOf(parent, step);
+  }
   const value = childOf(parent, last);
-  if (value === undefined) return;
+  if (value === undefined) {
+    return;
+  }
   const style = isSadName(last) || steps.some(isSadName) ? 'whole' : 'last_four';
   const masked = maskValue(value, style, style);
-  if (parent instanceof Map) parent.set(last, masked);
-  else if (Array.isArray(parent)) parent[Number(last)] = masked;
+  if (parent instanceof Map) {
+    parent.set(last, masked);
+  } else if (Array.isArray(parent)) {
+    parent[Number(last)] = masked;
+  }
 }
 
 /**
@@ -130,9 +158,15 @@ function maskPath(root: JsonObject, path: string): void {
  * ignored. Changes the given tree in place and returns it.
  */
 export function maskFields(value: JsonObject, fields: readonly string[]): JsonObject {
-  if (fields.length === 0) return value;
+  if (fields.length === 0) {
+    return value;
+  }
   const names = new Set(fields);
   maskNamed(value, (name) => (names.has(name) ? (isSadName(name) ? 'whole' : 'last_four') : undefined));
-  for (const field of names) if (field.includes('.')) maskPath(value, field);
+  for (const field of names) {
+    if (field.includes('.')) {
+      maskPath(value, field);
+    }
+  }
   return value;
 }

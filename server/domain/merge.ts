@@ -10,6 +10,10 @@ const UNCHANGEABLE: ReadonlySet<string> = new Set(NUMBER_NAMES);
  */
 export function mergeFirstLevel(stored: JsonObject, changes: JsonObject): JsonObject {
   const merged: JsonObject = new Map(stored);
-  for (const [name, value] of changes) if (!UNCHANGEABLE.has(name)) merged.set(name, value);
+  for (const [name, value] of changes) {
+    if (!UNCHANGEABLE.has(name)) {
+      merged.set(name, value);
+    }
+  }
   return merged;
 }

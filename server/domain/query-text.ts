@@ -1,7 +1,11 @@
 /** Reads a boolean query parameter: `true`, `t`, `1`, `false`, `f`, `0`; undefined for anything else. */
 export function parseBooleanText(text: string): boolean | undefined {
-  if (text === 'true' || text === 't' || text === '1') return true;
-  if (text === 'false' || text === 'f' || text === '0') return false;
+  if (text === 'true' || text === 't' || text === '1') {
+    return true;
+  }
+  if (text === 'false' || text === 'f' || text === '0') {
+    return false;
+  }
   return undefined;
 }
 
@@ -10,7 +14,9 @@ export function parseBooleanText(text: string): boolean | undefined {
  * anything else (`+1`, `-0`, `0x10`, `1e3`, `1.0`) and for what a number cannot hold exactly.
  */
 export function parseIntegerText(text: string): number | undefined {
-  if (!/^(?:0|-?[1-9]\d{0,15})$/.test(text)) return undefined;
+  if (!/^(?:0|-?[1-9]\d{0,15})$/.test(text)) {
+    return undefined;
+  }
   const value = Number(text);
   return Number.isSafeInteger(value) ? value : undefined;
 }
@@ -20,7 +26,9 @@ export function parseIntegerText(text: string): number | undefined {
  * kept. The empty text is the empty list; undefined when an entry is empty.
  */
 export function parseListText(text: string): string[] | undefined {
-  if (text === '') return [];
+  if (text === '') {
+    return [];
+  }
   const entries = text.split(',').map((entry) => entry.trim());
   return entries.includes('') ? undefined : entries;
 }

@@ -72,37 +72,53 @@ function splitObject(split: Split, object: JsonObject): void {
   for (const [name, member] of object) {
     if (isSadName(name)) {
       const isRun = splice >= 0;
-      if (!isRun) splice = openSplice(split);
-      if (keptAny || isRun) writeByte(taken, COMMA);
+      if (!isRun) {
+        splice = openSplice(split);
+      }
+      if (keptAny || isRun) {
+        writeByte(taken, COMMA);
+      }
       writeJsonMember(taken, name, member);
       continue;
     }
     if (splice >= 0) {
-      if (!keptAny) writeByte(taken, COMMA);
+      if (!keptAny) {
+        writeByte(taken, COMMA);
+      }
       closeSplice(taken, splice);
       splice = -1;
     }
-    if (keptAny) writeByte(kept, COMMA);
+    if (keptAny) {
+      writeByte(kept, COMMA);
+    }
     keptAny = true;
     writeJsonString(kept, name);
     writeByte(kept, COLON);
     splitValue(split, member);
   }
-  if (splice >= 0) closeSplice(taken, splice);
+  if (splice >= 0) {
+    closeSplice(taken, splice);
+  }
   writeByte(kept, 0x7d);
 }
 
 function splitValue(split: Split, value: JsonValue): void {
-  if (value instanceof Map) splitObject(split, value);
-  else if (Array.isArray(value)) splitArray(split, value);
-  else writeJson(split.kept, value);
+  if (value instanceof Map) {
+    splitObject(split, value);
+  } else if (Array.isArray(value)) {
+    splitArray(split, value);
+  } else {
+    writeJson(split.kept, value);
+  }
 }
 
 function splitArray(split: Split, items: readonly JsonValue[]): void {
   writeByte(split.kept, 0x5b);
   let isFirst = true;
   for (const item of items) {
-    if (!isFirst) writeByte(split.kept, COMMA);
+    if (!isFirst) {
+      writeByte(split.kept, COMMA);
+    }
     isFirst = false;
     splitValue(split, item);
   }
@@ -118,7 +134,9 @@ export function splitSad(object: JsonObject): SplitObject {
   const split: Split = { kept: createJsonWriter(), taken: createJsonWriter(), splices: 0 };
   splitObject(split, object);
   const part0 = writtenBytes(split.kept);
-  if (split.splices === 0) return { part0 };
+  if (split.splices === 0) {
+    return { part0 };
+  }
   setUint32(split.taken.bytes, 0, split.splices);
   return { part0, part1: writtenBytes(split.taken) };
 }
@@ -135,18 +153,26 @@ export function joinSad(part0: Uint8Array, part1: Uint8Array): Uint8Array {
   const view = new DataView(part1.buffer, part1.byteOffset, part1.byteLength);
   const count = part1.length < COUNT_BYTES ? damaged() : view.getUint32(0);
   const size = part0.length + part1.length - COUNT_BYTES - SPLICE_HEADER_BYTES * count;
-  if (count === 0 || size <= part0.length) damaged();
+  if (count === 0 || size <= part0.length) {
+    damaged();
+  }
   const joined = new Uint8Array(size);
   let from = COUNT_BYTES;
   let copied = 0;
   let at = 0;
   for (let left = count; left > 0; left--) {
     const start = from + SPLICE_HEADER_BYTES;
-    if (start > part1.length) damaged();
+    if (start > part1.length) {
+      damaged();
+    }
     const offset = view.getUint32(from);
     const end = start + view.getUint32(from + 4);
-    if (offset <= copied || offset > part0.length || end <= start || end > part1.length) damaged();
-    if (at + offset - copied + end - start > size) damaged();
+    if (offset <= copied || offset > part0.length || end <= start || end > part1.length) {
+      damaged();
+    }
+    if (at + offset - copied + end - start > size) {
+      damaged();
+    }
     joined.set(part0.subarray(copied, offset), at);
     at += offset - copied;
     joined.set(part1.subarray(start, end), at);
@@ -154,7 +180,9 @@ export function joinSad(part0: Uint8Array, part1: Uint8Array): Uint8Array {
     copied = offset;
     from = end;
   }
-  if (from !== part1.length) damaged();
+  if (from !== part1.length) {
+    damaged();
+  }
   joined.set(part0.subarray(copied), at);
   return joined;
 }

@@ -5,9 +5,13 @@ const FILTER_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
  * Undefined for any other shape and for times that the calendar does not have: 30 February, hour 24, second 60.
  */
 export function parseFilterTime(text: string): number | undefined {
-  if (!FILTER_TIME.test(text)) return undefined;
+  if (!FILTER_TIME.test(text)) {
+    return undefined;
+  }
   const ms = Date.parse(text);
-  if (Number.isNaN(ms)) return undefined;
+  if (Number.isNaN(ms)) {
+    return undefined;
+  }
   return formatStoredAt(ms) === `${text.slice(0, -1)}.000Z` ? ms : undefined;
 }
 

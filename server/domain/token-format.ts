@@ -31,9 +31,13 @@ const LUHN_FREE_DIGITS = 14;
  * `partial_middle_{s}_{e}` with s and e from 0 to 99, without leading zeros. Undefined for any other text.
  */
 export function parseAlgorithm(text: string): Algorithm | undefined {
-  if (text === 'full' || text === 'uuid' || text === 'luhn') return { kind: text };
+  if (text === 'full' || text === 'uuid' || text === 'luhn') {
+    return { kind: text };
+  }
   const [, digits, side] = PARTIAL.exec(text) ?? [];
-  if (side === 'start' || side === 'end') return { kind: 'partial', digits: Number(digits), side };
+  if (side === 'start' || side === 'end') {
+    return { kind: 'partial', digits: Number(digits), side };
+  }
   const [, start, end] = MIDDLE.exec(text) ?? [];
   return end === undefined ? undefined : { kind: 'middle', start: Number(start), end: Number(end) };
 }
@@ -45,12 +49,18 @@ const isDigit = (unit: number): boolean => unit >= 0x30 && unit <= 0x39;
  * anything but printable ASCII in it, which would make a token that is hard to pass in a URL.
  */
 function shapedDigits(number: string): number {
-  if (number.length > SHAPED_LENGTH_MAX) return 0;
+  if (number.length > SHAPED_LENGTH_MAX) {
+    return 0;
+  }
   let count = 0;
   for (let at = 0; at < number.length; at++) {
     const unit = number.charCodeAt(at);
-    if (unit < 0x20 || unit > 0x7e) return 0;
-    if (isDigit(unit)) count++;
+    if (unit < 0x20 || unit > 0x7e) {
+      return 0;
+    }
+    if (isDigit(unit)) {
+      count++;
+    }
   }
   return count;
 }
@@ -59,7 +69,9 @@ function shapedDigits(number: string): number {
 function replacedSpan(algorithm: HashedAlgorithm, number: string): Span | undefined {
   if (algorithm.kind === 'partial') {
     const count = shapedDigits(number);
-    if (count < algorithm.digits) return undefined;
+    if (count < algorithm.digits) {
+      return undefined;
+    }
     return algorithm.side === 'start'
       ? { from: 0, to: algorithm.digits }
       : { from: count - algorithm.digits, to: count };
@@ -108,15 +120,21 @@ export function formatToken(
   number: string,
   digest: Uint8Array,
 ): string | undefined {
-  if (digest.length !== 32) throw new RangeError('A candidate digest has 32 bytes.');
+  if (digest.length !== 32) {
+    throw new RangeError('A candidate digest has 32 bytes.');
+  }
   const hex = digest.toHex();
-  if (algorithm.kind === 'luhn') return luhnToken(hex);
+  if (algorithm.kind === 'luhn') {
+    return luhnToken(hex);
+  }
   const span = replacedSpan(algorithm, number);
   return span === undefined ? hex : shapedToken(number, span, hex);
 }
 
 /** Whether two numbers can come out with the same token, so that the store has to look for a free candidate. */
 export function isClashProne(algorithm: Algorithm, number: string): boolean {
-  if (algorithm.kind === 'uuid') return false;
+  if (algorithm.kind === 'uuid') {
+    return false;
+  }
   return algorithm.kind === 'luhn' || replacedSpan(algorithm, number) !== undefined;
 }

@@ -17,12 +17,16 @@ export const readCredentials = (
 ): { readonly name: string; readonly password: SecretBytes } => {
   const header = headers.get('authorization');
   const encoded = header === null ? null : /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1];
-  if (encoded == null) throw new VaultError('unauthenticated');
+  if (encoded == null) {
+    throw new VaultError('unauthenticated');
+  }
   try {
     const bytes = Uint8Array.fromBase64(encoded);
     const text = decoder.decode(bytes);
     const colon = text.indexOf(':');
-    if (colon < 1) throw new VaultError('unauthenticated');
+    if (colon < 1) {
+      throw new VaultError('unauthenticated');
+    }
     return { name: text.slice(0, colon), password: new Secret(bytes.slice(bytes.indexOf(COLON) + 1)) };
   } catch {
     throw new VaultError('unauthenticated');
@@ -35,5 +39,7 @@ export const readCredentials = (
  */
 export const refuseOtherSites = (headers: Headers): void => {
   const site = headers.get('sec-fetch-site');
-  if (site === 'cross-site' || site === 'same-site') throw new VaultError('not_allowed');
+  if (site === 'cross-site' || site === 'same-site') {
+    throw new VaultError('not_allowed');
+  }
 };

@@ -14,7 +14,9 @@ const declaredLength = (headers: Headers): number | undefined => {
 /** Refuses a body whose declared length is over the limit, before a byte of it is read. */
 export const refuseLargeBody = (headers: Headers, bytesMax: number): void => {
   const length = declaredLength(headers);
-  if (length !== undefined && !(length <= bytesMax)) throw tooLarge();
+  if (length !== undefined && !(length <= bytesMax)) {
+    throw tooLarge();
+  }
 };
 
 /**
@@ -65,9 +67,13 @@ const readChunks = async (
   try {
     for (;;) {
       const step = await within(reader.read(), endMs - performance.now());
-      if (step.done) return joinChunks(chunks, length);
+      if (step.done) {
+        return joinChunks(chunks, length);
+      }
       length += step.value.byteLength;
-      if (length > bytesMax) throw tooLarge();
+      if (length > bytesMax) {
+        throw tooLarge();
+      }
       chunks.push(step.value);
     }
   } catch (error) {
@@ -87,18 +93,30 @@ export const readBody = async (
   timeoutMs: number,
 ): Promise<Uint8Array> => {
   const length = declaredLength(request.headers);
-  if (length === 0) return new Uint8Array(0);
-  if (length !== undefined) return within(request.bytes(), timeoutMs);
+  if (length === 0) {
+    return new Uint8Array(0);
+  }
+  if (length !== undefined) {
+    return within(request.bytes(), timeoutMs);
+  }
   return request.body === null ? new Uint8Array(0) : readChunks(request.body, bytesMax, timeoutMs);
 };
 
 /** Plain values for bodies that are not stored: objects without a prototype, so `__proto__` is a name like any. */
 const toPlain = (value: JsonValue): unknown => {
-  if (value instanceof JsonNumber) return Number(value.text);
-  if (Array.isArray(value)) return value.map(toPlain);
-  if (!(value instanceof Map)) return value;
+  if (value instanceof JsonNumber) {
+    return Number(value.text);
+  }
+  if (Array.isArray(value)) {
+    return value.map(toPlain);
+  }
+  if (!(value instanceof Map)) {
+    return value;
+  }
   const plain: Record<string, unknown> = Object.create(null);
-  for (const [name, member] of value) plain[name] = toPlain(member);
+  for (const [name, member] of value) {
+    plain[name] = toPlain(member);
+  }
   return plain;
 };
 
@@ -109,7 +127,9 @@ const fieldOf = (schema: TSchema, path: string): string => {
   for (const step of path.split('/').slice(1)) {
     const isIndex: boolean = /^\d+$/.test(step) && at?.['items'] !== undefined;
     at = isIndex ? at?.['items'] : at?.['properties']?.[step];
-    if (at === undefined) return place;
+    if (at === undefined) {
+      return place;
+    }
     place += isIndex ? `[${step}]` : `.${step}`;
   }
   return place;
@@ -120,7 +140,9 @@ export const compileJsonBody = (schema: TObject): ((bytes: Uint8Array) => unknow
   const compiled = TypeCompiler.Compile(schema);
   return (bytes) => {
     const value = bytes.byteLength === 0 ? {} : toPlain(parseJson(bytes));
-    if (compiled.Check(value)) return value;
+    if (compiled.Check(value)) {
+      return value;
+    }
     const path = compiled.Errors(value).First()?.path ?? '';
     throw new VaultError('invalid_request', { field: fieldOf(schema, path) });
   };

@@ -25,13 +25,19 @@ export const createClientAddress = (trustedProxies: readonly string[]): ClientAd
 
   return (socketAddress, headers) => {
     const bare = socketAddress.startsWith('::ffff:') ? socketAddress.slice(7) : socketAddress;
-    if (ranges.length === 0) return bare;
+    if (ranges.length === 0) {
+      return bare;
+    }
     let client = parseEntry(bare);
-    if (client === undefined) return bare;
+    if (client === undefined) {
+      return bare;
+    }
     const entries = (headers.get('x-forwarded-for') ?? '').split(',');
     while (isTrusted(client)) {
       const next = parseEntry(entries.pop()?.trim() ?? '');
-      if (next === undefined) break;
+      if (next === undefined) {
+        break;
+      }
       client = next;
     }
     return client.toString();

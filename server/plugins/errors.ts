@@ -7,18 +7,24 @@ import { type HeaderList, jsonResponse } from './replies.ts';
 /** The body of a refusal: the table's text, never a message of the error itself. */
 const errorBody = (error: VaultError, requestId: string): ErrorBody => {
   const body: ErrorBody = { error: ERRORS[error.code].text, code: error.code, request_id: requestId };
-  if (error.field !== undefined) body.field = error.field;
+  if (error.field !== undefined) {
+    body.field = error.field;
+  }
   return body;
 };
 
 /** The reply to a refusal: its status, the one error body, and the headers that go with its code. */
 export const errorResponse = (error: VaultError, requestId: string, headers: HeaderList = []): Response => {
   const response = jsonResponse(JSON.stringify(errorBody(error, requestId)), requestId, error.status);
-  if (error.status === 401) response.headers.set('WWW-Authenticate', CHALLENGE);
+  if (error.status === 401) {
+    response.headers.set('WWW-Authenticate', CHALLENGE);
+  }
   if (error.retryAfterSeconds !== undefined) {
     response.headers.set('Retry-After', String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
   }
-  for (const [name, value] of headers) response.headers.set(name, value);
+  for (const [name, value] of headers) {
+    response.headers.set(name, value);
+  }
   return response;
 };
 
@@ -59,6 +65,8 @@ export const reportUnknown = (
 
 /** The codes whose status is 500 or more and that operators should look at. */
 export const levelOf = (code: ErrorCode | undefined): LogLine['level'] => {
-  if (code === undefined || ERRORS[code].status < 500) return 'info';
+  if (code === undefined || ERRORS[code].status < 500) {
+    return 'info';
+  }
   return ERRORS[code].status === 503 ? 'warn' : 'error';
 };

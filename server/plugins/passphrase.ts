@@ -46,7 +46,9 @@ export const readPassphrase = (
   inQuery: string | undefined,
   headers: Headers,
 ): SecretBytes | undefined => {
-  if (rule === 'none') return undefined;
+  if (rule === 'none') {
+    return undefined;
+  }
   const raw = headers.get(PASSPHRASE_HEADER);
   const inHeader = raw === null ? undefined : decodeHeader(raw);
   if (inQuery !== undefined && inHeader !== undefined && inQuery !== inHeader) {
@@ -54,7 +56,9 @@ export const readPassphrase = (
   }
   const text = inHeader ?? inQuery;
   if (text === undefined) {
-    if (rule === 'optional') return undefined;
+    if (rule === 'optional') {
+      return undefined;
+    }
     throw new VaultError('invalid_request', { field: 'query.passphrase' });
   }
   if (!isPassphrase(text)) {

@@ -25,8 +25,12 @@ const parseText = (schema: TSchema): Parse => {
   const min: number = schema['minLength'] ?? 0;
   const max: number = schema['maxLength'] ?? Number.POSITIVE_INFINITY;
   return (text) => {
-    if (text.length < min) return undefined;
-    if (text.length > max && countCharacters(text) > max) return undefined;
+    if (text.length < min) {
+      return undefined;
+    }
+    if (text.length > max && countCharacters(text) > max) {
+      return undefined;
+    }
     return pattern === undefined || pattern.test(text) ? text : undefined;
   };
 };
@@ -42,7 +46,9 @@ const parseInteger = (schema: TSchema): Parse => {
 
 const parseLimit: Parse = (text) => {
   const value = parseIntegerText(text);
-  if (value === undefined || value === 0) return undefined;
+  if (value === undefined || value === 0) {
+    return undefined;
+  }
   return value < 0 ? -1 : value;
 };
 
@@ -51,7 +57,9 @@ const parseList = (schema: TSchema): Parse => {
   const max: number = schema['maxItems'] ?? Number.POSITIVE_INFINITY;
   return (text) => {
     const items = parseListText(text);
-    if (items === undefined || items.length > max) return undefined;
+    if (items === undefined || items.length > max) {
+      return undefined;
+    }
     return items.every((item) => parseItem(item) !== undefined) ? items : undefined;
   };
 };
@@ -80,7 +88,9 @@ const parserOf = (schema: TSchema): Parse => {
 /** Undoes percent-encoding, `+` for a space included; undefined when it is malformed or not UTF-8. */
 const decodeText = (text: string): string | undefined => {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
-  if (!spaced.includes('%')) return spaced;
+  if (!spaced.includes('%')) {
+    return spaced;
+  }
   try {
     return decodeURIComponent(spaced);
   } catch {
@@ -90,7 +100,9 @@ const decodeText = (text: string): string | undefined => {
 
 const queryOf = (url: string): string => {
   const start = url.indexOf('?');
-  if (start === -1) return '';
+  if (start === -1) {
+    return '';
+  }
   const end = url.indexOf('#', start);
   return end === -1 ? url.slice(start + 1) : url.slice(start + 1, end);
 };
@@ -100,10 +112,14 @@ const readTexts = (query: string, slots: ReadonlyMap<string, number>): (string |
   const texts: (string | undefined)[] = [];
   let others: Set<string> | undefined;
   for (const pair of query.split('&')) {
-    if (pair === '') continue;
+    if (pair === '') {
+      continue;
+    }
     const equals = pair.indexOf('=');
     const name = decodeText(equals === -1 ? pair : pair.slice(0, equals));
-    if (name === undefined) throw new VaultError('invalid_request', { field: 'query' });
+    if (name === undefined) {
+      throw new VaultError('invalid_request', { field: 'query' });
+    }
     const slot = slots.get(name);
     const text = decodeText(equals === -1 ? '' : pair.slice(equals + 1));
     if (text === undefined) {
@@ -111,11 +127,15 @@ const readTexts = (query: string, slots: ReadonlyMap<string, number>): (string |
     }
     if (slot === undefined) {
       others ??= new Set();
-      if (others.has(name)) throw new VaultError('duplicate_parameter', { field: 'query' });
+      if (others.has(name)) {
+        throw new VaultError('duplicate_parameter', { field: 'query' });
+      }
       others.add(name);
       continue;
     }
-    if (texts[slot] !== undefined) throw new VaultError('duplicate_parameter', { field: `query.${name}` });
+    if (texts[slot] !== undefined) {
+      throw new VaultError('duplicate_parameter', { field: `query.${name}` });
+    }
     texts[slot] = text;
   }
   return texts;
@@ -129,11 +149,17 @@ const readParameter = (parameter: Parameter, texts: readonly (string | undefined
   const { name, slots } = parameter;
   for (const slot of slots) {
     const text = texts[slot];
-    if (text === undefined) continue;
+    if (text === undefined) {
+      continue;
+    }
     const value = parameter.parse(text);
-    if (value !== undefined) return value;
+    if (value !== undefined) {
+      return value;
+    }
     // With aliases the first usable one counts and the others are passed over.
-    if (slots.length === 1) return refuse(name);
+    if (slots.length === 1) {
+      return refuse(name);
+    }
   }
   return parameter.required ? refuse(name) : undefined;
 };
@@ -163,7 +189,9 @@ export const compileQuery = (schema: TObject): QueryDecoder => {
     const values: Record<string, unknown> = {};
     for (const parameter of parameters) {
       const value = readParameter(parameter, texts) ?? parameter.byDefault;
-      if (value !== undefined) values[parameter.name] = value;
+      if (value !== undefined) {
+        values[parameter.name] = value;
+      }
     }
     return values;
   };

@@ -34,8 +34,11 @@ const watch = (
       pull: async (controller) => {
         try {
           const step = await reader.read();
-          if (step.done) controller.close();
-          else controller.enqueue(step.value);
+          if (step.done) {
+            controller.close();
+          } else {
+            controller.enqueue(step.value);
+          }
         } catch (error) {
           onError(error);
           // The runtime prints any other value to the standard error, message and code around it included.
@@ -49,8 +52,12 @@ const watch = (
 };
 
 const bodyOf = (reply: Reply, onStreamError: (error: unknown) => void) => {
-  if (reply.json !== undefined) return JSON.stringify(reply.json);
-  if (reply.stream !== undefined) return watch(reply.stream, onStreamError);
+  if (reply.json !== undefined) {
+    return JSON.stringify(reply.json);
+  }
+  if (reply.stream !== undefined) {
+    return watch(reply.stream, onStreamError);
+  }
   // Services make these bytes themselves, never over shared memory.
   return reply.jsonBytes as Uint8Array<ArrayBuffer>;
 };
@@ -63,7 +70,9 @@ export const replyResponse = (
 ): Response => {
   const response = jsonResponse(bodyOf(reply, onStreamError), requestId);
   if (reply.headers !== undefined) {
-    for (const name in reply.headers) response.headers.set(name, reply.headers[name] ?? '');
+    for (const name in reply.headers) {
+      response.headers.set(name, reply.headers[name] ?? '');
+    }
   }
   return response;
 };

@@ -36,10 +36,13 @@ const compileReplyCheck = (route: Route): ((reply: Reply) => void) => {
   const schema = TypeCompiler.Compile(route.response);
   const decoder = new TextDecoder();
   return (reply) => {
-    if (reply.stream !== undefined) return;
+    if (reply.stream !== undefined) {
+      return;
+    }
     const value = reply.json ?? JSON.parse(decoder.decode(reply.jsonBytes));
-    if (!schema.Check(value))
+    if (!schema.Check(value)) {
       throw new TypeError(`the reply of ${route.operationId} does not fit its schema`);
+    }
   };
 };
 
@@ -56,9 +59,12 @@ const compileRoute = (route: Route, deps: Deps): MountedRoute => ({
 
 const readIdempotencyKey = (headers: Headers): string | undefined => {
   const key = headers.get('idempotency-key');
-  if (key === null) return undefined;
-  if (!IDEMPOTENCY_KEY.test(key))
+  if (key === null) {
+    return undefined;
+  }
+  if (!IDEMPOTENCY_KEY.test(key)) {
     throw new VaultError('invalid_request', { field: 'header.Idempotency-Key' });
+  }
   return key;
 };
 
@@ -78,7 +84,9 @@ const readVisitor = (exchange: Exchange, server: AddressSource, clientAddress: C
 };
 
 const takeBody = async (route: Route, exchange: Exchange, deps: Deps): Promise<Uint8Array | undefined> => {
-  if (route.body.kind === 'none') return undefined;
+  if (route.body.kind === 'none') {
+    return undefined;
+  }
   exchange.body = 'reading';
   const bytes = await readBody(exchange.request, route.body.bytesMax, deps.http.bodyTimeoutMs);
   exchange.body = 'read';
@@ -95,7 +103,9 @@ const readCall = async (mounted: MountedRoute, exchange: Exchange, server: Addre
   const { deps } = shell;
   const { request } = exchange;
   const { headers } = request;
-  if (route.body.kind !== 'none') refuseLargeBody(headers, route.body.bytesMax);
+  if (route.body.kind !== 'none') {
+    refuseLargeBody(headers, route.body.bytesMax);
+  }
   const visitor = readVisitor(exchange, server, shell.clientAddress);
   let bytes: Uint8Array | undefined;
   let caller: Caller | typeof visitor = visitor;
@@ -111,7 +121,9 @@ const readCall = async (mounted: MountedRoute, exchange: Exchange, server: Addre
   }
   const query = mounted.decodeQuery(request.url);
   const inQuery = query['passphrase'];
-  if (inQuery !== undefined) query['passphrase'] = undefined;
+  if (inQuery !== undefined) {
+    query['passphrase'] = undefined;
+  }
   const call = {
     caller,
     query,
@@ -127,7 +139,9 @@ const readCall = async (mounted: MountedRoute, exchange: Exchange, server: Addre
 
 /** Counts the request before its reply is sent; a stream that will not be sent is given up. */
 const meter = async (exchange: Exchange, reply: Reply, deps: Deps): Promise<void> => {
-  if (exchange.account === undefined) return;
+  if (exchange.account === undefined) {
+    return;
+  }
   try {
     await deps.metering.request(exchange.account);
   } catch (error) {

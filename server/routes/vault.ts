@@ -19,7 +19,9 @@ import {
 const STORED_BYTES_MAX = 262_144;
 
 const needed = <Value>(value: Value | undefined, field: string): Value => {
-  if (value === undefined) throw new VaultError('invalid_request', { field });
+  if (value === undefined) {
+    throw new VaultError('invalid_request', { field });
+  }
   return value;
 };
 
@@ -84,7 +86,9 @@ const readItems = defineRoute({
   handle: async ({ caller, query, passphrase, deps }) => {
     const { user, token, mask_fields = [], rules = [], decrypt_all, return_card_metadata, ...filter } = query;
     const view = { mask_fields, rules, return_card_metadata };
-    if (token !== undefined) needed(user, 'query.user');
+    if (token !== undefined) {
+      needed(user, 'query.user');
+    }
     if (user !== undefined && token !== undefined && passphrase !== undefined) {
       const address = { user, token, reference: query.reference };
       return { jsonBytes: await deps.vault.decrypt(caller, { ...address, ...view, passphrase }) };

@@ -9,7 +9,9 @@ export const PASSPHRASE_CHARACTERS_MAX = 4096;
 /** Counts characters as people do on the wire: Unicode code points, not UTF-16 units. */
 export const countCharacters = (text: string): number => {
   let count = 0;
-  for (const _ of text) count += 1;
+  for (const _ of text) {
+    count += 1;
+  }
   return count;
 };
 

@@ -20,11 +20,15 @@ const CARD_BYTES = 256;
 const microsecondsOf = (work: () => unknown): number => {
   const batchMs = (count: number): number => {
     const from = performance.now();
-    for (let i = 0; i < count; i++) work();
+    for (let i = 0; i < count; i++) {
+      work();
+    }
     return performance.now() - from;
   };
   let count = 64;
-  while (batchMs(count) < BATCH_MS) count *= 2;
+  while (batchMs(count) < BATCH_MS) {
+    count *= 2;
+  }
   return (median(Array.from({ length: BATCHES }, () => batchMs(count))) * 1_000) / count;
 };
 
@@ -70,7 +74,9 @@ export const measureCrypto = async (): Promise<Figure[]> => {
   });
   const argonMs: number[] = [];
   await argon2Ms();
-  for (let i = 0; i < 5; i++) argonMs.push(await argon2Ms());
+  for (let i = 0; i < 5; i++) {
+    argonMs.push(await argon2Ms());
+  }
   return [
     micro('AES-256-GCM seal of a card', () => seal(key, card, associated)),
     micro('HMAC-SHA-256', () => createHmac('sha256', key).update(associated).digest()),

@@ -20,9 +20,13 @@ interface Tool {
 /** redis-benchmark on PATH, or the one that came with the project's own redis-server. */
 const findTool = (binary: string): Tool | undefined => {
   const onPath = Bun.which('redis-benchmark');
-  if (onPath !== null) return { path: onPath, env: process.env };
+  if (onPath !== null) {
+    return { path: onPath, env: process.env };
+  }
   const vendored = Bun.which(resolve(dirname(binary), 'usr/bin/redis-benchmark'));
-  if (vendored === null) return undefined;
+  if (vendored === null) {
+    return undefined;
+  }
   const libraries = resolve(dirname(binary), 'usr/lib');
   const folders = readdirSync(libraries, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const path = folders.map(({ name }) => join(libraries, name)).join(':');
@@ -32,7 +36,9 @@ const findTool = (binary: string): Tool | undefined => {
 /** Writes a second out of the CSV that redis-benchmark prints: a head, then a row with the rate in its second cell. */
 export const parseRate = (csv: string): number => {
   const rate = Number(/^"SET","([\d.]+)"/m.exec(csv)?.[1]);
-  if (!(rate > 0)) throw new Error(`redis-benchmark failed: ${csv.slice(-500)}`);
+  if (!(rate > 0)) {
+    throw new Error(`redis-benchmark failed: ${csv.slice(-500)}`);
+  }
   return rate;
 };
 
@@ -65,14 +71,18 @@ const runOwn = async (socketPath: string, writes: number): Promise<number> => {
     );
     return (writes * 1_000) / (performance.now() - from);
   } finally {
-    for (const client of clients) client.disconnect();
+    for (const client of clients) {
+      client.disconnect();
+    }
   }
 };
 
 /** Durable writes a second over 32 connections, one at a time on each. */
 export const measureRedis = async (folder: string, seconds: number): Promise<Figure> => {
   const binary = findRedisBinary(process.env['VAULT_REDIS_BIN']);
-  if (binary === undefined) throw new Error('No redis-server found: see scripts/redis-vendor.sh.');
+  if (binary === undefined) {
+    throw new Error('No redis-server found: see scripts/redis-vendor.sh.');
+  }
   const place = preparePlace(join(folder, 'bare-redis'));
   const child = start(redisCommand(binary, place), 'ignore');
   try {

@@ -21,7 +21,9 @@ async function* keysLike(vault: Vault, pattern: string): AsyncGenerator<string[]
   do {
     const [next, keys] = await vault.redis.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP);
     cursor = next;
-    if (keys.length > 0) yield keys;
+    if (keys.length > 0) {
+      yield keys;
+    }
   } while (cursor !== '0');
 }
 
@@ -30,7 +32,9 @@ const sumField = async (vault: Vault, pattern: string, field: string): Promise<n
   for await (const keys of keysLike(vault, pattern)) {
     const found = await Promise.all(keys.map((key) => vault.redis.hget(key, field)));
     // A scan may come upon a key twice.
-    for (const [i, key] of keys.entries()) values.set(key, Number(found[i] ?? 0));
+    for (const [i, key] of keys.entries()) {
+      values.set(key, Number(found[i] ?? 0));
+    }
   }
   return values.values().reduce((sum, value) => sum + value, 0);
 };
@@ -64,7 +68,9 @@ const runOnce = async (vault: Vault): Promise<Run> => {
   const chunks: Uint8Array[] = [];
   let firstByteMs = 0;
   for await (const chunk of response.body ?? []) {
-    if (chunks.length === 0) firstByteMs = performance.now() - from;
+    if (chunks.length === 0) {
+      firstByteMs = performance.now() - from;
+    }
     chunks.push(chunk);
   }
   const seconds = (performance.now() - from) / 1_000;
@@ -74,7 +80,9 @@ const runOnce = async (vault: Vault): Promise<Run> => {
     PLAIN.user
   ];
   const whole = items?.filter(({ data }) => data.card_number.length === 16).length ?? 0;
-  if (whole !== CARDS) throw new Error(`decrypt_all gave ${whole} cards instead of ${CARDS}`);
+  if (whole !== CARDS) {
+    throw new Error(`decrypt_all gave ${whole} cards instead of ${CARDS}`);
+  }
   return { seconds, firstByteMs, bytes: text.length, residentBefore, residentPeak };
 };
 
@@ -99,7 +107,9 @@ export const measureDecryptAll = async (
   const before = await readWritten(vault);
   const runs: Run[] = [await runOnce(vault)];
   const { split } = await withCpu({ serverPid: vault.pid, redisPid: vault.redisPid }, async () => {
-    for (let i = 0; i < repeats; i++) runs.push(await runOnce(vault));
+    for (let i = 0; i < repeats; i++) {
+      runs.push(await runOnce(vault));
+    }
   });
   const residentAfter = residentBytes(vault.pid);
   checkWritten(before, await readWritten(vault), runs.length * CARDS);

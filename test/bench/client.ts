@@ -46,16 +46,22 @@ const run = async (order: ClientOrder): Promise<object> => {
   };
   const close = (): void => {
     open -= 1;
-    if (open === 0) finished.resolve();
+    if (open === 0) {
+      finished.resolve();
+    }
   };
   const socket: Bun.SocketHandler<Connection> = {
     open: (opened) => send(opened, performance.now()),
     data: (from, chunk) => {
       const status = from.data.read(chunk);
-      if (status === undefined) return;
+      if (status === undefined) {
+        return;
+      }
       const now = performance.now();
       latencies.push(now - from.data.sentAt);
-      if (status !== 200) errors += 1;
+      if (status !== 200) {
+        errors += 1;
+      }
       send(from, now);
     },
     close,

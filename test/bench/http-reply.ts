@@ -9,7 +9,9 @@ export type ReplyReader = (chunk: Uint8Array) => number | undefined;
 /** Whether a whole reply lies in the buffer, by its Content-Length or its last chunk. */
 const isComplete = (buffer: Buffer, bodyAt: number, head: string): boolean => {
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
-  if (length !== undefined) return buffer.length >= bodyAt + Number(length);
+  if (length !== undefined) {
+    return buffer.length >= bodyAt + Number(length);
+  }
   return buffer
     .subarray(bodyAt - 2)
     .subarray(-LAST_CHUNK.length)
@@ -23,9 +25,13 @@ export const createReplyReader = (): ReplyReader => {
     const buffer = arrived.length === 1 ? (arrived[0] ?? Buffer.alloc(0)) : Buffer.concat(arrived);
     arrived = [buffer];
     const headEnd = buffer.indexOf(HEAD_END);
-    if (headEnd === -1) return undefined;
+    if (headEnd === -1) {
+      return undefined;
+    }
     const head = buffer.toString('latin1', 0, headEnd);
-    if (!isComplete(buffer, headEnd + HEAD_END.length, head)) return undefined;
+    if (!isComplete(buffer, headEnd + HEAD_END.length, head)) {
+      return undefined;
+    }
     arrived = [];
     return Number(head.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length));
   };

@@ -38,7 +38,9 @@ export const createLoad = (folder: string): Load => {
     const requestFile = join(folder, `request-${runs}.txt`);
     writeFileSync(requestFile, requestText(plan));
     const linesFile = plan.lines && join(folder, `lines-${runs}.txt`);
-    if (linesFile !== undefined) writeFileSync(linesFile, `${plan.lines?.join('\n')}\n`);
+    if (linesFile !== undefined) {
+      writeFileSync(linesFile, `${plan.lines?.join('\n')}\n`);
+    }
     return { requestFile, linesFile, first: runs * SEQUENCE_STEP };
   };
 
@@ -47,10 +49,14 @@ export const createLoad = (folder: string): Load => {
     const output = await new Response(child.stdout).text();
     await child.exited;
     const line = /^RESULT (.*)$/m.exec(output)?.[1];
-    if (line === undefined) throw new Error(`the load generator failed: ${output.slice(-500)}`);
+    if (line === undefined) {
+      throw new Error(`the load generator failed: ${output.slice(-500)}`);
+    }
     const cpuSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6;
     const result: LoadResult = { ...(JSON.parse(line) as Omit<LoadResult, 'cpuSeconds'>), cpuSeconds };
-    if (result.errors > 0) throw new Error(`${result.errors} of ${result.requests} requests failed`);
+    if (result.errors > 0) {
+      throw new Error(`${result.errors} of ${result.requests} requests failed`);
+    }
     return result;
   };
 

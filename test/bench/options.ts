@@ -26,7 +26,9 @@ export interface BenchOptions {
 
 const sectionOf = (text: string): Section => {
   const found = SECTIONS.find((section) => section === text);
-  if (found === undefined) throw new Error(`--only takes a list of: ${SECTIONS.join(', ')}`);
+  if (found === undefined) {
+    throw new Error(`--only takes a list of: ${SECTIONS.join(', ')}`);
+  }
   return found;
 };
 
@@ -36,9 +38,13 @@ export const parseOptions = (args: readonly string[]): BenchOptions => {
   let quick = false;
   let sections: ReadonlySet<Section> = new Set(SECTIONS);
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
-    if (arg === '--quick') quick = true;
-    else if (arg === '--only') sections = new Set((rest.shift() ?? '').split(',').map(sectionOf));
-    else throw new Error(`unknown argument ${arg}: there are --quick and --only`);
+    if (arg === '--quick') {
+      quick = true;
+    } else if (arg === '--only') {
+      sections = new Set((rest.shift() ?? '').split(',').map(sectionOf));
+    } else {
+      throw new Error(`unknown argument ${arg}: there are --quick and --only`);
+    }
   }
   return quick
     ? { seconds: 1, warmUpSeconds: 1, rounds: 1, repeats: 3, sections }

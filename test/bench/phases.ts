@@ -70,9 +70,13 @@ export const comparePhases = async (
   { seconds, rounds, warmUpSeconds }: BenchOptions,
 ): Promise<Measured[]> => {
   const measured = new Map<Phase, Round[]>(phases.map((phase) => [phase, []]));
-  for (const phase of phases) await measureRound(load, phase, warmUpSeconds);
+  for (const phase of phases) {
+    await measureRound(load, phase, warmUpSeconds);
+  }
   for (let round = 0; round < rounds; round++) {
-    for (const phase of phases) measured.get(phase)?.push(await measureRound(load, phase, seconds));
+    for (const phase of phases) {
+      measured.get(phase)?.push(await measureRound(load, phase, seconds));
+    }
   }
   const [base] = phases;
   const baseRounds = measured.get(base) ?? [];

@@ -22,7 +22,9 @@ export const sequenceText = (n: number): string => String(n).padStart(SEQUENCE_D
 
 /** The request of a plan as HTTP/1.1 text, its length that of every request that is made of it. */
 export const requestText = ({ method, target, headers, body }: Plan): string => {
-  if (body?.includes(LINE)) throw new RangeError('a line would change the length of the body');
+  if (body?.includes(LINE)) {
+    throw new RangeError('a line would change the length of the body');
+  }
   const length = Buffer.byteLength((body ?? '').replaceAll(SEQUENCE, sequenceText(0)));
   const lines = [
     `${method} ${target} HTTP/1.1`,

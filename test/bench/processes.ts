@@ -18,11 +18,17 @@ const kill = (pid: number, signal: NodeJS.Signals): void => {
 };
 
 const endAll = (): void => {
-  for (const pid of alive) kill(pid, 'SIGKILL');
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  for (const pid of alive) {
+    kill(pid, 'SIGKILL');
+  }
+  for (const folder of folders) {
+    rmSync(folder, { recursive: true, force: true });
+  }
 };
 process.once('exit', endAll);
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => process.exit(1));
+}
 
 /** A private folder that goes when the benchmark ends. */
 export const makeFolder = (): string => {
@@ -73,7 +79,9 @@ export const until = async <T>(
   const end = performance.now() + STOP_MS_MAX;
   while (child.exitCode === null && child.signalCode === null && performance.now() < end) {
     const found = await look();
-    if (found !== undefined) return found;
+    if (found !== undefined) {
+      return found;
+    }
     await Bun.sleep(POLL_MS);
   }
   throw new Error(`${what} did not start`);

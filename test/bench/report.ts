@@ -14,7 +14,9 @@ const UNMEASURED = '';
 /** A number with the digits that mean something: 12,345 / 123.4 / 1.23 / 0.123 / 0.00012. */
 export const formatNumber = (value: number): string => {
   const size = Math.abs(value);
-  if (size < 0.01) return value.toLocaleString('en-US', { maximumSignificantDigits: 2 });
+  if (size < 0.01) {
+    return value.toLocaleString('en-US', { maximumSignificantDigits: 2 });
+  }
   const digits = size >= 1_000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 3;
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 };
@@ -23,7 +25,9 @@ const optional = (value: number | undefined): string =>
   value === undefined ? UNMEASURED : formatNumber(value);
 
 const formatAim = ({ aim, unit }: Figure): string => {
-  if (aim === undefined) return UNMEASURED;
+  if (aim === undefined) {
+    return UNMEASURED;
+  }
   const bound = aim.least ?? aim.most ?? Number.NaN;
   const suffix = aim.of === 'ratio' ? '' : ` ${unit}`;
   return `${aim.least === undefined ? '<=' : '>='} ${formatNumber(bound)}${suffix}`;

@@ -64,7 +64,9 @@ const bytesFigure = (name: string, value: number, most: number): Figure => ({
 /** Stores the cards that all later sections are about, and weighs them when that is asked for. */
 const measureMemory = async (bench: Bench, vault: Vault): Promise<void> => {
   const plain = await seed(vault, bench.load, PLAIN);
-  if (!bench.options.sections.has('memory')) return;
+  if (!bench.options.sections.has('memory')) {
+    return;
+  }
   const coded = await seed(vault, bench.load, CODED, true);
   bench.figures.push(
     bytesFigure('Redis memory a card', plain, CARD_BYTES_AIM),
@@ -74,7 +76,9 @@ const measureMemory = async (bench: Bench, vault: Vault): Promise<void> => {
 
 const measureReads = async (bench: Bench, noop: Server, vault: Vault): Promise<void> => {
   const { sections } = bench.options;
-  if (!sections.has('decrypt') && !sections.has('list')) return;
+  if (!sections.has('decrypt') && !sections.has('list')) {
+    return;
+  }
   const decrypt = async (name: string, holding: Holding): Promise<Phase> => ({
     name,
     server: vault,
@@ -145,13 +149,21 @@ const measureColdUnlock = async (bench: Bench, address: string): Promise<void> =
 
 const measure = async (bench: Bench): Promise<void> => {
   const { sections, seconds } = bench.options;
-  if (sections.has('crypto')) bench.figures.push(...(await measureCrypto()));
-  if (sections.has('redis')) bench.figures.push(await measureRedis(bench.folder, seconds));
-  if (sections.difference(new Set<Section>(['crypto', 'redis'])).size === 0) return;
+  if (sections.has('crypto')) {
+    bench.figures.push(...(await measureCrypto()));
+  }
+  if (sections.has('redis')) {
+    bench.figures.push(await measureRedis(bench.folder, seconds));
+  }
+  if (sections.difference(new Set<Section>(['crypto', 'redis'])).size === 0) {
+    return;
+  }
   const noop = await startNoop();
   try {
     const address = await measureWarm(bench, noop);
-    if (sections.has('cold') && address !== undefined) await measureColdUnlock(bench, address);
+    if (sections.has('cold') && address !== undefined) {
+      await measureColdUnlock(bench, address);
+    }
   } finally {
     await noop.stop();
   }
@@ -175,7 +187,9 @@ const report = ({ figures, cpu, load, options }: Bench): void => {
       `${rounds} rounds of ${seconds} s a phase, load average ${machine.loadAverage[0]?.toFixed(2)}\n\n`,
   );
   process.stdout.write(`${renderFigures(figures)}\n`);
-  if (cpu.length > 0) process.stdout.write(`\n${renderCpu(cpu)}\n`);
+  if (cpu.length > 0) {
+    process.stdout.write(`\n${renderCpu(cpu)}\n`);
+  }
 };
 
 const main = async (): Promise<void> => {

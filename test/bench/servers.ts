@@ -49,7 +49,9 @@ export const startNoop = async (): Promise<Server> => {
   const line = new TextDecoder().decode((await reader.read()).value);
   reader.releaseLock();
   const port = Number(/^PORT (\d+)/.exec(line)?.[1]);
-  if (!(port > 0)) throw new Error('the no-op server did not start');
+  if (!(port > 0)) {
+    throw new Error('the no-op server did not start');
+  }
   return { pid: child.pid, port, stop: () => stop(child) };
 };
 
@@ -116,7 +118,9 @@ export const call = async (
     headers: credentials,
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
   });
-  if (response.status !== 200) throw new Error(`${target}: ${response.status} ${await response.text()}`);
+  if (response.status !== 200) {
+    throw new Error(`${target}: ${response.status} ${await response.text()}`);
+  }
   return response;
 };
 

@@ -36,7 +36,9 @@ export interface Figure {
 
 /** Whether a figure reaches its aim; undefined for one without an aim. A figure that is no number does not. */
 export const isReached = ({ value, ratio, aim }: Figure): boolean | undefined => {
-  if (aim === undefined) return undefined;
+  if (aim === undefined) {
+    return undefined;
+  }
   const measured = aim.of === 'ratio' ? (ratio?.value ?? Number.NaN) : value;
   return measured >= (aim.least ?? -Infinity) && measured <= (aim.most ?? Infinity);
 };

@@ -6,13 +6,17 @@ const HEADER = 'bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_
 
 const rowsOf = (...lines: string[]): BinRow[] => {
   const result = parseBinCsv([HEADER, ...lines].join('\n'));
-  if ('error' in result) throw new Error(`${result.error.line}: ${result.error.reason}`);
+  if ('error' in result) {
+    throw new Error(`${result.error.line}: ${result.error.reason}`);
+  }
   return result.rows;
 };
 
 const errorOf = (text: string): { line: number; reason: string } => {
   const result = parseBinCsv(text);
-  if ('rows' in result) throw new Error('The table was accepted.');
+  if ('rows' in result) {
+    throw new Error('The table was accepted.');
+  }
   return result.error;
 };
 
@@ -127,9 +131,13 @@ describe('segmentBins', () => {
         }
         for (const [at, segment] of segments.entries()) {
           const next = segments[at + 1];
-          if (next === undefined) continue;
+          if (next === undefined) {
+            continue;
+          }
           expect(next.low).toBeGreaterThan(segment.high);
-          if (next.low === segment.high + 1) expect(next.issuers).not.toEqual(segment.issuers);
+          if (next.low === segment.high + 1) {
+            expect(next.issuers).not.toEqual(segment.issuers);
+          }
         }
       }),
       { numRuns: 500 },

@@ -87,7 +87,9 @@ describe('cardBrand', () => {
       fc.property(fc.stringMatching(/^[0-9]{16}$/), (number) => {
         const named = creditCardType(number);
         const own = cardBrand(number);
-        if (own === 'rupay' || own === 'dankort') return;
+        if (own === 'rupay' || own === 'dankort') {
+          return;
+        }
         expect(own).toBe(named[0]?.type);
       }),
       { numRuns: 20_000 },

@@ -120,7 +120,9 @@ describe('for all durations', () => {
     fc.assert(
       fc.property(fc.string({ unit: characters, maxLength: 12 }), (text) => {
         const parsed = parseDuration(text);
-        if (parsed === undefined || parsed === 'forever') return;
+        if (parsed === undefined || parsed === 'forever') {
+          return;
+        }
         expect(parsed).toBeGreaterThanOrEqual(SECOND);
         expect(parsed).toBeLessThanOrEqual(DURATION_MS_MAX);
         expect(text).toMatch(/^[0-9PTYMWDHSdhmsw]+$/);

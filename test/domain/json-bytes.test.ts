@@ -31,7 +31,9 @@ describe('encodeJson', () => {
 
   test('a writer keeps what it has when it grows', () => {
     const writer = createJsonWriter();
-    for (let at = 0; at < 5000; at++) writeByte(writer, 0x20);
+    for (let at = 0; at < 5000; at++) {
+      writeByte(writer, 0x20);
+    }
     writeJson(writer, 'x');
     expect(textOf(writtenBytes(writer))).toBe(`${' '.repeat(5000)}"x"`);
   });

@@ -16,7 +16,9 @@ const refusal = (act: () => unknown): VaultError => {
   try {
     act();
   } catch (error) {
-    if (error instanceof VaultError) return error;
+    if (error instanceof VaultError) {
+      return error;
+    }
     throw error;
   }
   throw new Error('Nothing was refused.');
@@ -202,9 +204,12 @@ describe('parseStoredObject', () => {
 
 describe('parts', () => {
   test('isNumberLiteral takes whole literals only', () => {
-    for (const text of ['0', '-0', '1.10', '1e400']) expect(isNumberLiteral(text)).toBe(true);
-    for (const text of ['', '-', '01', '1.', '1 ', ' 1', '1e', 'NaN', '٣'])
+    for (const text of ['0', '-0', '1.10', '1e400']) {
+      expect(isNumberLiteral(text)).toBe(true);
+    }
+    for (const text of ['', '-', '01', '1.', '1 ', ' 1', '1e', 'NaN', '٣']) {
       expect(isNumberLiteral(text)).toBe(false);
+    }
   });
 
   test('quoteJson agrees with JSON.stringify', () => {

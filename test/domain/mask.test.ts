@@ -14,7 +14,9 @@ function oracle(text: string): string {
   return [...text]
     .reverse()
     .map((character) => {
-      if (character === ' ') return ' ';
+      if (character === ' ') {
+        return ' ';
+      }
       visible++;
       return visible > 4 ? '*' : character;
     })
@@ -105,7 +107,9 @@ describe('maskForced', () => {
         const once = stringifyJson(maskForced(object));
         expect(stringifyJson(maskForced(object))).toBe(once);
         for (const [key, value] of object) {
-          if (key === 'cvv' && typeof value === 'string') expect(value).toMatch(/^\**$/);
+          if (key === 'cvv' && typeof value === 'string') {
+            expect(value).toMatch(/^\**$/);
+          }
         }
       }),
     );

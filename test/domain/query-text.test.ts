@@ -5,8 +5,9 @@ import { parseBooleanText, parseIntegerText, parseListText } from '../../server/
 test('parseBooleanText takes six texts', () => {
   expect(['true', 't', '1'].map(parseBooleanText)).toEqual([true, true, true]);
   expect(['false', 'f', '0'].map(parseBooleanText)).toEqual([false, false, false]);
-  for (const text of ['', 'TRUE', 'yes', ' true', '10', 'null'])
+  for (const text of ['', 'TRUE', 'yes', ' true', '10', 'null']) {
     expect(parseBooleanText(text)).toBeUndefined();
+  }
 });
 
 test('parseIntegerText reads what String writes and nothing else', () => {

@@ -16,7 +16,11 @@ const split = (text: string): ReturnType<typeof splitSad> => splitSad(parseStore
 function without(value: JsonValue): JsonValue {
   if (value instanceof Map) {
     const kept: JsonObject = new Map();
-    for (const [name, member] of value) if (!isSadName(name)) kept.set(name, without(member));
+    for (const [name, member] of value) {
+      if (!isSadName(name)) {
+        kept.set(name, without(member));
+      }
+    }
     return kept;
   }
   return Array.isArray(value) ? value.map(without) : value;
@@ -102,7 +106,9 @@ describe('joinSad refuses damage', () => {
         } catch (error) {
           expect(String(error)).toContain('damaged');
         }
-        if (joined !== undefined) expect(joined.length).toBe(part0.length + part1.length - 4 - 16);
+        if (joined !== undefined) {
+          expect(joined.length).toBe(part0.length + part1.length - 4 - 16);
+        }
       }
     }
   });

@@ -14,9 +14,16 @@ test('the two lists are the documented ones', () => {
 });
 
 test('names compare without regard to case and otherwise exactly', () => {
-  for (const name of ['cvv', 'CVV', 'Cvv', 'Security_Code', 'PIN_BLOCK']) expect(isSadName(name)).toBe(true);
-  for (const name of ['', 'cvv ', 'cvv3', 'pincode', 'x.cvv', '__proto__'])
+  for (const name of ['cvv', 'CVV', 'Cvv', 'Security_Code', 'PIN_BLOCK']) {
+    expect(isSadName(name)).toBe(true);
+  }
+  for (const name of ['', 'cvv ', 'cvv3', 'pincode', 'x.cvv', '__proto__']) {
     expect(isSadName(name)).toBe(false);
-  for (const name of ['pan', 'PAN', 'Card_Number', 'N']) expect(isMaskedNumberName(name)).toBe(true);
-  for (const name of ['', 'pan2', 'card number', 'cardNumber']) expect(isMaskedNumberName(name)).toBe(false);
+  }
+  for (const name of ['pan', 'PAN', 'Card_Number', 'N']) {
+    expect(isMaskedNumberName(name)).toBe(true);
+  }
+  for (const name of ['', 'pan2', 'card number', 'cardNumber']) {
+    expect(isMaskedNumberName(name)).toBe(false);
+  }
 });

@@ -11,8 +11,9 @@ import {
 
 const parse = (text: string): HashedAlgorithm => {
   const algorithm = parseAlgorithm(text);
-  if (algorithm === undefined || algorithm.kind === 'uuid')
+  if (algorithm === undefined || algorithm.kind === 'uuid') {
     throw new Error(`Not a hashed algorithm: ${text}`);
+  }
   return algorithm;
 };
 
@@ -109,7 +110,11 @@ describe('formatToken', () => {
         count[digit] = (count[digit] ?? 0) + 1;
       }
     }
-    for (const count of counts) for (const hits of count) expect(Math.abs(hits - 400)).toBeLessThan(120);
+    for (const count of counts) {
+      for (const hits of count) {
+        expect(Math.abs(hits - 400)).toBeLessThan(120);
+      }
+    }
   });
 
   test('shaped tokens keep length, other characters and the digits outside the span', () => {
@@ -136,8 +141,12 @@ describe('formatToken', () => {
               : count - (chosen.kind === 'middle' ? chosen.start + chosen.end : 0);
           const fits = chosen.kind === 'partial' ? count >= replaced : replaced >= 5;
           expect(isClashProne(chosen, text)).toBe(fits);
-          if (token === undefined) return expect(digest.toHex().slice(0, replaced)).toMatch(/^[0-9]+$/);
-          if (!fits) return expect(token).toBe(digest.toHex());
+          if (token === undefined) {
+            return expect(digest.toHex().slice(0, replaced)).toMatch(/^[0-9]+$/);
+          }
+          if (!fits) {
+            return expect(token).toBe(digest.toHex());
+          }
           expect(token).toMatch(/[a-f]/);
           expect(token.length).toBe(text.length);
           expect(token.replace(/[0-9a-f]/g, '')).toBe(text.replace(/[0-9a-f]/g, ''));

@@ -11,8 +11,11 @@ const inChunks = (length: number, chunk = 65_536): ReadableStream<Uint8Array> =>
     pull: (controller) => {
       const size = Math.min(chunk, left);
       left -= size;
-      if (size > 0) controller.enqueue(new Uint8Array(size).fill(0x20));
-      else controller.close();
+      if (size > 0) {
+        controller.enqueue(new Uint8Array(size).fill(0x20));
+      } else {
+        controller.close();
+      }
     },
   });
 };

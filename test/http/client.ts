@@ -28,7 +28,9 @@ export const createClient = (override: Partial<Deps> = {}): Client => {
     lastInput: () => deps.asked.at(-1)?.input,
     send: async (method, target, init = {}) => {
       const headers = new Headers({ authorization: AUTHORIZATION });
-      for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
+      for (const [name, value] of new Headers(init.headers)) {
+        headers.set(name, value);
+      }
       const response = await app.handle(
         new Request(`http://localhost${target}`, { ...init, method, headers }),
       );

@@ -30,12 +30,16 @@ test('whatever holds a secret is marked', () => {
   const secret = /passphrase|password|secret|^(?:card_number|account_number|n|number)$/i;
   for (const operation of operations) {
     for (const parameter of operation['parameters'] as readonly Parameter[]) {
-      if (secret.test(parameter.name)) expect(parameter.schema['x-secret']).toBe(true);
+      if (secret.test(parameter.name)) {
+        expect(parameter.schema['x-secret']).toBe(true);
+      }
     }
   }
   for (const schema of Object.values(document.components.schemas)) {
     for (const [name, property] of Object.entries(schema['properties'] ?? {})) {
-      if (secret.test(name)) expect(property).toMatchObject({ 'x-secret': true });
+      if (secret.test(name)) {
+        expect(property).toMatchObject({ 'x-secret': true });
+      }
     }
   }
 });

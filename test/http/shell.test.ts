@@ -164,7 +164,9 @@ describe('404 and 405', () => {
     for (const path of new Set(ROUTES.map((route) => route.path))) {
       const allow = ROUTES.filter((route) => route.path === path).map((route) => route.method);
       for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'PROPFIND']) {
-        if (allow.some((allowed) => allowed === method)) continue;
+        if (allow.some((allowed) => allowed === method)) {
+          continue;
+        }
         const answer = await createClient().send(method, path);
         expect(answer.status).toBe(405);
         expect(answer.headers.get('Allow')).toBe(allow.join(', '));

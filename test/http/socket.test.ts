@@ -42,7 +42,9 @@ const talk = (
     });
     socket.on('data', (data) => {
       text += data.toString('latin1');
-      if (!isEnough(text)) return;
+      if (!isEnough(text)) {
+        return;
+      }
       socket.destroy();
       resolve({ text, isClosed: false });
     });
@@ -53,7 +55,7 @@ const talk = (
 /** Writes for as long as the other side takes it. */
 const flood = (piece: string) => (socket: net.Socket) => {
   const pump = (): void => {
-    while (socket.writable && socket.write(piece));
+    while (socket.writable && socket.write(piece)) {}
     socket.once('drain', pump);
   };
   pump();
@@ -168,7 +170,9 @@ describe('200', () => {
       new ReadableStream({
         pull: (controller) => {
           pulls += 1;
-          if (pulls > 2) throw new Error('canary-of-the-store');
+          if (pulls > 2) {
+            throw new Error('canary-of-the-store');
+          }
           controller.enqueue(new TextEncoder().encode('{"u1":['));
         },
       });

@@ -83,7 +83,9 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
       signIn: async ({ name, password, ip }) => {
         asked.push({ operation: 'signIn', input: { name, password, ip } });
         const text = new TextDecoder().decode(password.expose());
-        if (name !== 'shop' || text !== 'pa:ss') throw new VaultError('unauthenticated');
+        if (name !== 'shop' || text !== 'pa:ss') {
+          throw new VaultError('unauthenticated');
+        }
         return ACCOUNT;
       },
       whoami: note(

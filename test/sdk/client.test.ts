@@ -9,7 +9,9 @@ const KEY = /^[0-9a-f]{32}$/;
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
+  for (const close of closers.splice(0)) {
+    await close();
+  }
 });
 
 const setUp = (...answers: Answer[]) => {
@@ -118,15 +120,20 @@ describe('on the wire', () => {
     const { peer, client } = setUp(json({}));
     await wire.call(client);
     const [request] = peer.seen;
-    if (request === undefined) throw new Error('Nothing was sent.');
+    if (request === undefined) {
+      throw new Error('Nothing was sent.');
+    }
     expect(`${request.method} ${request.url.pathname}${request.url.search}`).toBe(wire.request);
     expect(request.body).toBe(wire.body === undefined ? '' : JSON.stringify(wire.body));
     expect(request.headers.get('content-type')).toBe(wire.body === undefined ? null : 'application/json');
     expect(request.headers.get('x-vault-passphrase')).toBe(
       wire.passphrase === true ? 'canary%2Bpass%20phrase%2F%C3%BC%25' : null,
     );
-    if (wire.keyed === true) expect(request.headers.get('idempotency-key')).toMatch(KEY);
-    else expect(request.headers.get('idempotency-key')).toBeNull();
+    if (wire.keyed === true) {
+      expect(request.headers.get('idempotency-key')).toMatch(KEY);
+    } else {
+      expect(request.headers.get('idempotency-key')).toBeNull();
+    }
     const basic = Buffer.from(`shöp:${CANARY_PASSWORD}`).toString('base64');
     expect(request.headers.get('authorization')).toBe(`Basic ${basic}`);
   });
@@ -139,7 +146,9 @@ describe('on the wire', () => {
     await client.vault.update({ ...own, data });
     await Array.fromAsync(client.vault.decryptAll({ user: 'shop', passphrase: CANARY_PASSPHRASE }));
     expect(peer.seen).toHaveLength(4);
-    for (const { url } of peer.seen) expect(decodeURIComponent(url.href)).not.toContain('canary');
+    for (const { url } of peer.seen) {
+      expect(decodeURIComponent(url.href)).not.toContain('canary');
+    }
   });
 
   test("a call's own passphrase comes before the client's", async () => {
@@ -228,7 +237,9 @@ describe('a refusal', () => {
       const error = await failureOf(() => client.vault.store({ user: 'shop', data }));
       expect(error).toBeInstanceOf(VaultApiError);
       const shown = `${Bun.inspect(error, { depth: 9 })} ${JSON.stringify(error)} ${String(error)}`;
-      for (const secret of secrets) expect(shown).not.toContain(secret);
+      for (const secret of secrets) {
+        expect(shown).not.toContain(secret);
+      }
     }
   });
 

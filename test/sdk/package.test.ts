@@ -58,7 +58,9 @@ beforeAll(async () => {
   const installed = join(folder, 'node_modules/@cardvault/sdk');
   const build = [node, join(root, 'node_modules/tsup/dist/cli-default.js'), '--config', 'sdk/tsup.config.ts'];
   const built = await run([...build, '--out-dir', join(installed, 'dist')], root);
-  if (built.code !== 0) throw new Error(`The build failed:\n${built.stderr}`);
+  if (built.code !== 0) {
+    throw new Error(`The build failed:\n${built.stderr}`);
+  }
   await Bun.write(join(installed, 'package.json'), JSON.stringify(manifest));
   await Bun.write(join(folder, 'use.mjs'), `import { Vault, VaultError } from '@cardvault/sdk';${USE}`);
   await Bun.write(join(folder, 'use.cjs'), `const { Vault, VaultError } = require('@cardvault/sdk');${USE}`);

@@ -58,8 +58,11 @@ export const openRawPeer = (...scripts: ((socket: Socket<undefined>) => void)[])
       data: (socket, bytes) => {
         const script = scripts[requests.length];
         requests.push(bytes.toString());
-        if (script === undefined) socket.terminate();
-        else script(socket);
+        if (script === undefined) {
+          socket.terminate();
+        } else {
+          script(socket);
+        }
       },
     },
   });

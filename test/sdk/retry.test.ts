@@ -11,7 +11,9 @@ const CHANGE: Call = { method: 'PUT', path: ['key'], repeat: 'when_refused', bod
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
+  for (const close of closers.splice(0)) {
+    await close();
+  }
 });
 
 const transportTo = (baseUrl: string, retries?: number) => {
@@ -228,7 +230,9 @@ describe('time and cancellation', () => {
     const clock = {
       ...createTestClock(LIMIT_MS).clock,
       after: (ms: number) => {
-        if (ms !== LIMIT_MS) queueMicrotask(() => controller.abort(reason));
+        if (ms !== LIMIT_MS) {
+          queueMicrotask(() => controller.abort(reason));
+        }
         return () => {};
       },
     };

@@ -4,7 +4,9 @@ import { chunk, HEAD_CHUNKED, json, openPeer, openRawPeer, refusal } from './pee
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
+  for (const close of closers.splice(0)) {
+    await close();
+  }
 });
 
 const clientOf = <P extends { baseUrl: string; close: () => unknown }>(peer: P) => {
@@ -26,7 +28,9 @@ const itemText = (token: string): string =>
 const collect = async (items: AsyncIterable<{ token: string }>) => {
   const tokens: string[] = [];
   try {
-    for await (const item of items) tokens.push(item.token);
+    for await (const item of items) {
+      tokens.push(item.token);
+    }
     return { tokens, error: undefined };
   } catch (error) {
     return { tokens, error };
@@ -42,7 +46,9 @@ describe('decryptAll', () => {
           new Response(
             new ReadableStream({
               start: (stream) => {
-                for (let at = 0; at < bytes.length; at += 7) stream.enqueue(bytes.subarray(at, at + 7));
+                for (let at = 0; at < bytes.length; at += 7) {
+                  stream.enqueue(bytes.subarray(at, at + 7));
+                }
                 stream.close();
               },
             }),

@@ -23,7 +23,9 @@ const inject = async (rig: Rig, { kind, mark }: (typeof FAULTS)[number]): Promis
   const limits = kind === FIXTURE.loops ? { deadlineMs: LOOP_DEADLINE_MS } : {};
   for (;;) {
     const outcome = await rig.outcome(kind, { mark, ...limits });
-    if (outcome !== 'overloaded') return outcome;
+    if (outcome !== 'overloaded') {
+      return outcome;
+    }
   }
 };
 
@@ -32,7 +34,11 @@ const createEventLog = () => {
   const waiters: { type: PoolEvent['type']; resolve: () => void }[] = [];
   return {
     onEvent(event: PoolEvent): void {
-      for (const waiter of waiters) if (waiter.type === event.type) waiter.resolve();
+      for (const waiter of waiters) {
+        if (waiter.type === event.type) {
+          waiter.resolve();
+        }
+      }
     },
     next(type: PoolEvent['type']): Promise<void> {
       return new Promise((resolve) => waiters.push({ type, resolve }));

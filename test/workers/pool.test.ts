@@ -217,7 +217,9 @@ describe('drain', () => {
     for (let round = 0; round < 30; round += 1) {
       const { pool, outcome } = createRig({ threads: 2 });
       const job = round % 3 === 0 ? undefined : outcome(FIXTURE.echo);
-      if (round % 3 === 2) await pool.ready();
+      if (round % 3 === 2) {
+        await pool.ready();
+      }
       await pool.drain();
       expect(await (job ?? 'ok')).toBe('ok');
       expect(pool.stats().threadsAlive).toBe(0);

@@ -16,7 +16,9 @@ describe('a frame', () => {
 
   test('is read without copying', () => {
     const frame = encodeFrame([{ id: 7, kind: 1, fields: [Uint8Array.of(1, 2), Uint8Array.of(3)] }]);
-    for (const field of decodeFrame(frame)[0]?.fields ?? []) expect(field.buffer).toBe(frame);
+    for (const field of decodeFrame(frame)[0]?.fields ?? []) {
+      expect(field.buffer).toBe(frame);
+    }
   });
 
   test('takes the largest kind and number of fields, and refuses one more', () => {

@@ -43,7 +43,9 @@ export const openSealed = (
   associated: Uint8Array,
 ): Uint8Array => {
   const bodyBytes = sealed.length - TAG_BYTES;
-  if (bodyBytes < 0) throw new IntegrityError();
+  if (bodyBytes < 0) {
+    throw new IntegrityError();
+  }
   const decipher = createDecipheriv(CIPHER, key, nonce, OPTIONS);
   decipher.setAAD(associated);
   decipher.setAuthTag(sealed.subarray(bodyBytes));
@@ -92,7 +94,9 @@ export const openMessage = (
 ): Uint8Array => {
   const nonceAt = headerBytes + SALT_BYTES;
   const bodyAt = nonceAt + NONCE_BYTES;
-  if (message.length < bodyAt + TAG_BYTES) throw new IntegrityError();
+  if (message.length < bodyAt + TAG_BYTES) {
+    throw new IntegrityError();
+  }
   const messageKey = hmac(key, message.subarray(headerBytes, nonceAt));
   try {
     return openSealed(messageKey, message.subarray(nonceAt, bodyAt), message.subarray(bodyAt), associated);

@@ -45,7 +45,9 @@ export const textOf = (bytes: Uint8Array): string => {
 /** One new byte string that holds the parts in order. */
 export const concat = (parts: readonly Uint8Array[]): Uint8Array => {
   let length = 0;
-  for (const part of parts) length += part.length;
+  for (const part of parts) {
+    length += part.length;
+  }
   const out = new Uint8Array(length);
   let at = 0;
   for (const part of parts) {
@@ -57,8 +59,9 @@ export const concat = (parts: readonly Uint8Array[]): Uint8Array => {
 
 /** Writes an unsigned 32-bit integer at `at`. Refuses a number that does not fit. */
 export const writeU32 = (out: Uint8Array, at: number, value: number): void => {
-  if (!Number.isInteger(value) || value < 0 || value > 0xffff_ffff)
+  if (!Number.isInteger(value) || value < 0 || value > 0xffff_ffff) {
     throw new RangeError('not a 32-bit integer');
+  }
   out[at] = value >>> 24;
   out[at + 1] = value >>> 16;
   out[at + 2] = value >>> 8;
@@ -67,7 +70,9 @@ export const writeU32 = (out: Uint8Array, at: number, value: number): void => {
 
 /** Writes an unsigned 64-bit integer at `at`. Refuses anything but a safe integer of 0 or more. */
 export const writeU64 = (out: Uint8Array, at: number, value: number): void => {
-  if (!Number.isSafeInteger(value) || value < 0) throw new RangeError('not a safe unsigned integer');
+  if (!Number.isSafeInteger(value) || value < 0) {
+    throw new RangeError('not a safe unsigned integer');
+  }
   writeU32(out, at, Math.floor(value / 0x1_0000_0000));
   writeU32(out, at + 4, value % 0x1_0000_0000);
 };
@@ -82,7 +87,9 @@ export const u32 = (value: number): Uint8Array => {
 /** One byte; `IntegrityError` past the end. */
 export const readU8 = (bytes: Uint8Array, at: number): number => {
   const value = bytes[at];
-  if (value === undefined) throw new IntegrityError();
+  if (value === undefined) {
+    throw new IntegrityError();
+  }
   return value;
 };
 
@@ -97,13 +104,17 @@ export const readU32 = (bytes: Uint8Array, at: number): number =>
 /** An unsigned 64-bit integer; `IntegrityError` past the end and for more than 2^53 - 1. */
 export const readU64 = (bytes: Uint8Array, at: number): number => {
   const value = readU32(bytes, at) * 0x1_0000_0000 + readU32(bytes, at + 4);
-  if (!Number.isSafeInteger(value)) throw new IntegrityError();
+  if (!Number.isSafeInteger(value)) {
+    throw new IntegrityError();
+  }
   return value;
 };
 
 /** A view of `length` bytes at `at`; `IntegrityError` when they are not all there. */
 export const readBytes = (bytes: Uint8Array, at: number, length: number): Uint8Array => {
-  if (at + length > bytes.length) throw new IntegrityError();
+  if (at + length > bytes.length) {
+    throw new IntegrityError();
+  }
   return bytes.subarray(at, at + length);
 };
 
@@ -113,7 +124,9 @@ export const equalBytes = (a: Uint8Array, b: Uint8Array): boolean =>
 
 /** Overwrites key material with zeros. Copies that the runtime made on its way are out of reach. */
 export const wipe = (...buffers: readonly (Uint8Array | undefined)[]): void => {
-  for (const buffer of buffers) buffer?.fill(0);
+  for (const buffer of buffers) {
+    buffer?.fill(0);
+  }
 };
 
 const TEXT = 1;
@@ -134,7 +147,9 @@ const fieldBytesMax = (field: Field): number =>
 const writeText = (out: Buffer, at: number, text: string): number => {
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
-    if (unit > 0x7f) return out.write(text, at, 'utf8');
+    if (unit > 0x7f) {
+      return out.write(text, at, 'utf8');
+    }
     out[at + i] = unit;
   }
   return text.length;
@@ -149,8 +164,11 @@ const writeField = (out: Buffer, at: number, field: Field): number => {
   const isText = typeof field === 'string';
   out[at] = isText ? TEXT : BYTES;
   let length = field.length;
-  if (isText) length = writeText(out, at + 5, field);
-  else out.set(field, at + 5);
+  if (isText) {
+    length = writeText(out, at + 5, field);
+  } else {
+    out.set(field, at + 5);
+  }
   writeU32(out, at + 1, length);
   return at + 5 + length;
 };
@@ -162,10 +180,14 @@ const writeField = (out: Buffer, at: number, field: Field): number => {
  */
 export const aad = (label: string, fields: readonly Field[]): Uint8Array => {
   let bound = fieldBytesMax(label);
-  for (const field of fields) bound += fieldBytesMax(field);
+  for (const field of fields) {
+    bound += fieldBytesMax(field);
+  }
   const out = bound <= SCRATCH_BYTES ? scratch : Buffer.alloc(bound);
   let end = writeField(out, 0, label);
-  for (const field of fields) end = writeField(out, end, field);
+  for (const field of fields) {
+    end = writeField(out, end, field);
+  }
   const encoded = (out === scratch ? scratchView : viewOf(out)).slice(0, end);
   out.fill(0, 0, end);
   return encoded;

@@ -78,6 +78,8 @@ export const openContent = (dek: Uint8Array, ctx: ContentContext, record: Uint8A
   const associated = bind(ctx, record.subarray(0, HEADER_BYTES));
   const padded = openSealed(dek, record.subarray(NONCE_AT, BODY_AT), record.subarray(BODY_AT), associated);
   const length = readU32(padded, 0);
-  if (padded.length !== paddedBytes(length)) throw new IntegrityError('content');
+  if (padded.length !== paddedBytes(length)) {
+    throw new IntegrityError('content');
+  }
   return padded.subarray(LENGTH_BYTES, LENGTH_BYTES + length);
 };

@@ -43,8 +43,12 @@ const SEALED_BYTES = HEAD_BYTES + POINT_BYTES + NONCE_BYTES + KEY_BYTES + TAG_BY
 
 /** Length of the envelope that a record begins with, by its type byte; `IntegrityError` for any other type. */
 export const envelopeBytes = (record: Uint8Array): number => {
-  if (record[1] === TYPE.ownedEnvelope) return OWNED_BYTES;
-  if (record[1] === TYPE.sealedEnvelope) return SEALED_BYTES;
+  if (record[1] === TYPE.ownedEnvelope) {
+    return OWNED_BYTES;
+  }
+  if (record[1] === TYPE.sealedEnvelope) {
+    return SEALED_BYTES;
+  }
   throw new IntegrityError('envelope');
 };
 
@@ -110,10 +114,14 @@ const isUsable = (sender: Sender, target: PublicGeneration, ctx: KeyContext): bo
  */
 const senderTo = (target: PublicGeneration, ctx: KeyContext): Sender => {
   const found = senders.get(ctx.kid);
-  if (found && isUsable(found, target, ctx)) return found;
+  if (found && isUsable(found, target, ctx)) {
+    return found;
+  }
   dropSender(ctx.kid);
   const oldest = senders.size >= SENDERS_MAX ? senders.keys().next().value : undefined;
-  if (oldest !== undefined) dropSender(oldest);
+  if (oldest !== undefined) {
+    dropSender(oldest);
+  }
   const { enc, context } = setupSender(target.publicKey, hpkeInfo(ctx, target.gen));
   const sender: Sender = {
     env: ctx.env,
@@ -186,8 +194,9 @@ const unwrapSealed = (key: UnlockedKey, ctx: PartContext, envelope: Uint8Array):
 
 /** The data key of an envelope of either kind. Refuses damage and any other context with `IntegrityError`. */
 export const unwrapDek = (key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array => {
-  if (envelope.length !== envelopeBytes(envelope) || ctx.kid !== key.kid)
+  if (envelope.length !== envelopeBytes(envelope) || ctx.kid !== key.kid) {
     throw new IntegrityError('envelope');
+  }
   return envelope[1] === TYPE.ownedEnvelope
     ? unwrapOwned(key, ctx, envelope)
     : unwrapSealed(key, ctx, envelope);

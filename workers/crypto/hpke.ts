@@ -46,7 +46,9 @@ const expand = (
   length: number,
 ): Uint8Array => {
   const blocks = Math.ceil(length / HASH_BYTES);
-  if (blocks > 255) throw new RangeError('HKDF gives at most 255 blocks');
+  if (blocks > 255) {
+    throw new RangeError('HKDF gives at most 255 blocks');
+  }
   const labeled = concat([Uint8Array.of(length >> 8, length & 0xff), VERSION, suite, utf8(label), info]);
   const out = new Uint8Array(length);
   let previous: Uint8Array = EMPTY;

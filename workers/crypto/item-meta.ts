@@ -57,7 +57,9 @@ const padded = (length: number): number => Math.ceil(length / STEP) * STEP;
 const encode = (meta: OpenedMeta): Uint8Array => {
   const { sad } = meta;
   const reference = meta.reference === undefined ? undefined : utf8(meta.reference);
-  if (reference && reference.length > REFERENCE_BYTES_MAX) throw new RangeError('reference too long');
+  if (reference && reference.length > REFERENCE_BYTES_MAX) {
+    throw new RangeError('reference too long');
+  }
   const referenceAt = OPTIONAL_AT + (sad ? SAD_BYTES : 0);
   const out = new Uint8Array(padded(referenceAt + (reference ? 2 + reference.length : 0)));
   out[0] = PLAINTEXT_TYPE;
@@ -79,7 +81,9 @@ const encode = (meta: OpenedMeta): Uint8Array => {
 
 const decode = (bytes: Uint8Array): OpenedMeta => {
   const flags = readU8(bytes, FLAGS_AT);
-  if (bytes[0] !== PLAINTEXT_TYPE || flags > (HAS_SAD | HAS_REFERENCE)) throw new IntegrityError('metadata');
+  if (bytes[0] !== PLAINTEXT_TYPE || flags > (HAS_SAD | HAS_REFERENCE)) {
+    throw new IntegrityError('metadata');
+  }
   const base = {
     gen: readU32(bytes, GEN_AT),
     revision: readBytes(bytes, REVISION_AT, REVISION_BYTES),
@@ -97,7 +101,9 @@ const decode = (bytes: Uint8Array): OpenedMeta => {
     reference = textOf(readBytes(bytes, end + 2, length));
     end += 2 + length;
   }
-  if (bytes.length !== padded(end)) throw new IntegrityError('metadata');
+  if (bytes.length !== padded(end)) {
+    throw new IntegrityError('metadata');
+  }
   return { ...base, ...(sad ? { sad } : {}), ...(reference === undefined ? {} : { reference }) };
 };
 

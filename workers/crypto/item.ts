@@ -95,7 +95,9 @@ const sealPart = (
 /** Seals an item under fresh data keys and a fresh revision: what one store or update writes. */
 export const sealItem = (request: SealItemRequest): SealedItem => {
   const { owner, part0, part1, reference } = request;
-  if ('generations' in owner && owner.kid !== request.kid) throw new RangeError('another vault key');
+  if ('generations' in owner && owner.kid !== request.kid) {
+    throw new RangeError('another vault key');
+  }
   const revision = randomBytes(REVISION_BYTES);
   const gen = generationFor(owner);
   const item = sealPart(request, revision, 0, part0);
@@ -119,11 +121,15 @@ const openPart = (
   stored: Uint8Array,
   hash: Uint8Array,
 ): Uint8Array => {
-  if (!equalBytes(sha256(stored), hash)) throw new IntegrityError('item');
+  if (!equalBytes(sha256(stored), hash)) {
+    throw new IntegrityError('item');
+  }
   const at = envelopeBytes(stored);
   const envelope = stored.subarray(0, at);
   const { reference, revision, gen } = request.meta;
-  if (envelopeGeneration(envelope) !== gen) throw new IntegrityError('item');
+  if (envelopeGeneration(envelope) !== gen) {
+    throw new IntegrityError('item');
+  }
   const ctx = partOf(request, part);
   const dek = unwrapDek(request.key, ctx, envelope);
   try {
@@ -139,11 +145,17 @@ const hasExpired = (sad: SadFacts, nowMs: number): boolean =>
 const openSad = (request: OpenItemRequest): Uint8Array | undefined => {
   const { meta, sad, nowMs } = request;
   if (!meta.sad) {
-    if (sad) throw new IntegrityError('item');
+    if (sad) {
+      throw new IntegrityError('item');
+    }
     return undefined;
   }
-  if (hasExpired(meta.sad, nowMs)) return undefined;
-  if (!sad) throw new IntegrityError('item');
+  if (hasExpired(meta.sad, nowMs)) {
+    return undefined;
+  }
+  if (!sad) {
+    throw new IntegrityError('item');
+  }
   return openPart(request, 1, sad, meta.sad.hash);
 };
 

@@ -32,13 +32,16 @@ const isReadable = (params: Argon2Params): boolean =>
 
 /** Refuses parameters out of bounds in a stored record: a forged one must not cost 64 GiB. */
 export const checkStoredParams = (params: Argon2Params): void => {
-  if (!isReadable(params)) throw new IntegrityError();
+  if (!isReadable(params)) {
+    throw new IntegrityError();
+  }
 };
 
 /** Refuses, with RangeError, a setting under the floor or over the bounds that readers accept. */
 export const checkNewParams = (params: Argon2Params): void => {
-  if (!isReadable(params) || params.passes < ARGON2_FLOOR.passes)
+  if (!isReadable(params) || params.passes < ARGON2_FLOOR.passes) {
     throw new RangeError('Argon2 setting out of bounds');
+  }
 };
 
 const argon2id = (message: Uint8Array, nonce: Uint8Array, params: Argon2Params): Promise<Uint8Array> => {
@@ -48,8 +51,11 @@ const argon2id = (message: Uint8Array, nonce: Uint8Array, params: Argon2Params):
       'argon2id',
       { message, nonce, parallelism, tagLength: TAG_BYTES, memory, passes },
       (error, tag) => {
-        if (error) reject(new Error('Argon2id failed'));
-        else resolve(tag);
+        if (error) {
+          reject(new Error('Argon2id failed'));
+        } else {
+          resolve(tag);
+        }
       },
     );
   });
@@ -65,7 +71,9 @@ export const deriveKek = async (
   params: Argon2Params,
 ): Promise<{ readonly kek: Uint8Array; readonly commitment: Uint8Array }> => {
   checkStoredParams(params);
-  if (salt.length !== SALT_BYTES) throw new IntegrityError();
+  if (salt.length !== SALT_BYTES) {
+    throw new IntegrityError();
+  }
   const tag = await argon2id(passphrase, salt, params);
   try {
     const both = hkdf(tag, aad('cardvault kek', []), 64);

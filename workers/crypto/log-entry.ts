@@ -62,7 +62,9 @@ const cutBuffer = new Uint8Array(TEXT_BYTES_MAX);
 const cutUtf8 = (text: string): Uint8Array => cutBuffer.slice(0, encoder.encodeInto(text, cutBuffer).written);
 
 const encode = (entry: LogEntry): Uint8Array => {
-  if (entry.seenTag.length !== TAG_BYTES) throw new RangeError('a tag has 16 bytes');
+  if (entry.seenTag.length !== TAG_BYTES) {
+    throw new RangeError('a tag has 16 bytes');
+  }
   const packed = bytesOfIp(entry.ip);
   const ip = packed ?? cutUtf8(entry.ip);
   const fixed = new Uint8Array(IP_AT);
@@ -81,14 +83,18 @@ const readIp = (bytes: Uint8Array): { readonly ip: string; readonly end: number 
   const form = readU8(bytes, FORM_AT);
   const length = readU8(bytes, IP_BYTES_AT);
   const ip = readBytes(bytes, IP_AT, length);
-  if (form !== FORM_TEXT && FORM_BYTES[form] !== length) throw new IntegrityError('log entry');
+  if (form !== FORM_TEXT && FORM_BYTES[form] !== length) {
+    throw new IntegrityError('log entry');
+  }
   return { ip: form === FORM_TEXT ? textOf(ip) : textOfIp(ip), end: IP_AT + length };
 };
 
 const decode = (bytes: Uint8Array): LogEntry => {
   const action = ACTIONS[readU8(bytes, ACTION_AT) - 1];
   const source = SOURCES[readU8(bytes, SOURCE_AT) - 1];
-  if (bytes[0] !== PLAINTEXT_TYPE || !action || !source) throw new IntegrityError('log entry');
+  if (bytes[0] !== PLAINTEXT_TYPE || !action || !source) {
+    throw new IntegrityError('log entry');
+  }
   const { ip, end } = readIp(bytes);
   return {
     seenLength: readU32(bytes, SEEN_AT),
@@ -122,7 +128,9 @@ const isInPlace = (
   position: number,
 ): boolean => {
   const { seenLength, seenTag } = openLogEntry(sealer, ids, entries[position - 1] ?? NO_TAG);
-  if (seenLength >= position) return false;
+  if (seenLength >= position) {
+    return false;
+  }
   const seen = entries[seenLength - 1];
   return equalBytes(seenTag, seen ? tagOf(seen) : NO_TAG);
 };
@@ -139,9 +147,13 @@ export const verifyLog = (
 ): number | undefined => {
   for (let position = 1; position <= entries.length; position++) {
     try {
-      if (!isInPlace(sealer, ids, entries, position)) return position;
+      if (!isInPlace(sealer, ids, entries, position)) {
+        return position;
+      }
     } catch (error) {
-      if (error instanceof IntegrityError) return position;
+      if (error instanceof IntegrityError) {
+        return position;
+      }
       throw error;
     }
   }

@@ -31,5 +31,7 @@ export const writeHeader = (out: Uint8Array, type: RecordType): void => {
 /** Refuses, with `IntegrityError` and before any cryptography, a record of another kind or too short. */
 export const checkHeader = (record: Uint8Array, type: RecordType, bytesMin: number): void => {
   const known = record[0] === VERSION && record[1] === type && record[2] === SUITE && record[3] === FLAGS;
-  if (!known || record.length < bytesMin) throw new IntegrityError();
+  if (!known || record.length < bytesMin) {
+    throw new IntegrityError();
+  }
 };

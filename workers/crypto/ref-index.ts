@@ -17,8 +17,12 @@ const encode = (subkey: Uint8Array, reference: string, hasEnd: boolean): Uint8Ar
   const bytes = utf8(reference);
   const count = bytes.length + (hasEnd ? 1 : 0);
   const blocks = new Uint8Array(count * BLOCK_BYTES);
-  for (let i = 0; i < bytes.length; i++) blocks[i * BLOCK_BYTES] = bytes[i] ?? 0;
-  if (hasEnd) blocks[bytes.length * BLOCK_BYTES + 1] = END_BLOCK_SECOND_BYTE;
+  for (let i = 0; i < bytes.length; i++) {
+    blocks[i * BLOCK_BYTES] = bytes[i] ?? 0;
+  }
+  if (hasEnd) {
+    blocks[bytes.length * BLOCK_BYTES + 1] = END_BLOCK_SECOND_BYTE;
+  }
   const cipher = createCipheriv('aes-256-cbc', subkey, ZERO_IV).setAutoPadding(false);
   const chained = cipher.update(blocks);
   const out = new Uint8Array(count * KEPT_BYTES);

@@ -40,7 +40,9 @@ const argon2Answer = (): Promise<Uint8Array> =>
   });
 
 const check = (name: string, answer: Uint8Array, expected: string): void => {
-  if (!equalBytes(answer, hex(expected))) throw new Error(`self-test failed: ${name}`);
+  if (!equalBytes(answer, hex(expected))) {
+    throw new Error(`self-test failed: ${name}`);
+  }
 };
 
 /**

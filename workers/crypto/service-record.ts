@@ -67,11 +67,15 @@ export const createSubkeys = (key: Uint8Array, label: string, env: string): Subk
   const known = new Map<Purpose, Map<string, Uint8Array>>();
   return (purpose, account) => {
     const found = known.get(purpose)?.get(account);
-    if (found) return found;
+    if (found) {
+      return found;
+    }
     const accounts = known.get(purpose) ?? new Map<string, Uint8Array>();
     known.set(purpose, accounts);
     const oldest = accounts.size >= SUBKEYS_MAX ? accounts.keys().next().value : undefined;
-    if (oldest !== undefined) accounts.delete(oldest);
+    if (oldest !== undefined) {
+      accounts.delete(oldest);
+    }
     const subkey = hkdf(key, aad(label, [purpose, env, account]), 32);
     accounts.set(account, subkey);
     return subkey;
@@ -87,7 +91,9 @@ interface RingKey {
 }
 
 const createRingKey = (id: string, key: Uint8Array, env: string): RingKey => {
-  if (key.length !== 32) throw new RangeError('a service master key has 32 bytes');
+  if (key.length !== 32) {
+    throw new RangeError('a service master key has 32 bytes');
+  }
   const head = new Uint8Array(HEAD_BYTES);
   writeHeader(head, TYPE.service);
   head.set(sha256(utf8(id)).subarray(0, TAG_BYTES), TAG_AT);
@@ -112,12 +118,16 @@ const prepareRing = (ring: KeyRing, env: string): ReadableRing => {
   for (const [id, key] of ring.keys) {
     const ringKey = createRingKey(id, key, env);
     const tag = readU32(ringKey.head, TAG_AT);
-    if (byTag.has(tag)) throw new RangeError('two service master key ids have one tag');
+    if (byTag.has(tag)) {
+      throw new RangeError('two service master key ids have one tag');
+    }
     byTag.set(tag, ringKey);
     byId.set(id, ringKey);
   }
   const writer = byId.get(ring.writeId);
-  if (!writer) throw new RangeError('the service master key that writes is not in the ring');
+  if (!writer) {
+    throw new RangeError('the service master key that writes is not in the ring');
+  }
   return { writer, byTag, byId };
 };
 
@@ -148,7 +158,9 @@ export const createServiceSealer = (options: {
       ),
     open: (purpose, account, kind, path, record) => {
       const key = keyOf(record);
-      if (!key) throw new IntegrityError();
+      if (!key) {
+        throw new IntegrityError();
+      }
       return openMessage(
         key.sealing(purpose, account),
         HEAD_BYTES,
@@ -158,7 +170,9 @@ export const createServiceSealer = (options: {
     },
     subkey: (purpose, account, keyId) => {
       const key = keyId === undefined ? writer : byId.get(keyId);
-      if (!key) throw new RangeError('no such service master key');
+      if (!key) {
+        throw new RangeError('no such service master key');
+      }
       return key.index(purpose, account);
     },
     writerOf: (record) => {

@@ -35,7 +35,9 @@ const derivedOf = new WeakMap<UnlockedKey, Derived>();
 
 const derivedFrom = (key: UnlockedKey): Derived => {
   const found = derivedOf.get(key);
-  if (found) return found;
+  if (found) {
+    return found;
+  }
   const derived: Derived = { owner: new Map(), imported: new Map(), exporters: new Map() };
   derivedOf.set(key, derived);
   return derived;
@@ -44,14 +46,18 @@ const derivedFrom = (key: UnlockedKey): Derived => {
 /** The generation that all new writes use. */
 export const newestGeneration = (key: UnlockedKey): Generation => {
   const newest = key.generations.at(-1);
-  if (!newest) throw new IntegrityError();
+  if (!newest) {
+    throw new IntegrityError();
+  }
   return newest;
 };
 
 /** Generation `gen`; `IntegrityError` when the key has none such. */
 export const generationOf = (key: UnlockedKey, gen: number): Generation => {
   const found = key.generations[gen - 1];
-  if (found?.gen !== gen) throw new IntegrityError();
+  if (found?.gen !== gen) {
+    throw new IntegrityError();
+  }
   return found;
 };
 
@@ -59,7 +65,9 @@ export const generationOf = (key: UnlockedKey, gen: number): Generation => {
 export const ownerKeyOf = (key: UnlockedKey, gen: number): Uint8Array => {
   const { owner } = derivedFrom(key);
   const found = owner.get(gen);
-  if (found) return found;
+  if (found) {
+    return found;
+  }
   const { privateKey } = generationOf(key, gen);
   const ownerKey = hkdf(privateKey, aad('cardvault owner key', [key.kid, gen]), 32);
   owner.set(gen, ownerKey);
@@ -70,7 +78,9 @@ export const ownerKeyOf = (key: UnlockedKey, gen: number): Uint8Array => {
 export const importedPrivate = (key: UnlockedKey, gen: number): KeyObject => {
   const { imported } = derivedFrom(key);
   const found = imported.get(gen);
-  if (found) return found;
+  if (found) {
+    return found;
+  }
   const made = importPrivate(generationOf(key, gen).privateKey);
   imported.set(gen, made);
   return made;
@@ -86,7 +96,9 @@ export const exporterOf = (
   const { exporters } = derivedFrom(key);
   const name = `${gen}:${enc.toBase64()}`;
   const found = exporters.get(name);
-  if (found) return found;
+  if (found) {
+    return found;
+  }
   const secret = compute();
   const oldest = exporters.size >= EXPORTERS_MAX ? exporters.keys().next().value : undefined;
   if (oldest !== undefined) {
@@ -101,6 +113,8 @@ export const exporterOf = (
 export const wipeKey = (key: UnlockedKey): void => {
   const derived = derivedOf.get(key);
   wipe(key.tokenKey, ...key.generations.map((generation) => generation.privateKey));
-  if (derived) wipe(...derived.owner.values(), ...derived.exporters.values());
+  if (derived) {
+    wipe(...derived.owner.values(), ...derived.exporters.values());
+  }
   derivedOf.delete(key);
 };

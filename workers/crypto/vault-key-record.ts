@@ -43,14 +43,18 @@ export const parseVaultKey = (record: Uint8Array): ParsedVaultKey => {
   const kidBytes = readU8(record, HEADER_BYTES);
   const countAt = HEADER_BYTES + 1 + kidBytes;
   const gen = readU32(record, countAt);
-  if (gen < 1 || gen > GENERATIONS_MAX) throw new IntegrityError();
+  if (gen < 1 || gen > GENERATIONS_MAX) {
+    throw new IntegrityError();
+  }
   const keysAt = countAt + 4;
   const saltAt = keysAt + gen * POINT_BYTES;
   const paramsAt = saltAt + SALT_BYTES;
   const commitmentAt = paramsAt + 12;
   const nonceAt = commitmentAt + COMMITMENT_BYTES;
   const wrapAt = nonceAt + NONCE_BYTES;
-  if (record.length !== wrapAt + gen * POINT_BYTES + TOKEN_KEY_BYTES + TAG_BYTES) throw new IntegrityError();
+  if (record.length !== wrapAt + gen * POINT_BYTES + TOKEN_KEY_BYTES + TAG_BYTES) {
+    throw new IntegrityError();
+  }
   const params = {
     memoryKiB: readU32(record, paramsAt),
     passes: readU32(record, paramsAt + 4),
@@ -84,8 +88,9 @@ export const vaultKeyHead = (
   params: Argon2Params,
 ): Uint8Array => {
   const kid = utf8(ctx.kid);
-  if (kid.length > 255 || key.generations.length > GENERATIONS_MAX)
+  if (kid.length > 255 || key.generations.length > GENERATIONS_MAX) {
     throw new RangeError('vault key too large');
+  }
   const header = new Uint8Array(HEADER_BYTES + 1);
   writeHeader(header, TYPE.vaultKey);
   header[HEADER_BYTES] = kid.length;

@@ -18,8 +18,8 @@ import {
 } from './vault-key-record.ts';
 import { generateKeyPair, POINT_BYTES, publicOf } from './x25519.ts';
 
-export { type PublicGeneration, type UnlockedKey, wipeKey } from './unlocked-key.ts';
-export { describeVaultKey, type VaultKeyFacts } from './vault-key-record.ts';
+export { type UnlockedKey, wipeKey } from './unlocked-key.ts';
+export { describeVaultKey } from './vault-key-record.ts';
 export { openWarm, sealWarm } from './warm-key.ts';
 
 /** Wraps an open key under a passphrase, with a fresh salt. */
@@ -55,7 +55,9 @@ const readKey = (parsed: ParsedVaultKey, secrets: Uint8Array): UnlockedKey => {
   });
   const key = { kid: parsed.kid, tokenKey: secrets.slice(parsed.gen * POINT_BYTES), generations };
   for (const { privateKey, publicKey } of generations) {
-    if (equalBytes(publicOf(privateKey), publicKey)) continue;
+    if (equalBytes(publicOf(privateKey), publicKey)) {
+      continue;
+    }
     wipeKey(key);
     throw new IntegrityError();
   }
@@ -64,10 +66,14 @@ const readKey = (parsed: ParsedVaultKey, secrets: Uint8Array): UnlockedKey => {
 
 const openKey = async (ctx: KeyContext, record: Uint8Array, passphrase: Uint8Array): Promise<UnlockedKey> => {
   const parsed = parseVaultKey(record);
-  if (parsed.kid !== ctx.kid) throw new IntegrityError();
+  if (parsed.kid !== ctx.kid) {
+    throw new IntegrityError();
+  }
   const { kek, commitment } = await deriveKek(passphrase, parsed.salt, parsed.params);
   try {
-    if (!equalBytes(commitment, parsed.commitment)) throw new PassphraseError();
+    if (!equalBytes(commitment, parsed.commitment)) {
+      throw new PassphraseError();
+    }
     const opened = openSealed(kek, parsed.nonce, parsed.wrap, bindVaultKey(ctx, parsed.head));
     const secrets = new Uint8Array(opened);
     wipe(opened);
@@ -83,7 +89,9 @@ const openKey = async (ctx: KeyContext, record: Uint8Array, passphrase: Uint8Arr
 
 /** The setting where it is higher, the record's own value where that is; undefined when nothing rises. */
 const raised = (stored: Argon2Params, setting: Argon2Params): Argon2Params | undefined => {
-  if (stored.memoryKiB >= setting.memoryKiB && stored.passes >= setting.passes) return undefined;
+  if (stored.memoryKiB >= setting.memoryKiB && stored.passes >= setting.passes) {
+    return undefined;
+  }
   return {
     memoryKiB: Math.max(stored.memoryKiB, setting.memoryKiB),
     passes: Math.max(stored.passes, setting.passes),
@@ -122,7 +130,9 @@ export const unlockVaultKey = async (
 ): Promise<{ readonly key: UnlockedKey; readonly upgraded?: Uint8Array }> => {
   const key = await openKey(ctx, record, passphrase);
   const higher = raised(parseVaultKey(record).params, params);
-  if (!higher) return { key };
+  if (!higher) {
+    return { key };
+  }
   try {
     return { key, upgraded: await wrapKey(ctx, key, passphrase, higher) };
   } catch (error) {

@@ -106,8 +106,12 @@ const openBlob = (
   const gen = readU32(blob, genAt);
   const nonceAt = genAt + 4 + 2 * SALT_BYTES;
   const bodyAt = nonceAt + NONCE_BYTES;
-  if (blob.length !== bodyAt + TOKEN_KEY_BYTES + gen * PAIR_BYTES + TAG_BYTES) throw new IntegrityError();
-  if (!equalBytes(readBytes(blob, HEADER_BYTES + 1, kidBytes), utf8(ctx.kid))) throw new IntegrityError();
+  if (blob.length !== bodyAt + TOKEN_KEY_BYTES + gen * PAIR_BYTES + TAG_BYTES) {
+    throw new IntegrityError();
+  }
+  if (!equalBytes(readBytes(blob, HEADER_BYTES + 1, kidBytes), utf8(ctx.kid))) {
+    throw new IntegrityError();
+  }
   const head = blob.subarray(0, nonceAt);
   const warmKey = deriveKey(processKey, ctx, head, passphrase);
   try {
@@ -131,7 +135,9 @@ export const openWarm = (
   try {
     return openBlob(processKey, ctx, blob, passphrase);
   } catch (error) {
-    if (error instanceof IntegrityError) return undefined;
+    if (error instanceof IntegrityError) {
+      return undefined;
+    }
     throw error;
   }
 };

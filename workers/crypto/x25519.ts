@@ -16,7 +16,9 @@ export interface KeyPair {
 }
 
 const checkLength = (key: Uint8Array): void => {
-  if (key.length !== POINT_BYTES) throw new IntegrityError();
+  if (key.length !== POINT_BYTES) {
+    throw new IntegrityError();
+  }
 };
 
 /** A private key as the runtime holds it, which takes 12 us to make: make one for many agreements. */
@@ -55,6 +57,8 @@ export const agree = (privateKey: KeyObject, publicKey: Uint8Array): Uint8Array 
   } catch {
     throw new IntegrityError();
   }
-  if (equalBytes(shared, ZERO)) throw new IntegrityError();
+  if (equalBytes(shared, ZERO)) {
+    throw new IntegrityError();
+  }
   return shared;
 };

@@ -106,7 +106,8 @@ describe('sealing to a public key', () => {
       return wrapDekSealed(publicKey, 1, CTX, DEK);
     });
     expect(new Set(envelopes.map((envelope) => toHex(envelope.subarray(8, 40)))).size).toBe(300);
-    for (const envelope of [...envelopes, ...envelopes])
+    for (const envelope of [...envelopes, ...envelopes]) {
       expect(toHex(unwrapDek(key, CTX, envelope))).toBe(toHex(DEK));
+    }
   });
 });

@@ -35,8 +35,12 @@ export const flipped = (record: Uint8Array, at: number, bit = at % 8): Uint8Arra
 
 /** Every record that differs from the given one in one byte, or is shorter, or one byte longer. */
 export function* damaged(record: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < record.length; at++) yield flipped(record, at);
-  for (let length = 0; length < record.length; length++) yield new Uint8Array(record.subarray(0, length));
+  for (let at = 0; at < record.length; at++) {
+    yield flipped(record, at);
+  }
+  for (let length = 0; length < record.length; length++) {
+    yield new Uint8Array(record.subarray(0, length));
+  }
   const longer = new Uint8Array(record.length + 1);
   longer.set(record);
   yield longer;
@@ -51,7 +55,9 @@ export const expectRefused = (open: () => unknown): void => {
   try {
     result = open();
   } catch (error) {
-    if (!isRefusal(error)) throw error;
+    if (!isRefusal(error)) {
+      throw error;
+    }
     return;
   }
   expect(result).toBe('a refusal');
@@ -62,5 +68,7 @@ export const expectDamageRefused = (
   record: Uint8Array,
   open: (damagedRecord: Uint8Array) => unknown,
 ): void => {
-  for (const bad of damaged(record)) expectRefused(() => open(bad));
+  for (const bad of damaged(record)) {
+    expectRefused(() => open(bad));
+  }
 };

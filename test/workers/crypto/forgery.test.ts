@@ -100,5 +100,7 @@ test('metadata of another shape is refused', () => {
     changed(47, 200),
     changed(48, 0xff),
   ];
-  for (const bytes of others) expectRefused(() => reopen(bytes));
+  for (const bytes of others) {
+    expectRefused(() => reopen(bytes));
+  }
 });

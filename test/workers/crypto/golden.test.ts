@@ -54,7 +54,9 @@ describe('keys', () => {
     const open = (blob: Uint8Array) =>
       openWarm(hex(inputs.processKey), ctx, blob, utf8(inputs.newPassphrase));
     expect(toHex(open(hex(records.warm))?.tokenKey ?? hex(''))).toBe(unlocked.tokenKey);
-    for (const bad of damaged(hex(records.warm))) expect(open(bad)).toBeUndefined();
+    for (const bad of damaged(hex(records.warm))) {
+      expect(open(bad)).toBeUndefined();
+    }
   });
 
   test('a password', async () => {
@@ -122,7 +124,9 @@ describe('records', () => {
       'decrypt retrieve',
       'decrypt form',
     ]);
-    for (const entry of entries) expectDamageRefused(entry, (bad) => openLogEntry(sealer, ids, bad));
+    for (const entry of entries) {
+      expectDamageRefused(entry, (bad) => openLogEntry(sealer, ids, bad));
+    }
   });
 });
 
@@ -137,7 +141,9 @@ describe.each([{ env: 'production' }, { aid: 'other' }, { kid: 'other' }, { toke
       for (const record of [records.itemMeta, records.capturedMeta]) {
         expectRefused(() => openMeta(elsewhere, place, hex(record)));
       }
-      for (const entry of records.logEntries) expectRefused(() => openLogEntry(elsewhere, place, hex(entry)));
+      for (const entry of records.logEntries) {
+        expectRefused(() => openLogEntry(elsewhere, place, hex(entry)));
+      }
       for (const record of [records.ownedEnvelope, records.sealedEnvelope]) {
         expectRefused(() => unwrapDek(moved, { ...place, part: 0 }, hex(record)));
       }
@@ -145,7 +151,9 @@ describe.each([{ env: 'production' }, { aid: 'other' }, { kid: 'other' }, { toke
         openContent(hex(inputs.dek), { ...contentContext, ...other }, hex(records.content)),
       );
       expectRefused(() => openItem({ ...item, ...other, key: moved }));
-      if ('token' in other) return;
+      if ('token' in other) {
+        return;
+      }
       const passphrase = utf8(inputs.newPassphrase);
       expect(openWarm(hex(inputs.processKey), place, hex(records.warm), passphrase)).toBeUndefined();
       await expect(unlockVaultKey(place, hex(records.vaultKeyChanged), passphrase, FLOOR)).rejects.toThrow();

@@ -30,9 +30,12 @@ const BLOBS = 10_000;
 /** Random bytes of a random length, every other one with a right header and every fourth with a small count. */
 const blob = (index: number, type: number): Uint8Array => {
   const bytes = randomBytes(index % 400);
-  if (index % 2 === 0) bytes.set([1, type, 1, 0].slice(0, bytes.length));
-  if (index % 4 === 0)
+  if (index % 2 === 0) {
+    bytes.set([1, type, 1, 0].slice(0, bytes.length));
+  }
+  if (index % 4 === 0) {
     bytes.set([0, 0, 0, 0, 1].slice(0, Math.max(0, bytes.length - 4)), Math.min(4, bytes.length));
+  }
   return bytes;
 };
 
@@ -54,7 +57,9 @@ const decoders: [string, number, (bytes: Uint8Array) => unknown][] = [
 describe('random bytes', () => {
   test.each(decoders)('%s: 10,000 are refused, quickly and without a crash', (_, type, decode) => {
     const start = performance.now();
-    for (let i = 0; i < BLOBS; i++) expectRefused(() => decode(blob(i, type)));
+    for (let i = 0; i < BLOBS; i++) {
+      expectRefused(() => decode(blob(i, type)));
+    }
     expect((performance.now() - start) / BLOBS).toBeLessThan(1);
   });
 
@@ -94,6 +99,8 @@ describe('the sources', async () => {
   test('this folder uses neither WebCrypto nor weak randomness', () => {
     const own = [...sources].filter(([name]) => name.startsWith('workers/crypto/'));
     expect(own.length).toBeGreaterThan(15);
-    for (const [, text] of own) expect(text).not.toMatch(/\.subtle|webcrypto|Math\.random|Date\.now/);
+    for (const [, text] of own) {
+      expect(text).not.toMatch(/\.subtle|webcrypto|Math\.random|Date\.now/);
+    }
   });
 });

@@ -223,7 +223,9 @@ describe('content alone', () => {
       { revision: filled(8, 2) },
       { token: 'x' },
     ];
-    for (const other of others) expectRefused(() => openContent(dek, { ...ctx, ...other }, record));
+    for (const other of others) {
+      expectRefused(() => openContent(dek, { ...ctx, ...other }, record));
+    }
     expectRefused(() => openContent(filled(32, 3), ctx, record));
     expectDamageRefused(record, (bad) => openContent(dek, ctx, bad));
   });

@@ -101,7 +101,9 @@ describe('addresses', () => {
   });
 
   test('other lengths are refused', () => {
-    for (const length of [0, 3, 5, 15, 17]) expect(() => textOfIp(filled(length, 1))).toThrow(IntegrityError);
+    for (const length of [0, 3, 5, 15, 17]) {
+      expect(() => textOfIp(filled(length, 1))).toThrow(IntegrityError);
+    }
   });
 });
 
@@ -140,8 +142,9 @@ describe('one entry', () => {
   });
 
   test('a text of 4 or 16 bytes is not taken for an address', () => {
-    for (const ip of ['abcd', 'abcdefghijklmnop'])
+    for (const ip of ['abcd', 'abcdefghijklmnop']) {
       expect(openLogEntry(sealer, IDS, seal(0, NONE, { ip })).ip).toBe(ip);
+    }
   });
 
   test('damage and other contexts are refused', () => {
@@ -192,7 +195,9 @@ describe('the chain', () => {
 
   test('reordering, repetition and foreign entries show', () => {
     const [a, b, c] = entries;
-    if (!a || !b || !c) throw new Error('a log of six');
+    if (!a || !b || !c) {
+      throw new Error('a log of six');
+    }
     expect(verifyLog(sealer, IDS, [b, a, c])).toBe(1);
     expect(verifyLog(sealer, IDS, [a, c, b])).toBe(2);
     expect(verifyLog(sealer, IDS, [a, a, c])).toBe(3);
@@ -206,7 +211,9 @@ describe('the chain', () => {
 
   test('an entry that claims what was not there shows', () => {
     const [a] = entries;
-    if (!a) throw new Error('a log of six');
+    if (!a) {
+      throw new Error('a log of six');
+    }
     expect(verifyLog(sealer, IDS, [seal(1, NONE)])).toBe(1);
     expect(verifyLog(sealer, IDS, [seal(5, NONE)])).toBe(1);
     expect(verifyLog(sealer, IDS, [a, seal(2, tagOf(a))])).toBe(2);
@@ -216,6 +223,8 @@ describe('the chain', () => {
 
   test('any damage shows at its place or after it', () => {
     const middle = entries[2] ?? NONE;
-    for (const bad of damaged(middle)) expect(verifyLog(sealer, IDS, entries.toSpliced(2, 1, bad))).toBe(3);
+    for (const bad of damaged(middle)) {
+      expect(verifyLog(sealer, IDS, entries.toSpliced(2, 1, bad))).toBe(3);
+    }
   });
 });

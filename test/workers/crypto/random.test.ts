@@ -11,7 +11,9 @@ import { toHex } from './fixture.ts';
 /** Chi-square of how often each symbol came, against an even spread. */
 const chiSquare = (text: string, symbols: number): number => {
   const counts = new Map<string, number>();
-  for (const symbol of text) counts.set(symbol, (counts.get(symbol) ?? 0) + 1);
+  for (const symbol of text) {
+    counts.set(symbol, (counts.get(symbol) ?? 0) + 1);
+  }
   const expected = text.length / symbols;
   const found = [...counts.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
   return found + (symbols - counts.size) * expected;
@@ -22,7 +24,9 @@ describe('random bytes', () => {
     for (const length of [0, 1, 12, 16, 32, 8191, 8192, 8193, 100_000]) {
       const bytes = randomBytes(length);
       expect(bytes.length).toBe(length);
-      if (length >= 12) expect(toHex(bytes)).not.toBe(toHex(randomBytes(length)));
+      if (length >= 12) {
+        expect(toHex(bytes)).not.toBe(toHex(randomBytes(length)));
+      }
     }
   });
 
@@ -40,7 +44,9 @@ describe('random bytes', () => {
   test('results do not change when more is drawn', () => {
     const bytes = randomBytes(32);
     const copy = toHex(bytes);
-    for (let i = 0; i < 1000; i++) randomBytes(32);
+    for (let i = 0; i < 1000; i++) {
+      randomBytes(32);
+    }
     expect(toHex(bytes)).toBe(copy);
   });
 });
@@ -73,7 +79,9 @@ describe('names', () => {
     // 63 degrees of freedom: 131 is exceeded once in a million runs.
     expect(chiSquare(randomPassphrase(400_000), 64)).toBeLessThan(131);
     let last = '';
-    for (let i = 0; i < 20_000; i++) last += randomPassphrase(5).slice(-1);
+    for (let i = 0; i < 20_000; i++) {
+      last += randomPassphrase(5).slice(-1);
+    }
     expect(chiSquare(last, 64)).toBeLessThan(131);
   });
 });

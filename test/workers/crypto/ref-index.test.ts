@@ -46,8 +46,9 @@ describe('the reference index', () => {
   test('the end is told from every byte that could follow', () => {
     const end = toHex(encodeReferenceEnd(KEY, 'order'));
     const followers = new Set<string>();
-    for (let code = 0; code < 128; code++)
+    for (let code = 0; code < 128; code++) {
       followers.add(toHex(encodeReference(KEY, `order${String.fromCharCode(code)}`)));
+    }
     expect(followers.has(end)).toBe(false);
     expect(end.length).toBe(4 * 6);
     expect(toHex(encodeReferenceEnd(KEY, '')).length).toBe(4);
@@ -57,7 +58,9 @@ describe('the reference index', () => {
   test('differing references, and the same under another key, have nothing in common after they part', () => {
     const [a, b] = [toHex(encodeReference(KEY, 'abcX12345678')), toHex(encodeReference(KEY, 'abcY12345678'))];
     expect(a.slice(0, 12)).toBe(b.slice(0, 12));
-    for (let at = 12; at < a.length; at += 4) expect(a.slice(at, at + 4)).not.toBe(b.slice(at, at + 4));
+    for (let at = 12; at < a.length; at += 4) {
+      expect(a.slice(at, at + 4)).not.toBe(b.slice(at, at + 4));
+    }
     expect(toHex(encodeReference(filled(32, 12), 'abcX12345678')).slice(0, 12)).not.toBe(a.slice(0, 12));
   });
 

@@ -133,7 +133,9 @@ describe('sub-keys', () => {
 
   test('stay the same when more accounts are used than are remembered', () => {
     const first = toHex(sealer.subkey('cursor', 'first'));
-    for (let i = 0; i < 5000; i++) sealer.subkey('cursor', `account ${i}`);
+    for (let i = 0; i < 5000; i++) {
+      sealer.subkey('cursor', `account ${i}`);
+    }
     expect(toHex(sealer.subkey('cursor', 'first'))).toBe(first);
   });
 });

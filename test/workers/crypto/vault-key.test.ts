@@ -106,7 +106,9 @@ describe('damage', () => {
     for (let at = 0; at < forms.length; at += 4) {
       const group = forms.slice(at, at + 4).map((form) => unlockVaultKey(CONTEXT, form, NEXT, FLOOR));
       for (const result of await Promise.allSettled(group)) {
-        if (result.status === 'rejected' && isRefusal(result.reason)) refused++;
+        if (result.status === 'rejected' && isRefusal(result.reason)) {
+          refused++;
+        }
       }
     }
     expect(refused).toBe(2 * changed.length + 1);
@@ -213,7 +215,9 @@ describe('warm blobs', async () => {
   });
 
   test('undefined for every flipped byte, truncation and extension', () => {
-    for (const bad of damaged(blob)) expect(openWarm(processKey, CONTEXT, bad, PASSPHRASE)).toBeUndefined();
+    for (const bad of damaged(blob)) {
+      expect(openWarm(processKey, CONTEXT, bad, PASSPHRASE)).toBeUndefined();
+    }
     expect(openWarm(processKey, CONTEXT, flipped(blob, 5), PASSPHRASE)).toBeUndefined();
   });
 
