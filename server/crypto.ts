@@ -27,7 +27,7 @@ const HOT_DEADLINE_MS = 5_000;
 const BULK_DEADLINE_MS = 20_000;
 const COLD_DEADLINE_MS = 30_000;
 
-export type { ActorParams, CardFacts, StoreParams } from '../workers/jobs/kinds.ts';
+export type { ActorParams, CardFacts, StoredFacts, StoreParams } from '../workers/jobs/kinds.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

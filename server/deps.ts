@@ -19,6 +19,7 @@ export type {
   Crypto,
   PageFields,
   Passphrase,
+  StoredFacts,
   StoreParams,
   WarmBlob,
   WarmMiss,

@@ -8,6 +8,7 @@ import {
   LogEntries,
   LogQuery,
   ReadQuery,
+  STORED_BYTES_MAX,
   StoredObject,
   StoreQuery,
   TokenInfo,
@@ -15,8 +16,6 @@ import {
   UpdateObject,
   UpdateQuery,
 } from '../schema/vault.ts';
-
-const STORED_BYTES_MAX = 262_144;
 
 const needed = <Value>(value: Value | undefined, field: string): Value => {
   if (value === undefined) {

@@ -11,6 +11,9 @@ import {
 } from './common.ts';
 import { ALIASES, FilterTime, Limit } from './kinds.ts';
 
+/** The largest stored object, in bytes of its JSON. */
+export const STORED_BYTES_MAX = 262_144;
+
 const REFERENCE_PREFIX = Type.String({
   minLength: 1,
   maxLength: 255,

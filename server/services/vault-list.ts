@@ -9,12 +9,11 @@ import { refuseRules } from './rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './vault-card.ts';
 import { createPageReader, type Page } from './vault-page.ts';
 import { createPlanner, type Range, standAfter } from './vault-plan.ts';
+import { type Branch, toAsync, treeStream } from './vault-tree.ts';
 
 /** Pages that are read, opened or logged ahead of the one that is being sent. */
 const PAGES_AHEAD = 3;
 const KEYS_STEP = 256;
-
-const encoder = new TextEncoder();
 
 interface Place {
   readonly user: string;
@@ -22,13 +21,16 @@ interface Place {
   readonly after: readonly number[];
 }
 
-/** One key's items on their way out: its identifier, and the JSON texts of its items page by page. */
-interface Branch {
-  readonly user: string;
-  readonly pages: AsyncIterable<readonly Uint8Array[]>;
-}
-
 type DecryptInput = ListFilter & View & { readonly user: string; readonly passphrase: Passphrase };
+
+async function* wholeRanges(
+  keys: AsyncIterable<KeyHandle>,
+  rangeOf: (key: KeyHandle) => Promise<Range>,
+): AsyncGenerator<Range> {
+  for await (const key of keys) {
+    yield await rangeOf(key);
+  }
+}
 
 /** Lists and bulk decryption: the plan of ranges, then page by page through the threads into one JSON stream. */
 export function createVaultList(
@@ -92,7 +94,7 @@ export function createVaultList(
     const indexed = await planner.encodeFilter(account, filter);
     const all = keysOf(account, filter, from);
     if (filter.limit < 0) {
-      return { ranges: mapAhead(all, 1, (key) => planner.rangeOf(key, filter, indexed, floorOf(key))) };
+      return { ranges: wholeRanges(all, (key) => planner.rangeOf(key, filter, indexed, floorOf(key))) };
     }
     const ranges: Range[] = [];
     let left = filter.limit;
@@ -124,8 +126,23 @@ export function createVaultList(
     }
   }
 
+  async function* branchesOf(
+    ranges: AsyncIterable<Range>,
+    part: 'full' | 'meta',
+    gen: number | undefined,
+    open: (key: KeyHandle, page: Page) => Promise<readonly Uint8Array[]>,
+  ): AsyncGenerator<Branch> {
+    for await (const range of ranges) {
+      const { key } = range;
+      yield {
+        user: key.user,
+        pages: mapAhead(pagesOf(range, part, gen), PAGES_AHEAD, (page) => open(key, page)),
+      };
+    }
+  }
+
   const referenceOf = ({ reference, reference_prefix }: ListFilter) => ({
-    ...(reference === undefined ? {} : { reference }),
+    reference,
     ...(reference_prefix === undefined ? {} : { referencePrefix: reference_prefix }),
   });
 
@@ -146,15 +163,8 @@ export function createVaultList(
     }
     const { ranges, nextToken } = await plan(account, 'GET /v1/vault', filter);
     metering.count(account, 'list');
-    const branches = mapAhead(
-      ranges,
-      1,
-      async (range): Promise<Branch> => ({
-        user: range.key.user,
-        pages: mapAhead(pagesOf(range, 'meta'), PAGES_AHEAD, (page) => listPage(range.key, filter, page)),
-      }),
-    );
-    return { stream: treeStream(branches, filter.user), ...(nextToken === undefined ? {} : { nextToken }) };
+    const branches = branchesOf(ranges, 'meta', undefined, (key, page) => listPage(key, filter, page));
+    return { stream: treeStream(branches, filter.user), nextToken };
   };
 
   /** A token without a passphrase: its entry in the tree. */
@@ -170,7 +180,7 @@ export function createVaultList(
       kid: key.kid,
       token,
       rule: 'lookup',
-      ...(reference === undefined ? {} : { reference }),
+      reference,
     } as const;
     await crypto.describeItem(wanted, read.meta);
     const bucket = itemStore.bucketOf(key.kid, token);
@@ -248,81 +258,11 @@ export function createVaultList(
     // The passphrase is proven before the reply begins; what changes later aborts the stream.
     const { key, blob } = await keys.prove(account, input.user, input.passphrase);
     const { ranges, nextToken } = await plan(account, 'GET /v1/vault decrypt_all', input);
-    const branches = mapAhead(
-      ranges,
-      1,
-      async (range): Promise<Branch> => ({
-        user: range.key.user,
-        pages: mapAhead(pagesOf(range, 'full', key.gen), PAGES_AHEAD, (page) =>
-          decryptPage(caller, input, key, blob, page),
-        ),
-      }),
+    const branches = branchesOf(ranges, 'full', key.gen, (_, page) =>
+      decryptPage(caller, input, key, blob, page),
     );
-    return { stream: treeStream(branches, input.user), ...(nextToken === undefined ? {} : { nextToken }) };
+    return { stream: treeStream(branches, input.user), nextToken };
   };
 
   return { list, decryptAll };
-}
-
-async function* toAsync<T>(items: readonly T[]): AsyncGenerator<T> {
-  yield* items;
-}
-
-/** The tree as JSON text. A key without items is left out, unless it is the one that was asked for. */
-async function* treeChunks(
-  branches: AsyncIterable<Branch>,
-  wanted: string | undefined,
-): AsyncGenerator<Uint8Array> {
-  let opened = false;
-  const head = (user: string): string => {
-    const text = `${opened ? ',' : '{'}${JSON.stringify(user)}:[`;
-    opened = true;
-    return text;
-  };
-  for await (const { user, pages } of branches) {
-    let begun = user === wanted;
-    let lead = begun ? head(user) : '';
-    let comma = '';
-    for await (const texts of pages) {
-      if (texts.length === 0) {
-        continue;
-      }
-      if (!begun) {
-        lead = head(user);
-        begun = true;
-      }
-      const chunks: Uint8Array[] = [];
-      for (const text of texts) {
-        chunks.push(encoder.encode(lead + comma), text);
-        lead = '';
-        comma = ',';
-      }
-      yield Buffer.concat(chunks);
-    }
-    if (begun) {
-      yield encoder.encode(`${lead}]`);
-    }
-  }
-  yield encoder.encode(opened ? '}' : '{}');
-}
-
-/** Pulls only as fast as the connection takes it, and stops all work when the caller goes away. */
-function treeStream(branches: AsyncIterable<Branch>, wanted?: string): ReadableStream<Uint8Array> {
-  const chunks = treeChunks(branches, wanted);
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await chunks.next();
-        if (done) {
-          controller.close();
-        } else {
-          controller.enqueue(value);
-        }
-      },
-      async cancel() {
-        await chunks.return(undefined);
-      },
-    },
-    { highWaterMark: 1 },
-  );
 }

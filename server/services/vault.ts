@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import type {
   ActorParams,
   Caller,
-  CardFacts,
   ItemAddress,
   Parts,
+  StoredFacts,
   StoreParams,
   UpdateInput,
   VaultService,
 } from '../deps.ts';
 import { formatStoredAt } from '../domain/time-text.ts';
 import { VaultError } from '../errors.ts';
-import type { CardMetadata, LogEntry, TokenInfo } from '../schema/vault.ts';
+import { type CardMetadata, type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../schema/vault.ts';
 import { createTurns, pause } from './coalesce.ts';
 import { createCursors } from './cursor.ts';
 import type { IdempotencyService } from './idempotency.ts';
@@ -22,8 +22,6 @@ import { refuseRules } from './rule.ts';
 import { createCardMetadata, withCardMetadata } from './vault-card.ts';
 import { createVaultList } from './vault-list.ts';
 
-/** The largest stored object, in bytes of JSON. */
-export const STORED_BYTES_MAX = 262_144;
 const CHANGED_TRIES_MAX = 20;
 /** Clashes in a row that cannot happen by chance. */
 const CANDIDATES_MAX = 1_000;
@@ -61,7 +59,7 @@ export function createVault(
   const sadExpiry = (): number => (settings.sadTtlMs === 0 ? 0 : now() + settings.sadTtlMs);
 
   const tokenInfo = async (
-    facts: { token: string; reference?: string; card?: CardFacts },
+    facts: Pick<StoredFacts, 'token' | 'reference' | 'card'>,
     user: string,
     storedAt: number,
   ): Promise<TokenInfo> => {
@@ -100,7 +98,7 @@ export function createVault(
       }
       switch (outcome.kind) {
         case 'ok':
-          return tokenInfo({ ...facts }, key.user, outcome.storedAt);
+          return tokenInfo(facts, key.user, outcome.storedAt);
         case 'closed':
         case 'stale':
           return { kind: outcome.kind };
@@ -124,10 +122,10 @@ export function createVault(
           ...actorOf(caller, now()),
           aid: key.aid,
           kid: key.kid,
-          ...(input.number === undefined ? {} : { number: input.number }),
-          ...(input.reference === undefined ? {} : { reference: input.reference }),
+          number: input.number,
+          reference: input.reference,
           algorithm: input.algorithm ?? 'full',
-          ...(seed === undefined ? {} : { uuid: uuidFromSeed(seed) }),
+          uuid: seed === undefined ? undefined : uuidFromSeed(seed),
           candidate: 0,
           refuseTestCards: settings.environment === 'production',
           wantsCard: input.return_card_metadata,
@@ -179,7 +177,7 @@ export function createVault(
         aid: key.aid,
         kid: key.kid,
         token,
-        ...(reference === undefined ? {} : { reference }),
+        reference,
         seen: item.read.logLength,
         forcedMask: !account.unmasked,
         maskFields: input.mask_fields,
@@ -228,7 +226,7 @@ export function createVault(
       aid: key.aid,
       kid: key.kid,
       token: input.token,
-      ...(input.reference === undefined ? {} : { reference: input.reference }),
+      reference: input.reference,
       seen: item.read.logLength,
       sadExpiresAt: sadExpiry(),
       bytesMax: STORED_BYTES_MAX,
@@ -249,7 +247,7 @@ export function createVault(
     });
     switch (outcome.kind) {
       case 'ok':
-        return tokenInfo({ ...facts }, key.user, outcome.storedAt);
+        return tokenInfo(facts, key.user, outcome.storedAt);
       case 'closed':
       case 'stale':
         return { kind: outcome.kind };
@@ -304,7 +302,7 @@ export function createVault(
       kid: key.kid,
       token,
       rule: 'check',
-      ...(reference === undefined ? {} : { reference }),
+      reference,
     } as const;
     return { read, refMember: await crypto.describeItem(params, read.meta) };
   };

@@ -30,7 +30,6 @@ export interface RedisLink {
   run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
   /** Runs a writing command, like `run`. */
   write(name: string, args: readonly Argument[]): Promise<unknown>;
-  readonly status: () => string;
   close(): Promise<void>;
 }
 
@@ -157,7 +156,6 @@ export async function openRedis(
       await replicated();
       return reply;
     },
-    status: () => client.status,
     close: async () => {
       client.disconnect();
     },

@@ -115,7 +115,8 @@ export function logEntry(
 }
 
 interface SealRequest {
-  readonly params: KeyParams & ActorParams & { readonly seen: number; readonly reference?: string };
+  readonly params: KeyParams &
+    ActorParams & { readonly seen: number; readonly reference?: string | undefined };
   readonly owner: ItemOwner;
   readonly object: JsonObject;
   readonly chosen: ChosenToken;
@@ -145,8 +146,8 @@ function sealStored(context: ThreadContext, request: SealRequest): Uint8Array[] 
     candidate: chosen.candidate,
     gen: sealed.gen,
     sadExpiresAt: part1 ? sadExpiresAt : 0,
-    ...(card ? { card } : {}),
-    ...(reference === undefined ? {} : { reference }),
+    card,
+    reference,
   };
   return [
     toJsonBytes(facts),

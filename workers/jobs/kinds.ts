@@ -72,11 +72,11 @@ export interface ActorParams {
 }
 
 export interface StoreParams extends KeyParams, ActorParams {
-  readonly number?: string;
-  readonly reference?: string;
+  readonly number?: string | undefined;
+  readonly reference?: string | undefined;
   readonly algorithm: string;
   /** For a `uuid` token that must be the same when the request is repeated. */
-  readonly uuid?: string;
+  readonly uuid?: string | undefined;
   /** The candidate to begin with, after a clash. */
   readonly candidate: number;
   readonly refuseTestCards: boolean;
@@ -95,13 +95,13 @@ export interface ViewParams {
 
 export interface OpenParams extends KeyParams, ActorParams, ViewParams {
   readonly token: string;
-  readonly reference?: string;
+  readonly reference?: string | undefined;
   readonly seen: number;
 }
 
 export interface UpdateParams extends KeyParams, ActorParams {
   readonly token: string;
-  readonly reference?: string;
+  readonly reference?: string | undefined;
   readonly seen: number;
   readonly sadExpiresAt: number;
   readonly bytesMax: number;
@@ -111,7 +111,7 @@ export interface DescribeItemParams extends KeyParams {
   readonly token: string;
   /** `check`: the reference must be given when the item has one. `lookup`: it is only compared when given. */
   readonly rule: 'check' | 'lookup';
-  readonly reference?: string;
+  readonly reference?: string | undefined;
 }
 
 export interface SealLogParams extends KeyParams, ActorParams {
@@ -128,8 +128,8 @@ export interface ReadLogParams extends KeyParams {
 
 /** Which items of a page are wanted after their references could be read. */
 export interface ReferenceFilter {
-  readonly reference?: string;
-  readonly referencePrefix?: string;
+  readonly reference?: string | undefined;
+  readonly referencePrefix?: string | undefined;
 }
 
 export interface ListParams extends KeyParams, ReferenceFilter {}
@@ -176,8 +176,8 @@ export interface StoredFacts {
   readonly gen: number;
   readonly candidate: number;
   readonly sadExpiresAt: number;
-  readonly card?: CardFacts;
-  readonly reference?: string;
+  readonly card?: CardFacts | undefined;
+  readonly reference?: string | undefined;
 }
 
 /**
