@@ -11,5 +11,4 @@ if [ -z "${VAULT_REDIS_URL:-}${VAULT_REDIS_BIN:-}" ]; then sh scripts/redis-vend
 ulimit -c 0
 export BUN_ENABLE_CRASH_REPORTING=0 DO_NOT_TRACK=1
 
-# A passphrase of 4096 characters must fit into the head of a request.
-exec bun --max-http-header-size=65536 server/main.ts
+exec bun server/main.ts

@@ -1,3 +1,4 @@
+import http from 'node:http';
 import type { Elysia } from 'elysia';
 import { VaultError } from './errors.ts';
 import { errorResponse } from './plugins/errors.ts';
@@ -10,6 +11,11 @@ export interface ListenOptions {
   /** Seconds without traffic after which a connection ends; longer than the slowest reply takes to begin. */
   readonly idleTimeoutSeconds: number;
 }
+
+// A passphrase of 4096 characters, percent-encoded, must fit into the head of a request. The runtime reads its
+// limit from here, for all its servers.
+const HEAD_BYTES_MAX = 65_536;
+Reflect.set(http, 'maxHeaderSize', HEAD_BYTES_MAX);
 
 const refuse = (code: 'invalid_request' | 'internal'): Response =>
   errorResponse(new VaultError(code), crypto.randomUUID(), [['Connection', 'close']]);

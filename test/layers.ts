@@ -101,7 +101,7 @@ const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonl
   { name: /^bullmq$/, only: /^server\/outbound\//, why: 'jobs are sent out there' },
   {
     name: /^(?:node:)?(?:http|https|http2|net|tls|dns|dgram)(?:\/|$)/,
-    only: new RegExp(`^server/(?:outbound|store)/|${SYSTEM.source}`),
+    only: new RegExp(`^server/(?:outbound|store)/|^server/listen\\.ts$|${SYSTEM.source}`),
     why: 'nothing else opens sockets',
   },
   {

@@ -1,6 +1,7 @@
 /**
  * Joins callers of the same work: at most one run is under way, and every caller's run begins after its call.
- * A result is therefore never older than the question, however many ask at once.
+ * A result is therefore never older than the question, however many ask at once. Who waits behind a run that
+ * fails gets its failure, and not the wait for another one.
  */
 export function coalesce<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
@@ -15,7 +16,10 @@ export function coalesce<T>(work: () => Promise<T>): () => Promise<T> {
   };
 
   return () => {
-    waiting ??= running ? running.then(start, start) : Promise.resolve().then(start);
+    waiting ??= (running ?? Promise.resolve()).then(start, (error: unknown) => {
+      waiting = undefined;
+      throw error;
+    });
     return waiting;
   };
 }

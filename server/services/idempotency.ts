@@ -63,12 +63,12 @@ export function createIdempotency({ crypto, idempotencyStore, randomId }: Parts)
         await idempotencyStore.keep(digest, claim.seed, sealed);
         return { reply, replayed: false };
       } catch (error) {
-        const refused = error instanceof VaultError && error.status < 500;
-        // A refusal is forgotten. An unknown outcome keeps its seed, for the repeat that settles it.
-        await (refused
-          ? idempotencyStore.release(digest, claim.seed)
-          : idempotencyStore.yield(digest, claim.seed)
-        ).catch(() => undefined);
+        if (error instanceof VaultError && error.status < 500) {
+          await idempotencyStore.release(digest, claim.seed).catch(() => undefined);
+        } else {
+          // The outcome is unknown: the seed stays for the repeat that settles it. The caller has waited enough.
+          idempotencyStore.yield(digest, claim.seed).catch(() => undefined);
+        }
         throw error;
       } finally {
         clearInterval(renewal);

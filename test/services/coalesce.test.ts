@@ -41,7 +41,7 @@ describe('coalesce', () => {
     expect(await Promise.all([...first, ...later])).toEqual([1, 1, 2, 2]);
   });
 
-  test('a failure belongs to its own callers only', async () => {
+  test('who waits behind a failure gets it; who comes after it does not', async () => {
     let fail = true;
     const run = coalesce(async () => {
       await settle();
@@ -54,9 +54,10 @@ describe('coalesce', () => {
     const first = run();
     await Promise.resolve();
     await Promise.resolve();
-    const second = run();
-    await expect(first).rejects.toThrow('once');
-    expect(await second).toBe('well');
+    const behind = run();
+    const results = await Promise.allSettled([first, behind]);
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(await run()).toBe('well');
   });
 });
 
