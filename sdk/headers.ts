@@ -34,6 +34,9 @@ const checkedKey = (key: string): string => {
 
 /** RFC 7617, with the user and password in UTF-8. */
 export const basicAuth = (username: string, password: string): string => {
+  if (typeof username !== 'string' || typeof password !== 'string') {
+    throw new TypeError('username and password are required.');
+  }
   if (username === '' || username.includes(':')) {
     throw new VaultError('username must be non-empty and hold no colon.');
   }

@@ -13,6 +13,8 @@ export interface Operator {
   listAccounts(): Promise<readonly AccountInfo[]>;
   /** Changes what is given. `undefined` when there is no such account. */
   setAccount(name: string, settings: AccountSettings): Promise<AccountInfo | undefined>;
+  /** Gives an account a new password, shown now and never again; the old one stops at once. */
+  renewPassword(name: string): Promise<Secret<string> | undefined>;
   /** `undefined` when there is no such account. */
   deleteAccount(name: string): Promise<AccountInfo | undefined>;
   /** Puts a BIN table in the place of the old one. */
@@ -101,7 +103,7 @@ const readText = async (path: string): Promise<string> => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await Bun.file(path).bytes());
   } catch {
-    throw new CommandError('FILE cannot be read as UTF-8 text.', 1);
+    throw new CommandError('FILE cannot be read, or is not UTF-8 text.', 1);
   }
 };
 
@@ -151,6 +153,24 @@ const setAccount: Command = {
   },
 };
 
+const renewPassword: Command = {
+  words: ['account', 'password'],
+  argument: 'NAME',
+  options: ['json'],
+  summary: 'Gives an account a new password and prints it, once. The old one stops at once.',
+  check: checkName,
+  run: async (operator, name, options) => {
+    const made = await operator.renewPassword(name);
+    if (made === undefined) {
+      throw new CommandError('There is no account of this name.', 1);
+    }
+    const password = made.expose();
+    return options.json
+      ? json({ name, password })
+      : `The new password of ${name}, shown only now:\n${password}`;
+  },
+};
+
 const deleteAccount: Command = {
   words: ['account', 'delete'],
   argument: 'NAME',
@@ -186,7 +206,8 @@ const loadBins: Command = {
 const health: Command = {
   words: ['health'],
   options: [],
-  summary: 'Tells whether the vault could serve requests now; exit code 0 if so.',
+  summary:
+    'Tells whether Redis and the master key are well, with exit code 0 if so. A running server answers GET /health/ready itself.',
   run: async (operator) => {
     const { ready, checks } = await operator.health();
     const states = Object.entries(checks).map(([name, state]) => `${name} ${state}`);
@@ -202,6 +223,7 @@ export const COMMANDS: readonly Command[] = [
   createAccount,
   listAccounts,
   setAccount,
+  renewPassword,
   deleteAccount,
   loadBins,
   health,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, linkSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPrivateFile } from './config-files.ts';
 import { ensurePrivateFolder, errorCode } from './config-folder.ts';
@@ -112,6 +112,10 @@ export const ensureMasterKey = (config: {
     const existing = readKeyFile(path);
     if (existing !== undefined) {
       return existing;
+    }
+    // A new key beside old data would open nothing, and could be taken for the right one.
+    if (existsSync(join(config.dataDir, 'redis', 'appendonlydir'))) {
+      refuse('is missing, but there is data that was sealed with it; put it back');
     }
     createKeyFile(config.dataDir, path);
     return parseMasterKeyFile(path);

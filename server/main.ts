@@ -18,6 +18,9 @@ const BODY_TIMEOUT_MS = 30_000;
 /** The lines that greet whoever starts the server: where it is, how to get in, and one thing to try. */
 function banner(url: string, first: FirstAccount | undefined, config: Config): string {
   const lines = ['', `Cardvault (${config.env}) is ready.`, `  API   ${url}/v1`, `  Docs  ${url}/docs`];
+  if (config.redis.kind === 'embedded') {
+    lines.push(`  Data  ${config.dataDir} (back it up, with the master key)`);
+  }
   if (first) {
     const user = `${first.name}:${first.password.expose()}`;
     const passphrase = 'try-it-out-with-32-characters-ok';
@@ -30,12 +33,41 @@ function banner(url: string, first: FirstAccount | undefined, config: Config): s
       '',
       'Make a key and store a card:',
       '',
-      `  curl -su '${user}' ${url}/v1/key/ -d '{"user":"demo","passphrase":"${passphrase}"}'; ` +
+      `  curl -su '${user}' ${url}/v1/key/ -d '{"user":"demo","passphrase":"${passphrase}"}'; echo; ` +
         `curl -su '${user}' '${url}/v1/vault/?user=demo&reference=customer-1' ` +
-        `-H 'X-Vault-Passphrase: ${passphrase}' -d '${card}'`,
+        `-H 'X-Vault-Passphrase: ${passphrase}' -d '${card}'; echo`,
     );
   }
+  lines.push('', 'Ctrl-C stops it. What is stored stays, and is there again at the next start.');
   return `${lines.join('\n')}\n\n`;
+}
+
+/** The settings that somebody made, secrets left out. */
+const chosenSettings = (config: Config): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(describeConfig(config)).filter(([, value]) => !/^not set$| \(default\)$/.test(value)),
+  );
+
+function listenOrExplain(config: Config, deps: Deps): ReturnType<typeof listen> {
+  try {
+    return listen(createApp(deps), {
+      hostname: config.host,
+      port: config.port,
+      idleTimeoutSeconds: IDLE_SECONDS,
+      ...(config.tls === undefined ? {} : { tls: { cert: config.tls.cert, key: config.tls.key.expose() } }),
+    });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EADDRINUSE') {
+      throw new StartError(`${config.host}:${config.port} is already in use; set VAULT_PORT to a free port.`);
+    }
+    if (code === 'EADDRNOTAVAIL' || code === 'EACCES') {
+      throw new StartError(
+        `${config.host}:${config.port} cannot be listened on; see VAULT_HOST and VAULT_PORT.`,
+      );
+    }
+    throw error;
+  }
 }
 
 async function main(): Promise<void> {
@@ -46,7 +78,6 @@ async function main(): Promise<void> {
 
   const opened = await openConfigured(config, note);
   const { vault } = opened;
-  const first = await ensureFirstAccount(vault, config.bootstrap);
   const health = createHealth(
     {
       redis: () => vault.probe(),
@@ -78,13 +109,10 @@ async function main(): Promise<void> {
     now: Date.now,
     newRequestId: vault.parts.randomId,
   };
-  const server = listen(createApp(deps), {
-    hostname: config.host,
-    port: config.port,
-    idleTimeoutSeconds: IDLE_SECONDS,
-    ...(config.tls === undefined ? {} : { tls: { cert: config.tls.cert, key: config.tls.key.expose() } }),
-  });
-  note('started', { cores: availableParallelism(), settings: describeConfig(config) });
+  const server = listenOrExplain(config, deps);
+  // Behind the port, so that a start that fails never makes an account whose password nobody has seen.
+  const first = await ensureFirstAccount(vault, config.bootstrap);
+  note('started', { cores: availableParallelism(), settings: chosenSettings(config) });
   sink.flush();
   process.stdout.write(banner(publicUrl(config, server.port ?? config.port), first, config));
   const sweep = (): void => {

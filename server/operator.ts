@@ -16,6 +16,10 @@ export function createOperator(vault: OpenVault): Operator {
     },
     listAccounts: accounts.list,
     setAccount: accounts.set,
+    async renewPassword(name) {
+      const password = await accounts.makePassword();
+      return (await accounts.setPassword(name, password.map(encode))) ? password : undefined;
+    },
     deleteAccount: vault.removeAccount,
     async loadBins(csvText) {
       const parsed = parseBinCsv(csvText);

@@ -34,6 +34,10 @@ const fakeOperator = (calls: unknown[], ready = true): Operator => ({
     calls.push(['set', name, settings]);
     return name === 'taken' ? account(name, settings) : undefined;
   },
+  renewPassword: async (name) => {
+    calls.push(['password', name]);
+    return name === 'taken' ? new Secret('new-pass-word') : undefined;
+  },
   deleteAccount: async (name) => {
     calls.push(['delete', name]);
     return name === 'taken' ? account(name) : undefined;
@@ -135,6 +139,21 @@ describe('account list, set, delete', () => {
   });
 });
 
+describe('account password', () => {
+  test('prints the new password, once', async () => {
+    const plain = await run(['account', 'password', 'taken']);
+    expect(plain.code).toBe(0);
+    expect(plain.out).toEndWith('\nnew-pass-word\n');
+    const asJson = await run(['account', 'password', 'taken', '--json']);
+    expect(JSON.parse(asJson.out)).toEqual({ name: 'taken', password: 'new-pass-word' });
+  });
+
+  test('of an account that is not there fails', async () => {
+    const { code, err } = await run(['account', 'password', 'nobody']);
+    expect([code, err]).toEqual([1, 'There is no account of this name.\n']);
+  });
+});
+
 describe('bin load and health', () => {
   test('bin load tells what it loaded, or the line that was refused', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'cv-cli-'));
@@ -148,7 +167,7 @@ describe('bin load and health', () => {
       err: 'Line 3 of FILE was refused, and nothing was loaded: A cell is missing.\n',
     });
     writeFileSync(path, Uint8Array.of(0xff));
-    expect((await run(['bin', 'load', path])).err).toBe('FILE cannot be read as UTF-8 text.\n');
+    expect((await run(['bin', 'load', path])).err).toBe('FILE cannot be read, or is not UTF-8 text.\n');
     rmSync(folder, { recursive: true });
     expect((await run(['bin', 'load', path])).code).toBe(1);
   });

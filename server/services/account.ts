@@ -8,6 +8,7 @@ import { createMemory } from './memory.ts';
 
 const REMEMBER_MS = 60_000;
 const REMEMBERED_MAX = 10_000;
+const CHANGE_TRIES_MAX = 10;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -48,6 +49,8 @@ export interface Accounts extends AccountService {
   ) => Promise<AccountInfo | undefined>;
   readonly list: () => Promise<readonly AccountInfo[]>;
   readonly set: (name: string, settings: AccountSettings) => Promise<AccountInfo | undefined>;
+  /** Puts another password in the place of the old one, on every server at once; false for an unknown name. */
+  readonly setPassword: (name: string, password: SecretBytes) => Promise<boolean>;
   readonly remove: (name: string) => Promise<AccountInfo | undefined>;
   /** A fresh password with 256 bits of randomness. */
   readonly makePassword: () => Promise<Secret<string>>;
@@ -112,6 +115,24 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
     return { record, account: { aid, name, unmasked, paying } };
   };
 
+  /** Changes a record that nobody else has changed meanwhile; undefined when there is none. */
+  const change = async (
+    name: string,
+    edit: (record: AccountRecord) => Promise<AccountRecord>,
+  ): Promise<AccountRecord | undefined> => {
+    for (let tries = 0; tries < CHANGE_TRIES_MAX; tries++) {
+      const read = await accountStore.read(name);
+      if (!read) {
+        return undefined;
+      }
+      const changed = await edit(await openRecord(name, read));
+      if (await accountStore.replace(name, read, await sealRecord(name, changed))) {
+        return changed;
+      }
+    }
+    throw new VaultError('overloaded');
+  };
+
   return {
     async signIn({ name, password, ip }) {
       const digest = crypto.digestSecret(['sign-in', name, ip], password);
@@ -161,20 +182,22 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
       return infos.sort((a, b) => (a.name < b.name ? -1 : 1));
     },
 
-    async set(name, wanted) {
-      const read = await accountStore.read(name);
-      if (!read) {
-        return undefined;
-      }
-      const record = await openRecord(name, read);
-      const changed: AccountRecord = {
+    async set(name, { unmasked, paying, hosts }) {
+      const changed = await change(name, async (record) => ({
         ...record,
-        unmasked: wanted.unmasked ?? record.unmasked,
-        paying: wanted.paying ?? record.paying,
-        hosts: wanted.hosts ?? record.hosts,
-      };
-      await accountStore.replace(name, await sealRecord(name, changed));
-      return toInfo(name, changed);
+        unmasked: unmasked ?? record.unmasked,
+        paying: paying ?? record.paying,
+        hosts: hosts ?? record.hosts,
+      }));
+      return changed && toInfo(name, changed);
+    },
+
+    async setPassword(name, password) {
+      const changed = await change(name, async (record) => ({
+        ...record,
+        phc: await crypto.hashPassword(password),
+      }));
+      return changed !== undefined;
     },
 
     async remove(name) {

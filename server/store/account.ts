@@ -4,8 +4,10 @@ import { redisKeys } from './redis-keys.ts';
 import addCountsText from './scripts/add-counts-1.lua' with { type: 'text' };
 import countAttemptText from './scripts/count-attempt-1.lua' with { type: 'text' };
 import giveBackAttemptText from './scripts/give-back-attempt-1.lua' with { type: 'text' };
+import replaceFieldText from './scripts/replace-field-1.lua' with { type: 'text' };
 
 const countAttempt = script(countAttemptText);
+const replaceField = script(replaceFieldText);
 const giveBackAttempt = script(giveBackAttemptText);
 const addCounts = script(addCountsText);
 
@@ -16,7 +18,8 @@ export interface AccountStore {
   list(): Promise<readonly { readonly name: string; readonly record: Buffer }[]>;
   /** Adds an account; false when the name is taken. */
   create(name: string, record: Uint8Array): Promise<boolean>;
-  replace(name: string, record: Uint8Array): Promise<void>;
+  /** Replaces the record that was read; false when it is another one by now. */
+  replace(name: string, read: Uint8Array, record: Uint8Array): Promise<boolean>;
   /** Removes the record and notes that what the account leaves behind must go; false when there was none. */
   remove(name: string, aid: string): Promise<boolean>;
   /** Accounts that are gone while something of theirs may be left. */
@@ -53,8 +56,8 @@ export function createAccountStore(redis: RedisLink): AccountStore {
     async create(name, record) {
       return count(await redis.write('HSETNX', [redisKeys.accounts, name, record])) === 1;
     },
-    async replace(name, record) {
-      await redis.write('HSET', [redisKeys.accounts, name, record]);
+    async replace(name, read, record) {
+      return text(await redis.run(replaceField, [redisKeys.accounts], [name, read, record])) === 'ok';
     },
     async remove(name, aid) {
       await redis.write('SADD', [redisKeys.goneAccounts, aid]);
