@@ -1,5 +1,8 @@
+import { Value } from '@sinclair/typebox/value';
 import type { CardFacts, Parts } from '../deps.ts';
-import type { CardMetadata } from '../schema/vault.ts';
+import { VaultError } from '../errors.ts';
+import { CardMetadata } from '../schema/vault.ts';
+import { createMemory } from './memory.ts';
 
 const ISSUERS_KNOWN_MAX = 10_000;
 const ISSUERS_KNOWN_MS = 60_000;
@@ -10,21 +13,30 @@ export interface CardMetadataSource {
   readonly of: (card: CardFacts) => Promise<CardMetadata | undefined>;
 }
 
+/** The BIN table is not sealed; what is no list of issuers was put there by somebody else. */
+function parseIssuers(text: string): CardMetadata['issuer'] {
+  try {
+    const issuers: unknown = JSON.parse(text);
+    if (Value.Check(CardMetadata.properties.issuer, issuers)) {
+      return issuers;
+    }
+  } catch {
+    // Not even JSON: the same refusal.
+  }
+  throw new VaultError('integrity_failed');
+}
+
 export function createCardMetadata({ binStore, now }: Pick<Parts, 'binStore' | 'now'>): CardMetadataSource {
-  const known = new Map<number, { readonly issuers: CardMetadata['issuer']; readonly until: number }>();
+  const memory = createMemory<CardMetadata['issuer']>(ISSUERS_KNOWN_MAX, ISSUERS_KNOWN_MS, now);
 
   const issuersOf = async (bin: string): Promise<CardMetadata['issuer']> => {
-    const number = Number(bin.padEnd(8, '0'));
-    const found = known.get(number);
-    if (found && found.until > now()) {
-      return found.issuers;
+    const known = memory.get(bin);
+    if (known) {
+      return known;
     }
-    const text = await binStore.find(number);
-    const issuers = text === undefined ? [] : (JSON.parse(text) as CardMetadata['issuer']);
-    if (known.size >= ISSUERS_KNOWN_MAX) {
-      known.clear();
-    }
-    known.set(number, { issuers, until: now() + ISSUERS_KNOWN_MS });
+    const text = await binStore.find(Number(bin.padEnd(8, '0')));
+    const issuers = text === undefined ? [] : parseIssuers(text);
+    memory.set(bin, issuers);
     return issuers;
   };
 

@@ -115,17 +115,6 @@ export function createVaultList(
     return { ranges: toAsync(ranges) };
   }
 
-  /**
-   * The pages of a range. Without a limit, what was stored or updated while they were sent follows, up to what
-   * is newest when the walk comes to its own beginning in time; so nothing is skipped, and it ends.
-   */
-  async function* pagesOf(range: Range, part: 'full' | 'meta', gen?: number): AsyncGenerator<Page> {
-    yield* readPages(range, part, gen);
-    if (!range.picked) {
-      yield* readPages(await planner.rest(range), part, gen);
-    }
-  }
-
   async function* branchesOf(
     ranges: AsyncIterable<Range>,
     part: 'full' | 'meta',
@@ -136,7 +125,7 @@ export function createVaultList(
       const { key } = range;
       yield {
         user: key.user,
-        pages: mapAhead(pagesOf(range, part, gen), PAGES_AHEAD, (page) => open(key, page)),
+        pages: mapAhead(readPages(range, part, gen), PAGES_AHEAD, (page) => open(key, page)),
       };
     }
   }

@@ -9,11 +9,13 @@ export interface Placed extends Position {
   readonly bucket: number;
 }
 
-/** A part of one key's items: for every bucket, from where (exclusive) to where (inclusive) in time. */
+/** A part of one key's items. */
 export interface Range {
   readonly key: KeyHandle;
+  /** For every bucket, from where in time (exclusive). */
   readonly after: readonly number[];
-  readonly upTo: readonly number[];
+  /** For every bucket, what was newest when the walk began. */
+  readonly start: readonly number[];
   /** The filter's end in time, inclusive. */
   readonly until: number;
   /** The items themselves, in order, where a limit or a reference filter has picked them. */
@@ -39,10 +41,17 @@ export async function* mergePositions(parts: Pick<Parts, 'itemStore'>, range: Ra
   }));
   const refill = async (source: (typeof sources)[number]): Promise<void> => {
     const bucket: Bucket = { kid: range.key.kid, number: source.number };
-    const found = await itemStore.positions(bucket, source.at, range.upTo[source.number] ?? 0, STEP);
+    const found = [...(await itemStore.positions(bucket, source.at, range.until, STEP))];
+    const last = found.at(-1);
+    source.done = found.length < STEP;
+    if (last && !source.done && last.storedAt >= (range.start[source.number] ?? 0)) {
+      // The walk has come to the time of its start. What is behind it now, in one look, is the rest: whatever
+      // moved meanwhile is in it, and what comes later is not waited for.
+      found.push(...(await itemStore.positions(bucket, last.storedAt, range.until, -1)));
+      source.done = true;
+    }
     source.waiting = found.map((position) => ({ ...position, bucket: source.number }));
     source.next = 0;
-    source.done = found.length < STEP;
     source.at = found.at(-1)?.storedAt ?? source.at;
   };
   await Promise.all(sources.map(refill));
@@ -82,14 +91,14 @@ export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
     key: KeyHandle,
     prefix: Uint8Array,
     after: readonly number[],
-    upTo: readonly number[],
+    until: number,
   ): Promise<Placed[]> => {
     const picked: Placed[] = [];
     await Promise.all(
       numbers.map(async (number) => {
         for await (const positions of itemStore.positionsByReference({ kid: key.kid, number }, prefix)) {
           for (const { token, storedAt } of positions) {
-            if (storedAt > (after[number] ?? 0) && storedAt <= (upTo[number] ?? 0)) {
+            if (storedAt > (after[number] ?? 0) && storedAt <= until) {
               picked.push({ token, storedAt, bucket: number });
             }
           }
@@ -122,16 +131,10 @@ export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
     ): Promise<Range> {
       const since = (filter.stored_after ?? 1) - 1;
       const until = (filter.stored_before ?? Number.MAX_SAFE_INTEGER) - 1;
-      const newest = await Promise.all(numbers.map((number) => itemStore.newest({ kid: key.kid, number })));
+      const start = await Promise.all(numbers.map((number) => itemStore.newest({ kid: key.kid, number })));
       const after = numbers.map((number) => Math.max(since, floor?.[number] ?? 0));
-      const upTo = newest.map((time) => Math.min(time, until));
-      return {
-        key,
-        after,
-        upTo,
-        until,
-        ...(indexed ? { picked: await pick(key, indexed, after, upTo) } : {}),
-      };
+      const picked = indexed && (await pick(key, indexed, after, until));
+      return { key, after, start, until, ...(picked ? { picked } : {}) };
     },
 
     /** The first `limit` items of a range, in order. */
@@ -144,13 +147,6 @@ export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
         }
       }
       return places;
-    },
-
-    /** What has come or moved behind a range meanwhile. */
-    async rest(range: Range): Promise<Range> {
-      const { key, until } = range;
-      const newest = await Promise.all(numbers.map((number) => itemStore.newest({ kid: key.kid, number })));
-      return { key, after: range.upTo, upTo: newest.map((time) => Math.min(time, until)), until };
     },
   };
 }
