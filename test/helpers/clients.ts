@@ -1,5 +1,4 @@
-import type { VaultOptions } from '../../sdk/index.ts';
-import { Vault } from '../../sdk/index.ts';
+import { Vault, type VaultOptions } from '../../sdk/index.ts';
 
 /** The passphrase of every key that a test does not give another; long enough to be kept warm. */
 export const PASSPHRASE = 'a passphrase for tests, äöü & 100% +';
@@ -10,17 +9,22 @@ export interface Answer {
   readonly headers: Headers;
   readonly text: string;
   /** The body as JavaScript sees it; undefined where it is not JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests reach into replies of every shape and check what they find
-  readonly json: any;
+  readonly json: unknown;
+  /** Status and code of a refusal, such as `404 token_not_found`; `200` for a success. */
+  readonly outcome: string;
+  /** The place that a refusal names. */
+  readonly field: string | undefined;
+  /** The body as the type that the test expects of it. */
+  readonly as: <T>() => T;
 }
 
-/** A query parameter's value, or undefined to leave it out. */
+/** Query parameters; an undefined one is left out. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** What may be said of a request beside its method and path. */
 export interface Sending {
   readonly query?: Query;
-  /** A text or bytes as they are; anything else becomes JSON. */
+  /** A text or bytes go as they are; anything else becomes JSON. */
   readonly body?: unknown;
   /** Sent in the header, percent-encoded. */
   readonly passphrase?: string;
@@ -28,12 +32,15 @@ export interface Sending {
   readonly idempotencyKey?: string;
 }
 
+/** Whatever answers requests: an application in this process, or one behind a socket. */
+export type Handle = (request: Request) => Promise<Response> | Response;
+
 /** One account's way to the vault: plain requests, and the SDK over the same application. */
 export interface AccountClient {
   readonly name: string;
   readonly password: string;
+  /** The account's internal id. */
   readonly aid: string;
-  readonly authorization: string;
   /** Sends a request under `/v1` with the account's credentials, unless `headers` say otherwise. */
   readonly send: (method: string, path: string, sending?: Sending) => Promise<Answer>;
   readonly sdk: Vault;
@@ -44,26 +51,52 @@ export interface AccountClient {
   readonly store: (user: string, body: unknown, query?: Query) => Promise<string>;
   /** The exact text of an item opened with {@link PASSPHRASE}; throws unless the answer is 200. */
   readonly open: (user: string, token: string, query?: Query) => Promise<string>;
+  /** The same account through another server. */
+  readonly via: (handle: Handle) => AccountClient;
 }
 
-/** Percent-encodes as the header X-Vault-Passphrase wants it. */
-export const encodePassphrase = (passphrase: string): string => encodeURIComponent(passphrase);
+/** Who signs in. */
+export interface Credentials {
+  readonly name: string;
+  readonly password: string;
+  readonly aid: string;
+}
 
-/** RFC 7617 with UTF-8. */
+/** Basic Auth as RFC 7617 has it, in UTF-8. */
 export const basicAuth = (name: string, password: string): string =>
   `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+const memberOf = (json: unknown, name: string): string | undefined => {
+  const value: unknown = typeof json === 'object' && json !== null ? Reflect.get(json, name) : undefined;
+  return typeof value === 'string' ? value : undefined;
+};
 
 /** Reads a reply whole. */
 export const answerOf = async (response: Response): Promise<Answer> => {
   const text = await response.text();
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    json = undefined;
-  }
-  return { status: response.status, headers: response.headers, text, json };
+  const json = parsed(text);
+  const { status, headers } = response;
+  return {
+    status,
+    headers,
+    text,
+    json,
+    outcome: response.ok ? String(status) : `${status} ${memberOf(json, 'code')}`,
+    field: response.ok ? undefined : memberOf(json, 'field'),
+    as: <T>() => json as T,
+  };
 };
+
+/** A refusal without its request id, for comparing one with another. */
+export const refusalOf = ({ status, json }: Answer): unknown => ({ status, ...Object(json), request_id: '' });
 
 const bodyOf = (body: unknown): string | Uint8Array<ArrayBuffer> =>
   typeof body === 'string' || body instanceof Uint8Array
@@ -73,45 +106,44 @@ const bodyOf = (body: unknown): string | Uint8Array<ArrayBuffer> =>
 const urlOf = (path: string, query: Query = {}): string => {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) parameters.set(name, String(value));
+    if (value !== undefined) {
+      parameters.set(name, String(value));
+    }
   }
   const search = parameters.toString();
-  const mark = path.includes('?') ? '&' : '?';
-  return `http://localhost/v1${path}${search === '' ? '' : `${mark}${search}`}`;
+  return `http://localhost/v1${path}${search === '' ? '' : `${path.includes('?') ? '&' : '?'}${search}`}`;
 };
 
-/** The body of a refusal without its request id, for comparing one refusal with another. */
-export const refusalOf = ({ status, json }: Answer): unknown => {
-  const { request_id: _, ...rest } = json ?? {};
-  return { status, ...rest };
+const succeeded = (answer: Answer): Answer => {
+  if (answer.status !== 200) {
+    throw new Error(`The vault answered ${answer.status} ${answer.text}`);
+  }
+  return answer;
 };
 
-/** What a refusal's status and code are, for `expect(…).toEqual`. */
-export const codeOf = ({ status, json }: Answer): string => `${status} ${json?.code ?? ''}`.trimEnd();
-
-/** A client of one account over whatever answers requests: an application in process, or a socket. */
-export const createAccountClient = (
-  handle: (request: Request) => Promise<Response> | Response,
-  { name, password, aid }: { readonly name: string; readonly password: string; readonly aid: string },
-): AccountClient => {
+/** A client of one account over whatever answers requests. */
+export const createAccountClient = (handle: Handle, credentials: Credentials): AccountClient => {
+  const { name, password } = credentials;
   const authorization = basicAuth(name, password);
 
   const send: AccountClient['send'] = async (method, path, sending = {}) => {
     const headers = new Headers({ authorization, 'user-agent': 'tests/1.0' });
     if (sending.passphrase !== undefined) {
-      headers.set('x-vault-passphrase', encodePassphrase(sending.passphrase));
+      headers.set('x-vault-passphrase', encodeURIComponent(sending.passphrase));
     }
-    if (sending.idempotencyKey !== undefined) headers.set('idempotency-key', sending.idempotencyKey);
-    for (const [header, value] of Object.entries(sending.headers ?? {})) headers.set(header, value);
+    if (sending.idempotencyKey !== undefined) {
+      headers.set('idempotency-key', sending.idempotencyKey);
+    }
+    for (const [header, value] of Object.entries(sending.headers ?? {})) {
+      headers.set(header, value);
+    }
     const init: RequestInit = { method, headers };
-    if (sending.body !== undefined) init.body = bodyOf(sending.body);
+    if (sending.body !== undefined) {
+      init.body = bodyOf(sending.body);
+    }
     return answerOf(await handle(new Request(urlOf(path, sending.query), init)));
   };
 
-  const needed = ({ status, text, json }: Answer): Answer => {
-    if (status !== 200) throw new Error(`The vault answered ${status} ${text}`);
-    return { status, text, json, headers: new Headers() };
-  };
   const sdkWith = (options: Partial<VaultOptions>): Vault =>
     new Vault({
       baseUrl: 'http://localhost',
@@ -123,20 +155,28 @@ export const createAccountClient = (
     });
 
   return {
-    name,
-    password,
-    aid,
-    authorization,
+    ...credentials,
     send,
     sdk: sdkWith({}),
     sdkWith,
     key: async (user, passphrase = PASSPHRASE) => {
-      needed(await send('POST', '/key/', { body: { user, passphrase } }));
+      succeeded(await send('POST', '/key/', { body: { user, passphrase } }));
     },
-    store: async (user, body, query = {}) =>
-      needed(await send('POST', '/vault/', { query: { user, ...query }, passphrase: PASSPHRASE, body })).json
-        .token,
-    open: async (user, token, query = {}) =>
-      needed(await send('GET', '/vault/', { query: { user, token, ...query }, passphrase: PASSPHRASE })).text,
+    store: async (user, body, query = {}) => {
+      const answer = await send('POST', '/vault/', {
+        query: { user, ...query },
+        passphrase: PASSPHRASE,
+        body,
+      });
+      return succeeded(answer).as<{ token: string }>().token;
+    },
+    open: async (user, token, query = {}) => {
+      const answer = await send('GET', '/vault/', {
+        query: { user, token, ...query },
+        passphrase: PASSPHRASE,
+      });
+      return succeeded(answer).text;
+    },
+    via: (other) => createAccountClient(other, credentials),
   };
 };

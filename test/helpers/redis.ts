@@ -33,7 +33,9 @@ const untilReady = async (child: Bun.Subprocess, socketPath: string): Promise<vo
   while (child.exitCode === null && Date.now() < end) {
     const peer = await reachRedis(socketPath);
     peer?.close();
-    if (peer?.loading === false) return;
+    if (peer?.loading === false) {
+      return;
+    }
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   throw new Error('redis-server did not start for the tests');
@@ -41,7 +43,9 @@ const untilReady = async (child: Bun.Subprocess, socketPath: string): Promise<vo
 
 const launch = async (durable: boolean): Promise<TestRedis> => {
   const binary = findRedisBinary();
-  if (binary === undefined) throw new Error('No redis-server for the tests: run scripts/redis-vendor.sh');
+  if (binary === undefined) {
+    throw new Error('No redis-server for the tests: run scripts/redis-vendor.sh');
+  }
   const folder = mkdtempSync(join(tmpdir(), 'cv-redis-'));
   const socketPath = join(folder, 's');
   // The kernel ends it with this process, also when that is killed.
@@ -88,7 +92,9 @@ let shared: Promise<TestRedis> | undefined;
  * caller's own that syncs every write, as the server's default does; the caller stops it.
  */
 export const startTestRedis = async (options: { readonly durable?: boolean } = {}): Promise<TestRedis> => {
-  if (options.durable === true) return launch(true);
+  if (options.durable === true) {
+    return launch(true);
+  }
   shared ??= launch(false);
   return { ...(await shared), stop: () => Promise.resolve() };
 };

@@ -5,10 +5,10 @@ import { createMetrics } from '../../server/plugins/metrics.ts';
 import { Secret } from '../../server/secret.ts';
 import { createHealth } from '../../server/services/health.ts';
 import { type OpenVault, openVault } from '../../server/vault-parts.ts';
-import { type AccountClient, createAccountClient } from './clients.ts';
+import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
 import { startTestRedis, type TestRedis } from './redis.ts';
 
-/** The lowest cost that the vault takes (OWASP), so that the tests spend their time elsewhere. */
+/** The lowest cost that the vault takes, so that the tests spend their time elsewhere. */
 const ARGON2 = { memoryKiB: 19_456, passes: 2, parallelism: 1 } as const;
 const MASTER_KEY = new Uint8Array(32).fill(7);
 
@@ -17,9 +17,17 @@ export interface VaultSettings extends Partial<ServiceSettings> {
   readonly workers?: number;
   /** Milliseconds since 1970; the system's clock when left out. */
   readonly now?: () => number;
-  readonly redis?: TestRedis;
+  readonly masterKey?: Uint8Array;
+  /** CIDRs whose X-Forwarded-For is believed; requests in process come from 127.0.0.1. */
+  readonly trustedProxies?: readonly string[];
+  readonly redis?: Pick<TestRedis, 'socketPath'>;
   /** Adds a server to the vault that is already on this Redis, instead of beginning with an empty one. */
   readonly join?: boolean;
+}
+
+interface NewAccount {
+  readonly unmasked?: boolean;
+  readonly password?: string;
 }
 
 /** A real vault with its HTTP application, in the tests' own process. */
@@ -27,13 +35,17 @@ export interface TestVault {
   readonly opened: OpenVault;
   readonly deps: Deps;
   readonly app: ReturnType<typeof createApp>;
+  readonly handle: Handle;
   /** Every line that the HTTP side has logged. */
   readonly lines: LogLine[];
-  readonly redis: TestRedis;
-  /** Looks into the vault's Redis past the vault; binary values by the Buffer variants of its commands. */
+  /** The vault's Redis past the vault. */
   readonly raw: Redis;
   /** Makes an account with a fresh name, with unmasked output unless told otherwise, and its client. */
-  readonly account: (settings?: { readonly unmasked?: boolean }) => Promise<AccountClient>;
+  readonly account: (settings?: NewAccount) => Promise<AccountClient>;
+  /** The internal id of a key, which its names in Redis begin with. */
+  readonly kidOf: (account: AccountClient, user: string) => Promise<string>;
+  /** What an account has used this month, by operation. */
+  readonly usage: (account: AccountClient) => Promise<Readonly<Record<string, number>>>;
   /** Another server of the same vault: threads, connection and memory of its own. */
   readonly secondServer: (settings?: VaultSettings) => Promise<TestVault>;
   readonly close: () => Promise<void>;
@@ -41,10 +53,14 @@ export interface TestVault {
 
 let accountsMade = 0;
 
-const depsOf = (opened: OpenVault, now: () => number, lines: LogLine[]): Deps => ({
+const depsOf = (
+  opened: OpenVault,
+  { now = Date.now, trustedProxies = [] }: VaultSettings,
+  lines: LogLine[],
+): Deps => ({
   http: {
     publicUrl: 'http://localhost',
-    trustedProxies: [],
+    trustedProxies,
     tls: false,
     bodyTimeoutMs: 30_000,
     checkReplies: true,
@@ -61,14 +77,13 @@ const depsOf = (opened: OpenVault, now: () => number, lines: LogLine[]): Deps =>
   newRequestId: opened.parts.randomId,
 });
 
-/** Opens a vault on the tests' Redis, which is emptied first unless it joins one that is there. */
-export const openTestVault = async (settings: VaultSettings = {}): Promise<TestVault> => {
-  const { workers = 1, now = Date.now, redis = await startTestRedis(), join = false, ...rest } = settings;
-  if (!join) await redis.flush();
-  const opened = await openVault({
-    redis: { kind: 'socket', path: redis.socketPath },
+const openServices = (settings: VaultSettings, socketPath: string): Promise<OpenVault> => {
+  const { workers = 1, now = Date.now, masterKey = MASTER_KEY, ...rest } = settings;
+  const { redis: _, join: __, trustedProxies: ___, ...services } = rest;
+  return openVault({
+    redis: { kind: 'socket', path: socketPath },
     replicas: 0,
-    ring: { writeId: 'k1', keys: new Map([['k1', MASTER_KEY]]) },
+    ring: { writeId: 'k1', keys: new Map([['k1', masterKey]]) },
     argon2: ARGON2,
     workers,
     settings: {
@@ -77,30 +92,57 @@ export const openTestVault = async (settings: VaultSettings = {}): Promise<TestV
       authFailuresMax: 10,
       warmUnlockSeconds: 60,
       sadTtlMs: 0,
-      ...rest,
+      ...services,
     },
     now,
   });
-  const lines: LogLine[] = [];
-  const deps = depsOf(opened, now, lines);
-  const app = createApp(deps);
+};
+
+const makeAccount = async (
+  opened: OpenVault,
+  handle: Handle,
+  settings: NewAccount,
+): Promise<AccountClient> => {
+  accountsMade += 1;
+  const name = `account-${accountsMade}`;
+  const { unmasked = true, password = `password of ${name}: ü` } = settings;
+  const bytes = new TextEncoder().encode(password);
+  const made = await opened.accounts.create(name, new Secret(bytes), { unmasked });
+  if (made === undefined) {
+    throw new Error('the account was there before');
+  }
+  return createAccountClient(handle, { name, password, aid: made.aid });
+};
+
+/** Opens a vault on the tests' Redis, which is emptied first unless the vault joins one that is there. */
+export const openTestVault = async (settings: VaultSettings = {}): Promise<TestVault> => {
+  const { now = Date.now, redis = await startTestRedis() } = settings;
   const raw = new Redis({ path: redis.socketPath });
+  // Without a listener the client prints that a Redis went away, which some tests make happen.
+  raw.on('error', () => undefined);
+  if (settings.join !== true) {
+    await raw.flushall();
+  }
+  const opened = await openServices(settings, redis.socketPath).catch((error: unknown) => {
+    raw.disconnect();
+    throw error;
+  });
+  const lines: LogLine[] = [];
+  const deps = depsOf(opened, settings, lines);
+  const app = createApp(deps);
+  const handle: Handle = (request) => app.handle(request);
   return {
     opened,
     deps,
     app,
+    handle,
     lines,
-    redis,
     raw,
-    account: async ({ unmasked = true } = {}) => {
-      accountsMade += 1;
-      const name = `account-${accountsMade}`;
-      const password = `password of ${name}: ü`;
-      const made = await opened.accounts.create(name, new Secret(new TextEncoder().encode(password)), {
-        unmasked,
-      });
-      if (made === undefined) throw new Error('the account was there before');
-      return createAccountClient((request) => app.handle(request), { name, password, aid: made.aid });
+    account: (wanted = {}) => makeAccount(opened, handle, wanted),
+    kidOf: async ({ aid }, user) => (await opened.keys.find({ aid }, user)).kid,
+    usage: async ({ aid }) => {
+      const month = new Date(now()).toISOString().slice(0, 7);
+      return Object.fromEntries(await opened.parts.accountStore.readUsage(aid, month));
     },
     secondServer: (other) => openTestVault({ ...settings, ...other, redis, join: true }),
     close: async () => {

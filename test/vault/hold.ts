@@ -1,0 +1,66 @@
+/** A call that a test has stopped on its way. */
+export interface Held {
+  /** Resolves when the call has been made. */
+  readonly reached: Promise<void>;
+  /** Lets the call go on, or no longer waits for one. */
+  readonly release: () => void;
+}
+
+const methodOf = (target: object, name: string): CallableFunction => {
+  const method: unknown = Reflect.get(target, name);
+  if (typeof method !== 'function') {
+    throw new TypeError(`${name} is no method`);
+  }
+  return method;
+};
+
+/**
+ * Stops a call of a method until it is released, so that a test can put something between two steps of the
+ * vault: the next call, or the one after `skip` others. The method is the vault's own again afterwards.
+ */
+export const holdNext = <Target extends object>(
+  target: Target,
+  name: keyof Target & string,
+  { skip = 0 }: { readonly skip?: number } = {},
+): Held => {
+  const method = methodOf(target, name);
+  const reached = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  let left = skip;
+  const holding = async (...given: unknown[]): Promise<unknown> => {
+    if (left > 0) {
+      left -= 1;
+      return Reflect.apply(method, target, given);
+    }
+    putBack();
+    reached.resolve();
+    await released.promise;
+    return Reflect.apply(method, target, given);
+  };
+  const putBack = (): void => {
+    if (Reflect.get(target, name) === holding) {
+      Reflect.set(target, name, method);
+    }
+  };
+  Reflect.set(target, name, holding);
+  return {
+    reached: reached.promise,
+    release: () => {
+      putBack();
+      released.resolve();
+    },
+  };
+};
+
+/** Makes the next call of a method fail without reaching the vault's own. */
+export const failNext = <Target extends object>(
+  target: Target,
+  name: keyof Target & string,
+  error: Error,
+): void => {
+  const method = methodOf(target, name);
+  Reflect.set(target, name, () => {
+    Reflect.set(target, name, method);
+    return Promise.reject(error);
+  });
+};

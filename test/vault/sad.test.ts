@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { AccountClient } from '../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../helpers/vault.ts';
+
+const TTL_MS = 700;
+const CARD = { number: '4111111111111111', cvv: '123', deep: [{ track2: ';4111=', x: 1 }], holder: 'Ada' };
+const WITHOUT = { number: '4111111111111111', deep: [{ x: 1 }], holder: 'Ada' };
+
+let vault: TestVault;
+let account: AccountClient;
+let ahead = 0;
+
+beforeAll(async () => {
+  vault = await openTestVault({ sadTtlMs: TTL_MS, now: () => Date.now() + ahead });
+  account = await vault.account();
+  await account.key('u');
+});
+afterAll(() => vault.close());
+
+const opened = async (token: string): Promise<unknown> => JSON.parse(await account.open('u', token));
+const openedWithAll = async (token: string): Promise<unknown> => {
+  for await (const item of account.sdk.vault.decryptAll({ user: 'u' })) {
+    if (item.token === token) {
+      return item.data;
+    }
+  }
+  return undefined;
+};
+const sadNames = (): Promise<string[]> => vault.raw.keys('*}s*');
+
+/** Lets the server's clock, not that of Redis, pass the time that codes are kept. */
+const passTime = async (act: () => Promise<void>): Promise<void> => {
+  ahead = TTL_MS + 1;
+  try {
+    await act();
+  } finally {
+    ahead = 0;
+  }
+};
+
+describe('verification codes that are kept for a time', () => {
+  test('are there before it, and gone after it, also from Redis, with the rest as it was', async () => {
+    const token = await account.store('u', CARD);
+    expect(await opened(token)).toEqual(CARD);
+    expect(await openedWithAll(token)).toEqual(CARD);
+    const [name = ''] = (await sadNames()).filter((found) => found.endsWith(token));
+    const ttl = await vault.raw.pttl(name);
+    expect(ttl).toBeGreaterThan(0);
+    expect(ttl).toBeLessThanOrEqual(TTL_MS);
+    await Bun.sleep(ttl + 30);
+    expect(await vault.raw.exists(name)).toBe(0);
+    expect(await opened(token)).toEqual(WITHOUT);
+    expect(await openedWithAll(token)).toEqual(WITHOUT);
+  });
+
+  test('are not shown once their time is over, even while Redis still has them', async () => {
+    const token = await account.store('u', CARD);
+    await passTime(async () => {
+      expect(await opened(token)).toEqual(WITHOUT);
+      expect(await openedWithAll(token)).toEqual(WITHOUT);
+    });
+  });
+
+  test('do not come back with an update after their time', async () => {
+    const token = await account.store('u', CARD);
+    await passTime(async () => {
+      await account.sdk.vault.update({ user: 'u', token, data: { holder: 'Grace' } });
+      expect(await opened(token)).toEqual({ ...WITHOUT, holder: 'Grace' });
+    });
+    expect(await opened(token)).toEqual({ ...WITHOUT, holder: 'Grace' });
+    expect((await sadNames()).filter((found) => found.endsWith(token))).toEqual([]);
+  });
+
+  test('keep their time through an update that brings none', async () => {
+    const token = await account.store('u', CARD);
+    const [name = ''] = (await sadNames()).filter((found) => found.endsWith(token));
+    const until = await vault.raw.pexpiretime(name);
+    await account.sdk.vault.update({ user: 'u', token, data: { holder: 'Grace' } });
+    expect(await opened(token)).toEqual({ ...CARD, holder: 'Grace' });
+    expect(await vault.raw.pexpiretime(name)).toBe(until);
+  });
+
+  test('begin a new time with an update or a store that brings one', async () => {
+    const token = await account.store('u', CARD);
+    const [name = ''] = (await sadNames()).filter((found) => found.endsWith(token));
+    const first = await vault.raw.pexpiretime(name);
+    ahead = 300;
+    try {
+      await account.sdk.vault.update({ user: 'u', token, data: { cvv: '999' } });
+      const second = await vault.raw.pexpiretime(name);
+      expect(second).toBeGreaterThanOrEqual(first + 250);
+      ahead = 600;
+      await account.store('u', CARD);
+      expect(await vault.raw.pexpiretime(name)).toBeGreaterThanOrEqual(second + 250);
+    } finally {
+      ahead = 0;
+    }
+  });
+
+  test('go at once with a store that brings none, or an update that puts something else in their place', async () => {
+    const token = await account.store('u', CARD);
+    await account.store('u', WITHOUT);
+    expect(await opened(token)).toEqual(WITHOUT);
+    expect((await sadNames()).filter((found) => found.endsWith(token))).toEqual([]);
+    await account.store('u', { number: CARD.number, deep: [{ track2: 'x' }] });
+    await account.sdk.vault.update({ user: 'u', token, data: { deep: null } });
+    expect(await opened(token)).toEqual({ number: CARD.number, deep: null });
+    expect((await sadNames()).filter((found) => found.endsWith(token))).toEqual([]);
+  });
+
+  test('nothing else of an item has an end', async () => {
+    await account.store('u', { number: '1', cvv: '1' }, { reference: 'r' });
+    for (const name of await vault.raw.keys('*')) {
+      if (/\}s|^\{[df]:/.test(name)) {
+        continue;
+      }
+      expect([name, await vault.raw.pttl(name)]).toEqual([name, -1]);
+    }
+  });
+});

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { listen } from '../../server/listen.ts';
+import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../helpers/vault.ts';
+
+let vault: TestVault;
+let server: ReturnType<typeof listen>;
+let client: AccountClient;
+
+beforeAll(async () => {
+  vault = await openTestVault({ workers: 2 });
+  server = listen(vault.app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
+  const base = `http://127.0.0.1:${server.port}`;
+  const account = await vault.account();
+  const overSocket = account.via(({ url, method, headers, body }) =>
+    fetch(url.replace('http://localhost', base), { method, headers, body }),
+  );
+  client = { ...overSocket, sdk: account.sdkWith({ baseUrl: base, fetch: undefined }) };
+});
+afterAll(async () => {
+  await server.stop(true);
+  await vault.close();
+});
+
+describe('over a socket', () => {
+  test('the SDK goes the whole way of a card', async () => {
+    const { keys, vault: items, admin, utility } = client.sdk;
+    expect((await admin.whoami()).user).toBe(client.name);
+    const { passphrase } = await utility.passphrase();
+    await keys.create({ user: 'shop', passphrase });
+    const data = { card_number: '4111111111111111', card_holder: 'Ada', cvv: '123' };
+    const address = { user: 'shop', reference: 'customer 1/ü' };
+    const { token } = await items.store({ ...address, passphrase, data, return_card_metadata: true });
+    expect(await items.decrypt({ ...address, token, passphrase })).toEqual(data);
+    await items.update({ ...address, token, passphrase, data: { card_holder: 'Grace' } });
+    const changed = await keys.changePassphrase({ user: 'shop', passphrase });
+    const opened = await items.decrypt({ ...address, token, passphrase: changed.passphrase });
+    expect(opened).toEqual({ ...data, card_holder: 'Grace' });
+    const [logged] = (await items.log({ ...address, token })).data;
+    expect(logged).toMatchObject({ action: 'decrypt', ip_address: '127.0.0.1' });
+    await items.delete({ ...address, token });
+    await keys.delete({ user: 'shop' });
+    expect((await keys.list()).data).toEqual([]);
+  });
+
+  test('hundreds of requests at once are each answered with their own', async () => {
+    await client.key('crowd');
+    const numbers = Array.from({ length: 300 }, (_, n) => `${1_000 + n}`);
+    const tokens = await Promise.all(numbers.map((number) => client.store('crowd', { number })));
+    const texts = await Promise.all(tokens.map((token) => client.open('crowd', token)));
+    expect(texts).toEqual(numbers.map((number) => `{"number":"${number}"}`));
+    const all = await Array.fromAsync(client.sdk.vault.decryptAll({ user: 'crowd' }));
+    expect(all.map(({ token }) => token).sort()).toEqual(tokens.toSorted());
+  });
+
+  test('the largest object goes in and out', async () => {
+    await client.key('large');
+    const text = `{"number":"1","text":"${'ü'.repeat(131_000)}"}`;
+    const token = await client.store('large', text);
+    expect(await client.open('large', token)).toBe(text);
+    const over = {
+      query: { user: 'large' },
+      passphrase: PASSPHRASE,
+      body: `{"number":"1","text":"${'x'.repeat(262_144)}"}`,
+    };
+    expect((await client.send('POST', '/vault', over)).outcome).toBe('413 body_too_large');
+  });
+
+  test.each([
+    ['ASCII', 'x'.repeat(4_096)],
+    ['spaces, each three characters when encoded', ' '.repeat(4_096)],
+    ['two bytes each', 'ü'.repeat(4_096)],
+    ['four bytes each', '🔑'.repeat(4_096)],
+  ])('the longest passphrase opens by header: %s', async (name, passphrase) => {
+    const user = `long-${name.slice(0, 3)}-${passphrase.length}`;
+    await client.sdk.keys.create({ user, passphrase });
+    const { token } = await client.sdk.vault.store({ user, passphrase, data: { number: '1' } });
+    expect(await client.sdk.vault.decrypt({ user, token, passphrase })).toEqual({ number: '1' });
+  });
+
+  test('health, metrics and the API’s description are there', async () => {
+    const base = `http://127.0.0.1:${server.port}`;
+    const statuses = await Promise.all(
+      ['/health/live', '/health/ready', '/metrics', '/openapi.json', '/docs'].map(
+        async (path) => (await fetch(base + path)).status,
+      ),
+    );
+    expect(statuses).toEqual([200, 200, 200, 200, 200]);
+  });
+});
