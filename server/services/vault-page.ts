@@ -3,8 +3,8 @@ import { VaultError } from '../errors.ts';
 import { createGate } from './coalesce.ts';
 import { mergePositions, type Placed, type Range } from './vault-plan.ts';
 
-/** Items in a page: few at first, so that the reply begins soon and unknown sizes do no harm. */
-const PAGE_ITEMS_FIRST = 32;
+/** Items in a first page: few where they are opened, so that the reply begins soon and unknown sizes do no harm. */
+const PAGE_ITEMS_FIRST = { full: 32, meta: 512 } as const;
 const PAGE_ITEMS_MAX = 1_024;
 /** What a page should come to; a stream holds a few pages, and there may be many streams. */
 const PAGE_BYTES = 1_048_576;
@@ -85,7 +85,7 @@ export function createPageReader({ itemStore }: Pick<Parts, 'itemStore'>) {
 
   async function* pages(range: Range, part: 'full' | 'meta', gen?: number): AsyncGenerator<Page> {
     const { kid } = range.key;
-    let size = PAGE_ITEMS_FIRST;
+    let size: number = PAGE_ITEMS_FIRST[part];
     let places: Placed[] = [];
     const drain = async function* (whole: boolean): AsyncGenerator<Page> {
       while (places.length >= size || (whole && places.length > 0)) {

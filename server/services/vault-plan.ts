@@ -1,8 +1,8 @@
 import type { Account, Bucket, ListFilter, Parts, Position } from '../deps.ts';
 import type { KeyHandle } from './key-open.ts';
 
-/** Positions that are read from a bucket at once. */
-const STEP = 256;
+/** Positions that are read from a bucket at once, at most. */
+const STEP_MAX = 256;
 
 /** A position and the number of the bucket that it lies in. */
 export interface Placed extends Position {
@@ -26,7 +26,11 @@ export interface Range {
 const before = (a: Placed, b: Placed): number => a.storedAt - b.storedAt || (a.token < b.token ? -1 : 1);
 
 /** Merges the buckets' positions of a range into the order of the listing, reading each bucket as it goes. */
-export async function* mergePositions(parts: Pick<Parts, 'itemStore'>, range: Range): AsyncGenerator<Placed> {
+export async function* mergePositions(
+  parts: Pick<Parts, 'itemStore'>,
+  range: Range,
+  step = STEP_MAX,
+): AsyncGenerator<Placed> {
   if (range.picked) {
     yield* range.picked;
     return;
@@ -41,9 +45,9 @@ export async function* mergePositions(parts: Pick<Parts, 'itemStore'>, range: Ra
   }));
   const refill = async (source: (typeof sources)[number]): Promise<void> => {
     const bucket: Bucket = { kid: range.key.kid, number: source.number };
-    const found = [...(await itemStore.positions(bucket, source.at, range.until, STEP))];
+    const found = [...(await itemStore.positions(bucket, source.at, range.until, step))];
     const last = found.at(-1);
-    source.done = found.length < STEP;
+    source.done = found.length < step;
     if (last && !source.done && last.storedAt >= (range.start[source.number] ?? 0)) {
       // The walk has come to the time of its start. What is behind it now, in one look, is the rest: whatever
       // moved meanwhile is in it, and what comes later is not waited for.
@@ -140,7 +144,9 @@ export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
     /** The first `limit` items of a range, in order. */
     async first(range: Range, limit: number): Promise<readonly Placed[]> {
       const places: Placed[] = [];
-      for await (const place of mergePositions(parts, range)) {
+      // Tokens are spread evenly: a bucket's share and half as much again seldom needs a second look.
+      const step = Math.min(STEP_MAX, Math.ceil((1.5 * limit) / itemStore.buckets) + 2);
+      for await (const place of mergePositions(parts, range, step)) {
         places.push(place);
         if (places.length === limit) {
           break;
