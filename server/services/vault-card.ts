@@ -29,23 +29,23 @@ function parseIssuers(text: string): CardMetadata['issuer'] {
 export function createCardMetadata({ binStore, now }: Pick<Parts, 'binStore' | 'now'>): CardMetadataSource {
   const memory = createMemory<CardMetadata['issuer']>(ISSUERS_KNOWN_MAX, ISSUERS_KNOWN_MS, now);
 
-  const issuersOf = async (bin: string): Promise<CardMetadata['issuer']> => {
-    const known = memory.get(bin);
+  const issuersOf = async (digits: string): Promise<CardMetadata['issuer']> => {
+    const known = memory.get(digits);
     if (known) {
       return known;
     }
-    const text = await binStore.find(Number(bin.padEnd(8, '0')));
+    const text = await binStore.find(Number(digits));
     const issuers = text === undefined ? [] : parseIssuers(text);
-    memory.set(bin, issuers);
+    memory.set(digits, issuers);
     return issuers;
   };
 
   return {
-    async of({ bin, brand }) {
-      if (bin === undefined) {
+    async of({ bin, issuerDigits, brand }) {
+      if (bin === undefined || issuerDigits === undefined) {
         return undefined;
       }
-      return { bin, brand: brand ?? 'unknown', issuer: await issuersOf(bin) };
+      return { bin, brand: brand ?? 'unknown', issuer: await issuersOf(issuerDigits) };
     },
   };
 }

@@ -1,5 +1,6 @@
 import { cardBrand } from '../../server/domain/card-brand.ts';
 import { binOf, findNumber } from '../../server/domain/card-number.ts';
+import { onlyDigits } from '../../server/domain/digits.ts';
 import { type JsonObject, parseStoredObject } from '../../server/domain/json.ts';
 import { encodeJson } from '../../server/domain/json-bytes.ts';
 import { maskFields, maskForced } from '../../server/domain/mask.ts';
@@ -72,12 +73,18 @@ function chooseToken(tokenKey: Uint8Array, number: string, params: StoreParams):
 }
 
 /** What may be said of a card without its number. */
-export function cardFacts(number: string | undefined): CardFacts | undefined {
-  const bin = number === undefined ? undefined : binOf(number);
-  const brand = number === undefined ? undefined : cardBrand(number);
+function cardFacts(number: string | undefined): CardFacts | undefined {
+  if (number === undefined) {
+    return undefined;
+  }
+  const bin = binOf(number);
+  const brand = cardBrand(number);
   return bin === undefined && brand === undefined
     ? undefined
-    : { ...(bin === undefined ? {} : { bin }), ...(brand === undefined ? {} : { brand }) };
+    : {
+        ...(bin === undefined ? {} : { bin, issuerDigits: onlyDigits(number).slice(0, 8) }),
+        ...(brand === undefined ? {} : { brand }),
+      };
 }
 
 /** The reference's index member: encoded reference, token, and the token's length in two bytes. */
@@ -263,13 +270,29 @@ export const openOne: Handler = (context, fields) => {
   });
 };
 
+/**
+ * Until when codes may be kept after an update: those that it brings for their own time, but no longer than
+ * any that it leaves, since all of an item's codes go together.
+ */
+function sadExpiry(
+  stored: JsonObject,
+  changes: JsonObject,
+  before: number | undefined,
+  next: number,
+): number {
+  const left = new Map([...stored].filter(([name]) => !changes.has(name)));
+  if (before === undefined || before === 0 || splitSad(left).part1 === undefined) {
+    return next;
+  }
+  return next === 0 ? before : Math.min(before, next);
+}
+
 export const updateItem: Handler = (context, fields) => {
   const params = paramsOf<UpdateParams>(fields);
   return withKey(context, params, fields, (key) => {
     const meta = metaOf(context, params, params.token, field(fields, 4));
     checkReference(meta, params.reference, 'check');
     const changes = parseStoredObject(field(fields, 7));
-    const bringsSad = splitSad(changes).part1 !== undefined;
     const sealed = { item: field(fields, 3), meta, sad: field(fields, 5) };
     const stored = parseStoredObject(openText(context, params, params.token, key, sealed, params.now));
     const object = mergeFirstLevel(stored, changes);
@@ -281,7 +304,7 @@ export const updateItem: Handler = (context, fields) => {
       owner: key,
       object,
       chosen: { token: params.token, candidate: 0, identity: EMPTY },
-      sadExpiresAt: bringsSad ? params.sadExpiresAt : (meta.sad?.expiresAtMs ?? params.sadExpiresAt),
+      sadExpiresAt: sadExpiry(stored, changes, meta.sad?.expiresAtMs, params.sadExpiresAt),
       tail: field(fields, 6),
     });
   });

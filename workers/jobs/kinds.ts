@@ -160,7 +160,10 @@ export interface EncodeReferenceParams {
 
 /** What may be told of a card without its number. */
 export interface CardFacts {
+  /** What may be shown: the first 8 digits of a long number, the first 6 of a shorter one. */
   readonly bin?: string;
+  /** The first 8 digits, by which issuers are looked up; never shown. */
+  readonly issuerDigits?: string;
   readonly brand?: string;
 }
 
