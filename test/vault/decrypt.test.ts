@@ -222,6 +222,26 @@ describe('where the passphrase stands', () => {
   });
 });
 
+describe('a server that keeps no key unlocked', () => {
+  test('opens with the right passphrase each time, and with no other', async () => {
+    const cold = await vault.secondServer({ warmUnlockSeconds: 0, workers: 2 });
+    try {
+      const there = account.via(cold.handle);
+      expect((await read({ token: plain }, PASSPHRASE, there)).json).toEqual(CARD);
+      expect((await read({ token: plain }, WRONG, there)).outcome).toBe('403 passphrase_wrong');
+      expect(
+        await Array.fromAsync(there.sdk.vault.decryptAll({ user: 'u', reference: 'customer-1' })),
+      ).toHaveLength(1);
+      const many = await Promise.all(
+        Array.from({ length: 8 }, () => read({ token: plain }, PASSPHRASE, there)),
+      );
+      expect(many.every(({ status }) => status === 200)).toBe(true);
+    } finally {
+      await cold.close();
+    }
+  });
+});
+
 describe('guessing', () => {
   const guess = (user: string, n: number): Promise<Answer> =>
     read({ user, token: plain }, `guess number ${n} of many`);

@@ -13,6 +13,8 @@ const START_MS_MAX = 15_000;
 /** A server as its operator starts it, with the Redis of its own. */
 interface RunningServer {
   readonly client: AccountClient;
+  /** All that it has printed. */
+  readonly printed: () => string;
   /** Ends both as a power cut would, in either order. */
   readonly kill: (redisFirst: boolean) => Promise<void>;
 }
@@ -42,17 +44,22 @@ const kill = (pid: number): void => {
   }
 };
 
-const portOf = async (child: Bun.Subprocess<'ignore', 'pipe', 'inherit'>): Promise<number> => {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const chunk of child.stdout) {
-    text += decoder.decode(chunk);
-    const port = / API +http:\/\/[^:]+:(\d+)\/v1$/m.exec(text)?.[1];
-    if (port !== undefined) {
-      return Number(port);
+/** Reads what a server prints for as long as it runs; gives its port as soon as it is known. */
+const portOf = (child: Bun.Subprocess<'ignore', 'pipe', 'inherit'>, lines: string[]): Promise<number> => {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const read = async (): Promise<never> => {
+    const decoder = new TextDecoder();
+    for await (const chunk of child.stdout) {
+      lines.push(decoder.decode(chunk, { stream: true }));
+      const port = / API +http:\/\/[^:]+:(\d+)\/v1$/m.exec(lines.join(''))?.[1];
+      if (port !== undefined) {
+        resolve(Number(port));
+      }
     }
-  }
-  throw new Error('the server did not start');
+    throw new Error('the server ended');
+  };
+  read().catch(reject);
+  return promise;
 };
 
 const dataDir = (): string => join(folder, 'data');
@@ -77,7 +84,8 @@ const startServer = async (): Promise<RunningServer> => {
     },
   });
   running.add(child);
-  const port = await portOf(child);
+  const lines: string[] = [];
+  const port = await portOf(child, lines);
   const redis = new Redis({ path: preparePlace(dataDir()).socketPath });
   const redisPid = Number(/^process_id:(\d+)/m.exec(await redis.info('server'))?.[1]);
   redis.disconnect();
@@ -86,6 +94,7 @@ const startServer = async (): Promise<RunningServer> => {
     fetch(url.replace('http://localhost', `http://127.0.0.1:${port}`), { method, headers, body });
   return {
     client: createAccountClient(handle, CREDENTIALS),
+    printed: () => lines.join(''),
     kill: async (redisFirst) => {
       const pids = redisFirst ? [redisPid, child.pid] : [child.pid, redisPid];
       for (const pid of pids) {
@@ -133,10 +142,16 @@ const write = async (
   }
 };
 
-const check = async (client: AccountClient, seen: Acknowledged): Promise<void> => {
+const check = async ({ client, printed }: RunningServer, seen: Acknowledged): Promise<void> => {
   const opened = new Map<string, string>();
-  for await (const { token, data } of client.sdk.vault.decryptAll({ user: 'u' })) {
-    opened.set(token, JSON.stringify(data));
+  try {
+    for await (const { token, data } of client.sdk.vault.decryptAll({ user: 'u' })) {
+      opened.set(token, JSON.stringify(data));
+    }
+  } catch (error) {
+    throw new Error(`The restarted server did not open its items; it printed:\n${printed()}`, {
+      cause: error,
+    });
   }
   const lost = [...seen.items].filter(
     ([token, text]) => opened.get(token) !== text && opened.get(token) !== (seen.unsure.get(token) ?? text),
@@ -147,6 +162,7 @@ const check = async (client: AccountClient, seen: Acknowledged): Promise<void> =
     const { data: log } = await client.sdk.vault.log({ user: 'u', token });
     expect(log.at(-1)?.action).toBe('encrypt');
   }
+  expect(printed()).not.toContain('"level":"error"');
 };
 
 describe('server and Redis killed under load', () => {
@@ -170,7 +186,7 @@ describe('server and Redis killed under load', () => {
         await Promise.all(writers);
         expect(seen.items.size).toBeGreaterThan(before);
         server = await startServer();
-        await check(server.client, seen);
+        await check(server, seen);
       }
       await server.kill(false);
     },

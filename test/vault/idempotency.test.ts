@@ -234,6 +234,27 @@ describe('a refused request is not remembered', () => {
     expect((await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length).toBe(before + 1);
     expect((await store(key, { query })).text).toBe(again.text);
   });
+
+  test('one that was silent for too long may be taken over, and still there is one item', async () => {
+    const key = freshKey();
+    const query = { algorithm: 'uuid' };
+    const count = async () => (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length ?? 0;
+    const before = await count();
+    const known = new Set(await vault.raw.keys('{d:*'));
+    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const slow = store(key, { query });
+    await held.reached;
+    const [name = ''] = (await vault.raw.keys('{d:*')).filter((found) => !known.has(found));
+    await vault.raw.hset(name, 'u', Date.now() - 1);
+    const quick = await store(key, { query });
+    expect([quick.status, isReplay(quick)]).toEqual([200, false]);
+    held.release();
+    const { status, text } = await slow;
+    expect(status).toBe(200);
+    expect(JSON.parse(text)).toMatchObject({ token: quick.as<{ token: string }>().token });
+    expect(await count()).toBe(before + 1);
+    expect((await store(key, { query })).text).toBe(quick.text);
+  });
 });
 
 describe('updates', () => {

@@ -172,6 +172,37 @@ describe('a walk while items are stored, updated and deleted', () => {
     expect([...tokens, ...(await Promise.all(added))].filter((token) => !seen.has(token))).toEqual([]);
   });
 
+  test('over five keys misses nothing of what was there, nor of what comes under keys ahead', async () => {
+    const client = await vault.account();
+    const before = new Map<string, readonly string[]>();
+    for (const user of USERS) {
+      await client.key(user);
+      const numbers = Array.from({ length: 40 }, (_, n) => `${n}`);
+      before.set(user, await Promise.all(numbers.map((number) => client.store(user, { number }))));
+    }
+    const ahead: string[] = [];
+    let round = 0;
+    const change = async (user: string, at: string): Promise<void> => {
+      const token = await client.store(user, { number: `round ${round}` });
+      if (user > at) {
+        ahead.push(`${user} ${token}`);
+      }
+      const moved = before.get(user)?.[(round * 7) % 40] ?? '';
+      await client.sdk.vault.update({ user, token: moved, data: { round } });
+    };
+    const between = async (page: string[]): Promise<void> => {
+      round += 1;
+      if (round <= 12) {
+        await Promise.all(USERS.map((user) => change(user, (page.at(-1) ?? '').slice(0, 1))));
+      }
+    };
+    const walked = await walk({ limit: 17 }, between, client);
+    const wanted = [...before].flatMap(([user, tokens]) => tokens.map((token) => `${user} ${token}`));
+    expect([...wanted, ...ahead].filter((name) => !walked.includes(name))).toEqual([]);
+    const keys = walked.map((name) => name.slice(0, 1));
+    expect(keys).toEqual(keys.toSorted());
+  });
+
   test('goes on behind items that were deleted, the one that the page ended with too', async () => {
     const { client, tokens } = await busyKey(60);
     const deleted = new Set<string>();

@@ -81,7 +81,8 @@ describe('verification codes that are kept for a time', () => {
   });
 
   test('begin a new time with an update or a store that brings one', async () => {
-    const token = await account.store('u', CARD);
+    const card = { number: '4222222222222222', cvv: '123' };
+    const token = await account.store('u', card);
     const [name = ''] = (await sadNames()).filter((found) => found.endsWith(token));
     const first = await vault.raw.pexpiretime(name);
     ahead = 300;
@@ -90,8 +91,22 @@ describe('verification codes that are kept for a time', () => {
       const second = await vault.raw.pexpiretime(name);
       expect(second).toBeGreaterThanOrEqual(first + 250);
       ahead = 600;
-      await account.store('u', CARD);
+      await account.store('u', card);
       expect(await vault.raw.pexpiretime(name)).toBeGreaterThanOrEqual(second + 250);
+    } finally {
+      ahead = 0;
+    }
+  });
+
+  test('do not live longer because an update brings another one', async () => {
+    const token = await account.store('u', CARD);
+    ahead = TTL_MS - 100;
+    try {
+      await account.sdk.vault.update({ user: 'u', token, data: { pin: '0000' } });
+      expect(await opened(token)).toEqual({ ...CARD, pin: '0000' });
+      ahead = TTL_MS + 50;
+      expect(await opened(token)).not.toHaveProperty('cvv');
+      expect(await opened(token)).not.toHaveProperty(['deep', 0, 'track2']);
     } finally {
       ahead = 0;
     }

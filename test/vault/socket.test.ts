@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { VaultApiError } from '../../sdk/index.ts';
 import { listen } from '../../server/listen.ts';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
@@ -41,6 +42,38 @@ describe('over a socket', () => {
     await items.delete({ ...address, token });
     await keys.delete({ user: 'shop' });
     expect((await keys.list()).data).toEqual([]);
+  });
+
+  test('the SDK throws what the service refuses, by its code', async () => {
+    await client.key('refused');
+    const { token } = await client.sdk.vault.store({
+      user: 'refused',
+      data: { number: '1' },
+      reference: 'r',
+    });
+    const { keys, vault: items } = client.sdk;
+    const address = { user: 'refused', token };
+    const refusals: readonly (readonly [() => Promise<unknown>, number, string])[] = [
+      [
+        () => items.decrypt({ ...address, reference: 'r', passphrase: 'not the passphrase' }),
+        403,
+        'passphrase_wrong',
+      ],
+      [() => items.decrypt(address), 400, 'reference_required'],
+      [() => items.decrypt({ ...address, reference: 's' }), 404, 'token_not_found'],
+      [() => items.store({ user: 'nobody', data: { number: '1' } }), 404, 'key_not_found'],
+      [() => items.store({ user: 'refused', data: { holder: 'Ada' } }), 400, 'number_missing'],
+      [() => items.update({ ...address, reference: 'r', data: '[]' }), 400, 'invalid_request'],
+      [() => keys.create({ user: 'refused', passphrase: PASSPHRASE }), 409, 'key_exists'],
+      [() => keys.delete({ user: 'refused' }), 409, 'key_not_empty'],
+      [() => client.sdk.vault.list({ limit: 0 }), 400, 'invalid_request'],
+      [() => Array.fromAsync(items.decryptAll({ user: 'nobody' })), 404, 'key_not_found'],
+    ];
+    for (const [attempt, status, code] of refusals) {
+      const error: unknown = await attempt().catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(VaultApiError);
+      expect(error).toMatchObject({ status, code, requestId: expect.any(String) });
+    }
   });
 
   test('hundreds of requests at once are each answered with their own', async () => {

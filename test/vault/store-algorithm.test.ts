@@ -89,6 +89,20 @@ describe('partial', () => {
     expect(await account.open('u', token)).toBe('{"number":"4111 1111 1111 1234"}');
   });
 
+  test('may hold any sign that the number holds, and still names its item everywhere', async () => {
+    const number = '4111 {a}:"\\/&?#%+,;=<> 1111 2222';
+    const token = await tokenFor('partial_8_end', number);
+    expect(token).toStartWith('4111 {a}:"\\/&?#%+,;=<> ');
+    expect(await account.open('u', token)).toBe(JSON.stringify({ number }));
+    const { data } = await account.sdk.vault.list({ user: 'u', token });
+    expect(data['u']?.map((item) => item.token)).toEqual([token]);
+    await account.sdk.vault.update({ user: 'u', token, data: { a: 1 } });
+    expect((await account.sdk.vault.log({ user: 'u', token })).data).toHaveLength(3);
+    const opened = await Array.fromAsync(account.sdk.vault.decryptAll({ user: 'u' }));
+    expect(opened.some((item) => item.token === token)).toBe(true);
+    await account.sdk.vault.delete({ user: 'u', token });
+  });
+
   test('with more digits than the number has is the full token', async () => {
     for (const [algorithm, number] of [
       ['partial_8_start', '1234567'],

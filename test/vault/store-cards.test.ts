@@ -186,6 +186,20 @@ describe('card_metadata', () => {
       });
     });
 
+    test('has the rows that cover the first eight digits, also where the reply shows only six', async () => {
+      const header = TABLE.slice(0, TABLE.indexOf('\n') + 1);
+      const rows = '37828220,37828229,AMEX,Right Bank,,,\n37828200,37828209,AMEX,Wrong Bank,,,\n';
+      await createOperator(vault.opened).loadBins(header + rows);
+      now += 120_000;
+      const stored = await store({ number: '378282246310005' }, flag);
+      const card = { bin: '378282', issuer: [{ brand: 'AMEX', issuing_bank: 'Right Bank' }] };
+      expect(metadataOf(stored)).toMatchObject(card);
+      const { token } = stored.as<{ token: string }>();
+      expect(metadataOf(await decrypt(token))).toMatchObject(card);
+      const other = await store({ number: '378282996310005' }, flag);
+      expect(metadataOf(other)?.issuer).toEqual([]);
+    });
+
     test('a new table takes the place of the old one', async () => {
       const header = TABLE.slice(0, TABLE.indexOf('\n') + 1);
       await createOperator(vault.opened).loadBins(`${header}412345,412346,VISA,Third Bank,,,\n`);
