@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Operator } from '../../server/cli-commands.ts';
+import type { Caller } from '../../server/deps.ts';
 import { createOperator } from '../../server/operator.ts';
+import { Secret } from '../../server/secret.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 
 let vault: TestVault;
@@ -18,6 +20,14 @@ const statusOf = async (name: string, password: string): Promise<number> => {
     new Request('http://localhost/v1/whoami', { headers: { Authorization: authorization } }),
   );
   return reply.status;
+};
+
+const bytesOf = (secret: Secret<string>) => secret.map((text) => new TextEncoder().encode(text));
+
+/** An account of this name, signed in with the password that it was made with. */
+const callerOf = async (name: string, password = new Secret('')): Promise<Caller> => {
+  const account = await vault.opened.accounts.signIn({ name, password: bytesOf(password), ip: '127.0.0.1' });
+  return { account, ip: '127.0.0.1', userAgent: 'test', requestId: 'test', source: 'vault' };
 };
 
 describe('accounts', () => {
@@ -54,25 +64,13 @@ describe('accounts', () => {
 
   test('go with all that is stored under their keys', async () => {
     const made = await operator.createAccount('op-gone', {});
-    const account = await vault.opened.accounts.signIn({
-      name: 'op-gone',
-      password: (made?.password ?? (await vault.opened.accounts.makePassword())).map((text) =>
-        new TextEncoder().encode(text),
-      ),
-      ip: '127.0.0.1',
-    });
-    const caller = {
-      account,
-      ip: '127.0.0.1',
-      userAgent: 'test',
-      requestId: 'test',
-      source: 'vault',
-    } as const;
+    const caller = await callerOf('op-gone', made?.password);
+    const { account } = caller;
     const { reply } = await vault.opened.keys.create(caller, { user: 'k' });
     const { kid } = await vault.opened.keys.find(account, 'k');
     await vault.opened.vault.store(caller, {
       user: 'k',
-      passphrase: reply.passphrase.map((text) => new TextEncoder().encode(text)),
+      passphrase: bytesOf(reply.passphrase),
       body: new TextEncoder().encode('{"number":"4111111111111111"}'),
       return_card_metadata: false,
     });
@@ -86,20 +84,8 @@ describe('accounts', () => {
 
   test('what an interrupted deletion left is swept later', async () => {
     const made = await operator.createAccount('op-cut', {});
-    const account = await vault.opened.accounts.signIn({
-      name: 'op-cut',
-      password: (made?.password ?? (await vault.opened.accounts.makePassword())).map((text) =>
-        new TextEncoder().encode(text),
-      ),
-      ip: '127.0.0.1',
-    });
-    const caller = {
-      account,
-      ip: '127.0.0.1',
-      userAgent: 'test',
-      requestId: 'test',
-      source: 'vault',
-    } as const;
+    const caller = await callerOf('op-cut', made?.password);
+    const { account } = caller;
     await vault.opened.keys.create(caller, { user: 'k' });
     await vault.opened.accounts.remove('op-cut');
     expect(await vault.raw.keys(`{a:${account.aid}}*`)).not.toEqual([]);
