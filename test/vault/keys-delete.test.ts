@@ -147,7 +147,6 @@ describe('a key made anew under the same identifier and passphrase', () => {
 
 describe('deletions and stores at once', () => {
   test('a safe deletion never takes a key with an acknowledged item', async () => {
-    const taken: boolean[] = [];
     for (let round = 0; round < 6; round++) {
       const user = `race-${round}`;
       await account.key(user);
@@ -160,7 +159,6 @@ describe('deletions and stores at once', () => {
         return store(user, { number: `70${round}0${n}` });
       });
       const [removed, ...stored] = await Promise.all([remove(user), ...stores]);
-      taken.push(removed?.status === 200);
       const acknowledged = stored.filter(({ status }) => status === 200);
       if (removed?.status === 200) {
         expect(acknowledged).toHaveLength(0);
@@ -171,7 +169,6 @@ describe('deletions and stores at once', () => {
         expect((await open(user, answer.as<{ token: string }>().token)).status).toBe(200);
       }
     }
-    expect(taken.length).toBe(6);
   });
 
   test('a store that began before the deletion does not land after it', async () => {
