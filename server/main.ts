@@ -109,9 +109,11 @@ async function main(): Promise<void> {
     now: Date.now,
     newRequestId: vault.parts.randomId,
   };
+  health.hold('starting');
   const server = listenOrExplain(config, deps);
   // Behind the port, so that a start that fails never makes an account whose password nobody has seen.
   const first = await ensureFirstAccount(vault, config.bootstrap);
+  health.release();
   note('started', { cores: availableParallelism(), settings: chosenSettings(config) });
   sink.flush();
   process.stdout.write(banner(publicUrl(config, server.port ?? config.port), first, config));
@@ -132,7 +134,7 @@ async function main(): Promise<void> {
       return;
     }
     stoppingSince = Date.now();
-    health.drain();
+    health.hold('draining');
     note('draining', { signal });
     setTimeout(() => {
       note('drain_timeout');

@@ -6,13 +6,16 @@ const KEEP_MS = 1_000;
 /** What readiness looks at, by name; each resolves when it is well. */
 export type HealthChecks = Readonly<Record<string, () => Promise<void>>>;
 
+/** Health that can be told that the server is not ready yet, or no longer. */
+export interface HeldHealth extends Health {
+  readonly hold: (reason: 'starting' | 'draining') => void;
+  readonly release: () => void;
+}
+
 /** Tells whether requests can be served now. However often it is asked, Redis is asked once a second. */
-export function createHealth(
-  checks: HealthChecks,
-  now: () => number,
-): Health & { readonly drain: () => void } {
+export function createHealth(checks: HealthChecks, now: () => number): HeldHealth {
   let last: { at: number; result: Awaited<ReturnType<Health['ready']>> } | undefined;
-  let draining = false;
+  let held: string | undefined;
 
   const check = coalesce(async () => {
     const entries = await Promise.all(
@@ -34,13 +37,16 @@ export function createHealth(
 
   return {
     async ready() {
-      if (draining) {
-        return { ready: false, checks: { draining: 'failing' } };
+      if (held !== undefined) {
+        return { ready: false, checks: { [held]: 'failing' } };
       }
       return last && now() - last.at < KEEP_MS ? last.result : check();
     },
-    drain: () => {
-      draining = true;
+    hold: (reason) => {
+      held = reason;
+    },
+    release: () => {
+      held = undefined;
     },
   };
 }

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'bun:test';
+import { createHealth } from '../../server/services/health.ts';
+
+describe('health', () => {
+  test('is ready when every check is well, and names the one that is not', async () => {
+    let broken = false;
+    let now = 0;
+    const health = createHealth(
+      {
+        redis: async () => {
+          if (broken) {
+            throw new Error('away');
+          }
+        },
+        workers: async () => undefined,
+      },
+      () => now,
+    );
+    expect(await health.ready()).toEqual({ ready: true, checks: { redis: 'ok', workers: 'ok' } });
+    broken = true;
+    now += 2_000;
+    expect(await health.ready()).toEqual({ ready: false, checks: { redis: 'failing', workers: 'ok' } });
+  });
+
+  test('asks no more than once a second, however often it is asked', async () => {
+    let asked = 0;
+    let now = 0;
+    const health = createHealth({ redis: async () => void (asked += 1) }, () => now);
+    await Promise.all(Array.from({ length: 50 }, () => health.ready()));
+    await health.ready();
+    expect(asked).toBe(1);
+    now += 1_000;
+    await health.ready();
+    expect(asked).toBe(2);
+  });
+
+  test('is not ready before the start is complete, nor while the server drains', async () => {
+    const health = createHealth({ redis: async () => undefined }, () => 0);
+    health.hold('starting');
+    expect(await health.ready()).toEqual({ ready: false, checks: { starting: 'failing' } });
+    health.release();
+    expect((await health.ready()).ready).toBe(true);
+    health.hold('draining');
+    expect(await health.ready()).toEqual({ ready: false, checks: { draining: 'failing' } });
+  });
+});
