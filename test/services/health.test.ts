@@ -25,7 +25,10 @@ describe('health', () => {
   test('asks no more than once a second, however often it is asked', async () => {
     let asked = 0;
     let now = 0;
-    const health = createHealth({ redis: async () => void (asked += 1) }, () => now);
+    const redis = async (): Promise<void> => {
+      asked += 1;
+    };
+    const health = createHealth({ redis }, () => now);
     await Promise.all(Array.from({ length: 50 }, () => health.ready()));
     await health.ready();
     expect(asked).toBe(1);
