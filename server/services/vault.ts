@@ -77,6 +77,7 @@ export function createVault(
   const storeUnder = async (
     key: KeyHandle,
     first: StoreParams,
+    seed: string | undefined,
     seal: (params: StoreParams) => ReturnType<typeof crypto.storeItem>,
   ): Promise<TokenInfo | Retry> => {
     let params = first;
@@ -86,7 +87,7 @@ export function createVault(
         return sealed;
       }
       const { facts, ...fields } = sealed;
-      const write = { ...fields, token: facts.token, gen: facts.gen, sadExpiresAt: facts.sadExpiresAt };
+      const write = { ...fields, token: facts.token, gen: facts.gen, sadExpiresAt: facts.sadExpiresAt, seed };
       let outcome = await itemStore.write(key.kid, { ...write, seen: 0 });
       if (outcome.kind === 'exists') {
         const { logLength: seen, logTail } = outcome;
@@ -132,7 +133,7 @@ export function createVault(
           sadExpiresAt: sadExpiry(),
           seen: 0,
         };
-        return storeUnder(key, params, (wanted) =>
+        return storeUnder(key, params, seed, (wanted) =>
           crypto.storeItem(wanted, blob, input.passphrase, input.body),
         );
       });
@@ -213,6 +214,7 @@ export function createVault(
     input: UpdateInput,
     key: KeyHandle,
     blob: Uint8Array,
+    seed: string | undefined,
   ): Promise<TokenInfo | 'missing' | 'changed' | Retry> => {
     const item = await readItem(key, input.token);
     if (!item) {
@@ -244,6 +246,7 @@ export function createVault(
       sadExpiresAt: facts.sadExpiresAt,
       seen: item.read.logLength,
       replaces: item.meta,
+      seed,
     });
     switch (outcome.kind) {
       case 'ok':
@@ -261,12 +264,12 @@ export function createVault(
   const update: VaultService['update'] = async (caller, input) => {
     const { account } = caller;
     refuseRules(input.rules);
-    const act = async (): Promise<TokenInfo> => {
+    const act = async (seed?: string): Promise<TokenInfo> => {
       for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
         const turn = `${account.aid} ${input.user} ${input.token}`;
         const result = await turns(turn, () =>
           keys.withUnlocked(account, input.user, input.passphrase, (key, blob) =>
-            updateOnce(caller, input, key, blob),
+            updateOnce(caller, input, key, blob, seed),
           ),
         );
         if (result === 'missing') {

@@ -50,6 +50,8 @@ export interface ItemWrite {
   /** The metadata that this write replaces; without it the write stores. */
   readonly replaces?: Uint8Array;
   readonly identity: Uint8Array;
+  /** Of an idempotent request: a second write with it changes nothing and succeeds. */
+  readonly seed?: string | undefined;
 }
 
 export type WriteOutcome =
@@ -228,6 +230,7 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
           write.seen,
           write.replaces === undefined ? NONE : tagOf(write.replaces),
           write.identity,
+          write.seed ?? NONE,
         ]),
       );
     },

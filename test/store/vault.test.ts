@@ -70,11 +70,16 @@ describe('write', () => {
     expect(await items.readLog(KID, 't1', 2, 1)).toHaveLength(2);
   });
 
-  test('is safe to run twice: the same item is stored once', async () => {
-    const same = write('t1');
-    const first = await items.write(KID, same);
-    expect(await items.write(KID, same)).toEqual(first);
-    expect(await items.readLog(KID, 't1', 1, 1)).toHaveLength(1);
+  test('writes once for a request that is repeated, and leaves what others have written since', async () => {
+    const first = await items.write(KID, write('t1', { seed: 'seed' }));
+    expect(await items.write(KID, write('t1', { seed: 'seed', seen: 1 }))).toEqual(first);
+    expect((await items.read(KID, 't1'))?.kind).toBe('item');
+    const newer = write('t1', { seen: 1 });
+    const second = await items.write(KID, newer);
+    expect(await items.write(KID, write('t1', { seed: 'seed', seen: 2 }))).toEqual(second);
+    const read = await items.read(KID, 't1');
+    expect(read?.kind === 'item' && read.item).toEqual(Buffer.from(newer.item));
+    expect(read?.kind === 'item' && read.logLength).toBe(2);
   });
 
   test('replaces only the version that was read', async () => {

@@ -235,6 +235,22 @@ describe('a refused request is not remembered', () => {
     expect((await store(key, { query })).text).toBe(again.text);
   });
 
+  test('an update whose reply was lost is not made again over what somebody else wrote since', async () => {
+    const token = await account.store('u', { ...CARD, step: 'stored', mark: 'keyed update' });
+    const send = (): Promise<Answer> =>
+      account.send('POST', '/vault/update', {
+        query: { user: 'u', token },
+        passphrase: PASSPHRASE,
+        headers: { 'Idempotency-Key': 'lost-update' },
+        body: JSON.stringify({ step: 'keyed' }),
+      });
+    failNext(vault.opened.parts.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    expect((await send()).outcome).toBe('503 store_unavailable');
+    await account.sdk.vault.update({ user: 'u', token, data: { step: 'newer' } });
+    expect((await send()).status).toBe(200);
+    expect(JSON.parse(await account.open('u', token))).toMatchObject({ step: 'newer' });
+  });
+
   test('one that was silent for too long may be taken over, and still there is one item', async () => {
     const key = freshKey();
     const query = { algorithm: 'uuid' };

@@ -3,7 +3,7 @@
 -- ARGV  1 token  2 generation  3 envelope and content  4 metadata  5 sad or ''  6 sad expiry ms or 0
 --       7 reference index member or ''  8 log entry  9 log length that the entry names
 --       10 '' to store, or the last 16 bytes of the metadata that this write replaces
---       11 identity tag or ''
+--       11 identity tag or ''  12 seed of an idempotent request or ''
 -- Reply {'ok', stored_at ms} | {'closed'|'stale'|'clash'|'changed'} | {'exists', log length, tail}
 local refused = fence_refuses(KEYS[5], tonumber(ARGV[2]))
 if refused then
@@ -16,9 +16,11 @@ if ARGV[11] ~= '' then
   end
 end
 
-local have = redis.call('HMGET', KEYS[1], 'n', 'm', 'c')
+local have = redis.call('HMGET', KEYS[1], 'n', 'm', 's')
 local count = tonumber(have[1] or '0')
-if have[3] == ARGV[3] then
+local seeds = have[3] or ''
+if ARGV[12] ~= '' and string.find(seeds, ARGV[12] .. ',', 1, true) then
+  -- This request has written already, and its reply was lost. What others have written since stays.
   return { 'ok', redis.call('ZSCORE', KEYS[3], ARGV[1]) }
 end
 if ARGV[10] ~= '' then
@@ -41,6 +43,10 @@ end
 count = count + 1
 redis.call('HSET', KEYS[1], 'c', ARGV[3], 'm', ARGV[4], 'n', count, tostring(count), ARGV[8])
 redis.call('ZADD', KEYS[3], string.format('%.0f', stored_at), ARGV[1])
+if ARGV[12] ~= '' then
+  -- The last eight: a request whose repeat comes after more writes than that is made again.
+  redis.call('HSET', KEYS[1], 's', string.sub(seeds .. ARGV[12] .. ',', -8 * (#ARGV[12] + 1)))
+end
 if ARGV[7] ~= '' then
   redis.call('ZADD', KEYS[4], 0, ARGV[7])
 end
