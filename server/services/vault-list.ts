@@ -1,5 +1,6 @@
 import type { Account, Caller, ListFilter, Parts, Passphrase, TreeStream, View } from '../deps.ts';
 import { VaultError } from '../errors.ts';
+import { actorOf } from './actor.ts';
 import { mapAhead } from './coalesce.ts';
 import { type CursorScope, createCursors } from './cursor.ts';
 import type { Keys } from './key.ts';
@@ -214,10 +215,7 @@ export function createVaultList(
     const params = {
       aid: key.aid,
       kid: key.kid,
-      ip: caller.ip,
-      ua: caller.userAgent,
-      source: caller.source,
-      now: now(),
+      ...actorOf(caller, now()),
       forcedMask: !account.unmasked,
       maskFields: input.mask_fields,
       wantsCard: input.return_card_metadata,

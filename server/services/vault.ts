@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type {
-  ActorParams,
   Caller,
   ItemAddress,
   Parts,
@@ -12,6 +11,7 @@ import type {
 import { formatStoredAt } from '../domain/time-text.ts';
 import { VaultError } from '../errors.ts';
 import { type CardMetadata, type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../schema/vault.ts';
+import { actorOf } from './actor.ts';
 import { createTurns, pause } from './coalesce.ts';
 import { createCursors } from './cursor.ts';
 import type { IdempotencyService } from './idempotency.ts';
@@ -36,13 +36,6 @@ function uuidFromSeed(seed: string): string {
   const variant = '89ab'[Number.parseInt(hex.charAt(16), 16) % 4];
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
-
-const actorOf = (caller: Caller, now: number): ActorParams => ({
-  ip: caller.ip,
-  ua: caller.userAgent,
-  source: caller.source,
-  now,
-});
 
 export function createVault(
   parts: Parts,
@@ -102,7 +95,7 @@ export function createVault(
           return tokenInfo(facts, key.user, outcome.storedAt);
         case 'closed':
         case 'stale':
-          return { kind: outcome.kind };
+          return outcome;
         case 'clash':
           if (facts.candidate > CANDIDATES_MAX) {
             throw new VaultError('internal');
@@ -253,7 +246,7 @@ export function createVault(
         return tokenInfo(facts, key.user, outcome.storedAt);
       case 'closed':
       case 'stale':
-        return { kind: outcome.kind };
+        return outcome;
       case 'changed':
         return 'changed';
       default:

@@ -61,7 +61,6 @@ export interface KeyStore {
   purge(aid: string, kid: string): Promise<void>;
   /** Deleted keys whose purge was interrupted. */
   purgesLeft(aid: string): Promise<readonly string[]>;
-  countItems(kid: string): Promise<number>;
 }
 
 export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
@@ -140,12 +139,6 @@ export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
     },
     async purgesLeft(aid) {
       return list(await redis.command('SMEMBERS', [redisKeys.purge(aid)])).map(text);
-    },
-    async countItems(kid) {
-      const sizes = await eachBucket(kid, async (bucket) =>
-        count(await redis.command('ZCARD', [redisKeys.times(bucket)])),
-      );
-      return sizes.reduce((sum, n) => sum + n, 0);
     },
   };
 }

@@ -1,18 +1,9 @@
 import { formatStoredAt } from '../../server/domain/time-text.ts';
 import { concat, IntegrityError } from '../crypto/bytes.ts';
-import { openMeta } from '../crypto/item.ts';
-import {
-  type Fields,
-  field,
-  type Handler,
-  paramsOf,
-  type ThreadContext,
-  toBytes,
-  toJsonBytes,
-} from './context.ts';
-import { logEntry, openText, viewOf } from './items.ts';
+import { type Fields, field, type Handler, paramsOf, toBytes, toJsonBytes } from './context.ts';
+import { logEntry, metaOf, openText, viewOf } from './items.ts';
 import { withKey } from './keys.ts';
-import type { CardFacts, DecryptItemsParams, KeyParams, ListParams, ReferenceFilter } from './kinds.ts';
+import type { CardFacts, DecryptItemsParams, ListParams, ReferenceFilter } from './kinds.ts';
 
 const HEAD_BYTES = 20;
 
@@ -103,8 +94,6 @@ function itemHead(token: string, reference: string | undefined, storedAt: number
 
 const GONE = new Uint8Array(0);
 const CLOSE = toBytes('}');
-const metaOf = (context: ThreadContext, ids: KeyParams, token: string, record: Uint8Array) =>
-  openMeta(context.sealer, { env: context.env, aid: ids.aid, kid: ids.kid, token }, record);
 
 export const listItems: Handler = (context, fields) => {
   const params = paramsOf<ListParams>(fields);

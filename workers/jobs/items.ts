@@ -255,8 +255,13 @@ export function viewOf(
   return { text: encodeJson(object), card };
 }
 
-const metaOf = (context: ThreadContext, ids: KeyParams, token: string, record: Uint8Array): OpenedMeta =>
-  openMeta(context.sealer, { env: context.env, aid: ids.aid, kid: ids.kid, token }, record);
+/** An item's metadata, opened under its place. */
+export const metaOf = (
+  context: ThreadContext,
+  ids: KeyParams,
+  token: string,
+  record: Uint8Array,
+): OpenedMeta => openMeta(context.sealer, { env: context.env, aid: ids.aid, kid: ids.kid, token }, record);
 
 export const openOne: Handler = (context, fields) => {
   const params = paramsOf<OpenParams>(fields);
