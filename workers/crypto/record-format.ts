@@ -14,6 +14,8 @@ export const TYPE = {
   ownedEnvelope: 0x11,
   sealedEnvelope: 0x12,
   content: 0x13,
+  captureWrap: 0x14,
+  retrieveWrap: 0x15,
   service: 0x20,
   warm: 0x30,
 } as const;

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import { aad, textOf, utf8 } from '../../../workers/crypto/bytes.ts';
 import { openContent } from '../../../workers/crypto/content.ts';
+import { openCaptureWrap, openPolicy, openRetrieveWrap } from '../../../workers/crypto/endpoint-record.ts';
 import { unwrapDek } from '../../../workers/crypto/envelope.ts';
 import { openItem, openMeta } from '../../../workers/crypto/item.ts';
 import { verifyPassword } from '../../../workers/crypto/kdf.ts';
@@ -13,7 +14,7 @@ import { describeVaultKey, openWarm, unlockVaultKey } from '../../../workers/cry
 import golden from '../../vectors/golden-records.json';
 import { damaged, expectDamageRefused, expectRefused, FLOOR, hex, toHex } from './fixture.ts';
 
-const { inputs, records, derived, unlocked } = golden;
+const { inputs, records, derived, unlocked, endpoints } = golden;
 const ctx = { env: inputs.env, aid: inputs.aid, kid: inputs.kid };
 const ids = { ...ctx, token: inputs.token };
 const sealerFor = (env: string) =>
@@ -130,6 +131,48 @@ describe('records', () => {
   });
 });
 
+const REFUSAL = /^(?:The secret does not open this endpoint|A stored \w+ failed its integrity check)\.$/;
+
+/** What the opening of a golden endpoint takes, in another place or with another wrap when given. */
+const endpointArgs = (
+  { id, gen, secret, policyRecord, wrapRecord }: typeof endpoints.capture,
+  place = ctx,
+  wrap = hex(wrapRecord),
+) => {
+  const policy = openPolicy(sealer, { ...ctx, id }, hex(policyRecord));
+  return [sealerFor(place.env), { ...place, id, gen }, policy, wrap, utf8(secret)] as const;
+};
+
+describe('endpoints', () => {
+  test.each(['capture', 'retrieve'] as const)('the policy of a %s endpoint', (kind) => {
+    const { id, policy, policyRecord } = endpoints[kind];
+    const open = (record: Uint8Array) => openPolicy(sealer, { ...ctx, id }, record);
+    expect(textOf(open(hex(policyRecord)).json)).toBe(policy);
+    expectDamageRefused(hex(policyRecord), open);
+  });
+
+  test('a capture endpoint', () => {
+    const opened = openCaptureWrap(...endpointArgs(endpoints.capture));
+    expect(opened.gen).toBe(2);
+    expect(toHex(opened.publicKey)).toBe(unlocked.publicKeys[1] ?? '');
+    expect(toHex(opened.tokenKey)).toBe(unlocked.tokenKey);
+    expectDamageRefused(hex(endpoints.capture.wrapRecord), (bad) =>
+      openCaptureWrap(...endpointArgs(endpoints.capture, ctx, bad)),
+    );
+  });
+
+  test('a retrieval endpoint, and an item through it', () => {
+    const opened = openRetrieveWrap(...endpointArgs(endpoints.retrieve));
+    expect(opened.generations.map(({ privateKey }) => toHex(privateKey))).toEqual(unlocked.privateKeys);
+    expect(opened.generations.map(({ publicKey }) => toHex(publicKey))).toEqual(unlocked.publicKeys);
+    expect(opened.tokenKey.length).toBe(0);
+    expect(textOf(openItem({ ...item, key: opened }).part0)).toBe(inputs.part0);
+    expectDamageRefused(hex(endpoints.retrieve.wrapRecord), (bad) =>
+      openRetrieveWrap(...endpointArgs(endpoints.retrieve, ctx, bad)),
+    );
+  });
+});
+
 describe.each([{ env: 'production' }, { aid: 'other' }, { kid: 'other' }, { token: 'other' }])(
   'moved to %p',
   (other) => {
@@ -154,6 +197,9 @@ describe.each([{ env: 'production' }, { aid: 'other' }, { kid: 'other' }, { toke
       if ('token' in other) {
         return;
       }
+      const there = { env: place.env, aid: place.aid, kid: place.kid };
+      expect(() => openCaptureWrap(...endpointArgs(endpoints.capture, there))).toThrow(REFUSAL);
+      expect(() => openRetrieveWrap(...endpointArgs(endpoints.retrieve, there))).toThrow(REFUSAL);
       const passphrase = utf8(inputs.newPassphrase);
       expect(openWarm(hex(inputs.processKey), place, hex(records.warm), passphrase)).toBeUndefined();
       await expect(unlockVaultKey(place, hex(records.vaultKeyChanged), passphrase, FLOOR)).rejects.toThrow();

@@ -1,0 +1,75 @@
+/** What the tests of endpoints share: one open key of two generations, and endpoints of both kinds made of it. */
+import { utf8 } from '../../../workers/crypto/bytes.ts';
+import {
+  type EndpointKind,
+  type EndpointWrapId,
+  type OpenedPolicy,
+  openCaptureWrap,
+  openPolicy,
+  openRetrieveWrap,
+  type SealedEndpoint,
+  sealEndpoint,
+  throwawayKey,
+} from '../../../workers/crypto/endpoint-record.ts';
+import type { UnlockedKey } from '../../../workers/crypto/unlocked-key.ts';
+import { generateKeyPair } from '../../../workers/crypto/x25519.ts';
+import { CONTEXT, filled, sealerOf, toHex } from './fixture.ts';
+
+export const KINDS: readonly EndpointKind[] = ['capture', 'retrieve'];
+export const JSON_BYTES = utf8('{"expiresAt":null,"rules":["a"]}');
+export const sealer = sealerOf();
+export const firstKey = throwawayKey(CONTEXT.kid);
+/** The same vault key one passphrase change later. */
+export const key: UnlockedKey = {
+  ...firstKey,
+  generations: [...firstKey.generations, { gen: 2, ...generateKeyPair() }],
+};
+export const IDS: EndpointWrapId = { ...CONTEXT, id: 'endpoint-1', gen: 2 };
+
+/** A new endpoint of `key`. */
+export const make = (kind: EndpointKind, json = JSON_BYTES, ids: EndpointWrapId = IDS): SealedEndpoint =>
+  sealEndpoint(sealer, { ...ids, kind }, json, key);
+
+export const policyOf = (made: SealedEndpoint, ids: EndpointWrapId = IDS): OpenedPolicy =>
+  openPolicy(sealer, ids, made.policyRecord);
+
+/** What an endpoint gives, as text, whichever kind it is. */
+export const openAs = (
+  kind: EndpointKind,
+  policy: OpenedPolicy,
+  wrapRecord: Uint8Array,
+  secret: string,
+  ids: EndpointWrapId = IDS,
+): string[] => {
+  if (kind === 'capture') {
+    const opened = openCaptureWrap(sealer, ids, policy, wrapRecord, utf8(secret));
+    return [String(opened.gen), toHex(opened.publicKey), toHex(opened.tokenKey)];
+  }
+  const opened = openRetrieveWrap(sealer, ids, policy, wrapRecord, utf8(secret));
+  return [
+    opened.kid,
+    toHex(opened.tokenKey),
+    ...opened.generations.flatMap(({ gen, publicKey, privateKey }) => [
+      `${gen}`,
+      toHex(publicKey),
+      toHex(privateKey),
+    ]),
+  ];
+};
+
+/** What `openAs` gives for an endpoint of `key`. */
+export const EXPECTED: Readonly<Record<EndpointKind, string[]>> = {
+  capture: ['2', toHex(key.generations[1]?.publicKey ?? filled(0, 0)), toHex(key.tokenKey)],
+  retrieve: [
+    CONTEXT.kid,
+    '',
+    ...key.generations.flatMap((pair) => [`${pair.gen}`, toHex(pair.publicKey), toHex(pair.privateKey)]),
+  ],
+};
+
+/** Seals as somebody with the service master key can: anything, at the place of one of the two records. */
+export const sealOuter = (kind: 'endpoint' | 'endpoint wrap', bytes: Uint8Array): Uint8Array =>
+  sealer.seal('record', IDS.aid, kind, [IDS.id], bytes);
+/** What such a record holds. */
+export const openOuter = (kind: 'endpoint' | 'endpoint wrap', record: Uint8Array): Uint8Array =>
+  new Uint8Array(sealer.open('record', IDS.aid, kind, [IDS.id], record));

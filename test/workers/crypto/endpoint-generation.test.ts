@@ -1,0 +1,89 @@
+/** Endpoints and passphrase changes: what an old endpoint secret still opens, and what it never will. */
+import { expect, test } from 'bun:test';
+import { IntegrityError, textOf, utf8 } from '../../../workers/crypto/bytes.ts';
+import {
+  type CaptureKey,
+  type EndpointKind,
+  openCaptureWrap,
+  openPolicy,
+  openRetrieveWrap,
+  sealEndpoint,
+} from '../../../workers/crypto/endpoint-record.ts';
+import { type ItemOwner, openItem, openMeta, sealItem } from '../../../workers/crypto/item.ts';
+import { tokenDigest } from '../../../workers/crypto/token.ts';
+import type { UnlockedKey } from '../../../workers/crypto/unlocked-key.ts';
+import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/vault-key.ts';
+import { CONTEXT, FLOOR, IDS, openNewKey, PASSPHRASE, sealerOf, toHex } from './fixture.ts';
+
+const NEXT = utf8('a second passphrase, quite long');
+const sealer = sealerOf();
+const { record, key: first } = await openNewKey();
+const changed = await changePassphrase(CONTEXT, record, PASSPHRASE, NEXT, FLOOR);
+const { key: second } = await unlockVaultKey(CONTEXT, changed, NEXT, FLOOR);
+
+/** An endpoint made of an open key, as what its opening takes. */
+const endpointOf = (kind: EndpointKind, key: UnlockedKey) => {
+  const made = sealEndpoint(sealer, { ...CONTEXT, id: 'endpoint-1', kind }, utf8('{}'), key);
+  const ids = { ...CONTEXT, id: 'endpoint-1', gen: made.gen };
+  const policy = openPolicy(sealer, ids, made.policyRecord);
+  return [sealer, ids, policy, made.wrapRecord, utf8(made.secret)] as const;
+};
+const captureOf = (key: UnlockedKey): CaptureKey => openCaptureWrap(...endpointOf('capture', key));
+const retrievalOf = (key: UnlockedKey): UnlockedKey => openRetrieveWrap(...endpointOf('retrieve', key));
+
+const store = (owner: ItemOwner, text: string) => {
+  const { item, meta, gen } = sealItem({ ...IDS, owner, part0: utf8(text), sealer });
+  return { item, gen, meta: openMeta(sealer, IDS, meta) };
+};
+const read = (key: UnlockedKey, { item, meta }: ReturnType<typeof store>): string =>
+  textOf(openItem({ ...IDS, key, item, meta, nowMs: 0 }).part0);
+
+test('an old retrieval secret opens what was stored before the change, and nothing stored after it', () => {
+  const retrieval = retrievalOf(first);
+  expect(retrieval.generations.map(({ gen }) => gen)).toEqual([1]);
+  expect(read(retrieval, store(first, 'owned'))).toBe('owned');
+  expect(read(retrieval, store(captureOf(first), 'captured'))).toBe('captured');
+  for (const owner of [second, captureOf(second)]) {
+    const later = store(owner, 'later');
+    expect(later.gen).toBe(2);
+    expect(() => read(retrieval, later)).toThrow(IntegrityError);
+    expect(read(second, later)).toBe('later');
+  }
+});
+
+test('nor does it when the later item claims to be of the old generation', () => {
+  const later = store(second, 'later');
+  const item = new Uint8Array(later.item);
+  item[7] = 1;
+  const hash0 = new Uint8Array(new Bun.CryptoHasher('sha256').update(item).digest());
+  const claimed = { ...later, item, meta: { ...later.meta, gen: 1, hash0 } };
+  expect(() => read(retrievalOf(first), claimed)).toThrow(IntegrityError);
+});
+
+test('a new retrieval secret opens what was stored before and after', () => {
+  const retrieval = retrievalOf(second);
+  expect(retrieval.generations.map(({ gen }) => gen)).toEqual([1, 2]);
+  for (const owner of [first, captureOf(first), second, captureOf(second)]) {
+    expect(read(retrieval, store(owner, 'any'))).toBe('any');
+  }
+});
+
+test('an old capture secret stores under its own generation only, which the owner still opens', () => {
+  const capture = captureOf(first);
+  expect([capture.gen, toHex(capture.publicKey)]).toEqual([
+    1,
+    toHex(first.generations[0]?.publicKey ?? capture.tokenKey),
+  ]);
+  const captured = store(capture, 'captured');
+  expect(captured.gen).toBe(1);
+  expect(read(second, captured)).toBe('captured');
+  const pretended = store({ ...capture, gen: 2 }, 'captured');
+  expect(() => read(second, pretended)).toThrow(IntegrityError);
+});
+
+test('tokens made through either capture endpoint are the same as the owner makes', () => {
+  const digest = (key: { readonly tokenKey: Uint8Array }) =>
+    toHex(tokenDigest(key.tokenKey, '4111111111111111', 'reference', 0));
+  expect(digest(captureOf(first))).toBe(digest(first));
+  expect(digest(captureOf(second))).toBe(digest(first));
+});

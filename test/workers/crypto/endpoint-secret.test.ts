@@ -1,0 +1,179 @@
+import { describe, expect, test } from 'bun:test';
+import { aad, utf8 } from '../../../workers/crypto/bytes.ts';
+import {
+  checkEndpointSecret,
+  deriveEndpointKey,
+  type EndpointKind,
+  EndpointSecretError,
+  endpointKeyOf,
+  endpointSecretText,
+  newEndpointSecret,
+  parseEndpointSecret,
+} from '../../../workers/crypto/endpoint-secret.ts';
+import { hkdf } from '../../../workers/crypto/hash.ts';
+import { filled, flipped, toHex } from './fixture.ts';
+
+const PLACE = { env: 'staging', aid: 'account-1', id: 'endpoint-1', kind: 'capture' } as const;
+const KINDS: readonly [EndpointKind, string][] = [
+  ['capture', 'vcs1_'],
+  ['retrieve', 'vrs1_'],
+];
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const SALT = filled(16, 3);
+const SECRET = filled(32, 9);
+
+describe.each(KINDS)('the text of a %s secret', (kind, prefix) => {
+  const place = { ...PLACE, kind };
+  const text = endpointSecretText(kind, SECRET);
+  const parsed = (given: string) => parseEndpointSecret(kind, utf8(given));
+
+  test('10,000 are distinct, of the alphabet, and are read back', () => {
+    const texts = Array.from({ length: 10_000 }, () => newEndpointSecret(place).text);
+    expect(new Set(texts).size).toBe(texts.length);
+    for (const one of texts) {
+      expect(one).toMatch(new RegExp(`^${prefix}[A-Za-z0-9_-]{43}$`));
+      const bytes = parsed(one);
+      expect(bytes?.length).toBe(32);
+      expect(endpointSecretText(kind, bytes ?? SECRET)).toBe(one);
+    }
+    const used = new Set(texts.join('').slice(0, 48 * 1000));
+    expect([...ALPHABET].filter((character) => !used.has(character))).toEqual([]);
+  });
+
+  test('every bit counts: all zeros and all ones are read back', () => {
+    for (const value of [0, 255]) {
+      const bytes = parsed(endpointSecretText(kind, filled(32, value)));
+      expect(bytes && toHex(bytes)).toBe(toHex(filled(32, value)));
+    }
+  });
+
+  test('one last character of four is right', () => {
+    const accepted = [...ALPHABET].filter((last) => parsed(text.slice(0, -1) + last) !== undefined);
+    expect(accepted).toEqual([...ALPHABET].filter((_, i) => i % 4 === 0));
+  });
+
+  test('each place takes the 64 characters of its alphabet and no other byte', () => {
+    for (let at = prefix.length; at < text.length - 1; at++) {
+      for (let byte = 0; byte < 256; byte++) {
+        const given = utf8(text);
+        given[at] = byte;
+        const isAllowed = ALPHABET.includes(String.fromCharCode(byte));
+        expect(parseEndpointSecret(kind, given) !== undefined).toBe(isAllowed);
+      }
+    }
+  });
+
+  const other = kind === 'capture' ? 'vrs1_' : 'vcs1_';
+  test.each([
+    ['', 'nothing'],
+    [prefix, 'the prefix alone'],
+    [text.slice(prefix.length), 'no prefix'],
+    [other + text.slice(prefix.length), 'the prefix of the other kind'],
+    [prefix.toUpperCase() + text.slice(prefix.length), 'a prefix in capitals'],
+    [prefix.replace('1', '2') + text.slice(prefix.length), 'another version'],
+    [text.slice(0, -1), 'a character less'],
+    [`${text}A`, 'a character more'],
+    [`${text}=`, 'padding'],
+    [`${text.slice(0, -1)}=`, 'padding instead of the last'],
+    [` ${text}`, 'a space before'],
+    [`${text}\n`, 'a line end'],
+    [`${text.slice(0, 20)} ${text.slice(21)}`, 'a space within'],
+    [`${text.slice(0, 20)}+${text.slice(21)}`, 'the plain base64 alphabet'],
+    [`${text.slice(0, 20)}é${text.slice(22)}`, 'a character of two bytes'],
+    [`${text.slice(0, 20)}\0${text.slice(21)}`, 'a zero byte'],
+    ['A'.repeat(100_000), 'a very long text'],
+  ])('%p is refused: %s', (given) => {
+    expect(parsed(given)).toBeUndefined();
+  });
+
+  test('the given bytes are left as they are, in a larger buffer too', () => {
+    const around = utf8(`<<${text}>>`);
+    const bytes = parseEndpointSecret(kind, around.subarray(2, -2));
+    expect(bytes && toHex(bytes)).toBe(toHex(SECRET));
+    expect(toHex(around)).toBe(toHex(utf8(`<<${text}>>`)));
+  });
+});
+
+describe('what derives from a secret', () => {
+  test('is HKDF-SHA-256 of it over the place and the salt', () => {
+    const { key, commitment } = deriveEndpointKey(PLACE, SALT, SECRET);
+    const info = aad('cardvault endpoint secret', ['staging', 'account-1', 'capture', 'endpoint-1', SALT]);
+    expect(toHex(key) + toHex(commitment)).toBe(toHex(hkdf(SECRET, info, 64)));
+  });
+
+  test('has nothing in common with that of another place, salt or secret', () => {
+    const of = (place: Parameters<typeof deriveEndpointKey>[0], salt: Uint8Array, secret: Uint8Array) => {
+      const { key, commitment } = deriveEndpointKey(place, salt, secret);
+      return [toHex(key), toHex(commitment)];
+    };
+    const all = [
+      of(PLACE, SALT, SECRET),
+      of({ ...PLACE, env: 'production' }, SALT, SECRET),
+      of({ ...PLACE, aid: 'account-2' }, SALT, SECRET),
+      of({ ...PLACE, id: 'endpoint-2' }, SALT, SECRET),
+      of({ ...PLACE, kind: 'retrieve' }, SALT, SECRET),
+      of({ ...PLACE, aid: 'account-1endpoint-1', id: '' }, SALT, SECRET),
+      of(PLACE, flipped(SALT, 0), SECRET),
+      of(PLACE, SALT, flipped(SECRET, 31)),
+    ].flat();
+    expect(new Set(all).size).toBe(16);
+  });
+});
+
+describe('the check', () => {
+  const { text, salt, commitment, key } = newEndpointSecret(PLACE);
+  const check = { salt, commitment };
+
+  test('takes the right secret and gives the key', () => {
+    expect(checkEndpointSecret(PLACE, check, utf8(text))).toBe(true);
+    expect(toHex(endpointKeyOf(PLACE, check, utf8(text)))).toBe(toHex(key));
+  });
+
+  test.each([
+    ['another secret', PLACE, check, newEndpointSecret(PLACE).text],
+    ['the secret of the other kind', PLACE, check, text.replace('vcs1_', 'vrs1_')],
+    ['another kind of endpoint', { ...PLACE, kind: 'retrieve' as const }, check, text],
+    [
+      'its bytes under the other kind',
+      { ...PLACE, kind: 'retrieve' as const },
+      check,
+      `vrs1_${text.slice(5)}`,
+    ],
+    ['another endpoint', { ...PLACE, id: 'endpoint-2' }, check, text],
+    ['another account', { ...PLACE, aid: 'account-2' }, check, text],
+    ['another environment', { ...PLACE, env: 'production' }, check, text],
+    ['another salt', PLACE, { ...check, salt: flipped(salt, 0) }, text],
+    ['another commitment', PLACE, { ...check, commitment: flipped(commitment, 31) }, text],
+    ['a cut commitment', PLACE, { ...check, commitment: commitment.subarray(0, 31) }, text],
+    ['the key as commitment', PLACE, { ...check, commitment: key }, text],
+    ['no secret', PLACE, check, ''],
+  ])('refuses %s', (_, place, given, secret) => {
+    expect(checkEndpointSecret(place, given, utf8(secret))).toBe(false);
+    expect(() => endpointKeyOf(place, given, utf8(secret))).toThrow(EndpointSecretError);
+  });
+
+  test('refuses a malformed secret even where the commitment is that of what stands in for it', () => {
+    const zeros = deriveEndpointKey(PLACE, salt, new Uint8Array(32));
+    const planted = { salt, commitment: zeros.commitment };
+    expect(checkEndpointSecret(PLACE, planted, utf8('malformed'))).toBe(false);
+    expect(checkEndpointSecret(PLACE, planted, utf8(endpointSecretText('capture', new Uint8Array(32))))).toBe(
+      true,
+    );
+    expect(checkEndpointSecret(PLACE, planted, utf8('malformed'))).toBe(false);
+  });
+
+  test('leaves the text and the policy as they are', () => {
+    const given = utf8(text);
+    checkEndpointSecret(PLACE, check, given);
+    expect(toHex(given)).toBe(toHex(utf8(text)));
+    expect(checkEndpointSecret(PLACE, check, given)).toBe(true);
+  });
+
+  test('the error tells nothing of the secret', () => {
+    const error = new EndpointSecretError();
+    expect([error.name, error.message]).toEqual([
+      'EndpointSecretError',
+      'The secret does not open this endpoint.',
+    ]);
+  });
+});
