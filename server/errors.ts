@@ -29,6 +29,10 @@ export const ERRORS = defineErrors({
     text: 'This item was stored with a reference, which must be given as well.',
   },
   cursor_invalid: { status: 400, text: 'next_token is not valid for this account and query.' },
+  rule_limit: {
+    status: 400,
+    text: 'The rules need more time or memory than one item may take; make them or the data smaller.',
+  },
   idempotency_passphrase_required: {
     status: 400,
     text: 'With an Idempotency-Key, send the passphrase of the new key yourself: a generated one is never stored.',
@@ -36,18 +40,27 @@ export const ERRORS = defineErrors({
   unauthenticated: { status: 401, text: 'Valid account credentials are required.' },
   passphrase_wrong: { status: 403, text: 'The passphrase does not open this key.' },
   not_allowed: { status: 403, text: 'This account is not allowed to do this.' },
+  endpoint_refused: {
+    status: 403,
+    text: 'There is no such endpoint, or the secret does not belong to it.',
+  },
+  endpoint_out_of_scope: { status: 403, text: 'This endpoint does not reach the item that was asked for.' },
   not_found: { status: 404, text: 'There is nothing at this path.' },
   key_not_found: { status: 404, text: 'There is no such key.' },
   token_not_found: { status: 404, text: 'There is no such token, or the reference does not belong to it.' },
   rule_not_found: { status: 404, text: 'There is no such rule.' },
+  endpoint_not_found: { status: 404, text: 'There is no such endpoint.' },
   method_not_allowed: { status: 405, text: 'This path does not take this method; see the Allow header.' },
   key_exists: { status: 409, text: 'There is already a key with this identifier.' },
+  endpoint_exists: { status: 409, text: 'This unique id is already in use.' },
+  rule_exists: { status: 409, text: 'There is already a rule with this id.' },
   key_not_empty: { status: 409, text: 'The key still holds data; delete the data first or pass safe=false.' },
   key_changed: { status: 409, text: 'The key was changed by another request at the same time; try again.' },
   idempotency_conflict: {
     status: 409,
     text: 'This Idempotency-Key belongs to a different request, or to one that is still in progress.',
   },
+  endpoint_gone: { status: 410, text: 'This endpoint has expired or was stopped.' },
   body_too_large: { status: 413, text: 'The body is larger than this route accepts.' },
   too_many_failures: {
     status: 429,
