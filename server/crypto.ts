@@ -1,8 +1,13 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import {
+  type CaptureParams,
   type CardFacts,
+  type CreateEndpointParams,
   type DecryptItemsParams,
   type DescribeItemParams,
+  type EndpointParams,
+  type EndpointPolicy,
+  type EndpointUse,
   type JobKind,
   type KeyFacts,
   type KeyParams,
@@ -12,13 +17,13 @@ import {
   type ReadLogParams,
   type RecordParams,
   type SealLogParams,
-  type StoredFacts,
   type StoredParts,
   type StoreParams,
   type UpdateParams,
   WARM_MISS,
 } from '../workers/jobs/kinds.ts';
 import { JobError, type Pool } from '../workers/pool.ts';
+import { at, json, type PageFields, pack, pageFields, parse, slices, storedParts } from './crypto-fields.ts';
 import { isErrorCode, VaultError } from './errors.ts';
 import { Secret } from './secret.ts';
 
@@ -27,7 +32,16 @@ const HOT_DEADLINE_MS = 5_000;
 const BULK_DEADLINE_MS = 20_000;
 const COLD_DEADLINE_MS = 30_000;
 
-export type { ActorParams, CardFacts, StoredFacts, StoreParams } from '../workers/jobs/kinds.ts';
+export type {
+  ActorParams,
+  CaptureParams,
+  CardFacts,
+  EndpointParams,
+  EndpointPolicy,
+  StoredFacts,
+  StoreParams,
+} from '../workers/jobs/kinds.ts';
+export type { PageFields } from './crypto-fields.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -42,13 +56,25 @@ export interface WarmMiss {
 }
 const WARM_MISSED: WarmMiss = { kind: 'warm_miss' };
 
-/** The parts of a page of items, in the order that the threads expect them. */
-export interface PageFields {
-  /** u16 per item: index into `blobs`. */
-  readonly order: Uint8Array;
-  readonly tokens: readonly string[];
-  readonly storedAt: Float64Array;
-  readonly blobs: readonly Uint8Array[];
+/** What opens a vault key for one request: an earlier unlock or a retrieval endpoint, each with its secret. */
+export type Opening =
+  | { readonly blob: WarmBlob; readonly secret: Passphrase; readonly endpoint?: never }
+  | {
+      readonly endpoint: EndpointUse;
+      readonly records: EndpointRecords;
+      readonly secret: Secret<Uint8Array>;
+    };
+
+/** The two records of an endpoint. */
+export interface EndpointRecords {
+  readonly policy: Uint8Array;
+  readonly wrap: Uint8Array;
+}
+
+/** Rules by id, each with its sealed record. */
+export interface RuleSet {
+  readonly ids: readonly string[];
+  readonly records: readonly Uint8Array[];
 }
 
 /** Byte strings of a page, one per item; an empty one stands for an item that is gone. */
@@ -60,6 +86,17 @@ export interface OpenedPage extends PageTexts {
   readonly logEntries: readonly Uint8Array[];
   readonly cards: readonly (CardFacts | null)[];
 }
+
+/** An item as it lies in Redis, and the last 16 bytes of the newest entry of its log. */
+interface SealedFields {
+  readonly item: Uint8Array;
+  readonly meta: Uint8Array;
+  readonly sad: Uint8Array;
+  readonly logTail: Uint8Array;
+}
+
+/** Parameters of a job but for how it opens its key and the rules that it runs. */
+type WithoutOpening<Params> = Omit<Params, 'endpoint' | 'rules'>;
 
 interface KeyPlace {
   readonly aid: string;
@@ -96,16 +133,16 @@ export interface Crypto {
     body: Uint8Array,
   ): Promise<StoredParts | WarmMiss>;
   openItem(
-    params: OpenParams,
-    blob: WarmBlob,
-    passphrase: Passphrase,
-    item: { item: Uint8Array; meta: Uint8Array; sad: Uint8Array; tail: Uint8Array },
+    params: WithoutOpening<OpenParams>,
+    opening: Opening,
+    rules: RuleSet,
+    item: SealedFields,
   ): Promise<{ text: Uint8Array; logEntry: Uint8Array; card: CardFacts } | WarmMiss>;
   updateItem(
-    params: UpdateParams,
-    blob: WarmBlob,
-    passphrase: Passphrase,
-    item: { item: Uint8Array; meta: Uint8Array; sad: Uint8Array; tail: Uint8Array },
+    params: WithoutOpening<UpdateParams>,
+    opening: Opening,
+    rules: RuleSet,
+    item: SealedFields,
     changes: Uint8Array,
   ): Promise<StoredParts | WarmMiss>;
   describeItem(params: DescribeItemParams, meta: Uint8Array): Promise<Uint8Array>;
@@ -113,11 +150,29 @@ export interface Crypto {
   readLog(params: ReadLogParams, entries: readonly Uint8Array[]): Promise<Uint8Array>;
   listItems(params: ListParams, page: PageFields): Promise<PageTexts>;
   decryptItems(
-    params: DecryptItemsParams,
-    blob: WarmBlob,
-    passphrase: Passphrase,
+    params: WithoutOpening<DecryptItemsParams>,
+    opening: Opening,
+    rules: RuleSet,
     page: PageFields,
   ): Promise<OpenedPage | WarmMiss>;
+  /** Stores what a third party sends; refuses with `endpoint_refused` before it looks at the body. */
+  captureItem(
+    params: Omit<CaptureParams, 'rules'>,
+    records: EndpointRecords,
+    secret: Secret<Uint8Array>,
+    rules: RuleSet,
+    body: Uint8Array,
+  ): Promise<StoredParts>;
+  createEndpoint(
+    params: CreateEndpointParams,
+    blob: WarmBlob,
+    passphrase: Passphrase,
+    policy: EndpointPolicy,
+  ): Promise<(EndpointRecords & { secret: Secret<string> }) | WarmMiss>;
+  describeEndpoint(place: Pick<EndpointParams, 'aid' | 'id'>, policy: Uint8Array): Promise<EndpointPolicy>;
+  /** Refuses with `endpoint_refused` when the secret is not the endpoint's. */
+  checkEndpoint(params: EndpointParams, policy: Uint8Array, secret: Secret<Uint8Array>): Promise<void>;
+  decoyEndpoint(params: EndpointParams): Promise<EndpointRecords>;
   sealRecord(place: RecordParams, plaintext: Uint8Array): Promise<Uint8Array>;
   openRecord(place: RecordParams, record: Uint8Array): Promise<Uint8Array>;
   fingerprint(account: string, data: Uint8Array): Promise<Uint8Array>;
@@ -143,43 +198,17 @@ const missOrThrow = (error: unknown): WarmMiss => {
   throw toVaultError(error);
 };
 
-const json = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 /** What a thread needs to know of a key; a handle holds its record besides, which travels as bytes if at all. */
 const keyParams = ({ aid, user, kid }: KeyPlace & KeyParams): Uint8Array => json({ aid, user, kid });
-const parse = <T>(bytes: Uint8Array | undefined): T => JSON.parse(decoder.decode(bytes)) as T;
 
-function at(fields: readonly Uint8Array[], index: number): Uint8Array {
-  const found = fields[index];
-  if (!found) {
-    throw new VaultError('internal');
-  }
-  return found;
-}
-
-const storedParts = (fields: readonly Uint8Array[]): StoredParts => ({
-  facts: parse<StoredFacts>(at(fields, 0)),
-  item: at(fields, 1),
-  meta: at(fields, 2),
-  sad: at(fields, 3),
-  refMember: at(fields, 4),
-  logEntry: at(fields, 5),
-  identity: at(fields, 6),
-});
-
-function slices(whole: Uint8Array, offsets: Uint8Array): Uint8Array[] {
-  const view = new DataView(offsets.buffer, offsets.byteOffset, offsets.byteLength);
-  const out: Uint8Array[] = [];
-  for (let i = 4; i < offsets.length; i += 4) {
-    out.push(whole.subarray(view.getUint32(i - 4, true), view.getUint32(i, true)));
-  }
-  return out;
-}
-
-const pageFields = (page: PageFields): Uint8Array[] => [
-  page.order,
-  json(page.tokens),
-  new Uint8Array(page.storedAt.buffer, page.storedAt.byteOffset, page.storedAt.byteLength),
-  ...page.blobs,
+/** The first fields of a job that opens a key and may run rules. */
+const openingFields = (params: object, opening: Opening, rules: RuleSet): Uint8Array[] => [
+  json({ ...params, endpoint: opening.endpoint, rules: rules.ids }),
+  opening.endpoint === undefined
+    ? opening.blob
+    : Buffer.concat([pack([opening.records.policy]), opening.records.wrap]),
+  opening.secret.expose(),
+  pack(rules.records),
 ];
 
 type Lane = 'hot' | 'bulk' | 'cold';
@@ -260,17 +289,46 @@ export function createCrypto(pool: Pool): Crypto {
         storedParts,
         missOrThrow,
       ),
-    openItem: (params, blob, passphrase, { item, meta, sad, tail }) =>
-      run(KIND.openItem, [json(params), blob, passphrase.expose(), item, meta, sad, tail], 'hot').then(
+    openItem: (params, opening, rules, { item, meta, sad, logTail }) =>
+      run(KIND.openItem, [...openingFields(params, opening, rules), item, meta, sad, logTail], 'hot').then(
         (reply) => ({ text: at(reply, 0), logEntry: at(reply, 1), card: parse<CardFacts>(at(reply, 2)) }),
         missOrThrow,
       ),
-    updateItem: (params, blob, passphrase, { item, meta, sad, tail }, changes) =>
+    updateItem: (params, opening, rules, { item, meta, sad, logTail }, changes) =>
       run(
         KIND.updateItem,
-        [json(params), blob, passphrase.expose(), item, meta, sad, tail, changes],
+        [...openingFields(params, opening, rules), item, meta, sad, logTail, changes],
         'hot',
       ).then(storedParts, missOrThrow),
+    captureItem: async (params, { policy, wrap }, secret, rules, body) =>
+      storedParts(
+        await plain(KIND.captureItem, [
+          json({ ...params, rules: rules.ids }),
+          policy,
+          wrap,
+          secret.expose(),
+          pack(rules.records),
+          body,
+        ]),
+      ),
+    createEndpoint: (params, blob, passphrase, policy) =>
+      run(KIND.createEndpoint, [json(params), blob, passphrase.expose(), json(policy)], 'hot').then(
+        (reply) => ({
+          secret: new Secret(decoder.decode(at(reply, 0))),
+          policy: at(reply, 1),
+          wrap: at(reply, 2),
+        }),
+        missOrThrow,
+      ),
+    describeEndpoint: async (place, policy) =>
+      parse<EndpointPolicy>(await one(KIND.describeEndpoint, [json(place), policy])),
+    checkEndpoint: async (params, policy, secret) => {
+      await plain(KIND.checkEndpoint, [json(params), policy, secret.expose()]);
+    },
+    async decoyEndpoint(params) {
+      const reply = await plain(KIND.decoyEndpoint, [json(params)]);
+      return { policy: at(reply, 0), wrap: at(reply, 1) };
+    },
     describeItem: (params, meta) => one(KIND.describeItem, [json(params), meta]),
     sealLog: (params, tail) => one(KIND.sealLog, [json(params), tail]),
     readLog: (params, entries) => one(KIND.readLog, [json(params), ...entries]),
@@ -278,8 +336,8 @@ export function createCrypto(pool: Pool): Crypto {
       const reply = await plain(KIND.listItems, [json(params), ...pageFields(page)], 'bulk');
       return { texts: slices(at(reply, 0), at(reply, 1)) };
     },
-    decryptItems: (params, blob, passphrase, page) =>
-      run(KIND.decryptItems, [json(params), blob, passphrase.expose(), ...pageFields(page)], 'bulk').then(
+    decryptItems: (params, opening, rules, page) =>
+      run(KIND.decryptItems, [...openingFields(params, opening, rules), ...pageFields(page)], 'bulk').then(
         (reply) => ({
           texts: slices(at(reply, 0), at(reply, 1)),
           logEntries: slices(at(reply, 2), at(reply, 3)),

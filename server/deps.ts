@@ -1,4 +1,6 @@
 import type { Crypto } from './crypto.ts';
+import type { Account, Caller, Repeatable, SecretBytes, TreeStream } from './deps-common.ts';
+import type { CaptureService, EndpointService, RetrieveService, RuleService } from './deps-endpoint.ts';
 import type { ErrorCode } from './errors.ts';
 import type { WhoAmI } from './schema/admin.ts';
 import type { Key } from './schema/key.ts';
@@ -7,8 +9,10 @@ import type { LogEntry, TokenInfo } from './schema/vault.ts';
 import type { Secret } from './secret.ts';
 import type { AccountStore } from './store/account.ts';
 import type { BinStore } from './store/bin.ts';
+import type { EndpointStore } from './store/endpoint.ts';
 import type { IdempotencyStore } from './store/idempotency.ts';
 import type { KeyStore } from './store/key.ts';
+import type { RuleStore } from './store/rule.ts';
 import type { ItemStore } from './store/vault.ts';
 
 /** Types only: what the HTTP side is given, and by whom each promise is kept. */
@@ -17,13 +21,20 @@ export type {
   ActorParams,
   CardFacts,
   Crypto,
+  EndpointPolicy,
+  EndpointRecords,
+  Opening,
   PageFields,
   Passphrase,
+  RuleSet,
   StoredFacts,
   StoreParams,
   WarmBlob,
   WarmMiss,
 } from './crypto.ts';
+export type * from './deps-common.ts';
+export type * from './deps-endpoint.ts';
+export type { EndpointEntry, StoredEndpoint } from './store/endpoint.ts';
 export type { Bucket, Position, Refused } from './store/vault.ts';
 
 /** What the services are built from. Time and randomness come from here, so that tests can be exact. */
@@ -32,6 +43,8 @@ export interface Parts {
   readonly accountStore: AccountStore;
   readonly keyStore: KeyStore;
   readonly itemStore: ItemStore;
+  readonly endpointStore: EndpointStore;
+  readonly ruleStore: RuleStore;
   readonly idempotencyStore: IdempotencyStore;
   readonly binStore: BinStore;
   /** Milliseconds since 1970. */
@@ -55,28 +68,6 @@ export interface ServiceSettings {
   readonly sadTtlMs: number;
 }
 
-/** An account that has signed in. `aid` is its internal id and never leaves the server. */
-export interface Account {
-  readonly aid: string;
-  readonly name: string;
-  /** Whether the operator has enabled unmasked output. */
-  readonly unmasked: boolean;
-  readonly paying: boolean;
-}
-
-/** Who sends a request, before anybody has signed in. */
-export interface Visitor {
-  readonly ip: string;
-  readonly userAgent: string;
-  readonly requestId: string;
-}
-
-/** Who does something, for rights, action log and audit. */
-export interface Caller extends Visitor {
-  readonly account: Account;
-  readonly source: 'vault';
-}
-
 /** The billable operations. */
 export type MeterOperation =
   | 'store'
@@ -96,9 +87,6 @@ export type MeterOperation =
   | 'certificate'
   | 'preference'
   | 'utility';
-
-/** The exact UTF-8 bytes of a passphrase or password. */
-export type SecretBytes = Secret<Uint8Array>;
 
 /** One item; `reference` is needed when it was stored with one. */
 export interface ItemAddress {
@@ -124,18 +112,6 @@ export interface View {
   readonly mask_fields: readonly string[];
   readonly rules: readonly string[];
   readonly return_card_metadata: boolean;
-}
-
-/** A reply, and whether it is the kept one of an earlier request with the same Idempotency-Key. */
-export interface Repeatable<Reply> {
-  readonly reply: Reply;
-  readonly replayed: boolean;
-}
-
-/** A tree of items as JSON text, piece by piece. An error in it aborts the connection. */
-export interface TreeStream {
-  readonly stream: ReadableStream<Uint8Array>;
-  readonly nextToken?: string | undefined;
 }
 
 export interface StoreInput {
@@ -228,7 +204,7 @@ export interface AccountService {
 
 export interface Metering {
   /** Counts one authenticated request that is answered with 2xx. */
-  readonly request: (account: Account) => Promise<void>;
+  readonly request: (account: Pick<Account, 'aid'>) => Promise<void>;
 }
 
 export interface Health {
@@ -280,6 +256,10 @@ export interface Deps {
   readonly http: HttpConfig;
   readonly vault: VaultService;
   readonly keys: KeyService;
+  readonly endpoints: EndpointService;
+  readonly captures: CaptureService;
+  readonly retrievals: RetrieveService;
+  readonly rules: RuleService;
   readonly utility: UtilityService;
   readonly accounts: AccountService;
   readonly metering: Metering;

@@ -1,8 +1,9 @@
 import { Kind, type TSchema } from '@sinclair/typebox';
 import packageJson from '../package.json' with { type: 'json' };
 import { ERRORS, type ErrorCode } from './errors.ts';
+import { SECRET_HEADERS } from './plugins/endpoint-secret.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from './plugins/passphrase.ts';
-import { type Noun, type RouteShape, routeErrors } from './plugins/route.ts';
+import { type AuthRule, type Noun, type RouteShape, routeErrors } from './plugins/route.ts';
 import { ErrorBody } from './schema/error.ts';
 import { ALIASES, PUBLISHED } from './schema/kinds.ts';
 
@@ -47,6 +48,30 @@ const HEADERS: Readonly<Record<string, Json>> = {
   'WWW-Authenticate': { description: 'The challenge (RFC 7617).', schema: { type: 'string' } },
 };
 
+const SECURITY_SCHEMES = {
+  basicAuth: { type: 'http', scheme: 'basic', description: 'The name and password of an account.' },
+  captureSecret: {
+    type: 'apiKey',
+    in: 'header',
+    name: SECRET_HEADERS.capture_secret,
+    description: 'The secret of a capture endpoint. It can store data, and nothing else.',
+  },
+  retrieveSecret: {
+    type: 'apiKey',
+    in: 'header',
+    name: SECRET_HEADERS.retrieve_secret,
+    description:
+      'The secret of a retrieval endpoint. It can read what the endpoint reaches, and nothing else.',
+  },
+} as const;
+
+const SECURITY: Readonly<Record<AuthRule, readonly Json[]>> = {
+  basic: [{ basicAuth: [] }],
+  public: [],
+  capture_secret: [{ captureSecret: [] }],
+  retrieve_secret: [{ retrieveSecret: [] }],
+};
+
 const headerRefs = (names: readonly string[]): Json =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
@@ -79,7 +104,8 @@ const createSchemaWriter = () => {
     if (schema[Kind] === 'Union') {
       const options: readonly TSchema[] = schema['anyOf'];
       if (options.every((option) => option[Kind] === 'Literal')) {
-        return { type: 'string', enum: options.map((option) => option['const']) };
+        const { anyOf, ...members } = writeMembers(schema);
+        return { type: 'string', enum: options.map((option) => option['const']), ...members };
       }
     }
     if (schema.$id === undefined) {
@@ -94,22 +120,36 @@ const createSchemaWriter = () => {
 
 type SchemaWriter = ReturnType<typeof createSchemaWriter>;
 
-const parameter = (name: string, place: 'query' | 'header', required: boolean, schema: Json): Json => {
+const parameter = (
+  name: string,
+  place: 'path' | 'query' | 'header',
+  required: boolean,
+  schema: Json,
+): Json => {
   const { description, examples, ...rest } = schema;
   const example = Array.isArray(examples) ? { example: examples[0] } : {};
   const list = rest['type'] === 'array' ? { style: 'form', explode: false } : {};
   return { name, in: place, required, description, ...list, schema: rest, ...example };
 };
 
-const parametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] => {
+const pathParametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] =>
+  Object.entries(route.params.properties).map(([name, property]) =>
+    parameter(name, 'path', true, writer.write(property)),
+  );
+
+const queryParametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] => {
   const required = new Set(route.query.required ?? []);
-  const parameters = Object.entries(route.query.properties).flatMap(([name, property]) => {
+  return Object.entries(route.query.properties).flatMap(([name, property]) => {
     const schema = writer.write(property);
     const own = parameter(name, 'query', required.has(name) && schema['default'] === undefined, schema);
     const aliases: readonly string[] = property[ALIASES] ?? [];
     const description = `Another name of \`${name}\`.`;
     return [own, ...aliases.map((alias) => parameter(alias, 'query', false, { ...schema, description }))];
   });
+};
+
+const parametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] => {
+  const parameters = [...pathParametersOf(route, writer), ...queryParametersOf(route, writer)];
   if (route.passphrase !== 'none') {
     const needed = route.passphrase === 'required' ? ' Needed in one of the two places.' : '';
     const schema = writer.write(PassphraseParameter);
@@ -190,7 +230,7 @@ const operationOf = (route: RouteShape, writer: SchemaWriter): Json => {
     tags: [route.noun],
     summary: route.summary,
     description: route.description,
-    security: route.auth === 'basic' ? [{ basicAuth: [] }] : [],
+    security: SECURITY[route.auth],
     parameters: parametersOf(route, writer),
     ...(schema === undefined
       ? {}
@@ -232,9 +272,7 @@ export const buildOpenApi = (routes: readonly RouteShape[], publicUrl: string): 
     tags: tags.map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      securitySchemes: {
-        basicAuth: { type: 'http', scheme: 'basic', description: 'The name and password of an account.' },
-      },
+      securitySchemes: SECURITY_SCHEMES,
       headers: HEADERS,
       schemas: {
         ...writer.components,

@@ -3,19 +3,39 @@ import { availableParallelism, freemem } from 'node:os';
 import type { ThreadData } from '../workers/jobs/kinds.ts';
 import { createPool, type Pool } from '../workers/pool.ts';
 import { createCrypto } from './crypto.ts';
-import type { Parts, ServiceSettings, UtilityService, VaultService } from './deps.ts';
+import type {
+  CaptureService,
+  EndpointService,
+  Parts,
+  RetrieveService,
+  RuleService,
+  ServiceSettings,
+  UtilityService,
+  VaultService,
+} from './deps.ts';
 import { type AccountInfo, type Accounts, createAccounts } from './services/account.ts';
+import { createCaptures } from './services/capture.ts';
+import { createEndpoints } from './services/endpoint.ts';
+import { createEndpointUse } from './services/endpoint-use.ts';
 import { createIdempotency } from './services/idempotency.ts';
 import { createKeys, type Keys } from './services/key.ts';
 import { createMetering, type MeteringService } from './services/metering.ts';
+import { createRetrievals } from './services/retrieve.ts';
+import { createRules } from './services/rule.ts';
 import { createUtility } from './services/utility.ts';
 import { createVault } from './services/vault.ts';
+import { createCardMetadata } from './services/vault-card.ts';
+import { createVaultList } from './services/vault-list.ts';
+import { createReading } from './services/vault-read.ts';
+import { createStoring } from './services/vault-store.ts';
 import { createAccountStore } from './store/account.ts';
 import { createBinStore } from './store/bin.ts';
+import { createEndpointStore } from './store/endpoint.ts';
 import { createIdempotencyStore } from './store/idempotency.ts';
 import { claimInstallation, type Installation, probeRedis, readInstallation } from './store/installation.ts';
 import { createKeyStore } from './store/key.ts';
 import { openRedis, type RedisLink, type RedisTarget } from './store/redis.ts';
+import { createRuleStore } from './store/rule.ts';
 import { createItemStore } from './store/vault.ts';
 
 const BUCKETS = 16;
@@ -50,6 +70,10 @@ export interface OpenVault {
   readonly accounts: Accounts;
   readonly keys: Keys;
   readonly vault: VaultService;
+  readonly endpoints: EndpointService;
+  readonly captures: CaptureService;
+  readonly retrievals: RetrieveService;
+  readonly rules: RuleService;
   readonly utility: UtilityService;
   readonly metering: MeteringService;
   /** Resolves when Redis takes a write. */
@@ -84,6 +108,17 @@ async function openInstallation(redis: RedisLink, threadData: ThreadData): Promi
     return facts;
   } finally {
     await pool.drain();
+  }
+}
+
+/** Does one work after the other, those behind a failed one too; the first failure is thrown at the end. */
+async function eachInSpite(works: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const work of works) {
+    await work().catch((error: unknown) => failures.push(error));
+  }
+  if (failures.length > 0) {
+    throw failures[0];
   }
 }
 
@@ -124,6 +159,8 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     accountStore: createAccountStore(redis),
     keyStore: createKeyStore(redis, buckets),
     itemStore: createItemStore(redis, buckets),
+    endpointStore: createEndpointStore(redis),
+    ruleStore: createRuleStore(redis),
     idempotencyStore: createIdempotencyStore(redis),
     binStore: createBinStore(redis),
     now: options.now ?? Date.now,
@@ -135,6 +172,14 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
   const accounts = createAccounts(parts);
   const idempotency = createIdempotency(parts);
   const keys = createKeys(parts, metering, idempotency);
+  const rules = createRules(parts, metering);
+  const cards = createCardMetadata(parts);
+  const storing = createStoring(parts, cards);
+  const reading = createReading(parts, cards);
+  const trees = createVaultList(parts, metering, keys, cards, rules);
+  const endpoints = createEndpoints(parts, metering, keys);
+  const endpointUse = createEndpointUse(parts, keys);
+  const shared = { metering, rules, endpoints, endpointUse };
   return {
     parts,
     redis,
@@ -142,17 +187,32 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     accounts,
     keys,
     metering,
-    vault: createVault(parts, metering, idempotency, keys),
+    vault: createVault(parts, { metering, idempotency, keys, rules, storing, reading, trees }),
+    endpoints,
+    captures: createCaptures(parts, { ...shared, idempotency, storing }),
+    retrievals: createRetrievals({ ...shared, accounts, reading, trees }),
+    rules,
     utility: createUtility(parts, metering),
     probe: () => probeRedis(redis),
     async sweep() {
-      for (const { aid } of await accounts.list()) {
-        await keys.sweep(aid);
-      }
-      for (const aid of await parts.accountStore.listGone()) {
-        await keys.removeAll(aid);
-        await parts.accountStore.forgetGone(aid);
-      }
+      const live = await accounts.list();
+      const gone = await parts.accountStore.listGone();
+      await eachInSpite([
+        ...live.map(
+          ({ aid }) =>
+            () =>
+              keys.sweep(aid),
+        ),
+        ...live.map(
+          ({ aid }) =>
+            () =>
+              endpoints.sweep(aid),
+        ),
+        ...gone.map((aid) => async () => {
+          await keys.removeAll(aid);
+          await parts.accountStore.forgetGone(aid);
+        }),
+      ]);
     },
     async removeAccount(name) {
       // Nobody signs in any more before the data goes; what an interruption leaves is swept later.

@@ -2,12 +2,19 @@ import { describe, expect, test } from 'bun:test';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { isErrorCode } from '../server/errors.ts';
 import { buildOpenApi } from '../server/openapi.ts';
-import { routeErrors } from '../server/plugins/route.ts';
+import { type AuthRule, routeErrors } from '../server/plugins/route.ts';
 import { ROUTES } from '../server/routes/table.ts';
 
 const document = buildOpenApi(ROUTES, 'https://vault.test');
 
-const PUBLIC: readonly string[] = [];
+/** The routes that need no account, and what they need instead. */
+const OPEN: Readonly<Record<string, AuthRule>> = {
+  'POST /v1/capture/{unique_id}': 'capture_secret',
+  'GET /v1/retrieve/{unique_id}': 'retrieve_secret',
+};
+
+/** The routes that change something and are told everything in the query. */
+const BODILESS = ['POST /v1/capture', 'POST /v1/retrieve'];
 
 test('operationIds are unique, and so are methods of a path', () => {
   for (const names of [
@@ -18,7 +25,9 @@ test('operationIds are unique, and so are methods of a path', () => {
   }
 });
 
-describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
+const NAMED = ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const);
+
+describe.each(NAMED)('%s', (name, route) => {
   const operation = document.paths[route.path.slice('/v1'.length)]?.[route.method.toLowerCase()];
 
   test('is published with its operationId, summary and description', () => {
@@ -41,7 +50,7 @@ describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as 
 
   test('limits its body', () => {
     if (route.body.kind === 'none') {
-      expect(['GET', 'DELETE']).toContain(route.method);
+      expect(['GET', 'DELETE', ...BODILESS]).toContain(BODILESS.includes(name) ? name : route.method);
     }
     if (route.body.kind === 'json') {
       expect(route.body.bytesMax).toBe(1_048_576);
@@ -59,7 +68,17 @@ describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as 
     }
   });
 
-  test('needs an account, unless it is one of the public ones', () => {
-    expect(route.auth).toBe(PUBLIC.includes(route.operationId) ? 'public' : 'basic');
+  test('needs an account, unless it is one of the open ones', () => {
+    expect(route.auth).toBe(OPEN[name] ?? 'basic');
+  });
+
+  test('declares the parameters of its path, and no others', () => {
+    const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    expect(Object.keys(route.params.properties)).toEqual(names as string[]);
+    expect(route.params.required ?? []).toEqual(names as string[]);
+    for (const property of Object.values(route.params.properties)) {
+      expect(property['type']).toBe('string');
+      expect(property.description).toEndWith('.');
+    }
   });
 });

@@ -28,6 +28,8 @@ test('the schema marks exactly these properties as secret', async () => {
     }
   }
   expect(places.sort()).toEqual([
+    'CaptureEndpoint.secret',
+    'CaptureQuery.number',
     'ChangePassphraseBody.new_passphrase',
     'ChangePassphraseBody.passphrase',
     'CreateKeyBody.passphrase',
@@ -36,6 +38,7 @@ test('the schema marks exactly these properties as secret', async () => {
     'LuhnQuery.number',
     'NumberParameter',
     'PassphraseParameter',
+    'RetrieveEndpoint.secret',
     'StoreQuery.number',
   ]);
 });

@@ -26,16 +26,18 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'sdk/errors.ts': "a refusal's body, of which only checked parts are kept",
   'sdk/pages.ts': "a reply's body",
   'server/config-files.ts': "the operator's own files",
-  'server/crypto.ts': "a thread's own reply",
+  'server/crypto-fields.ts': "a thread's own reply",
   'server/domain/json.ts': 'one string literal, already scanned',
   'server/plugins/shell.ts': 'a reply that is compared with its schema',
   'server/services/account.ts': 'an opened service record',
   'server/services/cursor.ts': 'an authenticated cursor',
   'server/services/idempotency.ts': 'an opened kept reply',
   'server/services/vault-card.ts': 'a row of the BIN table',
+  'server/services/rule.ts': 'an opened rule',
   'server/services/vault.ts': "a thread's own reply",
   'workers/jobs/bulk.ts': "the server's own parameters of a job",
   'workers/jobs/context.ts': "the server's own parameters of a job",
+  'workers/jobs/rules.ts': 'an opened rule',
 };
 
 export const CONFINEMENTS: readonly Confinement[] = [

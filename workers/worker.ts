@@ -2,6 +2,13 @@ import { workerData } from 'node:worker_threads';
 import { selfTest } from './crypto/self-test.ts';
 import { decryptItems, listItems } from './jobs/bulk.ts';
 import { createThreadContext, type Handler, toCode } from './jobs/context.ts';
+import {
+  captureItem,
+  checkEndpoint,
+  createEndpoint,
+  decoyEndpoint,
+  describeEndpoint,
+} from './jobs/endpoints.ts';
 import { describeItem, openOne, readLog, sealLog, storeItem, updateItem } from './jobs/items.ts';
 import {
   changeKeyPassphrase,
@@ -49,6 +56,11 @@ const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
   makePassphrase,
   createRoot,
   checkRoot,
+  captureItem,
+  createEndpoint,
+  describeEndpoint,
+  checkEndpoint,
+  decoyEndpoint,
 };
 
 await selfTest();

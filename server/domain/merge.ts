@@ -17,3 +17,19 @@ export function mergeFirstLevel(stored: JsonObject, changes: JsonObject): JsonOb
   }
   return merged;
 }
+
+/**
+ * Puts the four number members of `before` back into what became of it, and takes away those that it did not
+ * have: an item's number, which its token stands for, is changed by nothing. Changes and returns `after`.
+ */
+export function keepNumbers(before: JsonObject, after: JsonObject): JsonObject {
+  for (const name of NUMBER_NAMES) {
+    const number = before.get(name);
+    if (number === undefined) {
+      after.delete(name);
+    } else {
+      after.set(name, number);
+    }
+  }
+  return after;
+}

@@ -19,3 +19,8 @@ export function parseFilterTime(text: string): number | undefined {
 export function formatStoredAt(ms: number): string {
   return new Date(ms).toISOString();
 }
+
+/** A time in milliseconds since 1970 as RFC 3339 text in UTC to the second: `2024-02-29T12:00:00Z`. */
+export function formatExpiry(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

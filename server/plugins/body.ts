@@ -1,5 +1,5 @@
-import type { TObject, TSchema } from '@sinclair/typebox';
-import { TypeCompiler } from '@sinclair/typebox/compiler';
+import type { TSchema } from '@sinclair/typebox';
+import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler';
 import { JsonNumber, type JsonValue, parseJson } from '../domain/json.ts';
 import { VaultError } from '../errors.ts';
 
@@ -120,30 +120,55 @@ const toPlain = (value: JsonValue): unknown => {
   return plain;
 };
 
+/** Where a value departs from its schema. In a union: within its only option that is of the value's kind. */
+const pathOf = (error: ValueError | undefined): string => {
+  const { path, errors } = error ?? { path: '', errors: [] };
+  const deeper = errors.map((option) => pathOf(option.First())).filter((inner) => inner !== path);
+  return deeper.length === 1 ? (deeper[0] ?? path) : path;
+};
+
+/** A schema itself, or the options of a union. */
+const optionsOf = (schema: TSchema): readonly TSchema[] =>
+  schema['anyOf'] === undefined ? [schema] : schema['anyOf'].flatMap(optionsOf);
+
+/** The schemas one step further down. */
+const below = (schemas: readonly TSchema[], step: string, isIndex: boolean): readonly TSchema[] =>
+  schemas.flatMap(optionsOf).flatMap((schema) => {
+    if (isIndex) {
+      return schema['items'] ?? [];
+    }
+    const properties: object = schema['properties'] ?? {};
+    return Object.hasOwn(properties, step) ? Reflect.get(properties, step) : [];
+  });
+
 /** The place of a fault as `body.a[2].b`, as far as the schema declares the names: callers' own never show. */
 const fieldOf = (schema: TSchema, path: string): string => {
   let place = 'body';
-  let at: TSchema | undefined = schema;
+  let at: readonly TSchema[] = [schema];
   for (const step of path.split('/').slice(1)) {
-    const isIndex: boolean = /^\d+$/.test(step) && at?.['items'] !== undefined;
-    at = isIndex ? at?.['items'] : at?.['properties']?.[step];
-    if (at === undefined) {
+    const items = /^\d+$/.test(step) ? below(at, step, true) : [];
+    at = items.length > 0 ? items : below(at, step, false);
+    if (at.length === 0) {
       return place;
     }
-    place += isIndex ? `[${step}]` : `.${step}`;
+    place += items.length > 0 ? `[${step}]` : `.${step}`;
   }
   return place;
 };
 
-/** Parses and checks a JSON body, once compiled per route. An empty body counts as an object without members. */
-export const compileJsonBody = (schema: TObject): ((bytes: Uint8Array) => unknown) => {
+/** Parses a JSON body. An empty one counts as an object without members. */
+export const parseJsonBody = (bytes: Uint8Array): unknown =>
+  bytes.byteLength === 0 ? {} : toPlain(parseJson(bytes));
+
+/** Parses a JSON body and checks it, once compiled per route. */
+export const compileJsonBody = (schema: TSchema): ((bytes: Uint8Array) => unknown) => {
   const compiled = TypeCompiler.Compile(schema);
   return (bytes) => {
-    const value = bytes.byteLength === 0 ? {} : toPlain(parseJson(bytes));
+    const value = parseJsonBody(bytes);
     if (compiled.Check(value)) {
       return value;
     }
-    const path = compiled.Errors(value).First()?.path ?? '';
+    const path = pathOf(compiled.Errors(value).First());
     throw new VaultError('invalid_request', { field: fieldOf(schema, path) });
   };
 };

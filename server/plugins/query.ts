@@ -64,6 +64,16 @@ const parseList = (schema: TSchema): Parse => {
   };
 };
 
+/** One of several words, exactly as they are declared. */
+const parseWord = (schema: TSchema): Parse => {
+  const options: readonly TSchema[] = schema['anyOf'];
+  const words = new Set(options.map((option) => option['const']));
+  if (!options.every((option) => typeof option['const'] === 'string')) {
+    throw new TypeError('a query parameter can only be a union of words');
+  }
+  return (text) => (words.has(text) ? text : undefined);
+};
+
 const parserOf = (schema: TSchema): Parse => {
   switch (schema[QUERY_KIND]) {
     case 'list':
@@ -80,6 +90,8 @@ const parserOf = (schema: TSchema): Parse => {
       return parseInteger(schema);
     case 'String':
       return parseText(schema);
+    case 'Union':
+      return parseWord(schema);
     default:
       throw new TypeError(`a query parameter cannot be of kind ${schema[Kind]}`);
   }

@@ -23,6 +23,16 @@ export const jsonResponse = (
   return response;
 };
 
+/** A reply without a body: 204, with the headers that everything under `/v1` has and those given. */
+export const emptyResponse = (requestId: string, headers: HeaderList): Response => {
+  const response = new Response(null, { status: 204, headers: API_HEADERS });
+  response.headers.set('X-Request-Id', requestId);
+  for (const [name, value] of headers) {
+    response.headers.set(name, value);
+  }
+  return response;
+};
+
 /** A stream that passes another one on and tells of an error in it, which ends the connection. */
 const watch = (
   stream: ReadableStream<Uint8Array>,

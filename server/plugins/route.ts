@@ -1,4 +1,4 @@
-import type { Static, TObject, TSchema } from '@sinclair/typebox';
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import type { Caller, Deps, MeterOperation, SecretBytes, Visitor } from '../deps.ts';
 import type { ErrorCode } from '../errors.ts';
 
@@ -7,17 +7,28 @@ export type Noun = 'utility' | 'vault' | 'capture' | 'retrieve' | 'form' | 'key'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** How a route takes its body. `json` is parsed and checked; `stored` is handed on as the bytes that came. */
+/**
+ * How a route takes its body. `json` is parsed and checked, but for one that its service checks because it knows
+ * more than a schema can say; `stored` is handed on as the bytes that came.
+ */
 export type BodyRule =
   | { readonly kind: 'none' }
-  | { readonly kind: 'json'; readonly schema: TObject; readonly bytesMax: number }
+  | {
+      readonly kind: 'json';
+      readonly schema: TSchema;
+      readonly bytesMax: number;
+      readonly checked?: 'by_service';
+    }
   | { readonly kind: 'stored'; readonly schema: TObject; readonly bytesMax: number };
 
 /** Whether a route takes the passphrase of a key, in the query or in the header X-Vault-Passphrase. */
 export type PassphraseRule = 'none' | 'optional' | 'required';
 
+/** The rules of routes that are used with the secret of an endpoint, which their service checks. */
+export type SecretRule = 'capture_secret' | 'retrieve_secret';
+
 /** `basic` needs the credentials of an account; `public` routes check their callers themselves. */
-export type AuthRule = 'basic' | 'public';
+export type AuthRule = 'basic' | 'public' | SecretRule;
 
 /** What a handler answers with 200: an object to write as JSON, JSON bytes, or a stream of them. */
 export type Reply = { readonly headers?: Readonly<Record<string, string>> } & (
@@ -26,11 +37,15 @@ export type Reply = { readonly headers?: Readonly<Record<string, string>> } & (
   | { readonly stream: ReadableStream<Uint8Array>; readonly json?: never; readonly jsonBytes?: never }
 );
 
-type BodyOf<Body extends BodyRule> = Body extends { kind: 'json'; schema: infer Schema extends TSchema }
-  ? Static<Schema>
-  : Body extends { kind: 'stored' }
-    ? Uint8Array
-    : undefined;
+const NO_PARAMS = Type.Object({});
+
+type BodyOf<Body extends BodyRule> = Body extends { kind: 'json'; checked: 'by_service' }
+  ? unknown
+  : Body extends { kind: 'json'; schema: infer Schema extends TSchema }
+    ? Static<Schema>
+    : Body extends { kind: 'stored' }
+      ? Uint8Array
+      : undefined;
 
 type PassphraseOf<Rule extends PassphraseRule> = Rule extends 'required'
   ? SecretBytes
@@ -44,8 +59,13 @@ export interface Call<
   Body extends BodyRule = BodyRule,
   Passphrase extends PassphraseRule = PassphraseRule,
   Auth extends AuthRule = AuthRule,
+  Params extends TObject = TObject,
 > {
   readonly caller: Auth extends 'basic' ? Caller : Visitor;
+  /** The secret of an endpoint as it was sent, empty when it was not: to its service both are wrong ones. */
+  readonly secret: Auth extends SecretRule ? SecretBytes : undefined;
+  /** The parameters of the path, decoded and not compared with their schemas. */
+  readonly params: Static<Params>;
   readonly query: Static<Query>;
   readonly body: BodyOf<Body>;
   readonly passphrase: PassphraseOf<Passphrase>;
@@ -58,13 +78,18 @@ export interface Call<
 /** What a route is, but for its handler: enough to mount it, to document it and to test the table. */
 export interface RouteShape {
   readonly method: Method;
-  /** The path under the server's root, without a trailing slash. */
+  /** The path under the server's root, without a trailing slash; parameters are written `{unique_id}`. */
   readonly path: `/v1/${string}`;
   readonly operationId: string;
   readonly noun: Noun;
   readonly summary: string;
   readonly description: string;
   readonly auth: AuthRule;
+  /**
+   * The parameters of the path, all of them texts. The schemas are published but not enforced: a service tells
+   * nobody whether an id is malformed, unknown or not theirs.
+   */
+  readonly params: TObject;
   readonly query: TObject;
   readonly passphrase: PassphraseRule;
   readonly body: BodyRule;
@@ -87,16 +112,18 @@ export const defineRoute = <
   const Body extends BodyRule,
   const Passphrase extends PassphraseRule,
   const Auth extends AuthRule,
+  Params extends TObject = typeof NO_PARAMS,
 >(
-  route: Omit<RouteShape, 'query' | 'body' | 'passphrase' | 'auth'> & {
+  route: Omit<RouteShape, 'params' | 'query' | 'body' | 'passphrase' | 'auth'> & {
+    readonly params?: Params;
     readonly query: Query;
     readonly body: Body;
     readonly passphrase: Passphrase;
     readonly auth: Auth;
-    readonly handle: (call: Call<Query, Body, Passphrase, Auth>) => Promise<Reply>;
+    readonly handle: (call: Call<Query, Body, Passphrase, Auth, Params>) => Promise<Reply>;
   },
   // The shell builds each call from these very schemas, so the handler gets what it declares.
-): Route => route as unknown as Route;
+): Route => ({ params: NO_PARAMS, ...route }) as unknown as Route;
 
 const EVERY_ROUTE: readonly ErrorCode[] = [
   'invalid_request',
@@ -106,13 +133,20 @@ const EVERY_ROUTE: readonly ErrorCode[] = [
   'internal',
 ];
 const BASIC_AUTH: readonly ErrorCode[] = ['unauthenticated', 'too_many_failures', 'not_allowed'];
+const ENDPOINT_SECRET: readonly ErrorCode[] = ['endpoint_refused', 'endpoint_gone'];
+const AUTH_ERRORS: Readonly<Record<AuthRule, readonly ErrorCode[]>> = {
+  basic: BASIC_AUTH,
+  public: [],
+  capture_secret: ENDPOINT_SECRET,
+  retrieve_secret: ENDPOINT_SECRET,
+};
 const ANY_BODY: readonly ErrorCode[] = ['invalid_json', 'json_too_deep', 'body_too_large'];
 
 /** Every code that a route can answer with: its own and those that the shell adds. */
 export const routeErrors = (route: RouteShape): readonly ErrorCode[] => [
   ...new Set([
     ...EVERY_ROUTE,
-    ...(route.auth === 'basic' ? BASIC_AUTH : []),
+    ...AUTH_ERRORS[route.auth],
     ...(route.body.kind === 'none' ? [] : ANY_BODY),
     ...(route.passphrase === 'none' ? [] : (['conflicting_parameters'] as const)),
     ...(route.idempotent ? (['idempotency_conflict'] as const) : []),

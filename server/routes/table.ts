@@ -1,8 +1,19 @@
 import type { Route } from '../plugins/route.ts';
 import { ADMIN_ROUTES } from './admin.ts';
+import { CAPTURE_ROUTES } from './capture.ts';
 import { KEY_ROUTES } from './key.ts';
+import { RETRIEVE_ROUTES } from './retrieve.ts';
+import { RULE_ROUTES } from './rule.ts';
 import { UTILITY_ROUTES } from './utility.ts';
 import { VAULT_ROUTES } from './vault.ts';
 
 /** Every route under `/v1`: what is mounted, published and tested. */
-export const ROUTES: readonly Route[] = [...UTILITY_ROUTES, ...VAULT_ROUTES, ...KEY_ROUTES, ...ADMIN_ROUTES];
+export const ROUTES: readonly Route[] = [
+  ...UTILITY_ROUTES,
+  ...VAULT_ROUTES,
+  ...CAPTURE_ROUTES,
+  ...RETRIEVE_ROUTES,
+  ...KEY_ROUTES,
+  ...RULE_ROUTES,
+  ...ADMIN_ROUTES,
+];

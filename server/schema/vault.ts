@@ -14,13 +14,13 @@ import { ALIASES, FilterTime, Limit } from './kinds.ts';
 /** The largest stored object, in bytes of its JSON. */
 export const STORED_BYTES_MAX = 262_144;
 
-const REFERENCE_PREFIX = Type.String({
+export const ReferencePrefix = Type.String({
   minLength: 1,
   maxLength: 255,
   description: 'Only items whose reference begins with this text.',
 });
 
-const METADATA_FLAG = Type.Boolean({
+export const CardMetadataFlag = Type.Boolean({
   default: false,
   description: 'Whether to add card_metadata: brand and issuer, derived from the number.',
 });
@@ -35,13 +35,20 @@ export const NumberParameter = Type.String({
   [ALIASES]: ['card_number', 'account_number', 'n'],
 });
 
-export const Algorithm = Type.String({
+const ALGORITHM = {
   pattern:
     '^(?:full|luhn|uuid|partial_(?:[89]|1[0-6])_(?:start|end)|partial_middle_(?:0|[1-9][0-9]?)_(?:0|[1-9][0-9]?))$',
-  default: 'full',
   description:
     'What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time).',
   examples: ['full'],
+};
+
+export const Algorithm = Type.String({ ...ALGORITHM, default: 'full' });
+
+/** The algorithm where something else has set the default. */
+export const OwnAlgorithm = Type.String({
+  ...ALGORITHM,
+  description: `${ALGORITHM.description} Left out: what the endpoint was created with.`,
 });
 
 export const StoreQuery = Type.Object({
@@ -49,14 +56,14 @@ export const StoreQuery = Type.Object({
   reference: Type.Optional(Reference),
   number: Type.Optional(NumberParameter),
   algorithm: Type.Optional(Algorithm),
-  return_card_metadata: METADATA_FLAG,
+  return_card_metadata: CardMetadataFlag,
 });
 
 export const ReadQuery = Type.Object({
   user: Type.Optional(User),
   token: Type.Optional(Token),
   reference: Type.Optional(Reference),
-  reference_prefix: Type.Optional(REFERENCE_PREFIX),
+  reference_prefix: Type.Optional(ReferencePrefix),
   stored_after: Type.Optional(FilterTime('Only items stored at or after this time (UTC).')),
   stored_before: Type.Optional(FilterTime('Only items stored before this time (UTC).')),
   mask_fields: Type.Optional(MaskFields),
@@ -66,7 +73,7 @@ export const ReadQuery = Type.Object({
     description:
       'Whether to decrypt every listed item; needs user and the passphrase. Each item counts as a decryption.',
   }),
-  return_card_metadata: METADATA_FLAG,
+  return_card_metadata: CardMetadataFlag,
   limit: Limit(1024),
   next_token: Type.Optional(NextToken),
 });

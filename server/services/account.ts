@@ -41,6 +41,8 @@ export interface AccountSettings {
 }
 
 export interface Accounts extends AccountService {
+  /** The account of this name with its rights as they are now; undefined when there is none. */
+  readonly lookUp: (name: string) => Promise<Account | undefined>;
   /** Adds an account. Refuses a name that is taken with `undefined`. */
   readonly create: (
     name: string,
@@ -104,6 +106,14 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
     return nobody;
   };
 
+  const lookedUp = createMemory<Remembered>(REMEMBERED_MAX, REMEMBER_MS, now);
+  const toAccount = (name: string, { aid, unmasked, paying }: AccountRecord): Account => ({
+    aid,
+    name,
+    unmasked,
+    paying,
+  });
+
   const check = async (name: string, password: SecretBytes, ip: string): Promise<Remembered> => {
     const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
     const opened = record && (await openRecord(name, record));
@@ -111,8 +121,7 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
     if (!right || !record || !opened) {
       throw new VaultError('unauthenticated');
     }
-    const { aid, unmasked, paying } = opened;
-    return { record, account: { aid, name, unmasked, paying } };
+    return { record, account: toAccount(name, opened) };
   };
 
   /** Changes a record that nobody else has changed meanwhile; undefined when there is none. */
@@ -150,6 +159,17 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
         memory.set(digest, signedIn);
       }
       return signedIn.account;
+    },
+
+    async lookUp(name) {
+      const record = await readFresh(name);
+      const seen = lookedUp.get(name);
+      if (!record || seen?.record.equals(record)) {
+        return record && seen?.account;
+      }
+      const account = toAccount(name, await openRecord(name, record));
+      lookedUp.set(name, { record, account });
+      return account;
     },
 
     async whoami({ account }) {

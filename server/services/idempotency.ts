@@ -7,7 +7,7 @@ const decoder = new TextDecoder();
 
 /** What makes two requests the same, beside account and Idempotency-Key; secrets are no part of it. */
 export interface IdempotentRequest {
-  readonly account: Account;
+  readonly account: Pick<Account, 'aid'>;
   readonly route: string;
   readonly key: string;
   /** Parameters and body, in any stable form. */
@@ -32,7 +32,7 @@ function encodeParts(parts: IdempotentRequest['parts']): Uint8Array {
 }
 
 export function createIdempotency({ crypto, idempotencyStore, randomId }: Parts): IdempotencyService {
-  const place = (account: Account, digest: string) =>
+  const place = (account: Pick<Account, 'aid'>, digest: string) =>
     ({ purpose: 'idem', account: account.aid, kind: 'reply', path: [digest] }) as const;
 
   return {

@@ -12,12 +12,16 @@ const WARM_SWEEP_MS = 5_000;
 const TRIES_MAX = 40;
 const CLOSED_PAUSE_MS = 50;
 
-/** A vault key as this process knows it. The fences of its buckets tell whether that is still true. */
-export interface KeyHandle {
+/** A vault key under one of its generations. The fences of its buckets tell whether that is still the newest. */
+export interface KeyRef {
   readonly aid: string;
   readonly user: string;
   readonly kid: string;
   readonly gen: number;
+}
+
+/** A vault key as this process knows it. */
+export interface KeyHandle extends KeyRef {
   readonly record: Buffer;
 }
 
@@ -33,7 +37,7 @@ export type Retry = WarmMiss | Refused;
 /** Finds keys and opens them; the only place that remembers either. */
 export interface KeyOpener {
   /** The key as stored now; refuses with `key_not_found`. */
-  readonly find: (account: Pick<Account, 'aid'> & Partial<Account>, user: string) => Promise<KeyHandle>;
+  readonly find: (account: Pick<Account, 'aid'>, user: string) => Promise<KeyHandle>;
   /**
    * Runs `attempt` with the unlocked key. When the key was changed meanwhile, on any server, it is looked
    * up and unlocked again and the attempt repeated; a wrong passphrase always pays the full derivation.
@@ -49,7 +53,7 @@ export interface KeyOpener {
   /** Forgets what was remembered of a key that has changed. */
   readonly forget: (key: KeyHandle) => void;
   /** Makes every request that began under an older generation fail from now on, on every server. */
-  readonly finishChange: (key: Pick<KeyHandle, 'kid' | 'gen'>) => Promise<void>;
+  readonly finishChange: (key: Pick<KeyRef, 'aid' | 'kid' | 'gen'>) => Promise<void>;
   /** Runs what may show a passphrase to be wrong; refuses with `too_many_failures` what has often been. */
   readonly guarded: <T>(key: KeyHandle, work: () => Promise<T>) => Promise<T>;
   readonly close: () => void;
@@ -60,13 +64,14 @@ interface Warm {
   readonly blob: WarmBlob;
 }
 
-function isRetry(result: unknown): result is Retry {
+/** Whether an attempt ended without a result. */
+export function isRetry(result: unknown): result is Retry {
   const kind = typeof result === 'object' && result !== null && 'kind' in result ? result.kind : undefined;
   return kind === 'closed' || kind === 'stale' || kind === 'warm_miss';
 }
 
 export function createKeyOpener(parts: Parts): KeyOpener {
-  const { crypto, keyStore, accountStore, now, settings } = parts;
+  const { crypto, keyStore, endpointStore, accountStore, now, settings } = parts;
   const known = createMemory<KeyHandle>(KNOWN_MAX, KNOWN_MS, now);
   const warm = createMemory<Warm>(WARM_MAX, settings.warmUnlockSeconds * 1_000, now);
   const unlocking = createInFlight<WarmBlob>();
@@ -111,11 +116,12 @@ export function createKeyOpener(parts: Parts): KeyOpener {
   };
 
   /** A passphrase change that was interrupted behind its record is finished by the first unlock after it. */
-  const finishChange = async ({ kid, gen }: Pick<KeyHandle, 'kid' | 'gen'>): Promise<void> => {
+  const finishChange: KeyOpener['finishChange'] = async ({ aid, kid, gen }) => {
     if (gen === 1 || fenced.get(kid) === gen) {
       return;
     }
     await keyStore.moveFences(kid, gen);
+    await endpointStore.stopBefore(aid, kid, gen);
     fenced.set(kid, gen);
   };
 

@@ -18,7 +18,11 @@ const kidFromSeed = (seed: string): string =>
 
 export interface Keys extends KeyService, Pick<KeyOpener, 'find' | 'withUnlocked' | 'prove' | 'close'> {
   /** Identifiers in order, beginning behind `after`. */
-  readonly users: (account: Account, after: string | undefined, limit: number) => Promise<readonly string[]>;
+  readonly users: (
+    account: Pick<Account, 'aid'>,
+    after: string | undefined,
+    limit: number,
+  ) => Promise<readonly string[]>;
   /** Finishes the deletion of keys of this account that was interrupted behind their records. */
   readonly sweep: (aid: string) => Promise<void>;
   /** Deletes all keys of an account with their data. */
@@ -41,7 +45,7 @@ async function insist<T>(work: () => Promise<T>): Promise<T> {
 
 /** Keys: their life from creation to deletion. Refuses as the contract says; a lost passphrase is lost data. */
 export function createKeys(parts: Parts, metering: MeteringService, idempotency: IdempotencyService): Keys {
-  const { crypto, keyStore, randomId } = parts;
+  const { crypto, keyStore, endpointStore, ruleStore, randomId } = parts;
   const cursors = createCursors(parts.cursorKey);
   const opener = createKeyOpener(parts);
   const { find, prove, withUnlocked } = opener;
@@ -121,12 +125,18 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
       throw new VaultError('key_changed');
     }
     opener.forget(key);
-    const changed = { kid: key.kid, gen: key.gen + 1 };
+    const changed = { aid: key.aid, kid: key.kid, gen: key.gen + 1 };
     // The new passphrase may exist nowhere else: from here on the caller gets it, whatever Redis does. What is
     // left undone is done by the first unlock after it.
     await insist(() => opener.finishChange(changed)).catch(() => undefined);
     metering.count(account, 'key');
     return { user, passphrase: asText(next) };
+  };
+
+  /** Deletes what a deleted key leaves behind. */
+  const purge = async (aid: string, kid: string): Promise<void> => {
+    await endpointStore.removeAll(aid, kid);
+    await keyStore.purge(aid, kid);
   };
 
   /** Closes the key's buckets, deletes the record, then the data. Nothing begun before lands afterwards. */
@@ -149,14 +159,14 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
       return refuse(removed === 'changed' ? 'key_changed' : 'store_unavailable');
     }
     opener.forget(key);
-    await keyStore.purge(aid, kid);
+    await purge(aid, kid);
   };
 
   const users: Keys['users'] = ({ aid }, after, limit) => keyStore.users(aid, after, limit);
 
   const sweep = async (aid: string): Promise<void> => {
     for (const kid of await keyStore.purgesLeft(aid)) {
-      await keyStore.purge(aid, kid);
+      await purge(aid, kid);
     }
   };
 
@@ -186,6 +196,8 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
     },
     sweep,
     async removeAll(aid) {
+      await endpointStore.removeAll(aid);
+      await ruleStore.removeAll(aid);
       await sweep(aid);
       for (const user of await keyStore.users(aid, undefined, -1)) {
         await removeKey(await find({ aid }, user), false);

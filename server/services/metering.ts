@@ -6,7 +6,7 @@ const REQUESTS = 'api_requests';
 /** Counts what accounts use. A count is stored before the request that caused it is answered. */
 export interface MeteringService extends Metering {
   /** Notes `n` operations; they are stored by the next `request` or `flush`. */
-  readonly count: (account: Account, operation: MeterOperation, n?: number) => void;
+  readonly count: (account: Pick<Account, 'aid'>, operation: MeterOperation, n?: number) => void;
   /** Resolves when everything noted before is stored. */
   readonly flush: () => Promise<void>;
   /** Operation counts of a month (`YYYY-MM`), with `api_requests`. */

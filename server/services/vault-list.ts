@@ -1,20 +1,23 @@
-import type { Account, Caller, ListFilter, Parts, Passphrase, TreeStream, View } from '../deps.ts';
+import type { Account, Caller, ListFilter, Opening, Parts, Passphrase, TreeStream, View } from '../deps.ts';
 import { VaultError } from '../errors.ts';
 import { actorOf } from './actor.ts';
 import { mapAhead } from './coalesce.ts';
 import { type CursorScope, createCursors } from './cursor.ts';
 import type { Keys } from './key.ts';
-import type { KeyHandle } from './key-open.ts';
+import type { KeyRef } from './key-open.ts';
 import type { MeteringService } from './metering.ts';
-import { refuseRules } from './rule.ts';
+import type { Rules } from './rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './vault-card.ts';
 import { createPageReader, type Page } from './vault-page.ts';
 import { createPlanner, type Range, standAfter } from './vault-plan.ts';
+import type { ReadView } from './vault-read.ts';
 import { type Branch, toAsync, treeStream } from './vault-tree.ts';
 
 /** Pages that are read, opened or logged ahead of the one that is being sent. */
 const PAGES_AHEAD = 3;
 const KEYS_STEP = 256;
+/** Items of a page that rules run over: each may take as long as rules may take. */
+const RULED_ITEMS_MAX = 64;
 
 interface Place {
   readonly user: string;
@@ -24,9 +27,28 @@ interface Place {
 
 type DecryptInput = ListFilter & View & { readonly user: string; readonly passphrase: Passphrase };
 
+/** A tree that somebody may read. `route` and account are what its cursors belong to. */
+export interface TreeRequest {
+  readonly account: Pick<Account, 'aid'>;
+  readonly route: string;
+  readonly filter: ListFilter;
+  /** The only key whose items are in it, where the caller has found it already. */
+  readonly only?: KeyRef | undefined;
+}
+
+/** A tree with the data of its items. */
+export interface OpenTreeRequest extends TreeRequest {
+  readonly caller: Caller;
+  readonly only: KeyRef;
+  readonly opening: Opening;
+  readonly view: ReadView;
+  /** What each item counts as. */
+  readonly operation: 'decrypt' | 'retrieve';
+}
+
 async function* wholeRanges(
-  keys: AsyncIterable<KeyHandle>,
-  rangeOf: (key: KeyHandle) => Promise<Range>,
+  keys: AsyncIterable<KeyRef>,
+  rangeOf: (key: KeyRef) => Promise<Range>,
 ): AsyncGenerator<Range> {
   for await (const key of keys) {
     yield await rangeOf(key);
@@ -39,13 +61,14 @@ export function createVaultList(
   metering: MeteringService,
   keys: Keys,
   cards: CardMetadataSource,
+  rules: Rules,
 ) {
   const { crypto, itemStore, now } = parts;
   const cursors = createCursors(parts.cursorKey);
   const planner = createPlanner(parts);
   const readPages = createPageReader(parts);
 
-  const scopeOf = (account: Account, route: string, filter: ListFilter): CursorScope => [
+  const scopeOf = ({ account, route, filter }: TreeRequest): CursorScope => [
     account.aid,
     route,
     filter.user,
@@ -57,10 +80,13 @@ export function createVaultList(
 
   /** The keys that a listing covers, in order, from where its cursor stands. */
   async function* keysOf(
-    account: Account,
-    filter: ListFilter,
+    { account, filter, only }: TreeRequest,
     from: Place | undefined,
-  ): AsyncGenerator<KeyHandle> {
+  ): AsyncGenerator<KeyRef> {
+    if (only) {
+      yield only;
+      return;
+    }
     if (filter.user !== undefined) {
       yield await keys.find(account, filter.user);
       return;
@@ -82,18 +108,18 @@ export function createVaultList(
   }
 
   /** Cuts the listing to its limit and tells where the next page begins. */
-  async function plan(
-    account: Account,
-    route: string,
-    filter: ListFilter,
-  ): Promise<{ ranges: AsyncIterable<Range>; nextToken?: string }> {
-    const scope = scopeOf(account, route, filter);
+  async function plan(request: TreeRequest): Promise<{ ranges: AsyncIterable<Range>; nextToken?: string }> {
+    const { account, filter, only } = request;
+    const scope = scopeOf(request);
     const from =
       filter.next_token === undefined ? undefined : (cursors.open(scope, filter.next_token) as Place);
-    const floorOf = (key: KeyHandle): readonly number[] | undefined =>
+    const floorOf = (key: KeyRef): readonly number[] | undefined =>
       from?.kid === key.kid ? from.after : undefined;
+    if (only && filter.token !== undefined) {
+      return { ranges: toAsync([await planner.oneItem(only, filter.token)]) };
+    }
     const indexed = await planner.encodeFilter(account, filter);
-    const all = keysOf(account, filter, from);
+    const all = keysOf(request, from);
     if (filter.limit < 0) {
       return { ranges: wholeRanges(all, (key) => planner.rangeOf(key, filter, indexed, floorOf(key))) };
     }
@@ -119,14 +145,14 @@ export function createVaultList(
   async function* branchesOf(
     ranges: AsyncIterable<Range>,
     part: 'full' | 'meta',
-    gen: number | undefined,
-    open: (key: KeyHandle, page: Page) => Promise<readonly Uint8Array[]>,
+    limits: { readonly gen?: number | undefined; readonly itemsMax?: number | undefined },
+    open: (key: KeyRef, page: Page) => Promise<readonly Uint8Array[]>,
   ): AsyncGenerator<Branch> {
     for await (const range of ranges) {
       const { key } = range;
       yield {
         user: key.user,
-        pages: mapAhead(readPages(range, part, gen), PAGES_AHEAD, (page) => open(key, page)),
+        pages: mapAhead(readPages(range, part, limits), PAGES_AHEAD, (page) => open(key, page)),
       };
     }
   }
@@ -136,7 +162,7 @@ export function createVaultList(
     ...(reference_prefix === undefined ? {} : { referencePrefix: reference_prefix }),
   });
 
-  const listPage = async (key: KeyHandle, filter: ListFilter, page: Page): Promise<readonly Uint8Array[]> => {
+  const listPage = async (key: KeyRef, filter: ListFilter, page: Page): Promise<readonly Uint8Array[]> => {
     const { texts } = await crypto.listItems(
       { aid: key.aid, kid: key.kid, ...referenceOf(filter) },
       page.fields,
@@ -144,17 +170,23 @@ export function createVaultList(
     return texts.filter((text) => text.length > 0);
   };
 
-  const list = async (caller: Caller, filter: ListFilter): Promise<TreeStream> => {
-    const { account } = caller;
-    if (filter.token !== undefined) {
-      const one = await listOne(account, filter, filter.token);
-      metering.count(account, 'list');
-      return { stream: treeStream(toAsync([one])) };
-    }
-    const { ranges, nextToken } = await plan(account, 'GET /v1/vault', filter);
-    metering.count(account, 'list');
-    const branches = branchesOf(ranges, 'meta', undefined, (key, page) => listPage(key, filter, page));
+  /** The tree without data. With `only`, whoever reads it may do so while that generation is the newest. */
+  const listTree = async (request: TreeRequest): Promise<TreeStream> => {
+    const { filter, only } = request;
+    const { ranges, nextToken } = await plan(request);
+    const branches = branchesOf(ranges, 'meta', { gen: only?.gen }, (key, page) =>
+      listPage(key, filter, page),
+    );
     return { stream: treeStream(branches, filter.user), nextToken };
+  };
+
+  const list = async ({ account }: Caller, filter: ListFilter): Promise<TreeStream> => {
+    const tree =
+      filter.token === undefined
+        ? await listTree({ account, route: 'GET /v1/vault', filter })
+        : { stream: treeStream(toAsync([await listOne(account, filter, filter.token)])) };
+    metering.count(account, 'list');
+    return tree;
   };
 
   /** A token without a passphrase: its entry in the tree. */
@@ -179,7 +211,7 @@ export function createVaultList(
   };
 
   /** Appends the page's log entries; an item that went away meanwhile is left out of the reply. */
-  const logPage = async (key: KeyHandle, page: Page, entries: readonly Uint8Array[]) => {
+  const logPage = async (key: KeyRef, page: Page, entries: readonly Uint8Array[]) => {
     const present = new Set<number>();
     await Promise.all(
       page.byBucket().map(async ({ bucket, indexes }) => {
@@ -204,34 +236,25 @@ export function createVaultList(
     return present;
   };
 
-  const decryptPage = async (
-    caller: Caller,
-    input: DecryptInput,
-    key: KeyHandle,
-    blob: Uint8Array,
+  const openPage = async (
+    { account, caller, filter, opening, view, operation }: OpenTreeRequest,
+    key: KeyRef,
     page: Page,
   ): Promise<readonly Uint8Array[]> => {
-    const { account } = caller;
-    const params = {
-      aid: key.aid,
-      kid: key.kid,
-      ...actorOf(caller, now()),
-      forcedMask: !account.unmasked,
-      maskFields: input.mask_fields,
-      wantsCard: input.return_card_metadata,
-      ...referenceOf(input),
-    };
-    const opened = await crypto.decryptItems(params, blob, input.passphrase, page.fields);
+    const { rules: applied, ...masks } = view;
+    const ids = { aid: key.aid, kid: key.kid };
+    const params = { ...ids, ...actorOf(caller, now()), ...masks, ...referenceOf(filter) };
+    const opened = await crypto.decryptItems(params, opening, applied, page.fields);
     if ('kind' in opened) {
       throw new VaultError('key_changed');
     }
     const present = await logPage(key, page, opened.logEntries);
     if (present.size > 0) {
-      metering.count(account, 'decrypt', present.size);
+      metering.count(account, operation, present.size);
       await metering.flush();
     }
     const kept = opened.texts.flatMap((text, i) => (present.has(i) ? [{ text, card: opened.cards[i] }] : []));
-    if (!input.return_card_metadata) {
+    if (!masks.wantsCard) {
       return kept.map(({ text }) => text);
     }
     return Promise.all(
@@ -239,17 +262,41 @@ export function createVaultList(
     );
   };
 
-  const decryptAll = async (caller: Caller, input: DecryptInput): Promise<TreeStream> => {
-    const { account } = caller;
-    refuseRules(input.rules);
-    // The passphrase is proven before the reply begins; what changes later aborts the stream.
-    const { key, blob } = await keys.prove(account, input.user, input.passphrase);
-    const { ranges, nextToken } = await plan(account, 'GET /v1/vault decrypt_all', input);
-    const branches = branchesOf(ranges, 'full', key.gen, (_, page) =>
-      decryptPage(caller, input, key, blob, page),
+  /** The tree with data, each item logged and counted before it is sent. What changes later aborts the stream. */
+  const openTree = async (request: OpenTreeRequest): Promise<TreeStream> => {
+    const { filter, only, view } = request;
+    const { ranges, nextToken } = await plan(request);
+    const itemsMax = view.rules.ids.length > 0 ? RULED_ITEMS_MAX : undefined;
+    const branches = branchesOf(ranges, 'full', { gen: only.gen, itemsMax }, (key, page) =>
+      openPage(request, key, page),
     );
-    return { stream: treeStream(branches, input.user), nextToken };
+    return { stream: treeStream(branches, filter.user), nextToken };
   };
 
-  return { list, decryptAll };
+  const decryptAll = async (caller: Caller, input: DecryptInput): Promise<TreeStream> => {
+    const { account } = caller;
+    const view = {
+      rules: await rules.find(account.aid, input.rules),
+      forcedMask: !account.unmasked,
+      maskFields: input.mask_fields,
+      wantsCard: input.return_card_metadata,
+    };
+    // The passphrase is proven before the reply begins.
+    const { key, blob } = await keys.prove(account, input.user, input.passphrase);
+    return openTree({
+      account,
+      route: 'GET /v1/vault decrypt_all',
+      filter: input,
+      only: key,
+      caller,
+      opening: { blob, secret: input.passphrase },
+      view,
+      operation: 'decrypt',
+    });
+  };
+
+  return { list, decryptAll, listTree, openTree };
 }
+
+/** Trees for whoever has opened a key by other means than an account's passphrase. */
+export type VaultTrees = Pick<ReturnType<typeof createVaultList>, 'listTree' | 'openTree'>;

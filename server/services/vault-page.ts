@@ -11,6 +11,13 @@ const PAGE_BYTES = 1_048_576;
 /** Pages that are read from Redis at once, for all listings together, so that other requests come between. */
 const READS_MAX = 4;
 
+/** What bounds the pages of a listing. */
+export interface PageLimits {
+  /** The generation of the key that the reader knows; without it whatever is there is read. */
+  readonly gen?: number | undefined;
+  readonly itemsMax?: number | undefined;
+}
+
 /** A piece of a listing that goes to a thread as one job. */
 export interface Page {
   readonly fields: PageFields;
@@ -83,7 +90,11 @@ export function createPageReader({ itemStore }: Pick<Parts, 'itemStore'>) {
     );
   };
 
-  async function* pages(range: Range, part: 'full' | 'meta', gen?: number): AsyncGenerator<Page> {
+  async function* pages(
+    range: Range,
+    part: 'full' | 'meta',
+    { gen, itemsMax = PAGE_ITEMS_MAX }: PageLimits,
+  ): AsyncGenerator<Page> {
     const { kid } = range.key;
     let size: number = PAGE_ITEMS_FIRST[part];
     let places: Placed[] = [];
@@ -93,7 +104,7 @@ export function createPageReader({ itemStore }: Pick<Parts, 'itemStore'>) {
         const page = await oneOfFew(() => read(kid, taken, part, gen));
         if (page) {
           places = places.slice(taken.length);
-          size = nextSize(taken.length, page);
+          size = Math.min(itemsMax, nextSize(taken.length, page));
           yield page;
         } else {
           size = Math.max(1, Math.floor(size / 4));

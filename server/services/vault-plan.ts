@@ -1,5 +1,5 @@
 import type { Account, Bucket, ListFilter, Parts, Position } from '../deps.ts';
-import type { KeyHandle } from './key-open.ts';
+import type { KeyRef } from './key-open.ts';
 
 /** Positions that are read from a bucket at once, at most. */
 const STEP_MAX = 256;
@@ -11,7 +11,7 @@ export interface Placed extends Position {
 
 /** A part of one key's items. */
 export interface Range {
-  readonly key: KeyHandle;
+  readonly key: KeyRef;
   /** For every bucket, from where in time (exclusive). */
   readonly after: readonly number[];
   /** For every bucket, what was newest when the walk began. */
@@ -92,7 +92,7 @@ export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
   const numbers = Array.from({ length: itemStore.buckets }, (_, number) => number);
 
   const pick = async (
-    key: KeyHandle,
+    key: KeyRef,
     prefix: Uint8Array,
     after: readonly number[],
     until: number,
@@ -115,7 +115,7 @@ export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
   return {
     /** The index prefix of the filter's reference, when it has one. */
     async encodeFilter(
-      { aid }: Account,
+      { aid }: Pick<Account, 'aid'>,
       { reference, reference_prefix }: ListFilter,
     ): Promise<Uint8Array | undefined> {
       if (reference !== undefined) {
@@ -128,7 +128,7 @@ export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
 
     /** All of a key's items within the filter's times and behind `floor`, as far as they are there now. */
     async rangeOf(
-      key: KeyHandle,
+      key: KeyRef,
       filter: ListFilter,
       indexed: Uint8Array | undefined,
       floor: readonly number[] | undefined,
@@ -139,6 +139,14 @@ export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
       const after = numbers.map((number) => Math.max(since, floor?.[number] ?? 0));
       const picked = indexed && (await pick(key, indexed, after, until));
       return { key, after, start, until, ...(picked ? { picked } : {}) };
+    },
+
+    /** One item, if it is there. */
+    async oneItem(key: KeyRef, token: string): Promise<Range> {
+      const read = await itemStore.read(key.kid, token);
+      const bucket = itemStore.bucketOf(key.kid, token).number;
+      const picked = read?.kind === 'item' ? [{ token, storedAt: read.storedAt, bucket }] : [];
+      return { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
     },
 
     /** The first `limit` items of a range, in order. */

@@ -31,6 +31,14 @@ export const redisKeys = {
   passphraseFailures: (aid: string, kid: string): string => `${accountTag(aid)}f:${kid}`,
   /** Hash: operation -> count, for one month (`YYYY-MM`). */
   usage: (aid: string, month: string): string => `${accountTag(aid)}u:${month}`,
+  /** Hash: rule id -> sealed rule. */
+  rules: (aid: string): string => `${accountTag(aid)}r`,
+  /** Hash: an endpoint, or the reservation of its id. */
+  endpoint: (id: string): string => `{e:${id}}`,
+  /** Sorted set: the account's endpoints by when the sweep should look at them, in ms. */
+  endpointDirectory: (aid: string): string => `${accountTag(aid)}e`,
+  /** Sorted set: a key's endpoints that were not stopped, by generation. */
+  liveEndpoints: (aid: string, kid: string): string => `${accountTag(aid)}l:${kid}`,
   /** Hash: one idempotency key of one scope, both inside the digest. */
   idempotency: (digest: string): string => `{d:${digest}}`,
   /** String: version of the BIN table in force. */

@@ -12,10 +12,11 @@ export interface Holding {
   readonly credentials: Credentials;
 }
 
-/** Cards without and with a verification code, those of the masked account, and a key that grows. */
+/** Cards without and with a verification code, those of the masked account, and keys that grow. */
 export const PLAIN: Holding = { user: 'plain', credentials: OWNER };
 export const CODED: Holding = { user: 'coded', credentials: OWNER };
 export const MASKED: Holding = { user: 'masked', credentials: MASKED_OWNER };
+export const CAPTURING: Holding = { user: 'capturing', credentials: OWNER };
 export const GROWING: Holding = { user: 'growing', credentials: OWNER };
 
 // Ten digits count up; no check digit, which the vault does not ask for.
@@ -33,6 +34,18 @@ export const storePlan = ({ user, credentials }: Holding, withCode = false): Pla
   headers: credentials,
   body: JSON.stringify(withCode ? { ...CARD, cvv: '123' } : CARD),
 });
+
+/** Makes a capture endpoint for a key, and the plan of posting cards to it, each request another card. */
+export const capturePlan = async (vault: Vault, { user, credentials }: Holding): Promise<Plan> => {
+  const made = await call(vault, credentials, `/v1/capture?user=${user}`, {});
+  const { url, secret } = (await made.json()) as { readonly url: string; readonly secret: string };
+  return {
+    method: 'POST',
+    target: url,
+    headers: { 'X-Vault-Capture-Secret': secret },
+    body: JSON.stringify(CARD),
+  };
+};
 
 /** Stores one and the same card over and over. */
 export const fixedPlan = (holding: Holding): Plan => {

@@ -17,6 +17,10 @@ const CARD = {
 const app = new Elysia()
   // The framework parses a body only for a handler that uses it.
   .post('/v1/vault/', ({ body }) => ({ ...TOKEN_INFO, members: Object.keys(body as object).length }))
+  .post('/v1/capture/:unique_id', ({ body }) => ({
+    ...TOKEN_INFO,
+    members: Object.keys(body as object).length,
+  }))
   .get('/v1/vault/', () => CARD)
   .listen({ port: 0, hostname: '127.0.0.1' });
 process.stdout.write(`PORT ${app.server?.port}\n`);

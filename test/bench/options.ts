@@ -7,6 +7,7 @@ export const SECTIONS = [
   'list',
   'decrypt_all',
   'store',
+  'capture',
   'cold',
 ] as const;
 

@@ -10,7 +10,9 @@ import { measureRedis } from './bare-redis.ts';
 import { measureDecryptAll } from './bulk.ts';
 import {
   addressesOf,
+  CAPTURING,
   CODED,
+  capturePlan,
   decryptPlan,
   fixedPlan,
   GROWING,
@@ -32,6 +34,7 @@ import type { Figure } from './stats.ts';
 
 const RESULTS = resolve(import.meta.dir, '../../bench-results');
 const STORE_AIM = { of: 'ratio', least: 0.25 } as const;
+const CAPTURE_AIM = { of: 'ratio', least: 0.15 } as const;
 const DECRYPT_AIM = { of: 'ratio', least: 0.35 } as const;
 const CARD_BYTES_AIM = 2_000;
 const CODED_CARD_BYTES_AIM = 2_800;
@@ -108,6 +111,13 @@ const measureStores = async (bench: Bench, noop: Server, vault: Vault): Promise<
   ]);
 };
 
+const measureCaptures = async (bench: Bench, noop: Server, vault: Vault): Promise<void> => {
+  await makeKey(vault, CAPTURING.credentials, CAPTURING.user);
+  const plan = await capturePlan(vault, CAPTURING);
+  const base: Phase = { name: 'no-op capture', server: noop, plan };
+  await compare(bench, base, [{ name: 'capture', server: vault, plan, aim: CAPTURE_AIM }]);
+};
+
 const measureWarm = async (bench: Bench, noop: Server): Promise<string | undefined> => {
   const has = (...sections: readonly Section[]): boolean =>
     sections.some((section) => bench.options.sections.has(section));
@@ -130,6 +140,10 @@ const measureWarm = async (bench: Bench, noop: Server): Promise<string | undefin
     if (has('store')) {
       say('measuring stores');
       await measureStores(bench, noop, vault);
+    }
+    if (has('capture')) {
+      say('measuring captures');
+      await measureCaptures(bench, noop, vault);
     }
     return address;
   } finally {

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'bun:test';
+import { Type } from '@sinclair/typebox';
 import type { StoreInput } from '../../server/deps.ts';
+import { VaultError } from '../../server/errors.ts';
+import { compileJsonBody } from '../../server/plugins/body.ts';
 import { createClient } from './client.ts';
+import { createStubApp, type Seen } from './stub-routes.ts';
 
 const KEY = '/v1/key';
 const STORE = '/v1/vault?user=u1&passphrase=pass';
@@ -101,6 +105,100 @@ describe('400', () => {
     const short = await send({ user: 'u1', passphrase: 'x', new_passphrase: 'short' });
     expect(short.error.field).toBe('body.new_passphrase');
   });
+});
+
+describe('the place of a fault in a body that is no plain object', () => {
+  const Step = Type.Object({
+    name: Type.String(),
+    'a/b': Type.Optional(Type.Integer()),
+    arguments: Type.Optional(Type.Object({ start: Type.Integer() })),
+    0: Type.Optional(Type.Integer()),
+  });
+  const Steps = Type.Array(Step, { minItems: 1, maxItems: 3 });
+  const decode = compileJsonBody(Type.Union([Steps, Type.Object({ steps: Steps })]));
+  const fieldOf = (text: string): string | undefined => {
+    try {
+      decode(new TextEncoder().encode(text));
+      return 'accepted';
+    } catch (error) {
+      return error instanceof VaultError ? error.field : String(error);
+    }
+  };
+  const places: readonly (readonly [string, string])[] = [
+    ['[{"name":"x"}]', 'accepted'],
+    ['{"steps":[{"name":"x","arguments":{"start":-2}}]}', 'accepted'],
+    ['', 'body.steps'],
+    ['{}', 'body.steps'],
+    ['{"steps":{}}', 'body.steps'],
+    ['{"steps":[]}', 'body.steps'],
+    ['{"steps":[{"name":"x"},{"name":7}]}', 'body.steps[1].name'],
+    ['{"steps":[null]}', 'body.steps[0]'],
+    ['[]', 'body'],
+    ['null', 'body'],
+    ['"canary"', 'body'],
+    ['[{}]', 'body[0].name'],
+    ['[7]', 'body[0]'],
+    ['[{"name":"x"},{"name":"x","arguments":{"start":1.5}}]', 'body[1].arguments.start'],
+    ['[{"name":"x","arguments":[]}]', 'body[0].arguments'],
+    ['[{"name":"x","0":"canary"}]', 'body[0].0'],
+    ['[{"canary":"x","__proto__":{"name":"x"}}]', 'body[0].name'],
+    ['[{"name":"x"},{"name":"x"},{"name":"x"},{"name":"x"}]', 'body'],
+  ];
+  test.each(places)('%s: %s', (text, field) => {
+    expect(fieldOf(text)).toBe(field);
+  });
+
+  test('is no further down than the schema declares names', () => {
+    const check = compileJsonBody(Type.Record(Type.String(), Type.Integer()));
+    for (const name of ['canary', 'constructor', '__proto__', '0']) {
+      expect(() => check(new TextEncoder().encode(`{"${name}":"x"}`))).toThrow(
+        expect.objectContaining({ field: 'body' }),
+      );
+    }
+  });
+
+  test('options inside of options', () => {
+    const Inner = Type.Union([Type.Array(Step), Type.Union([Type.String(), Type.Object({ deep: Step })])]);
+    const check = compileJsonBody(Type.Object({ inner: Inner }));
+    const thrown = (text: string) => () => check(new TextEncoder().encode(text));
+    const at = (field: string) => expect.objectContaining({ field });
+    expect(thrown('{"inner":{"deep":{"name":7}}}')).toThrow(at('body.inner.deep.name'));
+    expect(thrown('{"inner":[{"name":"x"},{}]}')).toThrow(at('body.inner[1].name'));
+    expect(thrown('{"inner":7}')).toThrow(at('body.inner'));
+  });
+
+  test('a list keeps its numbers and has no prototype of a caller', () => {
+    expect(
+      compileJsonBody(Type.Array(Type.Unknown()))(new TextEncoder().encode('[1.5,{"__proto__":1}]')),
+    ).toEqual([1.5, JSON.parse('{"__proto__":1}')]);
+  });
+});
+
+describe('a body that its service checks', () => {
+  const send = async (method: string, body: string) => {
+    const seen: Seen[] = [];
+    const answer = await createClient({}, createStubApp(seen)).send(method, '/v1/open', { body });
+    return { seen, answer };
+  };
+
+  test.each([
+    ['', {}],
+    ['{"ok":7}', { ok: 7 }],
+    ['[{"ok":"no"}]', [{ ok: 'no' }]],
+    ['null', null],
+  ])('%p is handed on, whatever its schema says', async (body, value) => {
+    expect((await send('POST', body)).seen).toEqual([{ operation: 'sendAnything', params: {}, body: value }]);
+    expect((await send('PUT', body)).answer.error.code).toBe('invalid_request');
+  });
+
+  test.each(['{', '{"a":1,"a":1}', `${'['.repeat(65)}${']'.repeat(65)}`])(
+    '%p is no JSON for it',
+    async (body) => {
+      const { seen, answer } = await send('POST', body);
+      expect(answer.status).toBe(400);
+      expect(seen).toEqual([]);
+    },
+  );
 });
 
 describe('413', () => {

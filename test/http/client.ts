@@ -1,7 +1,9 @@
+import type { Elysia } from 'elysia';
 import { createApp } from '../../server/app.ts';
 import type { Deps } from '../../server/deps.ts';
 import type { ErrorBody } from '../../server/schema/error.ts';
 import { AUTHORIZATION, createStubDeps, type StubDeps } from './stub-deps.ts';
+import { ENDPOINT } from './stub-endpoints.ts';
 
 /** A reply as tests look at it; `error` is the body of a refusal. */
 export interface Answer {
@@ -19,10 +21,16 @@ export interface Client {
   readonly lastInput: () => unknown;
 }
 
-/** The application over stub services, as a client in the same process. */
-export const createClient = (override: Partial<Deps> = {}): Client => {
+/** A path of the table as a request has it: its parameters name the endpoint that there is. */
+export const samplePath = (path: string): string => path.replaceAll(/\{\w+\}/g, ENDPOINT.id);
+
+/** An application over stub services, as a client in the same process. */
+export const createClient = (
+  override: Partial<Deps> = {},
+  makeApp: (deps: Deps) => Elysia = createApp,
+): Client => {
   const deps = createStubDeps(override);
-  const app = createApp(deps);
+  const app = makeApp(deps);
   return {
     deps,
     lastInput: () => deps.asked.at(-1)?.input,

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test';
+import { Type } from '@sinclair/typebox';
 import type { StoreInput } from '../../server/deps.ts';
+import { compileQuery } from '../../server/plugins/query.ts';
 import { createClient } from './client.ts';
 
 const CANARY = '4929123412341234';
@@ -118,4 +120,32 @@ describe('400', () => {
       expect(answer.error).toMatchObject({ code: 'invalid_request', field: 'query.algorithm' });
     },
   );
+});
+
+describe('a parameter that is one of several words', () => {
+  const Form = Type.Optional(Type.Union([Type.Literal('pcd'), Type.Literal('ach')]));
+  const decode = compileQuery(Type.Object({ form: Form }));
+
+  test.each([
+    ['', {}],
+    ['?form=pcd', { form: 'pcd' }],
+    ['?form=%61ch', { form: 'ach' }],
+  ])('%p', (query, expected) => {
+    expect(decode(`http://localhost/${query}`)).toEqual(expected);
+  });
+
+  test.each(['?form=', '?form=PCD', '?form=pcd,ach', '?form=pcd+', '?form=constructor'])(
+    '%p: 400',
+    (query) => {
+      expect(() => decode(`http://localhost/${query}`)).toThrow(
+        expect.objectContaining({ code: 'invalid_request', field: 'query.form' }),
+      );
+    },
+  );
+
+  test('is not one of anything else', () => {
+    expect(() => compileQuery(Type.Object({ form: Type.Union([Type.Literal(1), Type.Null()]) }))).toThrow(
+      TypeError,
+    );
+  });
 });

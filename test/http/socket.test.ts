@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import net from 'node:net';
+import type net from 'node:net';
 import { createApp } from '../../server/app.ts';
 import { listen } from '../../server/listen.ts';
 import { AUTHORIZATION, createStubDeps, type StubDeps } from './stub-deps.ts';
+import { type TalkArguments, talkTo } from './talk.ts';
 
 const HEAD = `Host: vault.test\r\nAuthorization: ${AUTHORIZATION}\r\n`;
 const STORE = `POST /v1/vault?user=u1&passphrase=pass HTTP/1.1\r\n${HEAD}`;
@@ -23,34 +24,7 @@ beforeAll(() => {
 });
 afterAll(() => server.stop(true));
 
-interface Talk {
-  readonly text: string;
-  readonly isClosed: boolean;
-}
-
-/** Sends bytes as they are and gives what comes back, once `isEnough` or the connection has ended. */
-const talk = (
-  bytes: string,
-  isEnough: (text: string) => boolean = () => false,
-  feed: (socket: net.Socket) => void = () => undefined,
-): Promise<Talk> =>
-  new Promise((resolve) => {
-    let text = '';
-    const socket = net.connect(server.port ?? 0, '127.0.0.1', () => {
-      socket.write(bytes, 'latin1');
-      feed(socket);
-    });
-    socket.on('data', (data) => {
-      text += data.toString('latin1');
-      if (!isEnough(text)) {
-        return;
-      }
-      socket.destroy();
-      resolve({ text, isClosed: false });
-    });
-    socket.on('error', () => undefined);
-    socket.on('close', () => resolve({ text, isClosed: true }));
-  });
+const talk = (...args: TalkArguments) => talkTo(server.port, ...args);
 
 /** Writes for as long as the other side takes it. */
 const flood = (piece: string) => (socket: net.Socket) => {

@@ -1,20 +1,28 @@
-import type { Account, Caller, Deps, LogLine } from '../../server/deps.ts';
+import type { Account, Deps, LogLine, Visitor } from '../../server/deps.ts';
 import { VaultError } from '../../server/errors.ts';
 import { createMetrics } from '../../server/plugins/metrics.ts';
 import type { WhoAmI } from '../../server/schema/admin.ts';
 import { Secret } from '../../server/secret.ts';
+import { createStubEndpoints } from './stub-endpoints.ts';
 
 /** What the stub services were asked, in order. */
 export interface Asked {
   readonly operation: string;
-  readonly caller?: Caller;
+  readonly caller?: Visitor;
   readonly input: unknown;
 }
+
+/** Makes an operation of a service that gives the same result to all and remembers who asked. */
+export type Note = <Result>(
+  operation: string,
+  result: () => Result,
+) => (caller: Visitor, input?: unknown) => Promise<Result>;
 
 export interface StubDeps extends Deps {
   readonly asked: Asked[];
   readonly lines: LogLine[];
-  readonly metered: Account[];
+  /** The internal ids of the accounts whose requests were counted. */
+  readonly metered: string[];
 }
 
 const ACCOUNT: Account = { aid: 'a1', name: 'shop', unmasked: false, paying: false };
@@ -36,13 +44,11 @@ const streamOf = (text: string) =>
 export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
   const asked: Asked[] = [];
   const lines: LogLine[] = [];
-  const metered: Account[] = [];
-  const note =
-    <Result>(operation: string, result: () => Result) =>
-    (caller: Caller, input?: unknown): Promise<Result> => {
-      asked.push({ operation, caller, input });
-      return Promise.resolve(result());
-    };
+  const metered: string[] = [];
+  const note: Note = (operation, result) => (caller, input) => {
+    asked.push({ operation, caller, input });
+    return Promise.resolve(result());
+  };
   return {
     asked,
     lines,
@@ -75,6 +81,7 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
       })),
       remove: note('removeKey', () => undefined),
     },
+    ...createStubEndpoints(note),
     utility: {
       luhn: note('luhn', () => ({ valid: true, brand: 'visa' })),
       passphrase: note('passphrase', () => ({ passphrase: new Secret('p'.repeat(64)) })),
@@ -100,7 +107,7 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
     },
     metering: {
       request: async (account) => {
-        metered.push(account);
+        metered.push(account.aid);
       },
     },
     health: { ready: async () => ({ ready: true, checks: { redis: 'ok' } }) },

@@ -115,7 +115,7 @@ export const listItems: Handler = (context, fields) => {
 export const decryptItems: Handler = (context, fields) => {
   const params = paramsOf<DecryptItemsParams>(fields);
   return withKey(context, params, fields, (key) => {
-    const page = readPage(fields, 3);
+    const page = readPage(fields, 4);
     const texts: Uint8Array[] = [];
     const entries: Uint8Array[] = [];
     const cards: CardFacts[] = [];
@@ -128,7 +128,7 @@ export const decryptItems: Handler = (context, fields) => {
         continue;
       }
       const text = openText(context, params, token, key, { item: raw.item, meta, sad: raw.sad }, params.now);
-      const view = viewOf(text, params);
+      const view = viewOf(context, text, params, field(fields, 3));
       texts.push(
         concat([
           toBytes(`${itemHead(token, meta.reference, page.storedAt[i] ?? 0)},"data":`),

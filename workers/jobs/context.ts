@@ -1,4 +1,5 @@
 import { IntegrityError, PassphraseError } from '../crypto/bytes.ts';
+import { EndpointSecretError } from '../crypto/endpoint-record.ts';
 import type { Argon2Params } from '../crypto/kdf.ts';
 import { createServiceSealer, createSubkeys, type ServiceSealer } from '../crypto/service-record.ts';
 import type { ThreadData } from './kinds.ts';
@@ -58,6 +59,9 @@ export function toCode(error: unknown): string {
   }
   if (error instanceof PassphraseError) {
     return 'passphrase_wrong';
+  }
+  if (error instanceof EndpointSecretError) {
+    return 'endpoint_refused';
   }
   if (error instanceof Error && error.name === 'VaultError' && 'code' in error) {
     const field = 'field' in error && typeof error.field === 'string' ? ` ${error.field}` : '';

@@ -4,7 +4,7 @@ import { onlyDigits } from '../../server/domain/digits.ts';
 import { type JsonObject, parseStoredObject } from '../../server/domain/json.ts';
 import { encodeJson } from '../../server/domain/json-bytes.ts';
 import { maskFields, maskForced } from '../../server/domain/mask.ts';
-import { mergeFirstLevel } from '../../server/domain/merge.ts';
+import { keepNumbers, mergeFirstLevel } from '../../server/domain/merge.ts';
 import { joinSad, splitSad } from '../../server/domain/sad.ts';
 import { isTestCard } from '../../server/domain/test-cards.ts';
 import { formatStoredAt } from '../../server/domain/time-text.ts';
@@ -41,6 +41,7 @@ import type {
   UpdateParams,
   ViewParams,
 } from './kinds.ts';
+import { applyRules } from './rules.ts';
 
 /** Redis expires sensitive authentication data by its own clock, which may be this much ahead of ours. */
 const CLOCK_SKEW_MS = 5_000;
@@ -167,27 +168,36 @@ function sealStored(context: ThreadContext, request: SealRequest): Uint8Array[] 
   ];
 }
 
+/** Checks what is to be stored, gives it its token and seals it. */
+export function sealNew(
+  context: ThreadContext,
+  params: StoreParams,
+  object: JsonObject,
+  writer: { readonly owner: ItemOwner; readonly tokenKey: Uint8Array },
+): Uint8Array[] {
+  const number = findNumber(object, params.number);
+  if (number === undefined) {
+    throw new JobFailure('number_missing');
+  }
+  if (params.refuseTestCards && isTestCard(number)) {
+    throw new JobFailure('test_card');
+  }
+  return sealStored(context, {
+    params,
+    owner: writer.owner,
+    object,
+    chosen: chooseToken(writer.tokenKey, number, params),
+    sadExpiresAt: params.sadExpiresAt,
+    tail: NO_TAIL,
+    card: params.wantsCard ? cardFacts(number) : undefined,
+  });
+}
+
 export const storeItem: Handler = (context, fields) => {
   const params = paramsOf<StoreParams>(fields);
-  return withKey(context, params, fields, (key) => {
-    const object = parseStoredObject(field(fields, 3));
-    const number = findNumber(object, params.number);
-    if (number === undefined) {
-      throw new JobFailure('number_missing');
-    }
-    if (params.refuseTestCards && isTestCard(number)) {
-      throw new JobFailure('test_card');
-    }
-    return sealStored(context, {
-      params,
-      owner: key,
-      object,
-      chosen: chooseToken(key.tokenKey, number, params),
-      sadExpiresAt: params.sadExpiresAt,
-      tail: NO_TAIL,
-      card: params.wantsCard ? cardFacts(number) : undefined,
-    });
-  });
+  return withKey(context, params, fields, (key) =>
+    sealNew(context, params, parseStoredObject(field(fields, 3)), { owner: key, tokenKey: key.tokenKey }),
+  );
 };
 
 /** A given reference must be the item's; a missing one is refused when the item has one. */
@@ -233,24 +243,33 @@ export function openText(
 
 const CARD_METADATA = 'card_metadata';
 
-/** Applies masks, and tells card facts when they are wanted. Without either the stored text goes out as it is. */
+/**
+ * What a reader sees of a stored text: forced masks, then rules, then the fields named; and card facts when they
+ * are wanted. Without any of it the stored text goes out as it is.
+ */
 export function viewOf(
+  context: ThreadContext,
   text: Uint8Array,
-  view: ViewParams,
+  view: ViewParams & KeyParams,
+  rules: Uint8Array,
 ): { readonly text: Uint8Array; readonly card?: CardFacts | undefined } {
-  if (!view.forcedMask && view.maskFields.length === 0 && !view.wantsCard) {
+  const hasRules = view.rules.length > 0;
+  if (!view.forcedMask && view.maskFields.length === 0 && !view.wantsCard && !hasRules) {
     return { text };
   }
   let object = parseStoredObject(text);
   const card = view.wantsCard ? cardFacts(findNumber(object)) : undefined;
-  if (card?.bin !== undefined) {
-    object.delete(CARD_METADATA);
-  }
   if (view.forcedMask) {
     object = maskForced(object);
   }
+  if (hasRules) {
+    object = applyRules(context, view, rules, object);
+  }
   if (view.maskFields.length > 0) {
     object = maskFields(object, view.maskFields);
+  }
+  if (card?.bin !== undefined) {
+    object.delete(CARD_METADATA);
   }
   return { text: encodeJson(object), card };
 }
@@ -266,11 +285,12 @@ export const metaOf = (
 export const openOne: Handler = (context, fields) => {
   const params = paramsOf<OpenParams>(fields);
   return withKey(context, params, fields, (key) => {
-    const meta = metaOf(context, params, params.token, field(fields, 4));
+    const meta = metaOf(context, params, params.token, field(fields, 5));
     checkReference(meta, params.reference, 'check');
-    const sealed = { item: field(fields, 3), meta, sad: field(fields, 5) };
-    const { text, card } = viewOf(openText(context, params, params.token, key, sealed, params.now), params);
-    const entry = logEntry(context, params, params.token, 'decrypt', field(fields, 6));
+    const sealed = { item: field(fields, 4), meta, sad: field(fields, 6) };
+    const stored = openText(context, params, params.token, key, sealed, params.now);
+    const { text, card } = viewOf(context, stored, params, field(fields, 3));
+    const entry = logEntry(context, params, params.token, 'decrypt', field(fields, 7));
     return [text, entry, toJsonBytes(card ?? {})];
   });
 };
@@ -292,15 +312,30 @@ function sadExpiry(
   return next === 0 ? before : Math.min(before, next);
 }
 
+/** The merged object after rules, which may change all of it but the number that the token stands for. */
+function mergeWithRules(
+  context: ThreadContext,
+  params: UpdateParams,
+  rules: Uint8Array,
+  stored: JsonObject,
+  changes: JsonObject,
+): JsonObject {
+  const merged = mergeFirstLevel(stored, changes);
+  if (params.rules.length === 0) {
+    return merged;
+  }
+  return keepNumbers(merged, applyRules(context, params, rules, merged));
+}
+
 export const updateItem: Handler = (context, fields) => {
   const params = paramsOf<UpdateParams>(fields);
   return withKey(context, params, fields, (key) => {
-    const meta = metaOf(context, params, params.token, field(fields, 4));
+    const meta = metaOf(context, params, params.token, field(fields, 5));
     checkReference(meta, params.reference, 'check');
-    const changes = parseStoredObject(field(fields, 7));
-    const sealed = { item: field(fields, 3), meta, sad: field(fields, 5) };
+    const changes = parseStoredObject(field(fields, 8));
+    const sealed = { item: field(fields, 4), meta, sad: field(fields, 6) };
     const stored = parseStoredObject(openText(context, params, params.token, key, sealed, params.now));
-    const object = mergeFirstLevel(stored, changes);
+    const object = mergeWithRules(context, params, field(fields, 3), stored, changes);
     if (encodeJson(object).length > params.bytesMax) {
       throw new JobFailure('body_too_large');
     }
@@ -310,7 +345,7 @@ export const updateItem: Handler = (context, fields) => {
       object,
       chosen: { token: params.token, candidate: 0, identity: EMPTY },
       sadExpiresAt: sadExpiry(stored, changes, meta.sad?.expiresAtMs, params.sadExpiresAt),
-      tail: field(fields, 6),
+      tail: field(fields, 7),
     });
   });
 };

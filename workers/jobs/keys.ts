@@ -22,7 +22,14 @@ import {
   toJsonBytes,
   toText,
 } from './context.ts';
-import { type KeyFacts, type KeyParams, type PassphraseParams, WARM_MISS } from './kinds.ts';
+import { openEndpointKey } from './endpoint-open.ts';
+import {
+  type KeyFacts,
+  type KeyParams,
+  type OpeningParams,
+  type PassphraseParams,
+  WARM_MISS,
+} from './kinds.ts';
 
 const keyContext = (context: ThreadContext, { aid, kid }: KeyParams) => ({ env: context.env, aid, kid });
 
@@ -38,20 +45,31 @@ const openKeyRecord = (context: ThreadContext, place: KeyPlace, record: Uint8Arr
 const sealKeyRecord = (context: ThreadContext, place: KeyPlace, record: Uint8Array): Uint8Array =>
   context.sealer.seal('record', place.aid, 'key', [place.user], record);
 
-/**
- * Opens the private halves that an earlier unlock left with the server for the length of `use`, and wipes
- * them after it. Refuses with `warm_miss` when they do not open under this passphrase.
- */
-export function withKey<T>(
-  context: ThreadContext,
-  params: KeyParams,
-  fields: Fields,
-  use: (key: UnlockedKey) => T,
-): T {
-  const key = openWarm(context.processKey, keyContext(context, params), field(fields, 1), field(fields, 2));
+/** Opens a key for one job: the private halves that an earlier unlock left, or those of an endpoint's wrap. */
+function openFor(context: ThreadContext, params: OpeningParams, fields: Fields): UnlockedKey {
+  const opening = field(fields, 1);
+  const secret = field(fields, 2);
+  if (params.endpoint !== undefined) {
+    return openEndpointKey(context, params, params.endpoint, opening, secret);
+  }
+  const key = openWarm(context.processKey, keyContext(context, params), opening, secret);
   if (!key) {
     throw new JobFailure(WARM_MISS);
   }
+  return key;
+}
+
+/**
+ * Opens the key for the length of `use`, and wipes it after it. Refuses with `warm_miss` when the blob of an
+ * earlier unlock does not open under this passphrase, with `endpoint_refused` a wrong secret of an endpoint.
+ */
+export function withKey<T>(
+  context: ThreadContext,
+  params: OpeningParams,
+  fields: Fields,
+  use: (key: UnlockedKey) => T,
+): T {
+  const key = openFor(context, params, fields);
   try {
     return use(key);
   } finally {

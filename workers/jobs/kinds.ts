@@ -20,9 +20,9 @@ export const KIND = {
   checkWarm: 7,
   /** [params, warm blob, passphrase, body] -> see StoredParts */
   storeItem: 10,
-  /** [params, warm blob, passphrase, body, meta, sad, tail] -> [JSON text, log entry, JSON of CardFacts] */
+  /** [params, opening, secret, rules, item, meta, sad, tail] -> [JSON text, log entry, JSON of CardFacts] */
   openItem: 11,
-  /** [params, warm blob, passphrase, item body, meta, sad, tail, changes] -> see StoredParts */
+  /** [params, opening, secret, rules, item, meta, sad, tail, changes] -> see StoredParts */
   updateItem: 12,
   /** [params, meta] -> [reference index member or empty] */
   describeItem: 13,
@@ -30,9 +30,11 @@ export const KIND = {
   sealLog: 14,
   /** [params, entries…] -> [JSON text of the list] */
   readLog: 15,
+  /** [params, policy, wrap, secret, rules, body] -> see StoredParts */
+  captureItem: 16,
   /** [params, order, tokens, stored_at, blob per bucket…] -> [JSON slices, offsets] */
   listItems: 20,
-  /** [params, warm blob, passphrase, order, tokens, stored_at, blob per bucket…] -> [JSON slices, offsets, log entries, offsets, JSON list of CardFacts] */
+  /** [params, opening, secret, rules, order, tokens, stored_at, blob per bucket…] -> [JSON slices, offsets, log entries, offsets, JSON list of CardFacts] */
   decryptItems: 21,
   /** [params, plaintext] -> [service record] */
   sealRecord: 30,
@@ -50,6 +52,14 @@ export const KIND = {
   createRoot: 40,
   /** [root record] -> [] or `integrity_failed` */
   checkRoot: 41,
+  /** [params, warm blob, passphrase, JSON of EndpointPolicy] -> [secret text, policy, wrap] */
+  createEndpoint: 50,
+  /** [params, policy] -> [JSON of EndpointPolicy] */
+  describeEndpoint: 51,
+  /** [params, policy, secret] -> [] or `endpoint_refused` */
+  checkEndpoint: 52,
+  /** [params] -> [policy, wrap] of an endpoint whose secret nobody knows */
+  decoyEndpoint: 53,
 } as const;
 
 export type JobKind = (typeof KIND)[keyof typeof KIND];
@@ -61,6 +71,25 @@ export const WARM_MISS = 'warm_miss';
 export interface KeyParams {
   readonly aid: string;
   readonly kid: string;
+}
+
+/** The endpoint that a job works through, and the generation of the key that it was made under. */
+export interface EndpointUse {
+  readonly id: string;
+  readonly gen: number;
+}
+
+/**
+ * How a job opens that key: by a warm blob under the passphrase, or, with `endpoint`, by the policy and wrap of
+ * a retrieval endpoint (u32 length of the policy, policy, wrap) under its secret.
+ */
+export interface OpeningParams extends KeyParams {
+  readonly endpoint?: EndpointUse | undefined;
+}
+
+/** Ids of rules; their sealed records travel in a field of their own, each with its length (u32) before it. */
+export interface RulesParams {
+  readonly rules: readonly string[];
 }
 
 /** Who acts, for the action log. */
@@ -87,19 +116,25 @@ export interface StoreParams extends KeyParams, ActorParams {
   readonly seen: number;
 }
 
-export interface ViewParams {
+/** What a capture adds to a store: everything else it needs lies in the endpoint's records. */
+export interface CaptureParams extends StoreParams, RulesParams {
+  readonly endpoint: EndpointUse;
+  readonly bytesMax: number;
+}
+
+export interface ViewParams extends RulesParams {
   readonly forcedMask: boolean;
   readonly maskFields: readonly string[];
   readonly wantsCard: boolean;
 }
 
-export interface OpenParams extends KeyParams, ActorParams, ViewParams {
+export interface OpenParams extends OpeningParams, ActorParams, ViewParams {
   readonly token: string;
   readonly reference?: string | undefined;
   readonly seen: number;
 }
 
-export interface UpdateParams extends KeyParams, ActorParams {
+export interface UpdateParams extends OpeningParams, ActorParams, RulesParams {
   readonly token: string;
   readonly reference?: string | undefined;
   readonly seen: number;
@@ -134,7 +169,39 @@ export interface ReferenceFilter {
 
 export interface ListParams extends KeyParams, ReferenceFilter {}
 
-export interface DecryptItemsParams extends KeyParams, ActorParams, ViewParams, ReferenceFilter {}
+export interface DecryptItemsParams extends OpeningParams, ActorParams, ViewParams, ReferenceFilter {}
+
+/** Names an endpoint; `kind` is part of what its secret is bound to. */
+export interface EndpointParams {
+  readonly aid: string;
+  readonly id: string;
+  readonly kind: 'capture' | 'retrieve';
+}
+
+/** `gen` is the generation that the policy names, which must be the key's newest. */
+export interface CreateEndpointParams extends EndpointParams, KeyParams {
+  readonly gen: number;
+}
+
+/** What an endpoint may do. Its record is sealed, and its wrap opens only together with exactly this one. */
+export interface EndpointPolicy {
+  readonly kind: 'capture' | 'retrieve';
+  /** Name of the account, whose rights are looked up when the endpoint is used. */
+  readonly account: string;
+  readonly user: string;
+  readonly kid: string;
+  readonly gen: number;
+  /** ms since the epoch, whole seconds; null = never. */
+  readonly expiresAt: number | null;
+  readonly rules: readonly string[];
+  readonly wantsCard: boolean;
+  /** Of a capture endpoint: the default of its captures. */
+  readonly algorithm?: string | undefined;
+  /** Of a retrieval endpoint: the only token, the only reference, and what is masked. */
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly maskFields?: readonly string[] | undefined;
+}
 
 export interface RecordParams {
   readonly purpose: 'record' | 'idem';

@@ -1,0 +1,38 @@
+import { secretHeaderOf } from './endpoint-secret.ts';
+import type { HeaderList } from './replies.ts';
+import type { RouteShape } from './route.ts';
+
+const EXPOSED = 'X-Vault-Next-Token, X-Request-Id, Idempotency-Replayed, Retry-After';
+const REQUEST_HEADERS = ['Content-Type', 'Idempotency-Key', 'X-Request-Id'];
+// Browsers keep a preflight for two hours at most.
+const MAX_AGE_SECONDS = 7200;
+
+/**
+ * Whether pages of any origin may use a route: those that need no account. A route with Basic Auth stays closed,
+ * since browsers remember such credentials; what an open one needs, the page itself must hold.
+ */
+export const isOpen = (route: RouteShape): boolean => route.auth !== 'basic';
+
+/** Lets a page of any origin read a reply, without credentials. It says the same to all, so nothing varies. */
+export const allowAnyOrigin = (headers: Headers): void => {
+  headers.set('Access-Control-Allow-Origin', '*');
+  headers.set('Access-Control-Expose-Headers', EXPOSED);
+};
+
+/**
+ * What a preflight of a path is answered with: its open routes' methods and headers, whatever was asked for.
+ * Undefined for a path without an open route.
+ */
+export const preflightOf = (ofPath: readonly RouteShape[]): HeaderList | undefined => {
+  const open = ofPath.filter(isOpen);
+  if (open.length === 0) {
+    return undefined;
+  }
+  const secrets = open.map((route) => secretHeaderOf(route.auth)).filter((name) => name !== undefined);
+  return [
+    ['Access-Control-Allow-Origin', '*'],
+    ['Access-Control-Allow-Methods', open.map((route) => route.method).join(', ')],
+    ['Access-Control-Allow-Headers', [...new Set([...REQUEST_HEADERS, ...secrets])].join(', ')],
+    ['Access-Control-Max-Age', String(MAX_AGE_SECONDS)],
+  ];
+};

@@ -1,0 +1,96 @@
+import { replayHeader } from '../plugins/replies.ts';
+import { defineRoute } from '../plugins/route.ts';
+import { Captured, CaptureEndpoint, CaptureQuery, CreateCaptureQuery } from '../schema/capture.ts';
+import { Message } from '../schema/common.ts';
+import { EndpointList, EndpointListQuery, EndpointPath } from '../schema/endpoint.ts';
+import { STORED_BYTES_MAX, StoredObject } from '../schema/vault.ts';
+import { NO_QUERY, shownOnce } from './endpoint.ts';
+
+const createCapture = defineRoute({
+  method: 'POST',
+  path: '/v1/capture',
+  operationId: 'createCaptureEndpoint',
+  noun: 'capture',
+  summary: 'Create a capture endpoint',
+  description:
+    'Creates an endpoint that stores what is posted to it, and can do nothing else. Give its url and secret to whoever is to send data. The rules run over the data before it is stored.',
+  auth: 'basic',
+  query: CreateCaptureQuery,
+  passphrase: 'required',
+  body: { kind: 'none' },
+  response: CaptureEndpoint,
+  errors: ['endpoint_exists', 'passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
+  meter: ['capture_create'],
+  idempotent: false,
+  handle: async ({ caller, query, passphrase, deps }) => {
+    const { rules = [], ...input } = query;
+    return { json: shownOnce(await deps.captures.create(caller, { ...input, rules, passphrase })) };
+  },
+});
+
+const listCaptures = defineRoute({
+  method: 'GET',
+  path: '/v1/capture',
+  operationId: 'listCaptureEndpoints',
+  noun: 'capture',
+  summary: 'List capture endpoints',
+  description:
+    'Lists the capture endpoints of the account, or of one key. Expired ones are in it until the vault has removed them, a day later.',
+  auth: 'basic',
+  query: EndpointListQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: EndpointList,
+  errors: ['key_not_found', 'integrity_failed'],
+  meter: ['list'],
+  idempotent: false,
+  handle: async ({ caller, query, deps }) => ({ json: await deps.endpoints.list(caller, 'capture', query) }),
+});
+
+const capture = defineRoute({
+  method: 'POST',
+  path: '/v1/capture/{unique_id}',
+  operationId: 'capture',
+  noun: 'capture',
+  summary: 'Send data to a capture endpoint',
+  description:
+    'Stores the body as POST /vault does, with the secret of the endpoint in place of account, key and passphrase. Works from any web page: the body is read as JSON whatever its content type says. An unknown endpoint and a wrong secret are refused alike.',
+  auth: 'capture_secret',
+  params: EndpointPath,
+  query: CaptureQuery,
+  passphrase: 'none',
+  body: { kind: 'stored', schema: StoredObject, bytesMax: STORED_BYTES_MAX },
+  response: Captured,
+  errors: ['number_missing', 'test_card', 'rule_not_found', 'rule_limit', 'integrity_failed'],
+  meter: ['capture'],
+  idempotent: true,
+  handle: async ({ caller, params, secret, query, body, idempotencyKey, deps }) => {
+    const input = { ...query, unique_id: params.unique_id, secret, body, idempotencyKey };
+    const { reply, replayed } = await deps.captures.use(caller, input);
+    return { json: reply, headers: replayHeader(replayed) };
+  },
+});
+
+const removeCapture = defineRoute({
+  method: 'DELETE',
+  path: '/v1/capture/{unique_id}',
+  operationId: 'deleteCaptureEndpoint',
+  noun: 'capture',
+  summary: 'Delete a capture endpoint',
+  description: 'Deletes an endpoint of either kind, at once, and frees its id. What it stored stays.',
+  auth: 'basic',
+  params: EndpointPath,
+  query: NO_QUERY,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['endpoint_not_found', 'integrity_failed'],
+  meter: ['delete'],
+  idempotent: false,
+  handle: async ({ caller, params, deps }) => {
+    await deps.endpoints.remove(caller, params.unique_id);
+    return { json: { message: 'The endpoint was deleted.' } };
+  },
+});
+
+export const CAPTURE_ROUTES = [createCapture, listCaptures, capture, removeCapture];

@@ -1,0 +1,109 @@
+import { Type } from '@sinclair/typebox';
+import { nextTokenHeader } from '../plugins/replies.ts';
+import { defineRoute } from '../plugins/route.ts';
+import { Message } from '../schema/common.ts';
+import { EndpointList, EndpointListQuery, EndpointPath } from '../schema/endpoint.ts';
+import { CreateRetrieveQuery, RetrieveEndpoint, RetrieveQuery } from '../schema/retrieve.ts';
+import { StoredObject, Tree } from '../schema/vault.ts';
+import { NO_QUERY, shownOnce } from './endpoint.ts';
+
+const createRetrieve = defineRoute({
+  method: 'POST',
+  path: '/v1/retrieve',
+  operationId: 'createRetrieveEndpoint',
+  noun: 'retrieve',
+  summary: 'Create a retrieval endpoint',
+  description:
+    'Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first.',
+  auth: 'basic',
+  query: CreateRetrieveQuery,
+  passphrase: 'required',
+  body: { kind: 'none' },
+  response: RetrieveEndpoint,
+  errors: ['endpoint_exists', 'passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
+  meter: ['retrieve_create'],
+  idempotent: false,
+  handle: async ({ caller, query, passphrase, deps }) => {
+    const { rules = [], mask_fields = [], ...input } = query;
+    const made = await deps.retrievals.create(caller, { ...input, rules, mask_fields, passphrase });
+    const { user, token, reference } = query;
+    return { json: { ...shownOnce(made), user, token, reference } };
+  },
+});
+
+const listRetrieves = defineRoute({
+  method: 'GET',
+  path: '/v1/retrieve',
+  operationId: 'listRetrieveEndpoints',
+  noun: 'retrieve',
+  summary: 'List retrieval endpoints',
+  description:
+    'Lists the retrieval endpoints of the account, or of one key. Expired ones are in it until the vault has removed them, a day later.',
+  auth: 'basic',
+  query: EndpointListQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: EndpointList,
+  errors: ['key_not_found', 'integrity_failed'],
+  meter: ['list'],
+  idempotent: false,
+  handle: async ({ caller, query, deps }) => ({ json: await deps.endpoints.list(caller, 'retrieve', query) }),
+});
+
+const retrieve = defineRoute({
+  method: 'GET',
+  path: '/v1/retrieve/{unique_id}',
+  operationId: 'retrieve',
+  noun: 'retrieve',
+  summary: 'Read through a retrieval endpoint',
+  description:
+    'With `token` the object itself; otherwise the tree of the items that the endpoint reaches, with `decrypt_all` together with their data. What lies outside the lock of the endpoint is refused. An unknown endpoint and a wrong secret are refused alike.',
+  auth: 'retrieve_secret',
+  params: EndpointPath,
+  query: RetrieveQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: Type.Union([StoredObject, Tree]),
+  errors: [
+    'endpoint_out_of_scope',
+    'reference_required',
+    'cursor_invalid',
+    'token_not_found',
+    'rule_not_found',
+    'rule_limit',
+    'integrity_failed',
+  ],
+  meter: ['retrieve'],
+  idempotent: false,
+  handle: async ({ caller, params, secret, query, deps }) => {
+    const input = { ...query, unique_id: params.unique_id, secret };
+    const reply = await deps.retrievals.use(caller, input);
+    return reply instanceof Uint8Array
+      ? { jsonBytes: reply }
+      : { stream: reply.stream, headers: nextTokenHeader(reply.nextToken) };
+  },
+});
+
+const removeRetrieve = defineRoute({
+  method: 'DELETE',
+  path: '/v1/retrieve/{unique_id}',
+  operationId: 'deleteRetrieveEndpoint',
+  noun: 'retrieve',
+  summary: 'Delete a retrieval endpoint',
+  description: 'Deletes an endpoint of either kind, at once, and frees its id.',
+  auth: 'basic',
+  params: EndpointPath,
+  query: NO_QUERY,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['endpoint_not_found', 'integrity_failed'],
+  meter: ['delete'],
+  idempotent: false,
+  handle: async ({ caller, params, deps }) => {
+    await deps.endpoints.remove(caller, params.unique_id);
+    return { json: { message: 'The endpoint was deleted.' } };
+  },
+});
+
+export const RETRIEVE_ROUTES = [createRetrieve, listRetrieves, retrieve, removeRetrieve];

@@ -1,0 +1,89 @@
+import { Type } from '@sinclair/typebox';
+import { defineRoute } from '../plugins/route.ts';
+import { Message } from '../schema/common.ts';
+import { OperationNames, Rule, RuleBody, RuleList, RuleQuery, RuleReadQuery } from '../schema/rule.ts';
+import { NO_QUERY } from './endpoint.ts';
+
+const BODY_BYTES_MAX = 1_048_576;
+
+const createRule = defineRoute({
+  method: 'POST',
+  path: '/v1/rule',
+  operationId: 'createRule',
+  noun: 'rule',
+  summary: 'Create a rule',
+  description:
+    'Creates a rule from a list of operations, which are applied in the order of the list. Every operation is checked now; `field` names the place of the first fault.',
+  auth: 'basic',
+  query: RuleQuery,
+  passphrase: 'none',
+  body: { kind: 'json', schema: RuleBody, bytesMax: BODY_BYTES_MAX, checked: 'by_service' },
+  response: Rule,
+  errors: ['rule_exists'],
+  meter: ['rule'],
+  idempotent: false,
+  handle: async ({ caller, query, body, deps }) => ({
+    json: await deps.rules.create(caller, { id: query.id, body }),
+  }),
+});
+
+const readRules = defineRoute({
+  method: 'GET',
+  path: '/v1/rule',
+  operationId: 'readRules',
+  noun: 'rule',
+  summary: 'Read one rule, or list all',
+  description: 'With `id` that rule; otherwise all rules of the account.',
+  auth: 'basic',
+  query: RuleReadQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: Type.Union([Rule, RuleList]),
+  errors: ['rule_not_found', 'integrity_failed'],
+  meter: ['rule'],
+  idempotent: false,
+  handle: async ({ caller, query: { id }, deps }) => ({
+    json: id === undefined ? await deps.rules.list(caller) : await deps.rules.read(caller, id),
+  }),
+});
+
+const removeRule = defineRoute({
+  method: 'DELETE',
+  path: '/v1/rule',
+  operationId: 'deleteRule',
+  noun: 'rule',
+  summary: 'Delete a rule',
+  description: 'Deletes a rule. What still names it answers 404 from then on, and stores and shows nothing.',
+  auth: 'basic',
+  query: RuleQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['rule_not_found'],
+  meter: ['rule'],
+  idempotent: false,
+  handle: async ({ caller, query, deps }) => {
+    await deps.rules.remove(caller, query.id);
+    return { json: { message: 'The rule was deleted.' } };
+  },
+});
+
+const listOperations = defineRoute({
+  method: 'GET',
+  path: '/v1/rule/operations',
+  operationId: 'listOperations',
+  noun: 'rule',
+  summary: 'List the operations',
+  description: 'The names of all operations that a rule can be made of.',
+  auth: 'basic',
+  query: NO_QUERY,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: OperationNames,
+  errors: [],
+  meter: ['rule'],
+  idempotent: false,
+  handle: async ({ caller, deps }) => ({ json: await deps.rules.operations(caller) }),
+});
+
+export const RULE_ROUTES = [createRule, readRules, removeRule, listOperations];

@@ -1,0 +1,52 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { Reference, ShownReference, Token, User } from './common.ts';
+import { CREATE_MEMBERS, ExpiresAt, NewSecret, UniqueId } from './endpoint.ts';
+import { Algorithm, CardMetadata, NumberParameter, OwnAlgorithm } from './vault.ts';
+
+export const CreateCaptureQuery = Type.Object({ ...CREATE_MEMBERS, algorithm: Type.Optional(Algorithm) });
+
+export const CaptureEndpoint = Type.Object(
+  {
+    url: Type.String({
+      description: 'The path to post data to.',
+      examples: ['/v1/capture/web-shop'],
+    }),
+    unique_id: UniqueId,
+    secret: NewSecret('vcs1'),
+    expires_at: ExpiresAt,
+  },
+  { $id: 'CaptureEndpoint' },
+);
+export type CaptureEndpoint = Static<typeof CaptureEndpoint>;
+
+/** The kinds of hosted forms; the form names itself when it sends what was typed. */
+export const FormType = Type.Union(
+  (['pcd', 'ach', 'custom'] as const).map((name) => Type.Literal(name)),
+  { description: 'The kind of hosted form that sends the data; the action log then names a form as source.' },
+);
+
+export const CaptureQuery = Type.Object({
+  reference: Type.Optional({
+    ...Reference,
+    description: "The item's reference. Left out: the unique id of the endpoint.",
+  }),
+  number: Type.Optional(NumberParameter),
+  algorithm: Type.Optional(OwnAlgorithm),
+  return_card_metadata: Type.Optional(
+    Type.Boolean({
+      description: 'Whether to add card_metadata. Left out: what the endpoint was created with.',
+    }),
+  ),
+  form_type: Type.Optional(FormType),
+});
+
+export const Captured = Type.Object(
+  {
+    token: Token,
+    user: User,
+    reference: ShownReference,
+    card_metadata: Type.Optional(CardMetadata),
+  },
+  { $id: 'Captured', description: 'What the third party passes on to the owner of the endpoint.' },
+);
+export type Captured = Static<typeof Captured>;

@@ -1,0 +1,63 @@
+import { Type } from '@sinclair/typebox';
+import { Identifier, RuleIds, ShownReference, Token, User } from './common.ts';
+import { PUBLISHED } from './kinds.ts';
+import { CardMetadataFlag } from './vault.ts';
+
+/** What capture and retrieval endpoints have in common. */
+
+export const UniqueId = Identifier('Identifier of the endpoint, unique in the whole vault.');
+
+/** The path of an endpoint's own address. Any other text is an endpoint that does not exist. */
+export const EndpointPath = Type.Object({ unique_id: UniqueId });
+
+/** A secret that a reply shows once. */
+export const NewSecret = (prefix: string) =>
+  Type.String({
+    description: 'The secret of the endpoint. It is shown only here and stored nowhere.',
+    'x-secret': true,
+    examples: [`${prefix}_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ`],
+  });
+
+export const ExpiresAt = Type.Union(
+  [Type.String({ [PUBLISHED]: { format: 'date-time' }, examples: ['2026-01-31T12:00:00Z'] }), Type.Null()],
+  { description: 'When the endpoint expires, to the second; null when it never does.' },
+);
+
+/** The members of a query that creates an endpoint. */
+export const CREATE_MEMBERS = {
+  user: User,
+  unique_id: Type.Optional(
+    Identifier('The identifier to give the endpoint; a random one when left out. In use by anybody: 409.'),
+  ),
+  ttl: Type.Optional(
+    Type.String({
+      description:
+        'How long the endpoint lives: `45m`, `1h30m`, `24h60m60s`, or ISO 8601 (`PT10M`, `P1D`, `P1W`). For ever: `0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`. Left out: 24 hours. At most 10 years.',
+      examples: ['24h'],
+    }),
+  ),
+  rules: Type.Optional(RuleIds),
+  return_card_metadata: CardMetadataFlag,
+};
+
+export const EndpointListQuery = Type.Object({ user: Type.Optional(User) });
+
+/** An endpoint as it is listed; its secret is not kept, so it cannot be shown again. */
+export const Endpoint = Type.Object(
+  {
+    url: Type.String({ description: 'The path of the endpoint.', examples: ['/v1/capture/web-shop'] }),
+    unique_id: UniqueId,
+    expires_at: ExpiresAt,
+    user: User,
+    token: Type.Optional(Token),
+    reference: Type.Optional(ShownReference),
+    expired: Type.Boolean({
+      description: 'Whether the endpoint can no longer be used: its time is over, or the passphrase changed.',
+    }),
+  },
+  { $id: 'Endpoint' },
+);
+
+export const EndpointList = Type.Array(Endpoint, {
+  description: 'In ascending order of user, then unique_id.',
+});

@@ -1,0 +1,41 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { MaskFields, NextToken, Reference, ShownReference, Token, User } from './common.ts';
+import { CREATE_MEMBERS, ExpiresAt, NewSecret, UniqueId } from './endpoint.ts';
+import { Limit } from './kinds.ts';
+import { ReferencePrefix } from './vault.ts';
+
+export const CreateRetrieveQuery = Type.Object({
+  ...CREATE_MEMBERS,
+  token: Type.Optional({ ...Token, description: 'The only token that the endpoint reaches.' }),
+  reference: Type.Optional({
+    ...Reference,
+    description: 'The only reference whose items the endpoint reaches.',
+  }),
+  mask_fields: Type.Optional(MaskFields),
+});
+
+export const RetrieveEndpoint = Type.Object(
+  {
+    url: Type.String({ description: 'The path to read from.', examples: ['/v1/retrieve/call-centre'] }),
+    unique_id: UniqueId,
+    secret: NewSecret('vrs1'),
+    expires_at: ExpiresAt,
+    user: User,
+    token: Type.Optional(Token),
+    reference: Type.Optional(ShownReference),
+  },
+  { $id: 'RetrieveEndpoint' },
+);
+export type RetrieveEndpoint = Static<typeof RetrieveEndpoint>;
+
+export const RetrieveQuery = Type.Object({
+  token: Type.Optional(Token),
+  reference: Type.Optional(Reference),
+  reference_prefix: Type.Optional(ReferencePrefix),
+  decrypt_all: Type.Boolean({
+    default: false,
+    description: 'Whether to decrypt every listed item. Each item counts as a decryption.',
+  }),
+  limit: Limit(1024),
+  next_token: Type.Optional(NextToken),
+});

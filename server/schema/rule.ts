@@ -1,0 +1,64 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { Identifier } from './common.ts';
+
+export const RuleId = Identifier('Identifier of the rule, unique in the account.');
+
+export const RuleQuery = Type.Object({ id: RuleId });
+export const RuleReadQuery = Type.Object({ id: Type.Optional(RuleId) });
+
+export const Operation = Type.Object(
+  {
+    name: Type.String({
+      description: 'The operation to apply; GET /rule/operations lists them.',
+      examples: ['substr'],
+    }),
+    input_field: Type.Optional(
+      Type.String({
+        description: 'The field to read, a dotted path; `*`, also when left out, is the whole object.',
+        examples: ['expiry_year'],
+      }),
+    ),
+    output_field: Type.Optional(
+      Type.String({
+        description:
+          'The field to write, a dotted path; `*` replaces the whole object. Left out: the input field.',
+        examples: ['expiry_year_short'],
+      }),
+    ),
+    order_position: Type.Optional(
+      Type.Integer({ description: 'For people; the order of the list counts.', examples: [1] }),
+    ),
+    arguments: Type.Optional(
+      Type.Object(
+        {},
+        { additionalProperties: true, description: 'What the operation needs.', examples: [{ start: -2 }] },
+      ),
+    ),
+  },
+  { $id: 'Operation' },
+);
+
+const Operations = Type.Array(Operation, {
+  minItems: 1,
+  maxItems: 64,
+  description: 'Applied one after another.',
+});
+
+/** What is checked is more: each operation has its own arguments, and the engine names the place of a fault. */
+export const RuleBody = Type.Union([Operations, Type.Object({ operations: Operations })]);
+
+export const Rule = Type.Object({ id: RuleId, operations: Type.Array(Operation) }, { $id: 'Rule' });
+export type Rule = Static<typeof Rule>;
+
+export const RuleList = Type.Array(Rule, { description: 'In ascending order of id.' });
+
+export const OperationNames = Type.Object(
+  {
+    operations: Type.Array(Type.String(), {
+      description: 'The names of all operations.',
+      examples: [['noop', 'substr', 'template']],
+    }),
+  },
+  { $id: 'OperationNames' },
+);
+export type OperationNames = Static<typeof OperationNames>;

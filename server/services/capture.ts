@@ -1,0 +1,84 @@
+import type { Caller, CaptureInput, CaptureService, Parts, Visitor } from '../deps.ts';
+import type { Captured } from '../schema/capture.ts';
+import { STORED_BYTES_MAX } from '../schema/vault.ts';
+import type { Endpoints } from './endpoint.ts';
+import type { EndpointUse, OpenEndpoint } from './endpoint-use.ts';
+import type { IdempotencyService } from './idempotency.ts';
+import type { MeteringService } from './metering.ts';
+import type { Rules } from './rule.ts';
+import type { Storing } from './vault-store.ts';
+
+/** What capturing is built from, beside the parts of every service. */
+export interface CaptureParts {
+  readonly metering: MeteringService;
+  readonly idempotency: IdempotencyService;
+  readonly rules: Rules;
+  readonly storing: Storing;
+  readonly endpoints: Endpoints;
+  readonly endpointUse: EndpointUse;
+}
+
+/** The caller that a capture acts as: the account of the endpoint, with no right but to store. */
+const callerOf = (visitor: Visitor, { key, policy }: OpenEndpoint, formType: string | undefined): Caller => ({
+  ...visitor,
+  account: { aid: key.aid, name: policy.account, unmasked: false, paying: false },
+  source: formType === undefined ? 'capture' : 'form',
+});
+
+/** Capture endpoints: whoever has the secret can store items under the key, and do nothing else. */
+export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: CaptureParts): CaptureService {
+  const { metering, idempotency, rules, storing, endpoints, endpointUse } = with_;
+
+  const store = async (
+    caller: Caller,
+    endpoint: OpenEndpoint,
+    input: CaptureInput,
+    seed?: string,
+  ): Promise<Captured> => {
+    const { id, policy, records, key } = endpoint;
+    const applied = await rules.find(key.aid, policy.rules);
+    const reference = input.reference ?? id;
+    const request = {
+      number: input.number,
+      reference,
+      algorithm: input.algorithm ?? policy.algorithm,
+      return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
+      seed,
+    };
+    const own = { endpoint: { id, gen: key.gen }, bytesMax: STORED_BYTES_MAX };
+    const { token, user, card_metadata } = await endpointUse.whileLive(endpoint, () =>
+      storing.storeUnder(caller, key, request, (wanted) =>
+        crypto.captureItem({ ...wanted, ...own }, records, input.secret, applied, input.body),
+      ),
+    );
+    metering.count(key, 'capture');
+    return { token, user, reference, ...(card_metadata ? { card_metadata } : {}) };
+  };
+
+  const use: CaptureService['use'] = async (visitor, input) => {
+    const endpoint = await endpointUse.admit('capture', input);
+    const caller = callerOf(visitor, endpoint, input.form_type);
+    const act = (seed?: string): Promise<Captured> => store(caller, endpoint, input, seed);
+    const { number, reference, algorithm, return_card_metadata, form_type, body, idempotencyKey } = input;
+    const outcome =
+      idempotencyKey === undefined
+        ? { reply: await act(), replayed: false }
+        : await idempotency.run(
+            {
+              account: endpoint.key,
+              // An endpoint made later under the same id is another one.
+              route: `POST /v1/capture ${endpoint.nonce}`,
+              key: idempotencyKey,
+              parts: [number, reference, algorithm, return_card_metadata, form_type, body],
+            },
+            act,
+          );
+    await metering.request(endpoint.key);
+    return outcome;
+  };
+
+  return {
+    create: (caller, { algorithm, ...input }) => endpoints.create(caller, 'capture', input, { algorithm }),
+    use,
+  };
+}

@@ -1,0 +1,140 @@
+import type {
+  EndpointAddress,
+  EndpointKind,
+  EndpointPolicy,
+  EndpointRecords,
+  Parts,
+  SecretBytes,
+  StoredEndpoint,
+} from '../deps.ts';
+import { isIdentifier } from '../domain/identifiers.ts';
+import { VaultError } from '../errors.ts';
+import { coalesce, pause } from './coalesce.ts';
+import type { Keys } from './key.ts';
+import { isRetry, type KeyRef, type Retry } from './key-open.ts';
+import { createMemory } from './memory.ts';
+
+const KNOWN_MAX = 10_000;
+const KNOWN_MS = 60_000;
+const TRIES_MAX = 40;
+const CLOSED_PAUSE_MS = 50;
+const DECOY = { aid: '', id: 'decoy' } as const;
+
+/** An endpoint whose secret was shown, and which can be used now. */
+export interface OpenEndpoint {
+  readonly id: string;
+  readonly nonce: string;
+  readonly policy: EndpointPolicy;
+  readonly records: EndpointRecords;
+  readonly key: KeyRef;
+}
+
+export interface EndpointUse {
+  /**
+   * Lets in whoever has the secret. Unknown ids and wrong secrets are refused alike, after the same work; only
+   * the right secret hears, with `endpoint_gone`, that the endpoint has expired or was stopped.
+   */
+  readonly admit: (kind: EndpointKind, address: EndpointAddress) => Promise<OpenEndpoint>;
+  /**
+   * Runs `attempt` until it is neither refused by a closed bucket nor stale. A generation that is no longer the
+   * newest, and a key that is gone, end the endpoint.
+   */
+  readonly whileLive: <T>(endpoint: OpenEndpoint, attempt: () => Promise<T | Retry>) => Promise<T>;
+  /** Refuses with `endpoint_gone` unless the key is, in Redis and now, the one that the endpoint was made under. */
+  readonly proveLive: (endpoint: OpenEndpoint) => Promise<void>;
+}
+
+interface Known {
+  readonly record: Buffer;
+  readonly policy: EndpointPolicy;
+}
+
+/** What capturing and retrieving have in common: the way from an id and a secret to an endpoint that may be used. */
+export function createEndpointUse(parts: Parts, keys: Keys): EndpointUse {
+  const { crypto, endpointStore, now } = parts;
+  const known = createMemory<Known>(KNOWN_MAX, KNOWN_MS, now);
+  // Secrets that were right, by a digest that only this process can compute: they are checked once more, by the
+  // wrap that they open, in the same request.
+  const proven = createMemory<true>(KNOWN_MAX, KNOWN_MS, now);
+  const readers = createMemory<() => Promise<StoredEndpoint | undefined>>(KNOWN_MAX, KNOWN_MS, now);
+  const decoys = new Map<EndpointKind, Promise<EndpointRecords>>();
+
+  const readFresh = (id: string): Promise<StoredEndpoint | undefined> => {
+    const reader = readers.get(id) ?? coalesce(() => endpointStore.read(id));
+    readers.set(id, reader);
+    return reader();
+  };
+
+  const policyOf = async (id: string, { aid, policy: record }: StoredEndpoint): Promise<EndpointPolicy> => {
+    const seen = known.get(id);
+    if (seen?.record.equals(record)) {
+      return seen.policy;
+    }
+    const policy = await crypto.describeEndpoint({ aid, id }, record);
+    known.set(id, { record, policy });
+    return policy;
+  };
+
+  /** Refuses as if there were an endpoint and the secret not its own: with the same work. */
+  const refuse = async (kind: EndpointKind, secret: SecretBytes): Promise<never> => {
+    const decoy = decoys.get(kind) ?? crypto.decoyEndpoint({ ...DECOY, kind });
+    decoys.set(kind, decoy);
+    decoy.catch(() => decoys.delete(kind));
+    await crypto.checkEndpoint({ ...DECOY, kind }, (await decoy).policy, secret);
+    throw new VaultError('endpoint_refused');
+  };
+
+  const admit: EndpointUse['admit'] = async (kind, { unique_id: id, secret }) => {
+    const stored = isIdentifier(id) ? await readFresh(id) : undefined;
+    const policy = stored && (await policyOf(id, stored));
+    if (!stored || policy?.kind !== kind) {
+      return refuse(kind, secret);
+    }
+    const { nonce, aid, wrap } = stored;
+    const digest = crypto.digestSecret([id, nonce], secret);
+    if (!proven.get(digest)) {
+      await crypto.checkEndpoint({ aid, id, kind }, stored.policy, secret);
+      proven.set(digest, true);
+    }
+    if (!wrap || (policy.expiresAt !== null && policy.expiresAt <= now())) {
+      throw new VaultError('endpoint_gone');
+    }
+    const { user, kid, gen } = policy;
+    return { id, nonce, policy, records: { policy: stored.policy, wrap }, key: { aid, user, kid, gen } };
+  };
+
+  const isLive = async ({ key }: OpenEndpoint): Promise<boolean> => {
+    try {
+      const { kid, gen } = await keys.find(key, key.user);
+      return kid === key.kid && gen === key.gen;
+    } catch (error) {
+      if (error instanceof VaultError && error.code === 'key_not_found') {
+        return false;
+      }
+      throw error;
+    }
+  };
+
+  const proveLive: EndpointUse['proveLive'] = async (endpoint) => {
+    if (!(await isLive(endpoint))) {
+      throw new VaultError('endpoint_gone');
+    }
+  };
+
+  const whileLive: EndpointUse['whileLive'] = async (endpoint, attempt) => {
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const result = await attempt();
+      if (!isRetry(result)) {
+        return result;
+      }
+      if (result.kind !== 'closed') {
+        throw new VaultError('endpoint_gone');
+      }
+      await proveLive(endpoint);
+      await pause(CLOSED_PAUSE_MS);
+    }
+    throw new VaultError('overloaded');
+  };
+
+  return { admit, whileLive, proveLive };
+}

@@ -1,0 +1,208 @@
+import type {
+  Account,
+  Caller,
+  CreateEndpointInput,
+  EndpointEntry,
+  EndpointInfo,
+  EndpointKind,
+  EndpointPolicy,
+  EndpointRecords,
+  EndpointService,
+  NewEndpoint,
+  Parts,
+} from '../deps.ts';
+import { parseDuration } from '../domain/duration.ts';
+import { isIdentifier } from '../domain/identifiers.ts';
+import { formatExpiry } from '../domain/time-text.ts';
+import { VaultError } from '../errors.ts';
+import { mapAhead } from './coalesce.ts';
+import type { Keys } from './key.ts';
+import type { KeyHandle } from './key-open.ts';
+import type { MeteringService } from './metering.ts';
+import { toAsync } from './vault-tree.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const DEFAULT_TTL = '24h';
+/** How long an endpoint that cannot be used any more still tells the right secret so. */
+const KEPT_MS = DAY_MS;
+/** The sweep looks at every entry at least so often. */
+const LOOK_MS = DAY_MS;
+/** And first after so long: by then a creation has ended, one way or the other. */
+const FIRST_LOOK_MS = 120_000;
+const READ_AHEAD = 64;
+const NEVER_MS = 8_000_000_000_000_000;
+
+/** What a kind of endpoint adds to the policy of both. */
+type OwnPolicy = Pick<EndpointPolicy, 'algorithm' | 'token' | 'reference' | 'maskFields'>;
+
+export interface Endpoints extends EndpointService {
+  readonly create: (
+    caller: Caller,
+    kind: EndpointKind,
+    input: CreateEndpointInput,
+    own: OwnPolicy,
+  ) => Promise<NewEndpoint>;
+  /** Removes what expired or was stopped a day ago, and what interrupted creations have left. */
+  readonly sweep: (aid: string) => Promise<void>;
+}
+
+const urlOf = (kind: EndpointKind, id: string): string => `/v1/${kind}/${id}`;
+const expiryText = (ms: number | null): string | null => (ms === null ? null : formatExpiry(ms));
+
+/** When an endpoint that begins now ends: the next whole second at or after its time. */
+function expiryOf(ttl: string, now: number): number | null {
+  const duration = parseDuration(ttl);
+  if (duration === undefined) {
+    throw new VaultError('invalid_request', { field: 'query.ttl' });
+  }
+  return duration === 'forever' ? null : Math.ceil((now + duration) / 1_000) * 1_000;
+}
+
+/** Endpoints of either kind: how they begin, are listed and end. What they do is their own service's. */
+export function createEndpoints(parts: Parts, metering: MeteringService, keys: Keys): Endpoints {
+  const { crypto, endpointStore, now, randomId } = parts;
+
+  type Sealed = EndpointRecords & { readonly secret: NewEndpoint['secret']; readonly key: KeyHandle };
+
+  /**
+   * Puts a sealed endpoint in its place: reserves the id, enters it in the directory, makes sure that the key is
+   * still the one it was sealed under, and commits. A passphrase change in between stops it, before or after.
+   */
+  const place = async (entry: EndpointEntry, { key, policy, wrap }: Sealed): Promise<void> => {
+    const { aid, gen } = key;
+    if (!(await endpointStore.reserve(entry.id, entry.nonce))) {
+      throw new VaultError('endpoint_exists', { field: 'query.unique_id' });
+    }
+    try {
+      await endpointStore.enter(aid, entry, now() + FIRST_LOOK_MS, gen);
+      const stored = await keys.find({ aid }, key.user);
+      if (stored.kid !== key.kid || stored.gen !== gen) {
+        throw new VaultError('key_changed');
+      }
+      if (!(await endpointStore.commit(entry.id, { nonce: entry.nonce, aid, gen, policy, wrap }))) {
+        throw new VaultError('key_changed');
+      }
+    } catch (error) {
+      // What cannot be taken back now runs out by itself, or is stopped with its key.
+      await endpointStore.remove(aid, entry).catch(() => false);
+      throw error;
+    }
+  };
+
+  const create: Endpoints['create'] = async ({ account }, kind, input, own) => {
+    const { user, passphrase, rules, return_card_metadata: wantsCard } = input;
+    const { aid, name } = account;
+    const expiresAt = expiryOf(input.ttl ?? DEFAULT_TTL, now());
+    const id = input.unique_id ?? randomId();
+    const sealed = await keys.withUnlocked<Sealed>(account, user, passphrase, async (key, blob) => {
+      const { kid, gen } = key;
+      const policy: EndpointPolicy = {
+        kind,
+        account: name,
+        user,
+        kid,
+        gen,
+        expiresAt,
+        rules,
+        wantsCard,
+        ...own,
+      };
+      const made = await crypto.createEndpoint({ aid, kid, gen, id, kind }, blob, passphrase, policy);
+      return 'kind' in made ? made : { ...made, key };
+    });
+    await place({ kid: sealed.key.kid, kind, nonce: randomId(), id }, sealed);
+    metering.count(account, `${kind}_create`);
+    return { url: urlOf(kind, id), unique_id: id, secret: sealed.secret, expires_at: expiryText(expiresAt) };
+  };
+
+  const describe = async (aid: string, { id, kind, nonce }: EndpointEntry): Promise<EndpointInfo[]> => {
+    const stored = await endpointStore.read(id);
+    if (stored?.nonce !== nonce) {
+      return [];
+    }
+    const { user, token, reference, expiresAt } = await crypto.describeEndpoint({ aid, id }, stored.policy);
+    return [
+      {
+        url: urlOf(kind, id),
+        unique_id: id,
+        expires_at: expiryText(expiresAt),
+        user,
+        ...(token === undefined ? {} : { token }),
+        ...(reference === undefined ? {} : { reference }),
+        expired: !stored.wrap || (expiresAt !== null && expiresAt <= now()),
+      },
+    ];
+  };
+
+  const byUserThenId = (a: EndpointInfo, b: EndpointInfo): number => {
+    const [first, second] = a.user === b.user ? [a.unique_id, b.unique_id] : [a.user, b.user];
+    return first < second ? -1 : 1;
+  };
+
+  /** The entries of one kind, of one key or of all. */
+  const entriesOf = async ({ aid }: Account, kind: EndpointKind, user: string | undefined) => {
+    const kid = user === undefined ? undefined : (await keys.find({ aid }, user)).kid;
+    const entries = await endpointStore.entries(aid);
+    return entries.filter((entry) => entry.kind === kind && (kid === undefined || entry.kid === kid));
+  };
+
+  const list: Endpoints['list'] = async ({ account }, kind, { user }) => {
+    const infos: EndpointInfo[] = [];
+    const entries = await entriesOf(account, kind, user);
+    for await (const found of mapAhead(toAsync(entries), READ_AHEAD, (entry) =>
+      describe(account.aid, entry),
+    )) {
+      infos.push(...found);
+    }
+    metering.count(account, 'list');
+    return infos.sort(byUserThenId);
+  };
+
+  const remove: Endpoints['remove'] = async ({ account }, id) => {
+    const { aid } = account;
+    const stored = isIdentifier(id) ? await endpointStore.read(id) : undefined;
+    if (stored?.aid !== aid) {
+      throw new VaultError('endpoint_not_found');
+    }
+    const { kid, kind } = await crypto.describeEndpoint({ aid, id }, stored.policy);
+    const entry = { kid, kind, nonce: stored.nonce, id };
+    // Should this end half-way, the sweep finds an entry without an endpoint.
+    await endpointStore.putOff(aid, entry, now());
+    if (!(await endpointStore.remove(aid, entry))) {
+      throw new VaultError('endpoint_not_found');
+    }
+    metering.count(account, 'delete');
+  };
+
+  /** When to look at an entry again; undefined when it may go now. */
+  const lookAgainAt = async (aid: string, { id, nonce }: EndpointEntry): Promise<number | undefined> => {
+    const stored = await endpointStore.read(id);
+    if (stored?.nonce !== nonce) {
+      return undefined;
+    }
+    const policy = await crypto.describeEndpoint({ aid, id }, stored.policy).catch(() => undefined);
+    // A record that does not open is left for people to look at: others behind it must not wait for that.
+    const expiresAt = policy?.expiresAt ?? NEVER_MS;
+    const goesAt = Math.min(expiresAt, stored.stoppedAt ?? NEVER_MS) + KEPT_MS;
+    return goesAt <= now() ? undefined : Math.min(goesAt, now() + LOOK_MS);
+  };
+
+  const sweep: Endpoints['sweep'] = async (aid) => {
+    for (;;) {
+      const entries = await endpointStore.due(aid, now());
+      for (const entry of entries) {
+        const next = await lookAgainAt(aid, entry);
+        if (next === undefined) {
+          await endpointStore.remove(aid, entry);
+        } else {
+          await endpointStore.putOff(aid, entry, next);
+        }
+      }
+      if (entries.length === 0) {
+        return;
+      }
+    }
+  };
+
+  return { create, list, remove, sweep };
+}

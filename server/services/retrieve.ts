@@ -1,0 +1,118 @@
+import type { Caller, RetrieveInput, RetrieveService, TreeStream, Visitor } from '../deps.ts';
+import { VaultError } from '../errors.ts';
+import type { Accounts } from './account.ts';
+import type { Endpoints } from './endpoint.ts';
+import type { EndpointUse, OpenEndpoint } from './endpoint-use.ts';
+import type { MeteringService } from './metering.ts';
+import type { Rules } from './rule.ts';
+import type { VaultTrees } from './vault-list.ts';
+import type { Reading } from './vault-read.ts';
+
+/** What retrieving is built from. */
+export interface RetrieveParts {
+  readonly metering: MeteringService;
+  readonly accounts: Accounts;
+  readonly rules: Rules;
+  readonly reading: Reading;
+  readonly trees: VaultTrees;
+  readonly endpoints: Endpoints;
+  readonly endpointUse: EndpointUse;
+}
+
+/** What is asked for, narrowed to what the endpoint reaches; refuses what lies outside. */
+function withinLock(
+  { policy }: OpenEndpoint,
+  { token, reference }: Pick<RetrieveInput, 'token' | 'reference'>,
+): { readonly token: string | undefined; readonly reference: string | undefined } {
+  const isOutside =
+    (policy.token !== undefined && token !== undefined && token !== policy.token) ||
+    (policy.reference !== undefined && reference !== undefined && reference !== policy.reference);
+  if (isOutside) {
+    throw new VaultError('endpoint_out_of_scope');
+  }
+  return { token, reference: policy.reference ?? reference };
+}
+
+/** Retrieval endpoints: whoever has the secret can read what the endpoint reaches, and do nothing else. */
+export function createRetrievals(with_: RetrieveParts): RetrieveService {
+  const { metering, accounts, rules, reading, trees, endpoints, endpointUse } = with_;
+
+  /** The caller that a retrieval acts as. The account's rights count as they are now. */
+  const callerOf = async (visitor: Visitor, { key, policy }: OpenEndpoint): Promise<Caller> => {
+    const account = await accounts.lookUp(policy.account);
+    if (account?.aid !== key.aid) {
+      throw new VaultError('endpoint_gone');
+    }
+    return { ...visitor, account, source: 'retrieve' };
+  };
+
+  const viewOf = async ({ account }: Caller, { key, policy }: OpenEndpoint) => ({
+    rules: await rules.find(key.aid, policy.rules),
+    forcedMask: !account.unmasked,
+    maskFields: policy.maskFields ?? [],
+    wantsCard: policy.wantsCard,
+  });
+
+  const openingOf = ({ id, key, records }: OpenEndpoint, { secret }: RetrieveInput) => ({
+    endpoint: { id, gen: key.gen },
+    records,
+    secret,
+  });
+
+  const readOne = async (
+    caller: Caller,
+    endpoint: OpenEndpoint,
+    input: RetrieveInput,
+    item: { readonly token: string; readonly reference: string | undefined },
+  ): Promise<Uint8Array> => {
+    const view = await viewOf(caller, endpoint);
+    const opening = openingOf(endpoint, input);
+    const opened = await endpointUse.whileLive(endpoint, () =>
+      reading.openOne(caller, endpoint.key, opening, { ...item, view }),
+    );
+    if (opened === 'missing') {
+      throw new VaultError('token_not_found');
+    }
+    metering.count(endpoint.key, 'retrieve');
+    return opened;
+  };
+
+  const readTree = async (
+    caller: Caller,
+    endpoint: OpenEndpoint,
+    input: RetrieveInput,
+    reference: string | undefined,
+  ): Promise<TreeStream> => {
+    await endpointUse.proveLive(endpoint);
+    const { key, nonce, policy } = endpoint;
+    const { reference_prefix, limit, next_token, decrypt_all } = input;
+    const filter = { user: key.user, token: policy.token, reference, reference_prefix, limit, next_token };
+    const request = { account: key, route: `GET /v1/retrieve ${nonce} ${decrypt_all}`, filter, only: key };
+    if (!decrypt_all) {
+      const tree = await trees.listTree(request);
+      metering.count(key, 'retrieve');
+      return tree;
+    }
+    const view = await viewOf(caller, endpoint);
+    const opening = openingOf(endpoint, input);
+    return trees.openTree({ ...request, caller, opening, view, operation: 'retrieve' });
+  };
+
+  const use: RetrieveService['use'] = async (visitor, input) => {
+    const endpoint = await endpointUse.admit('retrieve', input);
+    const caller = await callerOf(visitor, endpoint);
+    const { token, reference } = withinLock(endpoint, input);
+    const reply =
+      token === undefined
+        ? await readTree(caller, endpoint, input, reference)
+        : await readOne(caller, endpoint, input, { token, reference });
+    await metering.request(endpoint.key);
+    return reply;
+  };
+
+  return {
+    create: (caller, { token, reference, mask_fields: maskFields, ...input }) =>
+      endpoints.create(caller, 'retrieve', input, { token, reference, maskFields }),
+    use,
+  };
+}

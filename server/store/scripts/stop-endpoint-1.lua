@@ -1,0 +1,17 @@
+-- Takes away what an endpoint's secret opens; the policy stays, so that the right secret still hears why. A
+-- creation that has not come to its end is undone.
+-- KEYS  1 endpoint
+-- ARGV  1 nonce
+-- Reply 'ok' | 'gone'
+local have = redis.call('HMGET', KEYS[1], 'n', 'p', 'x')
+if have[1] ~= ARGV[1] then
+  return 'gone'
+end
+if not have[2] then
+  redis.call('DEL', KEYS[1])
+elseif not have[3] then
+  local t = redis.call('TIME')
+  redis.call('HDEL', KEYS[1], 'w')
+  redis.call('HSET', KEYS[1], 'x', string.format('%.0f', t[1] * 1000))
+end
+return 'ok'

@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'bun:test';
+import { createClient } from './client.ts';
+import { ENDPOINT } from './stub-endpoints.ts';
+import { createStubApp, type Seen } from './stub-routes.ts';
+
+const CAPTURE = `/v1/capture/${ENDPOINT.id}`;
+const RETRIEVE = `/v1/retrieve/${ENDPOINT.id}`;
+const NOBODY = { authorization: '' };
+
+const open = () => {
+  const seen: Seen[] = [];
+  return { seen, client: createClient({}, createStubApp(seen)) };
+};
+
+describe('the secret', () => {
+  const secrets: readonly (readonly [string, string])[] = [
+    ['vcs1_abc', 'vcs1_abc'],
+    ['with space, and comma', 'with space, and comma'],
+    ['%41', '%41'],
+    ['x'.repeat(256), 'x'.repeat(256)],
+    ['x'.repeat(257), ''],
+    ['x'.repeat(60_000), ''],
+    ['', ''],
+  ];
+  test.each(secrets)('%s is handed on', async (header, secret) => {
+    const { seen, client } = open();
+    await client.send('POST', CAPTURE, { headers: { ...NOBODY, 'X-Vault-Capture-Secret': header } });
+    await client.send('GET', RETRIEVE, { headers: { ...NOBODY, 'X-Vault-Retrieve-Secret': header } });
+    expect(seen).toMatchObject([
+      { operation: 'capture', secret },
+      { operation: 'retrieve', secret },
+    ]);
+  });
+
+  test('a missing one is an empty one, and both are wrong', async () => {
+    const { seen, client } = open();
+    const wrong: readonly Record<string, string>[] = [
+      {},
+      { 'X-Vault-Capture-Secret': '' },
+      { 'X-Vault-Capture-Secret': 'vcs1_wrong' },
+      { 'X-Vault-Capture-Secret': 'x'.repeat(300) },
+      { 'X-Vault-Retrieve-Secret': ENDPOINT.secret },
+      { authorization: `Bearer ${btoa('x')}` },
+    ];
+    const texts = await Promise.all(
+      wrong.map(async (headers) => {
+        const answer = await client.send('POST', CAPTURE, { headers: { ...NOBODY, ...headers } });
+        return `${answer.status} ${answer.text}`;
+      }),
+    );
+    expect(new Set(texts).size).toBe(1);
+    expect(texts[0]).toStartWith('403 ');
+    expect(seen.map(({ secret }) => secret)).toEqual(['', '', 'vcs1_wrong', '', '', '']);
+  });
+
+  test('neither the query nor the body has it', async () => {
+    const { seen, client } = open();
+    const query = `?secret=${ENDPOINT.secret}&X-Vault-Capture-Secret=${ENDPOINT.secret}`;
+    const body = JSON.stringify({ secret: ENDPOINT.secret });
+    await client.send('POST', `${CAPTURE}${query}`, { headers: NOBODY, body });
+    expect(seen).toMatchObject([{ secret: '' }]);
+  });
+
+  test('two of them are one wrong one', async () => {
+    const { seen, client } = open();
+    const headers = new Headers(NOBODY);
+    headers.append('X-Vault-Capture-Secret', 'one');
+    headers.append('X-Vault-Capture-Secret', 'two');
+    await client.send('POST', CAPTURE, { headers });
+    expect(seen).toMatchObject([{ secret: 'one, two' }]);
+  });
+});
+
+describe('a route with a secret', () => {
+  const headers = { ...NOBODY, 'X-Vault-Capture-Secret': ENDPOINT.secret };
+
+  test('asks no account service, and bills nobody itself', async () => {
+    const { seen, client } = open();
+    const agent = { ...headers, 'User-Agent': 'browser', authorization: `Basic ${btoa('shop:wrong')}` };
+    expect((await client.send('POST', CAPTURE, { headers: agent })).status).toBe(200);
+    expect(client.deps.asked).toEqual([]);
+    expect(client.deps.metered).toEqual([]);
+    const caller = { ip: '127.0.0.1', userAgent: 'browser', requestId: 'fresh-request-id' };
+    expect(seen[0]?.caller).toEqual(caller);
+  });
+
+  test.each(['cross-site', 'same-site', 'same-origin', 'none'])('serves a page that is %s', async (site) => {
+    const { client } = open();
+    const fromPage = { ...headers, 'Sec-Fetch-Site': site, Origin: 'https://elsewhere.test' };
+    expect((await client.send('POST', CAPTURE, { headers: fromPage })).status).toBe(200);
+  });
+
+  test.each(['text/plain', 'application/x-www-form-urlencoded', ''])('takes JSON under %p', async (type) => {
+    const { seen, client } = open();
+    const body = '{"n":"4111 1111 1111 1111"}';
+    await client.send('POST', CAPTURE, { headers: { ...headers, 'Content-Type': type }, body });
+    expect(seen).toMatchObject([{ body }]);
+  });
+
+  test.each([
+    [262_144, 200],
+    [262_145, 413],
+  ])('a body of %d bytes: %d, by length and by count', async (length, status) => {
+    const { seen, client } = open();
+    const declared = { ...headers, 'Content-Length': String(length) };
+    for (const some of [declared, headers]) {
+      const body = new Response(new Uint8Array(length)).body;
+      expect((await client.send('POST', CAPTURE, { headers: some, body })).status).toBe(status);
+    }
+    expect(seen).toHaveLength(status === 200 ? 2 : 0);
+  });
+
+  test('refuses the same faults in the query for every id and secret', async () => {
+    const { client } = open();
+    for (const query of ['next_token=1&next_token=2', 'next_token=%ff', 'mode=c', 'mode=']) {
+      const texts = await Promise.all(
+        [CAPTURE, '/v1/capture/unknown'].flatMap((path) =>
+          [headers, NOBODY].map(
+            async (some) => (await client.send('POST', `${path}?${query}`, { headers: some })).text,
+          ),
+        ),
+      );
+      expect(new Set(texts).size).toBe(1);
+      expect(texts[0]).toMatch(/"code":"(?:invalid_request|duplicate_parameter)"/);
+    }
+  });
+
+  test('does not open the other methods of its path', async () => {
+    const { seen, client } = open();
+    const answer = await client.send('DELETE', CAPTURE, { headers });
+    expect(answer.status).toBe(401);
+    expect(seen).toEqual([]);
+  });
+});

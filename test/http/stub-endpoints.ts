@@ -1,0 +1,66 @@
+import type { Deps, EndpointAddress, NewEndpoint, SecretBytes, Visitor } from '../../server/deps.ts';
+import { VaultError } from '../../server/errors.ts';
+import type { Rule } from '../../server/schema/rule.ts';
+import { Secret } from '../../server/secret.ts';
+import type { Note } from './stub-deps.ts';
+
+/** The one endpoint that there is, of both kinds. */
+export const ENDPOINT = { id: 'shop', secret: 'vcs1_the-right-one' };
+
+/** The one rule that there is. */
+export const RULE: Rule = { id: 'short-year', operations: [{ name: 'substr', input_field: 'expiry_year' }] };
+
+/** The text of a secret that a route was given. */
+export const textOf = (secret: SecretBytes): string => new TextDecoder().decode(secret.expose());
+
+const NEW_ENDPOINT: NewEndpoint = {
+  url: '/v1/capture/shop',
+  unique_id: 'shop',
+  secret: new Secret(ENDPOINT.secret),
+  expires_at: '2026-02-01T12:00:00Z',
+};
+
+const refuseOthers = ({ unique_id, secret }: EndpointAddress): void => {
+  if (unique_id !== ENDPOINT.id || textOf(secret) !== ENDPOINT.secret) {
+    throw new VaultError('endpoint_refused');
+  }
+};
+
+/** Services of endpoints and rules that answer at once and remember what they were asked, if they were let to. */
+export const createStubEndpoints = (
+  note: Note,
+): Pick<Deps, 'captures' | 'retrievals' | 'endpoints' | 'rules'> => {
+  const captured = note('capture', () => ({
+    reply: { token: 'tok', user: 'u1', reference: 'shop' },
+    replayed: false,
+  }));
+  const retrieved = note('retrieve', () => new TextEncoder().encode('{"number":"1.10"}'));
+  const listed = note('listEndpoints', () => []);
+  return {
+    captures: {
+      create: note('createCapture', () => NEW_ENDPOINT),
+      use: async (visitor: Visitor, input) => {
+        refuseOthers(input);
+        return captured(visitor, input);
+      },
+    },
+    retrievals: {
+      create: note('createRetrieve', () => NEW_ENDPOINT),
+      use: async (visitor: Visitor, input) => {
+        refuseOthers(input);
+        return retrieved(visitor, input);
+      },
+    },
+    endpoints: {
+      list: (caller, kind, filter) => listed(caller, { kind, ...filter }),
+      remove: note('removeEndpoint', () => undefined),
+    },
+    rules: {
+      create: note('createRule', () => RULE),
+      read: note('readRule', () => RULE),
+      list: note('listRules', () => [RULE]),
+      remove: note('removeRule', () => undefined),
+      operations: note('operations', () => ({ operations: ['noop', 'substr'] })),
+    },
+  };
+};

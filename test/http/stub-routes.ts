@@ -1,0 +1,184 @@
+import { Type } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
+import type { Deps } from '../../server/deps.ts';
+import { VaultError } from '../../server/errors.ts';
+import { nextTokenHeader } from '../../server/plugins/replies.ts';
+import { defineRoute, type Reply, type Route } from '../../server/plugins/route.ts';
+import { answerUnrouted, mountRoutes } from '../../server/plugins/shell.ts';
+import { ENDPOINT, textOf } from './stub-endpoints.ts';
+
+/** What the handler of a stub route was given. */
+export interface Seen {
+  readonly operation: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly secret?: string;
+  readonly body?: unknown;
+  readonly caller?: object;
+}
+
+const EndpointPath = Type.Object({
+  unique_id: Type.String({ pattern: '^[a-z]{1,9}$', description: 'An id.' }),
+});
+const FormPath = Type.Object({ form_id: Type.String({ description: 'An id.' }) });
+const Ok = Type.Object({ ok: Type.Boolean({ description: 'Always true.' }) });
+const Query = Type.Object({
+  next_token: Type.Optional(Type.String({ description: 'A position.' })),
+  mode: Type.Optional(
+    Type.Union([Type.Literal('a'), Type.Literal('b')], { description: 'One of two words.' }),
+  ),
+});
+
+const streamOf = (text: string) =>
+  new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      controller.enqueue(new TextEncoder().encode(text));
+      controller.close();
+    },
+  });
+
+/** What the endpoint's service would do, with the kinds of replies and errors to be had by asking for them. */
+const use = (id: string, secret: string, wanted: string | null): Reply => {
+  if (id !== ENDPOINT.id || secret !== ENDPOINT.secret) {
+    throw new VaultError('endpoint_refused');
+  }
+  switch (wanted) {
+    case 'bug':
+      throw new Error('canary-of-a-bug');
+    case 'gone':
+      throw new VaultError('endpoint_gone');
+    case 'busy':
+      throw new VaultError('overloaded');
+    case 'misfit':
+      return { json: { ok: 'no' } };
+    case 'stream':
+      return { stream: streamOf('{"ok":true}'), headers: nextTokenHeader('more') };
+    default:
+      return { json: { ok: true } };
+  }
+};
+
+const COMMON = {
+  noun: 'capture',
+  summary: 'Do something',
+  description: 'Does it.',
+  passphrase: 'none',
+  response: Ok,
+  errors: [],
+  meter: [],
+  idempotent: false,
+  query: Query,
+} as const;
+const NO_BODY = { kind: 'none' } as const;
+
+/** Routes as they are with endpoints: open and closed ones on one path, plain words beside parameters. */
+export const stubRoutes = (seen: Seen[]): readonly Route[] => {
+  const closed =
+    (operation: string) => async (call: { readonly params: object; readonly secret: undefined }) => {
+      seen.push({ operation, params: { ...call.params } });
+      return { json: { ok: true } };
+    };
+  return [
+    defineRoute({
+      ...COMMON,
+      method: 'POST',
+      path: '/v1/capture/{unique_id}',
+      operationId: 'capture',
+      auth: 'capture_secret',
+      params: EndpointPath,
+      body: { kind: 'stored', schema: Type.Object({}), bytesMax: 262_144 },
+      idempotent: true,
+      handle: async ({ caller, params, secret, body, request }) => {
+        const text = textOf(secret);
+        seen.push({
+          operation: 'capture',
+          params,
+          secret: text,
+          body: new TextDecoder().decode(body),
+          caller,
+        });
+        return use(params.unique_id, text, new URL(request.url).searchParams.get('want'));
+      },
+    }),
+    defineRoute({
+      ...COMMON,
+      method: 'DELETE',
+      path: '/v1/capture/{unique_id}',
+      operationId: 'deleteCapture',
+      auth: 'basic',
+      params: EndpointPath,
+      body: NO_BODY,
+      handle: closed('deleteCapture'),
+    }),
+    defineRoute({
+      ...COMMON,
+      method: 'GET',
+      path: '/v1/retrieve/{unique_id}',
+      operationId: 'retrieve',
+      auth: 'retrieve_secret',
+      params: EndpointPath,
+      body: NO_BODY,
+      handle: async ({ params, secret, request }) => {
+        const text = textOf(secret);
+        seen.push({ operation: 'retrieve', params, secret: text });
+        return use(params.unique_id, text, new URL(request.url).searchParams.get('want'));
+      },
+    }),
+    defineRoute({
+      ...COMMON,
+      method: 'GET',
+      path: '/v1/retrieve/iframe',
+      operationId: 'listForms',
+      auth: 'basic',
+      body: NO_BODY,
+      handle: closed('listForms'),
+    }),
+    defineRoute({
+      ...COMMON,
+      method: 'GET',
+      path: '/v1/retrieve/iframe/{form_id}',
+      operationId: 'showForm',
+      auth: 'public',
+      params: FormPath,
+      body: NO_BODY,
+      handle: closed('showForm'),
+    }),
+    defineRoute({
+      ...COMMON,
+      method: 'PUT',
+      path: '/v1/open',
+      operationId: 'sendJson',
+      auth: 'public',
+      body: { kind: 'json', schema: Type.Array(Ok), bytesMax: 1_048_576 },
+      handle: async ({ body }) => {
+        seen.push({ operation: 'sendJson', params: {}, body });
+        return { json: { ok: true } };
+      },
+    }),
+    defineRoute({
+      ...COMMON,
+      method: 'POST',
+      path: '/v1/open',
+      operationId: 'sendAnything',
+      auth: 'public',
+      body: { kind: 'json', schema: Type.Array(Ok), bytesMax: 1_048_576, checked: 'by_service' },
+      handle: async ({ body }) => {
+        const unchecked: unknown = body;
+        seen.push({ operation: 'sendAnything', params: {}, body: unchecked });
+        return { json: { ok: true } };
+      },
+    }),
+  ];
+};
+
+/** The stub routes as an application, with what the whole one does about unknown paths. */
+export const createStubApp =
+  (seen: Seen[]) =>
+  (deps: Deps): Elysia => {
+    const app = new Elysia({ normalize: false, handler: { standardHostname: false } });
+    app.onError(({ code, error, request }) =>
+      answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, deps),
+    );
+    mountRoutes(app, stubRoutes(seen), deps);
+    app.compile();
+    return app;
+  };
