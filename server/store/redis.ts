@@ -107,6 +107,27 @@ async function untilReady(client: Redis | Cluster, timeoutMs: number): Promise<v
   }
 }
 
+/**
+ * Holds back what is written to the connection until the end of this turn of the event loop, so that the commands
+ * of many requests leave in one write, and Redis syncs them to disk at once. A Cluster has a connection for each
+ * node; there every command goes out by itself.
+ */
+function createGathering(client: Redis | Cluster): () => void {
+  let held = false;
+  return () => {
+    if (held || client instanceof Cluster || client.status !== 'ready') {
+      return;
+    }
+    const { stream } = client;
+    held = true;
+    stream.cork();
+    setImmediate(() => {
+      held = false;
+      stream.uncork();
+    });
+  };
+}
+
 /** Opens a connection and waits until Redis answers. `replicas` must have a write before it counts. */
 export async function openRedis(
   target: RedisTarget,
@@ -116,7 +137,9 @@ export async function openRedis(
   client.on('error', (error: Error) => options.onError?.(error.name));
   await untilReady(client, 30_000);
 
+  const gather = createGathering(client);
   const call = async (name: string, args: readonly Argument[]): Promise<unknown> => {
+    gather();
     try {
       return await client.callBuffer(name, ...args.map(asArgument));
     } catch (error) {
@@ -129,6 +152,7 @@ export async function openRedis(
     args: readonly Argument[],
   ): Promise<unknown> => {
     const rest = [keys.length, ...keys, ...args.map(asArgument)];
+    gather();
     try {
       return await client.callBuffer('EVALSHA', wanted.sha, ...rest);
     } catch (error) {
