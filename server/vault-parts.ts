@@ -178,7 +178,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
   const reading = createReading(parts, cards);
   const trees = createVaultList(parts, metering, keys, cards, rules);
   const endpoints = createEndpoints(parts, metering, keys);
-  const endpointUse = createEndpointUse(parts, keys);
+  const endpointUse = createEndpointUse(parts, accounts, keys);
   const shared = { metering, rules, endpoints, endpointUse };
   return {
     parts,
@@ -190,7 +190,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     vault: createVault(parts, { metering, idempotency, keys, rules, storing, reading, trees }),
     endpoints,
     captures: createCaptures(parts, { ...shared, idempotency, storing }),
-    retrievals: createRetrievals({ ...shared, accounts, reading, trees }),
+    retrievals: createRetrievals({ ...shared, reading, trees }),
     rules,
     utility: createUtility(parts, metering),
     probe: () => probeRedis(redis),

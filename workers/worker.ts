@@ -9,7 +9,8 @@ import {
   decoyEndpoint,
   describeEndpoint,
 } from './jobs/endpoints.ts';
-import { describeItem, openOne, readLog, sealLog, storeItem, updateItem } from './jobs/items.ts';
+import { updateItem } from './jobs/item-update.ts';
+import { describeItem, openOne, readLog, sealLog, storeItem } from './jobs/items.ts';
 import {
   changeKeyPassphrase,
   checkWarm,

@@ -18,16 +18,20 @@ export interface CaptureParts {
   readonly endpointUse: EndpointUse;
 }
 
-/** The caller that a capture acts as: the account of the endpoint, with no right but to store. */
-const callerOf = (visitor: Visitor, { key, policy }: OpenEndpoint, formType: string | undefined): Caller => ({
-  ...visitor,
-  account: { aid: key.aid, name: policy.account, unmasked: false, paying: false },
-  source: formType === undefined ? 'capture' : 'form',
-});
-
 /** Capture endpoints: whoever has the secret can store items under the key, and do nothing else. */
 export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: CaptureParts): CaptureService {
   const { metering, idempotency, rules, storing, endpoints, endpointUse } = with_;
+
+  /** What is stored is stored for the account, which an endpoint does not outlive. */
+  const callerOf = async (
+    visitor: Visitor,
+    endpoint: OpenEndpoint,
+    formType: string | undefined,
+  ): Promise<Caller> => ({
+    ...visitor,
+    account: await endpointUse.accountOf(endpoint),
+    source: formType === undefined ? 'capture' : 'form',
+  });
 
   const store = async (
     caller: Caller,
@@ -45,7 +49,11 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
       return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
       seed,
     };
-    const own = { endpoint: { id, gen: key.gen }, bytesMax: STORED_BYTES_MAX };
+    const own = {
+      endpoint: { id, gen: key.gen },
+      bytesMax: STORED_BYTES_MAX,
+      forcedMask: !caller.account.unmasked,
+    };
     const { token, user, card_metadata } = await endpointUse.whileLive(endpoint, () =>
       storing.storeUnder(caller, key, request, (wanted) =>
         crypto.captureItem({ ...wanted, ...own }, records, input.secret, applied, input.body),
@@ -57,7 +65,7 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
 
   const use: CaptureService['use'] = async (visitor, input) => {
     const endpoint = await endpointUse.admit('capture', input);
-    const caller = callerOf(visitor, endpoint, input.form_type);
+    const caller = await callerOf(visitor, endpoint, input.form_type);
     const act = (seed?: string): Promise<Captured> => store(caller, endpoint, input, seed);
     const { number, reference, algorithm, return_card_metadata, form_type, body, idempotencyKey } = input;
     const outcome =

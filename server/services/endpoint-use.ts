@@ -1,4 +1,5 @@
 import type {
+  Account,
   EndpointAddress,
   EndpointKind,
   EndpointPolicy,
@@ -9,6 +10,7 @@ import type {
 } from '../deps.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { VaultError } from '../errors.ts';
+import type { Accounts } from './account.ts';
 import { coalesce, pause } from './coalesce.ts';
 import type { Keys } from './key.ts';
 import { isRetry, type KeyRef, type Retry } from './key-open.ts';
@@ -40,6 +42,8 @@ export interface EndpointUse {
    * newest, and a key that is gone, end the endpoint.
    */
   readonly whileLive: <T>(endpoint: OpenEndpoint, attempt: () => Promise<T | Retry>) => Promise<T>;
+  /** The account of the endpoint with its rights as they are now; without it the endpoint is gone. */
+  readonly accountOf: (endpoint: OpenEndpoint) => Promise<Account>;
   /** Refuses with `endpoint_gone` unless the key is, in Redis and now, the one that the endpoint was made under. */
   readonly proveLive: (endpoint: OpenEndpoint) => Promise<void>;
 }
@@ -50,7 +54,7 @@ interface Known {
 }
 
 /** What capturing and retrieving have in common: the way from an id and a secret to an endpoint that may be used. */
-export function createEndpointUse(parts: Parts, keys: Keys): EndpointUse {
+export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys): EndpointUse {
   const { crypto, endpointStore, now } = parts;
   const known = createMemory<Known>(KNOWN_MAX, KNOWN_MS, now);
   // Secrets that were right, by a digest that only this process can compute: they are checked once more, by the
@@ -136,5 +140,13 @@ export function createEndpointUse(parts: Parts, keys: Keys): EndpointUse {
     throw new VaultError('overloaded');
   };
 
-  return { admit, whileLive, proveLive };
+  const accountOf: EndpointUse['accountOf'] = async ({ key, policy }) => {
+    const account = await accounts.lookUp(policy.account);
+    if (account?.aid !== key.aid) {
+      throw new VaultError('endpoint_gone');
+    }
+    return account;
+  };
+
+  return { admit, accountOf, whileLive, proveLive };
 }

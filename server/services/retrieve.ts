@@ -1,6 +1,5 @@
 import type { Caller, RetrieveInput, RetrieveService, TreeStream, Visitor } from '../deps.ts';
 import { VaultError } from '../errors.ts';
-import type { Accounts } from './account.ts';
 import type { Endpoints } from './endpoint.ts';
 import type { EndpointUse, OpenEndpoint } from './endpoint-use.ts';
 import type { MeteringService } from './metering.ts';
@@ -11,7 +10,6 @@ import type { Reading } from './vault-read.ts';
 /** What retrieving is built from. */
 export interface RetrieveParts {
   readonly metering: MeteringService;
-  readonly accounts: Accounts;
   readonly rules: Rules;
   readonly reading: Reading;
   readonly trees: VaultTrees;
@@ -35,16 +33,13 @@ function withinLock(
 
 /** Retrieval endpoints: whoever has the secret can read what the endpoint reaches, and do nothing else. */
 export function createRetrievals(with_: RetrieveParts): RetrieveService {
-  const { metering, accounts, rules, reading, trees, endpoints, endpointUse } = with_;
+  const { metering, rules, reading, trees, endpoints, endpointUse } = with_;
 
-  /** The caller that a retrieval acts as. The account's rights count as they are now. */
-  const callerOf = async (visitor: Visitor, { key, policy }: OpenEndpoint): Promise<Caller> => {
-    const account = await accounts.lookUp(policy.account);
-    if (account?.aid !== key.aid) {
-      throw new VaultError('endpoint_gone');
-    }
-    return { ...visitor, account, source: 'retrieve' };
-  };
+  const callerOf = async (visitor: Visitor, endpoint: OpenEndpoint): Promise<Caller> => ({
+    ...visitor,
+    account: await endpointUse.accountOf(endpoint),
+    source: 'retrieve',
+  });
 
   const viewOf = async ({ account }: Caller, { key, policy }: OpenEndpoint) => ({
     rules: await rules.find(key.aid, policy.rules),

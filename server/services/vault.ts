@@ -65,7 +65,7 @@ export function createVault(parts: Parts, with_: VaultParts): VaultService {
     const { account } = caller;
     const { user, token, reference, passphrase } = input;
     const view = {
-      rules: await rules.find(account.aid, input.rules),
+      rules: await rules.find(account.aid, input.rules, 'query.rules'),
       forcedMask: !account.unmasked,
       maskFields: input.mask_fields,
       wantsCard: input.return_card_metadata,
@@ -106,6 +106,7 @@ export function createVault(parts: Parts, with_: VaultParts): VaultService {
       seen: item.logLength,
       sadExpiresAt: storing.sadExpiry(),
       bytesMax: STORED_BYTES_MAX,
+      forcedMask: !caller.account.unmasked,
     };
     const opening = { blob, secret: input.passphrase };
     const sealed = await crypto.updateItem(params, opening, applied, item, input.body);
@@ -139,7 +140,7 @@ export function createVault(parts: Parts, with_: VaultParts): VaultService {
   const update: VaultService['update'] = async (caller, input) => {
     const { account } = caller;
     const act = async (seed?: string): Promise<TokenInfo> => {
-      const applied = await rules.find(account.aid, input.rules);
+      const applied = await rules.find(account.aid, input.rules, 'query.rules');
       for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
         const turn = `${account.aid} ${input.user} ${input.token}`;
         const result = await turns(turn, () =>

@@ -14,7 +14,7 @@ import { openCaptureKey } from './endpoint-open.ts';
 import { sealNew } from './items.ts';
 import { withKey } from './keys.ts';
 import type { CaptureParams, CreateEndpointParams, EndpointParams, EndpointPolicy } from './kinds.ts';
-import { applyRules } from './rules.ts';
+import { applyRulesBeforeStorage } from './rules.ts';
 
 export const createEndpoint: Handler = (context, fields) => {
   const params = paramsOf<CreateEndpointParams>(fields);
@@ -75,7 +75,7 @@ export const captureItem: Handler = (context, fields) => {
     if (params.rules.length === 0) {
       return sealNew(context, params, sent, { owner: key, tokenKey: key.tokenKey });
     }
-    const object = applyRules(context, params, field(fields, 4), sent);
+    const object = applyRulesBeforeStorage(context, params, field(fields, 4), sent);
     if (encodeJson(object).length > params.bytesMax) {
       throw new JobFailure('body_too_large');
     }

@@ -4,7 +4,6 @@ import { onlyDigits } from '../../server/domain/digits.ts';
 import { type JsonObject, parseStoredObject } from '../../server/domain/json.ts';
 import { encodeJson } from '../../server/domain/json-bytes.ts';
 import { maskFields, maskForced } from '../../server/domain/mask.ts';
-import { keepNumbers, mergeFirstLevel } from '../../server/domain/merge.ts';
 import { joinSad, splitSad } from '../../server/domain/sad.ts';
 import { isTestCard } from '../../server/domain/test-cards.ts';
 import { formatStoredAt } from '../../server/domain/time-text.ts';
@@ -38,7 +37,6 @@ import type {
   SealLogParams,
   StoredFacts,
   StoreParams,
-  UpdateParams,
   ViewParams,
 } from './kinds.ts';
 import { applyRules } from './rules.ts';
@@ -134,7 +132,7 @@ interface SealRequest {
 }
 
 /** Seals an item with its log entry; the fields of the reply are those of StoredParts. */
-function sealStored(context: ThreadContext, request: SealRequest): Uint8Array[] {
+export function sealStored(context: ThreadContext, request: SealRequest): Uint8Array[] {
   const { params, owner, object, chosen, sadExpiresAt, card } = request;
   const { part0, part1 } = splitSad(object);
   const { aid, kid, reference } = params;
@@ -201,7 +199,7 @@ export const storeItem: Handler = (context, fields) => {
 };
 
 /** A given reference must be the item's; a missing one is refused when the item has one. */
-function checkReference(meta: OpenedMeta, given: string | undefined, rule: 'check' | 'lookup'): void {
+export function checkReference(meta: OpenedMeta, given: string | undefined, rule: 'check' | 'lookup'): void {
   if (given === undefined) {
     if (meta.reference !== undefined && rule === 'check') {
       throw new JobFailure('reference_required');
@@ -292,61 +290,6 @@ export const openOne: Handler = (context, fields) => {
     const { text, card } = viewOf(context, stored, params, field(fields, 3));
     const entry = logEntry(context, params, params.token, 'decrypt', field(fields, 7));
     return [text, entry, toJsonBytes(card ?? {})];
-  });
-};
-
-/**
- * Until when codes may be kept after an update: those that it brings for their own time, but no longer than
- * any that it leaves, since all of an item's codes go together.
- */
-function sadExpiry(
-  stored: JsonObject,
-  changes: JsonObject,
-  before: number | undefined,
-  next: number,
-): number {
-  const left = new Map([...stored].filter(([name]) => !changes.has(name)));
-  if (before === undefined || before === 0 || splitSad(left).part1 === undefined) {
-    return next;
-  }
-  return next === 0 ? before : Math.min(before, next);
-}
-
-/** The merged object after rules, which may change all of it but the number that the token stands for. */
-function mergeWithRules(
-  context: ThreadContext,
-  params: UpdateParams,
-  rules: Uint8Array,
-  stored: JsonObject,
-  changes: JsonObject,
-): JsonObject {
-  const merged = mergeFirstLevel(stored, changes);
-  if (params.rules.length === 0) {
-    return merged;
-  }
-  return keepNumbers(merged, applyRules(context, params, rules, merged));
-}
-
-export const updateItem: Handler = (context, fields) => {
-  const params = paramsOf<UpdateParams>(fields);
-  return withKey(context, params, fields, (key) => {
-    const meta = metaOf(context, params, params.token, field(fields, 5));
-    checkReference(meta, params.reference, 'check');
-    const changes = parseStoredObject(field(fields, 8));
-    const sealed = { item: field(fields, 4), meta, sad: field(fields, 6) };
-    const stored = parseStoredObject(openText(context, params, params.token, key, sealed, params.now));
-    const object = mergeWithRules(context, params, field(fields, 3), stored, changes);
-    if (encodeJson(object).length > params.bytesMax) {
-      throw new JobFailure('body_too_large');
-    }
-    return sealStored(context, {
-      params,
-      owner: key,
-      object,
-      chosen: { token: params.token, candidate: 0, identity: EMPTY },
-      sadExpiresAt: sadExpiry(stored, changes, meta.sad?.expiresAtMs, params.sadExpiresAt),
-      tail: field(fields, 7),
-    });
   });
 };
 

@@ -120,6 +120,8 @@ export interface StoreParams extends KeyParams, ActorParams {
 export interface CaptureParams extends StoreParams, RulesParams {
   readonly endpoint: EndpointUse;
   readonly bytesMax: number;
+  /** Whether the account sees numbers masked, and so do the rules that it has made. */
+  readonly forcedMask: boolean;
 }
 
 export interface ViewParams extends RulesParams {
@@ -140,6 +142,8 @@ export interface UpdateParams extends OpeningParams, ActorParams, RulesParams {
   readonly seen: number;
   readonly sadExpiresAt: number;
   readonly bytesMax: number;
+  /** Whether the account sees numbers masked, and so do its rules. */
+  readonly forcedMask: boolean;
 }
 
 export interface DescribeItemParams extends KeyParams {

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../server/domain/json.ts';
 import { type CompiledRules, compileRules, type Operation, runRules } from '../../server/domain/rule.ts';
+import { runRulesMasked } from '../../server/domain/rule-masked.ts';
 import { IntegrityError, readBytes, readU32 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { randomBytes } from '../crypto/random.ts';
@@ -51,14 +52,23 @@ function rulesOf(
   return made;
 }
 
-/** Runs the rules of a job over an object, within the bounds that one item has. The object stays as it is. */
+const ENVIRONMENT = { now: () => performance.now(), randomBytes };
+
+/** Runs the rules of a job over what goes out, within the bounds that one item has. The object stays as it is. */
 export const applyRules = (
   context: ThreadContext,
   params: RulesParams & { readonly aid: string },
   packed: Uint8Array,
   object: JsonObject,
-): JsonObject =>
-  runRules(rulesOf(context, params.aid, params.rules, packed), object, {
-    now: () => performance.now(),
-    randomBytes,
-  });
+): JsonObject => runRules(rulesOf(context, params.aid, params.rules, packed), object, ENVIRONMENT);
+
+/** The same for what is to be stored: with a forced mask no rule puts a number where it could be read. */
+export const applyRulesBeforeStorage = (
+  context: ThreadContext,
+  params: RulesParams & { readonly aid: string; readonly forcedMask: boolean },
+  packed: Uint8Array,
+  object: JsonObject,
+): JsonObject => {
+  const run = params.forcedMask ? runRulesMasked : runRules;
+  return run(rulesOf(context, params.aid, params.rules, packed), object, ENVIRONMENT);
+};
