@@ -122,6 +122,7 @@ export function createKeyOpener(parts: Parts): KeyOpener {
     }
     await keyStore.moveFences(kid, gen);
     await endpointStore.stopBefore(aid, kid, gen);
+    await keyStore.finishChange(aid, kid, gen);
     fenced.set(kid, gen);
   };
 

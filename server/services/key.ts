@@ -23,7 +23,7 @@ export interface Keys extends KeyService, Pick<KeyOpener, 'find' | 'withUnlocked
     after: string | undefined,
     limit: number,
   ) => Promise<readonly string[]>;
-  /** Finishes the deletion of keys of this account that was interrupted behind their records. */
+  /** Finishes changes and deletions of keys of this account that were interrupted behind their records. */
   readonly sweep: (aid: string) => Promise<void>;
   /** Deletes all keys of an account with their data. */
   readonly removeAll: (aid: string) => Promise<void>;
@@ -100,9 +100,10 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
   };
 
   /** Replaces the record; where Redis falters, finds out whether it has happened before it says anything. */
-  const replaceRecord = async ({ aid, user, record }: KeyHandle, changed: Uint8Array): Promise<boolean> => {
+  const replaceRecord = async (key: KeyHandle, changed: Uint8Array): Promise<boolean> => {
+    const { aid, user, kid, gen, record } = key;
     try {
-      return await keyStore.replace(aid, user, record, changed);
+      return await keyStore.change({ aid, user, kid, gen: gen + 1, read: record, record: changed });
     } catch (error) {
       const stored = await insist(() => keyStore.read(aid, user));
       if (stored?.equals(changed)) {
@@ -127,7 +128,7 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
     opener.forget(key);
     const changed = { aid: key.aid, kid: key.kid, gen: key.gen + 1 };
     // The new passphrase may exist nowhere else: from here on the caller gets it, whatever Redis does. What is
-    // left undone is done by the first unlock after it.
+    // left undone is done by the sweep, or by the first unlock after it.
     await insist(() => opener.finishChange(changed)).catch(() => undefined);
     metering.count(account, 'key');
     return { user, passphrase: asText(next) };
@@ -165,6 +166,9 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
   const users: Keys['users'] = ({ aid }, after, limit) => keyStore.users(aid, after, limit);
 
   const sweep = async (aid: string): Promise<void> => {
+    for (const { kid, gen } of await keyStore.changesLeft(aid)) {
+      await opener.finishChange({ aid, kid, gen });
+    }
     for (const kid of await keyStore.purgesLeft(aid)) {
       await purge(aid, kid);
     }

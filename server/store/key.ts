@@ -2,6 +2,7 @@ import { VaultError } from '../errors.ts';
 import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
 import { type Bucket, redisKeys } from './redis-keys.ts';
 import buryFenceText from './scripts/bury-fence-1.lua' with { type: 'text' };
+import changeKeyText from './scripts/change-key-2.lua' with { type: 'text' };
 import closeFenceText from './scripts/close-fence-2.lua' with { type: 'text' };
 import createKeyText from './scripts/create-key-2.lua' with { type: 'text' };
 import deleteKeyText from './scripts/delete-key-3.lua' with { type: 'text' };
@@ -13,6 +14,7 @@ import replaceRecordText from './scripts/replace-record-1.lua' with { type: 'tex
 
 const createKey = script(createKeyText);
 const replaceRecord = script(replaceRecordText);
+const changeKey = script(changeKeyText);
 const deleteKey = script(deleteKeyText);
 const moveFence = script(moveFenceText);
 const closeFence = script(prelude, closeFenceText);
@@ -33,6 +35,19 @@ export interface KeyStore {
   read(aid: string, user: string): Promise<Buffer | undefined>;
   /** False when the identifier is taken. */
   create(aid: string, user: string, record: Uint8Array): Promise<boolean>;
+  /** A key under its new generation; `finishChange` must follow. False when somebody else was faster. */
+  change(key: {
+    aid: string;
+    user: string;
+    kid: string;
+    gen: number;
+    read: Uint8Array;
+    record: Uint8Array;
+  }): Promise<boolean>;
+  /** Notes that a change has been finished. */
+  finishChange(aid: string, kid: string, gen: number): Promise<void>;
+  /** Changes that may have been interrupted behind their record. */
+  changesLeft(aid: string): Promise<readonly { readonly kid: string; readonly gen: number }[]>;
   /** Replaces the record that was read; false when somebody else was faster. */
   replace(aid: string, user: string, read: Uint8Array, record: Uint8Array): Promise<boolean>;
   /** Identifiers in order, beginning behind `after`. */
@@ -83,6 +98,20 @@ export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
     async create(aid, user, record) {
       const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid)];
       return text(await redis.run(createKey, keys, [record, user])) === 'ok';
+    },
+    async change({ aid, user, kid, gen, read, record }) {
+      const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyChanges(aid)];
+      return text(await redis.run(changeKey, keys, [read, record, `${kid} ${gen}`])) === 'ok';
+    },
+    async finishChange(aid, kid, gen) {
+      await redis.write('SREM', [redisKeys.keyChanges(aid), `${kid} ${gen}`]);
+    },
+    async changesLeft(aid) {
+      const left = list(await redis.command('SMEMBERS', [redisKeys.keyChanges(aid)])).map(text);
+      return left.flatMap((member) => {
+        const [kid = '', gen = ''] = member.split(' ');
+        return /^\d+$/.test(gen) ? [{ kid, gen: Number(gen) }] : [];
+      });
     },
     async replace(aid, user, read, record) {
       return text(await redis.run(replaceRecord, [redisKeys.keyRecord(aid, user)], [read, record])) === 'ok';

@@ -27,6 +27,8 @@ export const redisKeys = {
   keyDirectory: (aid: string): string => `${accountTag(aid)}keys`,
   /** Set: ids of deleted keys whose buckets are not empty yet. */
   purge: (aid: string): string => `${accountTag(aid)}purge`,
+  /** Set: passphrase changes whose fences and endpoints are not known to be done, as `kid gen`. */
+  keyChanges: (aid: string): string => `${accountTag(aid)}c`,
   /** String: wrong passphrases of one key. */
   passphraseFailures: (aid: string, kid: string): string => `${accountTag(aid)}f:${kid}`,
   /** Hash: operation -> count, for one month (`YYYY-MM`). */
