@@ -218,6 +218,9 @@ const DEADLINES: Readonly<Record<Lane, number>> = {
   cold: COLD_DEADLINE_MS,
 };
 
+/** Rules may hold a thread for as long as rules may take: such jobs travel alone, behind those that do not. */
+const laneOf = ({ ids }: RuleSet): Lane => (ids.length === 0 ? 'hot' : 'bulk');
+
 export function createCrypto(pool: Pool): Crypto {
   const digestKey = randomBytes(32);
   const run = (
@@ -290,7 +293,11 @@ export function createCrypto(pool: Pool): Crypto {
         missOrThrow,
       ),
     openItem: (params, opening, rules, { item, meta, sad, logTail }) =>
-      run(KIND.openItem, [...openingFields(params, opening, rules), item, meta, sad, logTail], 'hot').then(
+      run(
+        KIND.openItem,
+        [...openingFields(params, opening, rules), item, meta, sad, logTail],
+        laneOf(rules),
+      ).then(
         (reply) => ({ text: at(reply, 0), logEntry: at(reply, 1), card: parse<CardFacts>(at(reply, 2)) }),
         missOrThrow,
       ),
@@ -298,19 +305,13 @@ export function createCrypto(pool: Pool): Crypto {
       run(
         KIND.updateItem,
         [...openingFields(params, opening, rules), item, meta, sad, logTail, changes],
-        'hot',
+        laneOf(rules),
       ).then(storedParts, missOrThrow),
-    captureItem: async (params, { policy, wrap }, secret, rules, body) =>
-      storedParts(
-        await plain(KIND.captureItem, [
-          json({ ...params, rules: rules.ids }),
-          policy,
-          wrap,
-          secret.expose(),
-          pack(rules.records),
-          body,
-        ]),
-      ),
+    captureItem: async (params, { policy, wrap }, secret, rules, body) => {
+      const own = json({ ...params, rules: rules.ids });
+      const fields = [own, policy, wrap, secret.expose(), pack(rules.records), body];
+      return storedParts(await plain(KIND.captureItem, fields, laneOf(rules)));
+    },
     createEndpoint: (params, blob, passphrase, policy) =>
       run(KIND.createEndpoint, [json(params), blob, passphrase.expose(), json(policy)], 'hot').then(
         (reply) => ({

@@ -3,6 +3,9 @@ import { type ColdLimits, createColdLane } from './pool-cold.ts';
 import type { PendingJob } from './pool-job.ts';
 import type { Thread } from './pool-thread.ts';
 
+/** How long bulk jobs stand back for hot ones: a thread that is never idle must not keep them waiting for ever. */
+const BULK_STANDS_BACK_MS = 100;
+
 /** Most hot jobs in one frame: few enough that a job waits for little, enough to spread a message's cost. */
 const FRAME_JOBS_MAX = 16;
 
@@ -37,7 +40,8 @@ const leastLoaded = (threads: readonly Thread[]): Thread | undefined =>
   );
 
 /**
- * Cold jobs first (they hold a thread for microseconds, and have limits of their own), then hot, then bulk.
+ * Cold jobs first (they hold a thread for microseconds, and have limits of their own), then hot, then bulk; but a
+ * bulk job that has stood back for long goes before hot ones.
  * A thread gets its next frame when it has answered the last one: what arrives meanwhile gathers, so batches
  * form under load and a single caller never waits. Idle threads share what has gathered. Bulk jobs travel
  * alone, and one thread is kept free of them, so that a hot job seldom waits for a chunk to end.
@@ -91,12 +95,18 @@ export const createLanes = (options: LaneOptions): Lanes => {
     }
   };
 
+  const hasWaited = (job: PendingJob | undefined): boolean =>
+    job !== undefined && performance.now() - (job.dueAt - job.deadlineMs) > BULK_STANDS_BACK_MS;
+
   const dispatch = (threads: readonly Thread[]): PendingJob[] => {
     if (cold.waiting() > 0) {
       sendCold(threads);
     }
     if (hot.length + bulk.length > 0) {
       const idle = threads.filter((thread) => thread.busy() === 0);
+      if (hasWaited(bulk[0])) {
+        sendBulk(idle);
+      }
       sendHot(idle);
       sendBulk(idle);
     }

@@ -11,8 +11,11 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export interface Rules extends RuleService {
-  /** The rules as they are now, sealed; refuses with `rule_not_found` when one of them is not there. */
-  readonly find: (aid: string, ids: readonly string[]) => Promise<RuleSet>;
+  /**
+   * The rules as they are now, sealed; refuses with `rule_not_found` when one of them is not there. `field` is
+   * where the caller has named them, if it was the caller.
+   */
+  readonly find: (aid: string, ids: readonly string[], field?: string) => Promise<RuleSet>;
 }
 
 export const NO_RULES: RuleSet = { ids: [], records: [] };
@@ -27,14 +30,14 @@ export function createRules({ crypto, ruleStore }: Parts, metering: MeteringServ
     return { id, operations: JSON.parse(text) as Rule['operations'] };
   };
 
-  const find: Rules['find'] = async (aid, ids) => {
+  const find: Rules['find'] = async (aid, ids, field) => {
     if (ids.length === 0) {
       return NO_RULES;
     }
     const records = await ruleStore.read(aid, ids);
     const there = records.filter((record) => record !== undefined);
     if (there.length < ids.length) {
-      throw new VaultError('rule_not_found', { field: 'query.rules' });
+      throw new VaultError('rule_not_found', field === undefined ? {} : { field });
     }
     return { ids, records: there };
   };

@@ -17,7 +17,7 @@ import { type Branch, toAsync, treeStream } from './vault-tree.ts';
 const PAGES_AHEAD = 3;
 const KEYS_STEP = 256;
 /** Items of a page that rules run over: each may take as long as rules may take. */
-const RULED_ITEMS_MAX = 64;
+const RULED_ITEMS_MAX = 16;
 
 interface Place {
   readonly user: string;
@@ -177,14 +177,14 @@ export function createVaultList(
     const branches = branchesOf(ranges, 'meta', { gen: only?.gen }, (key, page) =>
       listPage(key, filter, page),
     );
-    return { stream: treeStream(branches, filter.user), nextToken };
+    return { stream: await treeStream(branches, filter.user), nextToken };
   };
 
   const list = async ({ account }: Caller, filter: ListFilter): Promise<TreeStream> => {
     const tree =
       filter.token === undefined
         ? await listTree({ account, route: 'GET /v1/vault', filter })
-        : { stream: treeStream(toAsync([await listOne(account, filter, filter.token)])) };
+        : { stream: await treeStream(toAsync([await listOne(account, filter, filter.token)])) };
     metering.count(account, 'list');
     return tree;
   };
@@ -270,13 +270,13 @@ export function createVaultList(
     const branches = branchesOf(ranges, 'full', { gen: only.gen, itemsMax }, (key, page) =>
       openPage(request, key, page),
     );
-    return { stream: treeStream(branches, filter.user), nextToken };
+    return { stream: await treeStream(branches, filter.user), nextToken };
   };
 
   const decryptAll = async (caller: Caller, input: DecryptInput): Promise<TreeStream> => {
     const { account } = caller;
     const view = {
-      rules: await rules.find(account.aid, input.rules),
+      rules: await rules.find(account.aid, input.rules, 'query.rules'),
       forcedMask: !account.unmasked,
       maskFields: input.mask_fields,
       wantsCard: input.return_card_metadata,

@@ -96,7 +96,7 @@ export function createPageReader({ itemStore }: Pick<Parts, 'itemStore'>) {
     { gen, itemsMax = PAGE_ITEMS_MAX }: PageLimits,
   ): AsyncGenerator<Page> {
     const { kid } = range.key;
-    let size: number = PAGE_ITEMS_FIRST[part];
+    let size = Math.min(itemsMax, PAGE_ITEMS_FIRST[part]);
     let places: Placed[] = [];
     const drain = async function* (whole: boolean): AsyncGenerator<Page> {
       while (places.length >= size || (whole && places.length > 0)) {

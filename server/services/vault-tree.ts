@@ -49,13 +49,21 @@ async function* treeChunks(
   yield encoder.encode(opened ? '}' : '{}');
 }
 
-/** Pulls only as fast as the connection takes it, and stops all work when the caller goes away. */
-export function treeStream(branches: AsyncIterable<Branch>, wanted?: string): ReadableStream<Uint8Array> {
+/**
+ * Begins the tree, so that what fails with its first page is a refusal and not a broken reply. Then pulls only as
+ * fast as the connection takes it, and stops all work when the caller goes away.
+ */
+export async function treeStream(
+  branches: AsyncIterable<Branch>,
+  wanted?: string,
+): Promise<ReadableStream<Uint8Array>> {
   const chunks = treeChunks(branches, wanted);
+  let next: Promise<IteratorResult<Uint8Array, void>> | undefined = Promise.resolve(await chunks.next());
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await chunks.next();
+        const { done, value } = await (next ?? chunks.next());
+        next = undefined;
         if (done) {
           controller.close();
         } else {
