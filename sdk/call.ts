@@ -1,15 +1,8 @@
 /** What a caller may set, and what a single call is before it becomes a request. */
 import type { QueryValue } from './path.ts';
 
-/** Where the vault is, who is calling, and how patient to be. */
-export interface VaultOptions {
-  /** The service's URL, with or without `/v1`. */
-  readonly baseUrl: string;
-  /** The account's Basic Auth user; without a colon. */
-  readonly username: string;
-  readonly password: string;
-  /** Used by every call that needs a passphrase and is not given one of its own; never for new keys. */
-  readonly passphrase?: string | undefined;
+/** How to reach the vault, and how patient to be. */
+export interface ConnectionOptions {
   /** Replaces the runtime's fetch, for a proxy agent or a test. */
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
   /** The longest that a call may take with all its retries, in milliseconds (60,000). */
@@ -17,6 +10,20 @@ export interface VaultOptions {
   /** How many times a failed attempt is repeated (3); 0 for never. */
   readonly retries?: number | undefined;
 }
+
+/** Where the vault is, who is calling, and how patient to be. */
+export interface VaultOptions extends ConnectionOptions {
+  /** The service's URL, with or without `/v1`. */
+  readonly baseUrl: string;
+  /** The account's Basic Auth user; without a colon. */
+  readonly username: string;
+  readonly password: string;
+  /** Used by every call that needs a passphrase and is not given one of its own; never for new keys. */
+  readonly passphrase?: string | undefined;
+}
+
+/** The two kinds of endpoint, by the first segment of their paths. */
+export type EndpointKind = 'capture' | 'retrieve';
 
 /** What any single call may set for itself. */
 export interface CallOptions {
@@ -47,6 +54,8 @@ export interface Call {
   readonly body?: string;
   /** Travels in a header; a URL would end up in logs. */
   readonly passphrase?: string;
+  /** Opens an endpoint. A call with one never carries the account's credentials, nor any that a browser keeps. */
+  readonly secret?: { readonly kind: EndpointKind; readonly text: string };
   readonly options?: KeyedCallOptions | undefined;
 }
 

@@ -1,13 +1,17 @@
 import { type AdminCalls, createAdminCalls } from './admin.ts';
 import type { VaultOptions } from './call.ts';
+import { type CaptureCalls, createCaptureCalls } from './capture.ts';
+import { basicAuth } from './headers.ts';
 import { createKeyCalls, type KeyCalls } from './key.ts';
+import { createRetrieveCalls, type RetrieveCalls } from './retrieve.ts';
+import { createRuleCalls, type RuleCalls } from './rule.ts';
 import { createTransport } from './transport.ts';
 import { createUtilityCalls, type UtilityCalls } from './utility.ts';
 import { createVaultCalls, type VaultCalls } from './vault.ts';
 
 /**
  * A client of one account. Members of the options objects have their names on the wire (snake_case), the
- * options of the calls themselves are camelCase. Passphrases travel in a header, never in a URL.
+ * options of the calls themselves are camelCase. Passphrases and secrets travel in a header, never in a URL.
  *
  * Attempts that fail with 429, 503 or a broken connection are repeated with growing pauses, as `Retry-After`
  * asks, within `timeoutMs`; calls that write do so under an idempotency key, so that none writes twice.
@@ -18,14 +22,21 @@ import { createVaultCalls, type VaultCalls } from './vault.ts';
 export class Vault {
   readonly keys: KeyCalls;
   readonly vault: VaultCalls;
+  readonly capture: CaptureCalls;
+  readonly retrieve: RetrieveCalls;
+  readonly rules: RuleCalls;
   readonly utility: UtilityCalls;
   readonly admin: AdminCalls;
 
   /** Throws `VaultError` for options that cannot work; sends nothing yet. */
   constructor(options: VaultOptions) {
-    const transport = createTransport(options);
+    const { username, password, passphrase, ...connection } = options;
+    const transport = createTransport({ ...connection, authorization: basicAuth(username, password) });
     this.keys = createKeyCalls(transport);
-    this.vault = createVaultCalls(transport, options.passphrase);
+    this.vault = createVaultCalls(transport, passphrase);
+    this.capture = createCaptureCalls(transport, passphrase);
+    this.retrieve = createRetrieveCalls(transport, passphrase);
+    this.rules = createRuleCalls(transport);
     this.utility = createUtilityCalls(transport);
     this.admin = createAdminCalls(transport);
   }

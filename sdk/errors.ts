@@ -80,8 +80,11 @@ const FIELD = /^(?:query|body|header|path)(?:[.[][\w.[\]-]{0,127})?$/;
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const REASON = /^[A-Za-z][A-Za-z_]{0,63}$/;
 
+// Secrets of endpoints are made of the same characters as ids; a proxy could repeat one in the place of an id.
+const SECRET = /v[cr]s1_/;
+
 const matching = (value: unknown, pattern: RegExp): string | undefined =>
-  typeof value === 'string' && pattern.test(value) ? value : undefined;
+  typeof value === 'string' && pattern.test(value) && !SECRET.test(value) ? value : undefined;
 
 /** Reads an error reply: only values of the expected shape are kept, whatever else the body says. */
 export const apiErrorOf = (status: number, headers: Headers, text: string): VaultApiError => {

@@ -1,11 +1,28 @@
-/** The headers of a request: who calls, with which passphrase, under which idempotency key. */
-import type { Call } from './call.ts';
+/** The headers of a request: who calls, with which passphrase or secret, under which idempotency key. */
+import type { Call, EndpointKind } from './call.ts';
 import { VaultError } from './errors.ts';
 import { encoded } from './path.ts';
 
-/** Refuses a passphrase that is not Unicode text and an idempotency key that no header can carry. */
-export const headersOf = (call: Call, authorization: string, retries: number): Record<string, string> => {
-  const headers: Record<string, string> = { Accept: 'application/json', Authorization: authorization };
+const SECRET_HEADERS: Readonly<Record<EndpointKind, string>> = {
+  capture: 'X-Vault-Capture-Secret',
+  retrieve: 'X-Vault-Retrieve-Secret',
+};
+
+/**
+ * Refuses a passphrase that is not Unicode text, and a secret or an idempotency key that no header can carry.
+ * The secret of an endpoint takes the place of `authorization`, which whoever holds an endpoint must never see.
+ */
+export const headersOf = (
+  call: Call,
+  authorization: string | undefined,
+  retries: number,
+): Record<string, string> => {
+  const headers: Record<string, string> = { Accept: 'application/json' };
+  if (call.secret !== undefined) {
+    headers[SECRET_HEADERS[call.secret.kind]] = checkedSecret(call.secret.text);
+  } else if (authorization !== undefined) {
+    headers['Authorization'] = authorization;
+  }
   if (call.body !== undefined) {
     headers['Content-Type'] = 'application/json';
   }
@@ -30,6 +47,14 @@ const checkedKey = (key: string): string => {
     throw new VaultError('idempotencyKey must be 1 to 255 printable ASCII characters.');
   }
   return key;
+};
+
+/** Refuses what cannot be a secret before a runtime's own error could quote it. */
+export const checkedSecret = (secret: string): string => {
+  if (!/^[\x21-\x7e]{1,256}$/.test(secret)) {
+    throw new VaultError('secret must be the text that creating the endpoint returned.');
+  }
+  return secret;
 };
 
 /** RFC 7617, with the user and password in UTF-8. */

@@ -3,11 +3,17 @@
  * @packageDocumentation
  */
 export type { AdminCalls } from './admin.ts';
-export type { CallOptions, KeyedCallOptions, VaultOptions } from './call.ts';
+export type { CallOptions, ConnectionOptions, KeyedCallOptions, VaultOptions } from './call.ts';
+export type { CaptureCalls } from './capture.ts';
+export { CaptureEndpoint } from './capture-endpoint.ts';
 export { Vault } from './client.ts';
+export type { EndpointOptions } from './endpoint.ts';
 export { VaultApiError, VaultConnectionError, VaultError, VaultTimeoutError } from './errors.ts';
 export type { KeyCalls } from './key.ts';
 export type { Page, Pages } from './pages.ts';
+export type { RetrieveCalls } from './retrieve.ts';
+export { RetrieveEndpoint, type RetrieveEndpointCalls } from './retrieve-endpoint.ts';
+export type { RuleCalls } from './rule.ts';
 export type * from './types.ts';
 export type { UtilityCalls } from './utility.ts';
 export type { VaultCalls } from './vault.ts';

@@ -3,9 +3,9 @@
  * Asks nothing of its runtime but fetch, URL, TextEncoder, TextDecoder, AbortController, timers, btoa and
  * crypto.getRandomValues.
  */
-import type { Call, Reply, StreamReply, VaultOptions } from './call.ts';
+import type { Call, ConnectionOptions, Reply, StreamReply } from './call.ts';
 import { VaultError } from './errors.ts';
-import { basicAuth, headersOf } from './headers.ts';
+import { headersOf } from './headers.ts';
 import { type Clock, createLimit, type Limit, systemClock } from './limit.ts';
 import { baseOf, urlOf } from './path.ts';
 import { type Exchange, repeated } from './retry.ts';
@@ -20,10 +20,15 @@ const TIMEOUT_MS = 60_000;
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 const RETRIES = 3;
 
+/** What a transport is made of: `authorization` is the account's, for calls that go to no endpoint. */
+export interface TransportOptions extends ConnectionOptions {
+  readonly baseUrl: string;
+  readonly authorization?: string | undefined;
+}
+
 /** Checks the options once; everything about a single call is checked when it is made. */
-export const createTransport = (options: VaultOptions, clock: Clock = systemClock): Transport => {
+export const createTransport = (options: TransportOptions, clock: Clock = systemClock): Transport => {
   const base = baseOf(options.baseUrl);
-  const authorization = basicAuth(options.username, options.password);
   const retries = options.retries ?? RETRIES;
   if (!Number.isInteger(retries) || retries < 0) {
     throw new VaultError('retries must be 0 or a positive integer.');
@@ -34,10 +39,13 @@ export const createTransport = (options: VaultOptions, clock: Clock = systemCloc
   const open = (call: Call): Exchange => {
     const limitMs = checkedTimeout(call.options?.timeoutMs ?? timeoutMs);
     const url = urlOf(base, call.path, call.query);
-    const headers = headersOf(call, authorization, retries);
+    const headers = headersOf(call, options.authorization, retries);
     const init: RequestInit = { method: call.method, headers, redirect: 'manual' };
     if (call.body !== undefined) {
       init.body = call.body;
+    }
+    if (call.secret !== undefined && knowsCredentials()) {
+      init.credentials = 'omit';
     }
     const limit = createLimit(limitMs, call.options?.signal, clock);
     init.signal = limit.signal;
@@ -68,6 +76,9 @@ export const createTransport = (options: VaultOptions, clock: Clock = systemCloc
     },
   };
 };
+
+/** Runtimes at the edge of a network keep no credentials, and some refuse a request that mentions them. */
+const knowsCredentials = (): boolean => typeof Request === 'function' && 'credentials' in Request.prototype;
 
 async function* piecesOf(response: Response, limit: Limit): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true });

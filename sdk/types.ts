@@ -17,6 +17,8 @@ type Query<Id extends keyof operations> = Given<
   Omit<NonNullable<operations[Id]['parameters']['query']>, 'passphrase'>
 >;
 
+type PathOf<Id extends keyof operations> = Given<NonNullable<operations[Id]['parameters']['path']>>;
+
 interface Unlocking {
   /** Of the vault key; the client's own where it is left out. */
   readonly passphrase?: string | undefined;
@@ -70,6 +72,53 @@ export type ListItems = Omit<
 export type DecryptAll = Omit<Query<'readItems'>, 'user' | 'token' | 'decrypt_all' | 'next_token'> & {
   readonly user: string;
 } & Unlocking;
+
+/** An endpoint as its owner sees it; its secret is kept nowhere. */
+export type Endpoint = Schemas['Endpoint'];
+/** A capture endpoint with its secret, which is shown this once. */
+export type NewCaptureEndpoint = Schemas['CaptureEndpoint'];
+/** A retrieval endpoint with its secret, which is shown this once. */
+export type NewRetrieveEndpoint = Schemas['RetrieveEndpoint'];
+/** What a third party passes on to the endpoint's owner after storing something. */
+export type Captured = Schemas['Captured'];
+
+/** Names an endpoint, by its id or by the `url` that creating it returned, and opens it. */
+export type EndpointAccess = {
+  /** As creating the endpoint returned it. */
+  readonly secret: string;
+} & (
+  | { readonly unique_id: string; readonly url?: string | undefined }
+  | { readonly unique_id?: undefined; readonly url: string }
+);
+
+export type CreateCaptureEndpoint = Query<'createCaptureEndpoint'> & Unlocking;
+export type CreateRetrieveEndpoint = Query<'createRetrieveEndpoint'> & Unlocking;
+export type ListEndpoints = Query<'listCaptureEndpoints'> & Query<'listRetrieveEndpoints'>;
+export type DeleteEndpoint = PathOf<'deleteCaptureEndpoint'> & PathOf<'deleteRetrieveEndpoint'>;
+
+/** What to store through a capture endpoint. */
+export type CaptureItem = Omit<Query<'capture'>, 'card_number' | 'account_number' | 'n'> & Carrying;
+
+/** Names one item that a retrieval endpoint reaches. */
+export type RetrieveItem = Pick<Query<'retrieve'>, 'reference'> & { readonly token: string };
+
+/** What to list of what a retrieval endpoint reaches; nothing means all of it. */
+export type RetrieveTree = Omit<Query<'retrieve'>, 'token' | 'decrypt_all'>;
+
+/** Which of the items that a retrieval endpoint reaches to open. */
+export type RetrieveAll = Omit<RetrieveTree, 'next_token'>;
+
+/** A named list of operations. */
+export type Rule = Schemas['Rule'];
+export type Operation = Schemas['Operation'];
+export type OperationNames = Schemas['OperationNames'];
+
+export type CreateRule = Query<'createRule'> & {
+  /** Applied one after another; 1 to 64. */
+  readonly operations: readonly Given<Operation>[];
+};
+export type ReadRule = Query<'deleteRule'>;
+export type DeleteRule = Query<'deleteRule'>;
 
 export type CreateKey = Given<Schemas['CreateKey']>;
 export type ChangePassphrase = Given<Schemas['ChangePassphrase']>;

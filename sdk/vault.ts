@@ -1,10 +1,10 @@
 /** Stored items: store, decrypt, list, update, delete, and the log of each. */
 
 import type { CallOptions, KeyedCallOptions } from './call.ts';
-import { VaultError } from './errors.ts';
+import { openItems } from './open-items.ts';
 import { jsonOf, type Page, type Pages, readJson, readPage, walk } from './pages.ts';
+import { neededPassphrase } from './passphrase.ts';
 import type { Transport } from './transport.ts';
-import { createTreeReader } from './tree.ts';
 import type {
   DecryptAll,
   DecryptedItem,
@@ -73,7 +73,7 @@ export const createVaultCalls = (transport: Transport, passphrase: string | unde
     readPage(transport, { method: 'GET', path, repeat: 'always', query, options });
 
   const decryptText: VaultCalls['decryptText'] = async ({ passphrase: own, ...query }, options) => {
-    const opened = required(own ?? passphrase);
+    const opened = neededPassphrase(own, passphrase);
     const reply = await transport.send({
       method: 'GET',
       path,
@@ -91,7 +91,7 @@ export const createVaultCalls = (transport: Transport, passphrase: string | unde
     options: KeyedCallOptions | undefined,
   ): Promise<TokenInfo> => {
     const body = typeof data === 'string' ? data : JSON.stringify(data);
-    const opened = required(own ?? passphrase);
+    const opened = neededPassphrase(own, passphrase);
     return readJson(transport, {
       method: 'POST',
       path: where,
@@ -111,48 +111,18 @@ export const createVaultCalls = (transport: Transport, passphrase: string | unde
     pages: ({ next_token, ...query } = {}, options) =>
       walk((nextToken) => list({ ...query, next_token: nextToken }, options), next_token),
     decryptAll: ({ passphrase: own, ...query }, options) =>
-      openAll(transport, query, own ?? passphrase, options),
+      openItems(transport, () => ({
+        method: 'GET',
+        path,
+        repeat: 'always',
+        query,
+        passphrase: neededPassphrase(own, passphrase),
+        options,
+      })),
     update: (item, options) => write([...path, 'update'], item, options),
     delete: (query, options) =>
       readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
     log: (query, options) =>
       readPage(transport, { method: 'GET', path: [...path, 'metadata'], repeat: 'always', query, options }),
   };
-};
-
-async function* openAll(
-  transport: Transport,
-  filters: Omit<DecryptAll, 'passphrase'>,
-  given: string | undefined,
-  options: CallOptions | undefined,
-): AsyncGenerator<DecryptedItem, void, undefined> {
-  const passphrase = required(given);
-  let next_token: string | undefined;
-  do {
-    const query = { limit: -1, ...filters, decrypt_all: true, next_token };
-    const reply = await transport.stream({
-      method: 'GET',
-      path,
-      repeat: 'always',
-      query,
-      passphrase,
-      options,
-    });
-    const reader = createTreeReader();
-    for await (const piece of reply.pieces) {
-      for (const text of reader.push(piece)) {
-        yield jsonOf<DecryptedItem>(text);
-      }
-    }
-    reader.end();
-    next_token = reply.nextToken;
-  } while (next_token !== undefined);
-}
-
-/** A call that lacked its passphrase would list instead of opening: refused before anything is sent. */
-const required = (passphrase: string | undefined): string => {
-  if (passphrase === undefined) {
-    throw new VaultError('This call needs a passphrase: give it here or to the client.');
-  }
-  return passphrase;
 };

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'bun:test';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { CaptureEndpoint, RetrieveEndpoint, Vault } from '../sdk/index.ts';
 import { isErrorCode } from '../server/errors.ts';
 import { buildOpenApi } from '../server/openapi.ts';
 import { type AuthRule, routeErrors } from '../server/plugins/route.ts';
 import { ROUTES } from '../server/routes/table.ts';
+import { WIRES } from './sdk/wires.ts';
 
 const document = buildOpenApi(ROUTES, 'https://vault.test');
 
@@ -79,6 +81,47 @@ describe.each(NAMED)('%s', (name, route) => {
     for (const property of Object.values(route.params.properties)) {
       expect(property['type']).toBe('string');
       expect(property.description).toEndWith('.');
+    }
+  });
+});
+
+describe('the SDK', () => {
+  /** Matches the requests of a route, with or without a query. */
+  const requestsOf = ({ method, path }: (typeof ROUTES)[number]): RegExp =>
+    new RegExp(`^${method} ${path.replaceAll(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`);
+  const requests = Object.values(WIRES).map(({ request }) => request);
+
+  test.each(NAMED)('has a method for %s', (_, route) => {
+    expect(requests.filter((request) => requestsOf(route).test(request))).not.toEqual([]);
+  });
+
+  test('asks for nothing but routes', () => {
+    const known = ROUTES.map(requestsOf);
+    expect(requests.filter((request) => !known.some((route) => route.test(request)))).toEqual([]);
+  });
+
+  test('has no method without its request in the table', () => {
+    const endpoint = { baseUrl: 'https://vault.test', uniqueId: 'shop', secret: 'secret' };
+    const clients = {
+      ...new Vault({ baseUrl: 'https://vault.test', username: 'shop', password: 'p' }),
+      CaptureEndpoint: new CaptureEndpoint(endpoint),
+      RetrieveEndpoint: new RetrieveEndpoint(endpoint),
+    };
+    const methods = Object.entries(clients).flatMap(([group, calls]) =>
+      Object.keys(calls).map((name) => `${group}.${name}`),
+    );
+    expect(methods.length).toBeGreaterThan(30);
+    expect(methods.filter((name) => WIRES[name] === undefined)).toEqual([]);
+  });
+
+  test('sends an endpoint its secret, and every other route the credentials of the account', () => {
+    const secretOf = { capture_secret: 'capture', retrieve_secret: 'retrieve' } as const;
+    for (const { request, secret } of Object.values(WIRES)) {
+      const route = ROUTES.find((each) => requestsOf(each).test(request));
+      const auth = route?.auth ?? 'basic';
+      expect(secret).toBe(
+        auth === 'capture_secret' || auth === 'retrieve_secret' ? secretOf[auth] : undefined,
+      );
     }
   });
 });

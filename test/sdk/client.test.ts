@@ -1,10 +1,18 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { Vault, VaultApiError, VaultConnectionError, VaultError } from '../../sdk/index.ts';
+import { inspect } from 'node:util';
+import {
+  CaptureEndpoint,
+  RetrieveEndpoint,
+  Vault,
+  VaultApiError,
+  VaultConnectionError,
+  VaultError,
+} from '../../sdk/index.ts';
 import { type Answer, json, openPeer, refusal } from './peer.ts';
+import { CANARY_NUMBER, SECRETS, UNIQUE_ID, WIRES } from './wires.ts';
 
 const CANARY_PASSPHRASE = 'canary+pass phrase/ü%';
 const CANARY_PASSWORD = 'canary-pässword';
-const CANARY_NUMBER = '4000000000000002';
 const KEY = /^[0-9a-f]{32}$/;
 
 const closers: (() => unknown)[] = [];
@@ -24,7 +32,11 @@ const setUp = (...answers: Answer[]) => {
     passphrase: CANARY_PASSPHRASE,
     retries: 1,
   });
-  return { peer, client };
+  const { baseUrl } = peer;
+  const checkout = new CaptureEndpoint({ baseUrl, uniqueId: UNIQUE_ID, secret: SECRETS.capture, retries: 1 });
+  const url = `${baseUrl}/v1/retrieve/${UNIQUE_ID}`;
+  const desk = new RetrieveEndpoint({ url, secret: SECRETS.retrieve, retries: 1 });
+  return { peer, client, checkout, desk };
 };
 
 const failureOf = async (call: () => Promise<unknown>): Promise<unknown> => {
@@ -36,89 +48,13 @@ const failureOf = async (call: () => Promise<unknown>): Promise<unknown> => {
   throw new Error('The call was expected to fail.');
 };
 
-interface Wire {
-  readonly call: (client: Vault) => Promise<unknown>;
-  readonly request: string;
-  readonly body?: unknown;
-  readonly passphrase?: true;
-  readonly keyed?: true;
-}
-
 const item = { user: 'shop', token: 't1', reference: 'r&1' };
 const data = { card_number: CANARY_NUMBER };
 
-const wires: Record<string, Wire> = {
-  'keys.create': {
-    call: ({ keys }) => keys.create({ user: 'shop' }),
-    request: 'POST /v1/key',
-    body: { user: 'shop' },
-  },
-  'keys.create with a passphrase': {
-    call: ({ keys }) => keys.create({ user: 'shop', passphrase: 'chosen-one' }),
-    request: 'POST /v1/key',
-    body: { user: 'shop', passphrase: 'chosen-one' },
-    keyed: true,
-  },
-  'keys.list': { call: ({ keys }) => keys.list(), request: 'GET /v1/key' },
-  'keys.list of a page': {
-    call: ({ keys }) => keys.list({ limit: 2, next_token: 'n' }),
-    request: 'GET /v1/key?limit=2&next_token=n',
-  },
-  'keys.changePassphrase': {
-    call: ({ keys }) => keys.changePassphrase({ user: 'shop', passphrase: 'old', new_passphrase: 'new' }),
-    request: 'PUT /v1/key',
-    body: { user: 'shop', passphrase: 'old', new_passphrase: 'new' },
-  },
-  'keys.delete': {
-    call: ({ keys }) => keys.delete({ user: 'shop', safe: false }),
-    request: 'DELETE /v1/key?user=shop&safe=false',
-  },
-  'vault.store': {
-    call: ({ vault }) => vault.store({ user: 'shop', reference: 'r&1', algorithm: 'uuid', data }),
-    request: 'POST /v1/vault?user=shop&reference=r%261&algorithm=uuid',
-    body: data,
-    passphrase: true,
-    keyed: true,
-  },
-  'vault.decrypt': {
-    call: ({ vault }) => vault.decrypt({ ...item, mask_fields: ['cvv', 'card.pan'], rules: ['a', 'b'] }),
-    request: 'GET /v1/vault?user=shop&token=t1&reference=r%261&mask_fields=cvv%2Ccard.pan&rules=a%2Cb',
-    passphrase: true,
-  },
-  'vault.list': {
-    call: ({ vault }) => vault.list({ user: 'shop', limit: 5, stored_after: '2026-01-31T12:00:00Z' }),
-    request: 'GET /v1/vault?user=shop&limit=5&stored_after=2026-01-31T12%3A00%3A00Z',
-  },
-  'vault.update': {
-    call: ({ vault }) => vault.update({ ...item, rules: ['a'], data: { expiry: '01/31' } }),
-    request: 'POST /v1/vault/update?user=shop&token=t1&reference=r%261&rules=a',
-    body: { expiry: '01/31' },
-    passphrase: true,
-    keyed: true,
-  },
-  'vault.delete': {
-    call: ({ vault }) => vault.delete(item),
-    request: 'DELETE /v1/vault?user=shop&token=t1&reference=r%261',
-  },
-  'vault.log': {
-    call: ({ vault }) => vault.log({ ...item, limit: 1 }),
-    request: 'GET /v1/vault/metadata?user=shop&token=t1&reference=r%261&limit=1',
-  },
-  'utility.luhn': {
-    call: ({ utility }) => utility.luhn({ number: CANARY_NUMBER }),
-    request: `GET /v1/luhn?number=${CANARY_NUMBER}`,
-  },
-  'utility.passphrase': {
-    call: ({ utility }) => utility.passphrase({ length: 32 }),
-    request: 'GET /v1/passphrase?length=32',
-  },
-  'admin.whoami': { call: ({ admin }) => admin.whoami(), request: 'GET /v1/whoami' },
-};
-
 describe('on the wire', () => {
-  test.each(Object.entries(wires))('%s', async (_, wire) => {
-    const { peer, client } = setUp(json({}));
-    await wire.call(client);
+  test.each(Object.entries(WIRES))('%s', async (_, wire) => {
+    const { peer, ...clients } = setUp(json({}));
+    await wire.call(clients);
     const [request] = peer.seen;
     if (request === undefined) {
       throw new Error('Nothing was sent.');
@@ -134,18 +70,25 @@ describe('on the wire', () => {
     } else {
       expect(request.headers.get('idempotency-key')).toBeNull();
     }
-    const basic = Buffer.from(`shöp:${CANARY_PASSWORD}`).toString('base64');
-    expect(request.headers.get('authorization')).toBe(`Basic ${basic}`);
+    const basic = `Basic ${Buffer.from(`shöp:${CANARY_PASSWORD}`).toString('base64')}`;
+    expect(request.headers.get('authorization')).toBe(wire.secret === undefined ? basic : null);
+    for (const kind of ['capture', 'retrieve'] as const) {
+      const sent = request.headers.get(`x-vault-${kind}-secret`);
+      expect(sent).toBe(wire.secret === kind ? SECRETS[kind] : null);
+    }
+    expect(peer.seen).toHaveLength(1);
   });
 
   test('no URL ever holds a passphrase', async () => {
-    const { peer, client } = setUp(...Array<Answer>(5).fill(json({})));
+    const { peer, client } = setUp(...Array<Answer>(6).fill(json({})));
     const own = { ...item, passphrase: CANARY_PASSPHRASE };
     await client.vault.store({ ...own, data });
     await client.vault.decrypt(own);
     await client.vault.update({ ...own, data });
     await Array.fromAsync(client.vault.decryptAll({ user: 'shop', passphrase: CANARY_PASSPHRASE }));
-    expect(peer.seen).toHaveLength(4);
+    await client.capture.create(own);
+    await client.retrieve.create(own);
+    expect(peer.seen).toHaveLength(6);
     for (const { url } of peer.seen) {
       expect(decodeURIComponent(url.href)).not.toContain('canary');
     }
@@ -173,6 +116,8 @@ describe('a call that cannot be right', () => {
     ['decrypt', () => bare().vault.decrypt(item)],
     ['store', () => bare().vault.store({ user: 'shop', data })],
     ['update', () => bare().vault.update({ ...item, data })],
+    ['capture.create', () => bare().capture.create({ user: 'shop' })],
+    ['retrieve.create', () => bare().retrieve.create({ user: 'shop' })],
     ['decryptAll', () => Array.fromAsync(bare().vault.decryptAll({ user: 'shop' }))],
   ])('%s without a passphrase is refused before it is sent', async (_, call) => {
     const error = await failureOf(async () => call());
@@ -280,8 +225,8 @@ describe('pages', () => {
   });
 });
 
-test('a client shows no credentials', () => {
-  const { client } = setUp();
-  const shown = `${Bun.inspect(client, { depth: 9 })} ${JSON.stringify(client)}`;
-  expect(shown).not.toContain('canary');
+test.each(['client', 'checkout', 'desk'] as const)('the %s shows no credentials', (name) => {
+  const shown = setUp()[name];
+  const texts = [Bun.inspect(shown, { depth: 9 }), inspect(shown, { depth: 9, showHidden: true })];
+  expect(`${texts} ${JSON.stringify(shown)} ${String(shown)}`).not.toContain('canary');
 });

@@ -3,7 +3,8 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import manifest from '../../sdk/package.json';
-import { chunk, HEAD_CHUNKED, openRawPeer } from './peer.ts';
+import { chunk, HEAD_CHUNKED, json, openPeer, openRawPeer } from './peer.ts';
+import { README_GIVEN, readmeProgram } from './readme.ts';
 
 const root = join(import.meta.dir, '../..');
 /** The package must work in Node; where there is none, Bun at least shows that it is complete. */
@@ -34,6 +35,12 @@ const USE = `
   say();
 `;
 
+const CAPTURE = `
+  import { CaptureEndpoint } from '@cardvault/sdk';
+  const checkout = new CaptureEndpoint({ baseUrl: process.argv[2], uniqueId: 'shop', secret: 'vcs1_secret' });
+  console.log((await checkout.submit({ data: { card_number: '4111' } })).token);
+`;
+
 const CONSUMER = `
   import { Vault, VaultApiError, type Page } from '@cardvault/sdk';
   const client = new Vault({ baseUrl: 'https://vault.example', username: 'a', password: 'b' });
@@ -48,10 +55,43 @@ const CONSUMER = `
   export const keys = async (): Promise<Page<{ user: string }[]>> => client.keys.list({ limit: 1 });
 `;
 
-const MISTAKE = `
-  import { Vault } from '@cardvault/sdk';
-  export const nameless = (client: Vault) => client.keys.create({});
-`;
+const MISTAKES = {
+  'a key without its user': 'client.keys.create({})',
+  'an endpoint without its user': "client.capture.create({ ttl: '45m' })",
+  'a capture without its secret': "client.capture.submit({ unique_id: 'shop', data: {} })",
+  'a capture without its endpoint': "client.capture.submit({ secret: 's', data: {} })",
+  'a capture without data': "new CaptureEndpoint({ url: 'u', secret: 's' }).submit({ reference: 'r' })",
+  'an endpoint by url and by id': "new CaptureEndpoint({ url: 'u', uniqueId: 'shop', secret: 's' })",
+  'an endpoint with credentials': "new RetrieveEndpoint({ url: 'u', secret: 's', username: 'shop' })",
+  'a listing that names an item': "new RetrieveEndpoint({ url: 'u', secret: 's' }).list({ token: 't' })",
+  'an item without its token': "client.retrieve.decrypt({ unique_id: 'shop', secret: 's', reference: 'r' })",
+  'a rule without operations': "client.rules.create({ id: 'r' })",
+  'an operation without its name': "client.rules.create({ id: 'r', operations: [{ arguments: {} }] })",
+};
+
+const IMPORTS = "import { CaptureEndpoint, RetrieveEndpoint, Vault } from '@cardvault/sdk';\n";
+const DECLARED = [
+  'client: Vault',
+  'checkout: CaptureEndpoint',
+  'desk: RetrieveEndpoint',
+  'token: string',
+  'secret: string',
+];
+
+/** One function of each text, among the names that examples use. */
+const functionsOf = (texts: readonly string[]): string => {
+  const declared = DECLARED.map((name) => `declare const ${name};\n`).join('');
+  const functions = texts.map((text, index) => `export const f${index} = async () => { ${text} };\n`);
+  return `${IMPORTS}${declared}${functions.join('')}`;
+};
+
+/** The examples of the docstrings as the package publishes them. */
+const examplesOf = (declarations: string): string[] =>
+  [...declarations.matchAll(/@example\n(.*?)\*\//gs)].map(([, text = '']) =>
+    text.replaceAll(/^ *\* ?/gm, ''),
+  );
+
+const installedFile = (name: string): string => join(folder, 'node_modules/@cardvault/sdk/dist', name);
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cardvault-sdk-'));
@@ -66,7 +106,7 @@ beforeAll(async () => {
   await Bun.write(join(folder, 'use.cjs'), `const { Vault, VaultError } = require('@cardvault/sdk');${USE}`);
   await Bun.write(join(folder, 'consumer.mts'), CONSUMER);
   await Bun.write(join(folder, 'consumer.cts'), CONSUMER);
-  await Bun.write(join(folder, 'mistake.mts'), MISTAKE);
+  await Bun.write(join(folder, 'capture.mjs'), CAPTURE);
 }, 60_000);
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -77,8 +117,35 @@ describe('the built package', () => {
     expect(files.sort()).toEqual(['index.cjs', 'index.d.cts', 'index.d.ts', 'index.js']);
     expect(manifest).not.toHaveProperty('dependencies');
     for (const file of files) {
-      const text = await Bun.file(join(folder, 'node_modules/@cardvault/sdk/dist', file)).text();
+      const text = await Bun.file(installedFile(file)).text();
       expect(text).not.toMatch(/\bfrom ['"]|\brequire\(|\bprocess\.|\bBuffer\b|node:/);
+    }
+  });
+
+  test('exports its clients and errors, and nothing else that runs', async () => {
+    const said = await run(
+      [node, '-e', "console.log(Object.keys(require('@cardvault/sdk')).sort().join())"],
+      folder,
+    );
+    expect(said.stdout.split(',')).toEqual([
+      'CaptureEndpoint',
+      'RetrieveEndpoint',
+      'Vault',
+      'VaultApiError',
+      'VaultConnectionError',
+      'VaultError',
+      'VaultTimeoutError',
+    ]);
+  });
+
+  test('sends a capture from Node without credentials', async () => {
+    const peer = openPeer(json({ token: 'captured' }));
+    try {
+      expect(await run([node, 'capture.mjs', peer.baseUrl], folder)).toMatchObject({ stdout: 'captured' });
+      expect(peer.seen[0]?.headers.get('x-vault-capture-secret')).toBe('vcs1_secret');
+      expect(peer.seen[0]?.headers.get('authorization')).toBeNull();
+    } finally {
+      await peer.close();
     }
   });
 
@@ -101,27 +168,57 @@ describe('the built package', () => {
       }
     },
   );
+});
 
-  const compile = (...files: string[]) => {
+describe('the types', () => {
+  const FILES = ['consumer.mts', 'consumer.cts', 'mistakes.mts', 'examples.mts', 'readme.mts'] as const;
+  const FLAGS = '--noEmit --strict --module nodenext --target es2022 --lib es2022,dom'.split(' ');
+  let examples: readonly string[] = [];
+  let errors: readonly string[] = [];
+
+  beforeAll(async () => {
+    examples = examplesOf(await Bun.file(installedFile('index.d.ts')).text());
+    const given = README_GIVEN.map((name) => `declare const ${name}: string;\n`).join('');
+    await Bun.write(join(folder, 'mistakes.mts'), functionsOf(Object.values(MISTAKES)));
+    await Bun.write(join(folder, 'examples.mts'), functionsOf(examples));
+    await Bun.write(join(folder, 'readme.mts'), `${given}${await readmeProgram()}`);
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
-    const flags = [
-      '--noEmit',
-      '--strict',
-      '--module',
-      'nodenext',
-      '--target',
-      'es2022',
-      '--lib',
-      'es2022,dom',
-    ];
-    return run([node, tsc, ...flags, ...files], folder);
+    const { stdout } = await run([node, tsc, ...FLAGS, ...FILES], folder);
+    errors = stdout.split('\n').filter((line) => line.includes('error TS'));
+  }, 60_000);
+
+  test('find mistakes', () => {
+    const lines = errors.map((line) =>
+      Number(/^mistakes\.mts\((\d+),\d+\): error TS2\d{3}:/.exec(line)?.[1]),
+    );
+    const first = IMPORTS.split('\n').length + DECLARED.length;
+    expect([...new Set(lines)]).toEqual(Object.keys(MISTAKES).map((_, index) => first + index));
+  });
+
+  test('let through a program of either kind, and the examples of the page and of the docstrings', () => {
+    expect(examples.length).toBeGreaterThan(20);
+    expect(errors.filter((line) => !line.startsWith('mistakes.mts'))).toEqual([]);
+  });
+});
+
+describe('a bundle for browsers', () => {
+  const bundle = async (name: string): Promise<string> => {
+    const entry = join(folder, `${name}.entry.mjs`);
+    await Bun.write(entry, `export { ${name} } from '@cardvault/sdk';`);
+    const built = await Bun.build({ entrypoints: [entry], target: 'browser', minify: true });
+    expect(built.logs).toEqual([]);
+    expect(built.outputs).toHaveLength(1);
+    return (await built.outputs[0]?.text()) ?? '';
   };
 
-  test('has types for both kinds of module', async () => {
-    expect((await compile('consumer.mts', 'consumer.cts')).stdout).toBe('');
-  }, 60_000);
-
-  test('has types that find a mistake', async () => {
-    expect((await compile('mistake.mts')).stdout).toMatch(/^mistake\.mts.*error TS2345:/);
-  }, 60_000);
+  test.each([
+    ['Vault', 14_000, []],
+    ['CaptureEndpoint', 8_500, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'btoa']],
+    ['RetrieveEndpoint', 10_000, ['whoami', 'Basic ', 'btoa']],
+  ] as const)('with %s alone takes at most %d bytes and nothing of Node', async (name, bytesMax, without) => {
+    const text = await bundle(name);
+    expect(text.length).toBeLessThanOrEqual(bytesMax);
+    expect(text).not.toMatch(/\bprocess\b|\bBuffer\b|\brequire\b|node:/);
+    expect(without.filter((word) => text.includes(word))).toEqual([]);
+  });
 });

@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const transportTo = (baseUrl: string, retries?: number) => {
   const time = createTestClock(LIMIT_MS);
-  const options = { baseUrl, username: 'shop', password: 'p', timeoutMs: LIMIT_MS, retries };
+  const options = { baseUrl, authorization: 'Basic c2hvcDpw', timeoutMs: LIMIT_MS, retries };
   return { ...time, transport: createTransport(options, time.clock) };
 };
 
@@ -236,7 +236,7 @@ describe('time and cancellation', () => {
         return () => {};
       },
     };
-    const options = { baseUrl: peer.baseUrl, username: 'shop', password: 'p', timeoutMs: LIMIT_MS };
+    const options = { baseUrl: peer.baseUrl, authorization: 'Basic c2hvcDpw', timeoutMs: LIMIT_MS };
     const { signal } = controller;
     const call = createTransport(options, clock).send({ ...READ, options: { signal } });
     expect(await failureOf(call)).toBe(reason);

@@ -1,0 +1,89 @@
+/** Capture endpoints: whoever has the secret of one can store data under its key, and do nothing else. */
+
+import type { CallOptions, KeyedCallOptions } from './call.ts';
+import { callTo } from './endpoint.ts';
+import { readJson } from './pages.ts';
+import { neededPassphrase } from './passphrase.ts';
+import type { Transport } from './transport.ts';
+import type {
+  Captured,
+  CaptureItem,
+  CreateCaptureEndpoint,
+  DeleteEndpoint,
+  Endpoint,
+  EndpointAccess,
+  ListEndpoints,
+  Message,
+  NewCaptureEndpoint,
+} from './types.ts';
+
+/** The calls of `/capture`. */
+export interface CaptureCalls {
+  /**
+   * Creates an endpoint and returns its secret, this once. It lives for `ttl`, a duration such as `45m` or `P1D`
+   * (24 hours; `0` for ever). A lost reply would lose the secret, so the call is repeated only where the service
+   * said that it did nothing. Throws `endpoint_exists`, `passphrase_wrong`, `key_not_found`.
+   * @example
+   * const { unique_id, secret } = await client.capture.create({ user: 'customers', ttl: '45m' });
+   */
+  readonly create: (endpoint: CreateCaptureEndpoint, options?: CallOptions) => Promise<NewCaptureEndpoint>;
+  /**
+   * The account's capture endpoints, or one key's, by `user` and `unique_id`, without their secrets. Expired ones
+   * stay in it for a day. Throws `key_not_found`.
+   * @example
+   * const usable = (await client.capture.list({ user: 'customers' })).filter(({ expired }) => !expired);
+   */
+  readonly list: (query?: ListEndpoints, options?: CallOptions) => Promise<Endpoint[]>;
+  /**
+   * Stores an object through an endpoint, without the account's credentials and without the passphrase. `data`
+   * is an object, or the exact JSON text of one, at most 262,144 bytes; `reference` is the endpoint's unique id
+   * where it is left out. Throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or
+   * stopped by a new passphrase), `number_missing`, `test_card` (production), `rule_not_found`, `rule_limit`.
+   * @example
+   * const made = await client.capture.create({ user: 'customers' });
+   * const { token, reference } = await client.capture.submit({ ...made, data: { card_number: '4111111111111111' } });
+   */
+  readonly submit: (item: CaptureItem & EndpointAccess, options?: KeyedCallOptions) => Promise<Captured>;
+  /**
+   * Deletes an endpoint, of either kind; what it stored stays. Throws `endpoint_not_found`, also when an earlier
+   * attempt, whose reply was lost, had succeeded.
+   * @example
+   * await client.capture.delete({ unique_id: 'web-shop' });
+   */
+  readonly delete: (endpoint: DeleteEndpoint, options?: CallOptions) => Promise<Message>;
+}
+
+const path = ['capture'] as const;
+
+/** `passphrase` is the client's own, for calls that bring none. */
+export const createCaptureCalls = (transport: Transport, passphrase: string | undefined): CaptureCalls => ({
+  create: async ({ passphrase: own, ...query }, options) =>
+    readJson(transport, {
+      method: 'POST',
+      path,
+      repeat: 'when_refused',
+      query,
+      passphrase: neededPassphrase(own, passphrase),
+      options,
+    }),
+  list: (query, options) => readJson(transport, { method: 'GET', path, repeat: 'always', query, options }),
+  submit: async (item, options) => submitTo(transport, item, item, options),
+  delete: ({ unique_id }, options) =>
+    readJson(transport, { method: 'DELETE', path: [...path, unique_id], repeat: 'always', options }),
+});
+
+/** Stores an item through an endpoint. Of the item only its own members are sent. */
+export const submitTo = (
+  transport: Transport,
+  access: EndpointAccess,
+  { data, reference, number, algorithm, return_card_metadata, form_type }: CaptureItem,
+  options: KeyedCallOptions | undefined,
+): Promise<Captured> =>
+  readJson(transport, {
+    ...callTo('capture', access),
+    method: 'POST',
+    repeat: 'keyed',
+    query: { reference, number, algorithm, return_card_metadata, form_type },
+    body: typeof data === 'string' ? data : JSON.stringify(data),
+    options,
+  });

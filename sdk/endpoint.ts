@@ -1,0 +1,73 @@
+/** How an endpoint is named and opened, by its owner's client or by a third party alone. */
+
+import type { Call, ConnectionOptions, EndpointKind } from './call.ts';
+import { VaultError } from './errors.ts';
+import { checkedSecret } from './headers.ts';
+import { createTransport, type Transport } from './transport.ts';
+import type { EndpointAccess } from './types.ts';
+
+/** Where an endpoint is, what opens it, and how patient to be. */
+export type EndpointOptions = ConnectionOptions & {
+  /** As creating the endpoint returned it. */
+  readonly secret: string;
+} & (
+    | {
+        /** The service's URL, with or without `/v1`. */
+        readonly baseUrl: string;
+        /** The endpoint's `unique_id`. */
+        readonly uniqueId: string;
+        readonly url?: undefined;
+      }
+    | {
+        /** The endpoint's whole URL, such as `https://vault.example/v1/capture/web-shop`. */
+        readonly url: string;
+        readonly baseUrl?: undefined;
+        readonly uniqueId?: undefined;
+      }
+  );
+
+/** An endpoint and a way to it that knows no account. */
+export interface EndpointLink {
+  readonly transport: Transport;
+  readonly access: EndpointAccess;
+}
+
+const UNIQUE_ID = /^[\w.@:-]{1,128}$/;
+const ADDRESS = /^(.*)\/v1\/(capture|retrieve)\/([\w.@:-]{1,128})\/?$/;
+
+/** Takes an endpoint's URL or path apart; refuses one of the other kind, and anything else. */
+const partsOf = (kind: EndpointKind, url: string): { readonly base: string; readonly uniqueId: string } => {
+  const [, base, found, uniqueId] = ADDRESS.exec(url) ?? [];
+  if (base === undefined || uniqueId === undefined || found !== kind) {
+    throw new VaultError(`url must be that of a ${kind} endpoint.`);
+  }
+  return { base, uniqueId };
+};
+
+/** Checks a third party's options; nothing is sent yet. */
+export const linkTo = (kind: EndpointKind, options: EndpointOptions): EndpointLink => {
+  const { url, baseUrl, uniqueId, secret, ...connection } = options;
+  const place = url === undefined ? { base: baseUrl, uniqueId } : partsOf(kind, url);
+  if (!UNIQUE_ID.test(place.uniqueId)) {
+    throw new VaultError('uniqueId must be the unique_id of an endpoint.');
+  }
+  return {
+    transport: createTransport({ ...connection, baseUrl: place.base }),
+    access: { unique_id: place.uniqueId, secret: checkedSecret(secret) },
+  };
+};
+
+/** The parts of a call that lead to an endpoint. Where a URL is given, it is a path of this very service. */
+export const callTo = (
+  kind: EndpointKind,
+  { unique_id, url, secret }: EndpointAccess,
+): Pick<Call, 'path' | 'secret'> => {
+  if (unique_id !== undefined) {
+    return { path: [kind, unique_id], secret: { kind, text: secret } };
+  }
+  const { base, uniqueId } = partsOf(kind, url);
+  if (base !== '') {
+    throw new VaultError('url must be the path that creating the endpoint returned.');
+  }
+  return { path: [kind, uniqueId], secret: { kind, text: secret } };
+};

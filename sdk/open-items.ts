@@ -1,0 +1,32 @@
+/** Opening many items at once, one after another as they arrive. */
+
+import type { Call } from './call.ts';
+import { jsonOf } from './pages.ts';
+import type { Transport } from './transport.ts';
+import { createTreeReader } from './tree.ts';
+import type { DecryptedItem } from './types.ts';
+
+/**
+ * Opens every item that a call's filters let through, page after page, and yields each as soon as it is complete.
+ * The call is asked for when the loop begins, so that one that cannot be made throws there.
+ */
+export async function* openItems(
+  transport: Transport,
+  callOf: () => Call,
+): AsyncGenerator<DecryptedItem, void, undefined> {
+  const call = callOf();
+  const { limit = -1, ...filters } = call.query ?? {};
+  let next_token: string | undefined;
+  do {
+    const query = { limit, ...filters, decrypt_all: true, next_token };
+    const reply = await transport.stream({ ...call, query });
+    const reader = createTreeReader();
+    for await (const piece of reply.pieces) {
+      for (const text of reader.push(piece)) {
+        yield jsonOf<DecryptedItem>(text);
+      }
+    }
+    reader.end();
+    next_token = reply.nextToken;
+  } while (next_token !== undefined);
+}

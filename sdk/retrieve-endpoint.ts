@@ -1,0 +1,122 @@
+/** Reading through a retrieval endpoint. */
+
+import type { Call, CallOptions } from './call.ts';
+import { callTo, type EndpointOptions, linkTo } from './endpoint.ts';
+import { openItems } from './open-items.ts';
+import { jsonOf, type Page, type Pages, readPage, walk } from './pages.ts';
+import type { Transport } from './transport.ts';
+import type {
+  DecryptedItem,
+  EndpointAccess,
+  RetrieveAll,
+  RetrieveItem,
+  RetrieveTree,
+  StoredObject,
+  Tree,
+} from './types.ts';
+
+/** What a retrieval endpoint can be asked. What lies outside its lock is refused: `endpoint_out_of_scope`. */
+export interface RetrieveEndpointCalls {
+  /**
+   * Opens one item and returns the stored object, masked and changed as the endpoint's `mask_fields` and `rules`
+   * say. Numbers become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`. Throws
+   * `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped), `token_not_found`,
+   * `endpoint_out_of_scope`, `reference_required`, `rule_not_found`, `rule_limit`.
+   * @example
+   * const card = await desk.decrypt({ token, reference: 'customer-4711' });
+   */
+  readonly decrypt: (item: RetrieveItem, options?: CallOptions) => Promise<StoredObject>;
+  /**
+   * As `decrypt`, but returns the JSON text exactly as the service sent it, with every digit.
+   * @example
+   * const text = await desk.decryptText({ token, reference: 'customer-4711' });
+   */
+  readonly decryptText: (item: RetrieveItem, options?: CallOptions) => Promise<string>;
+  /**
+   * One page of the tokens that the endpoint reaches, without their data; at most 1,024 unless `limit` says
+   * otherwise. Throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`.
+   * @example
+   * const { data, next_token } = await desk.list({ reference_prefix: 'customer-', limit: 100 });
+   */
+  readonly list: (query?: RetrieveTree, options?: CallOptions) => Promise<Page<Tree>>;
+  /**
+   * All of them, page by page, from `next_token` where one is given. Throws as `list` does.
+   * @example
+   * for await (const { data } of desk.pages({ limit: 100 })) {
+   *   const tokens = Object.values(data).flatMap((items) => items.map(({ token }) => token));
+   * }
+   */
+  readonly pages: (query?: RetrieveTree, options?: CallOptions) => Pages<Tree>;
+  /**
+   * Opens every item that the endpoint reaches and the filters let through, and yields each as it arrives,
+   * holding no more than one. `limit` is the number of items per request; without one, a single request brings
+   * all. A reply that breaks off throws `VaultConnectionError`: the loop ends normally only after the last item.
+   * `timeoutMs` is the longest wait for the next piece. Each item counts as one decryption. Throws as `decrypt`.
+   * @example
+   * for await (const { token, data } of desk.decryptAll({ reference: 'customer-4711' })) {
+   *   const holder = data['card_holder'];
+   * }
+   */
+  readonly decryptAll: (
+    query?: RetrieveAll,
+    options?: CallOptions,
+  ) => AsyncGenerator<DecryptedItem, void, undefined>;
+}
+
+/** Of items and filters only their own members are sent. */
+export const createRetrieveEndpointCalls = (
+  transport: Transport,
+  access: EndpointAccess,
+): RetrieveEndpointCalls => {
+  const callOf = (query: Call['query'], options: CallOptions | undefined): Call => ({
+    ...callTo('retrieve', access),
+    method: 'GET',
+    repeat: 'always',
+    query,
+    options,
+  });
+
+  const decryptText: RetrieveEndpointCalls['decryptText'] = async ({ token, reference }, options) =>
+    (await transport.send(callOf({ token, reference }, options))).text;
+
+  const list: RetrieveEndpointCalls['list'] = async (
+    { reference, reference_prefix, limit, next_token } = {},
+    options,
+  ) => readPage(transport, callOf({ reference, reference_prefix, limit, next_token }, options));
+
+  return {
+    decrypt: async (item, options) => jsonOf(await decryptText(item, options)),
+    decryptText,
+    list,
+    pages: ({ next_token, ...query } = {}, options) =>
+      walk((nextToken) => list({ ...query, next_token: nextToken }, options), next_token),
+    decryptAll: ({ reference, reference_prefix, limit } = {}, options) =>
+      openItems(transport, () => callOf({ reference, reference_prefix, limit }, options)),
+  };
+};
+
+/**
+ * One retrieval endpoint, for whoever was given its secret and nothing else. It knows no account, sends no
+ * credentials, and repeats failed attempts as `Vault` does.
+ * @example
+ * const desk = new RetrieveEndpoint({ url: 'https://vault.example/v1/retrieve/call-centre', secret });
+ * const card = await desk.decrypt({ token });
+ */
+export class RetrieveEndpoint implements RetrieveEndpointCalls {
+  readonly decrypt: RetrieveEndpointCalls['decrypt'];
+  readonly decryptText: RetrieveEndpointCalls['decryptText'];
+  readonly list: RetrieveEndpointCalls['list'];
+  readonly pages: RetrieveEndpointCalls['pages'];
+  readonly decryptAll: RetrieveEndpointCalls['decryptAll'];
+
+  /** Throws `VaultError` for options that cannot work; sends nothing yet. */
+  constructor(options: EndpointOptions) {
+    const { transport, access } = linkTo('retrieve', options);
+    const calls = createRetrieveEndpointCalls(transport, access);
+    this.decrypt = calls.decrypt;
+    this.decryptText = calls.decryptText;
+    this.list = calls.list;
+    this.pages = calls.pages;
+    this.decryptAll = calls.decryptAll;
+  }
+}

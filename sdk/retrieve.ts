@@ -1,0 +1,123 @@
+/** Retrieval endpoints: whoever has the secret of one can read what it reaches, and do nothing else. */
+
+import type { CallOptions } from './call.ts';
+import { type Page, type Pages, readJson } from './pages.ts';
+import { neededPassphrase } from './passphrase.ts';
+import { createRetrieveEndpointCalls } from './retrieve-endpoint.ts';
+import type { Transport } from './transport.ts';
+import type {
+  CreateRetrieveEndpoint,
+  DecryptedItem,
+  DeleteEndpoint,
+  Endpoint,
+  EndpointAccess,
+  ListEndpoints,
+  Message,
+  NewRetrieveEndpoint,
+  RetrieveAll,
+  RetrieveItem,
+  RetrieveTree,
+  StoredObject,
+  Tree,
+} from './types.ts';
+
+/**
+ * The calls of `/retrieve`. Those that read go without the account's credentials and without the passphrase; all
+ * of them throw `endpoint_refused` (unknown, or a wrong secret) and `endpoint_gone` (expired, or stopped by a new
+ * passphrase).
+ */
+export interface RetrieveCalls {
+  /**
+   * Creates an endpoint and returns its secret, this once. It reaches all items of a key, or one `token`, or the
+   * items of one `reference`, and lives for `ttl`, a duration such as `45m` or `P1D` (24 hours; `0` for ever). A
+   * lost reply would lose the secret, so the call is repeated only where the service said that it did nothing.
+   * Throws `endpoint_exists`, `passphrase_wrong`, `key_not_found`.
+   * @example
+   * const { unique_id, secret } = await client.retrieve.create({ user: 'customers', token, ttl: '10m' });
+   */
+  readonly create: (endpoint: CreateRetrieveEndpoint, options?: CallOptions) => Promise<NewRetrieveEndpoint>;
+  /**
+   * The account's retrieval endpoints, or one key's, by `user` and `unique_id`, without their secrets. Expired ones
+   * stay in it for a day. Throws `key_not_found`.
+   * @example
+   * const usable = (await client.retrieve.list({ user: 'customers' })).filter(({ expired }) => !expired);
+   */
+  readonly list: (query?: ListEndpoints, options?: CallOptions) => Promise<Endpoint[]>;
+  /**
+   * Opens one item through an endpoint and returns the stored object, masked and changed as the endpoint says.
+   * Numbers become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`. Throws
+   * `token_not_found`, `endpoint_out_of_scope`, `reference_required`, `rule_not_found`, `rule_limit`.
+   * @example
+   * const made = await client.retrieve.create({ user: 'customers', token });
+   * const card = await client.retrieve.decrypt({ ...made, token });
+   */
+  readonly decrypt: (item: RetrieveItem & EndpointAccess, options?: CallOptions) => Promise<StoredObject>;
+  /**
+   * As `decrypt`, but returns the JSON text exactly as the service sent it, with every digit.
+   * @example
+   * const text = await client.retrieve.decryptText({ unique_id: 'call-centre', secret, token });
+   */
+  readonly decryptText: (item: RetrieveItem & EndpointAccess, options?: CallOptions) => Promise<string>;
+  /**
+   * One page of the tokens that an endpoint reaches, without their data; at most 1,024 unless `limit` says
+   * otherwise. Throws `endpoint_out_of_scope`, `cursor_invalid`.
+   * @example
+   * const { data } = await client.retrieve.listItems({ unique_id: 'call-centre', secret, limit: 100 });
+   */
+  readonly listItems: (query: RetrieveTree & EndpointAccess, options?: CallOptions) => Promise<Page<Tree>>;
+  /**
+   * All of them, page by page, from `next_token` where one is given. Throws as `listItems` does.
+   * @example
+   * for await (const { data } of client.retrieve.itemPages({ unique_id: 'call-centre', secret })) {
+   *   const users = Object.keys(data);
+   * }
+   */
+  readonly itemPages: (query: RetrieveTree & EndpointAccess, options?: CallOptions) => Pages<Tree>;
+  /**
+   * Opens every item that an endpoint reaches and the filters let through, and yields each as it arrives, as
+   * `vault.decryptAll` does for a key: `timeoutMs` is the longest wait for the next piece, and a reply that breaks
+   * off throws `VaultConnectionError`. Throws as `decrypt` does. Each item counts as one decryption.
+   * @example
+   * for await (const item of client.retrieve.decryptAll({ unique_id: 'call-centre', secret })) {
+   *   const holder = item.data['card_holder'];
+   * }
+   */
+  readonly decryptAll: (
+    query: RetrieveAll & EndpointAccess,
+    options?: CallOptions,
+  ) => AsyncGenerator<DecryptedItem, void, undefined>;
+  /**
+   * Deletes an endpoint, of either kind. Throws `endpoint_not_found`, also when an earlier attempt, whose reply
+   * was lost, had succeeded.
+   * @example
+   * await client.retrieve.delete({ unique_id: 'call-centre' });
+   */
+  readonly delete: (endpoint: DeleteEndpoint, options?: CallOptions) => Promise<Message>;
+}
+
+const path = ['retrieve'] as const;
+
+/** `passphrase` is the client's own, for calls that bring none. */
+export const createRetrieveCalls = (transport: Transport, passphrase: string | undefined): RetrieveCalls => {
+  const through = (access: EndpointAccess) => createRetrieveEndpointCalls(transport, access);
+
+  return {
+    create: async ({ passphrase: own, ...query }, options) =>
+      readJson(transport, {
+        method: 'POST',
+        path,
+        repeat: 'when_refused',
+        query,
+        passphrase: neededPassphrase(own, passphrase),
+        options,
+      }),
+    list: (query, options) => readJson(transport, { method: 'GET', path, repeat: 'always', query, options }),
+    decrypt: (item, options) => through(item).decrypt(item, options),
+    decryptText: (item, options) => through(item).decryptText(item, options),
+    listItems: (query, options) => through(query).list(query, options),
+    itemPages: (query, options) => through(query).pages(query, options),
+    decryptAll: (query, options) => through(query).decryptAll(query, options),
+    delete: ({ unique_id }, options) =>
+      readJson(transport, { method: 'DELETE', path: [...path, unique_id], repeat: 'always', options }),
+  };
+};

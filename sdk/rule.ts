@@ -1,0 +1,65 @@
+/** Rules: named lists of operations that change data where they are attached. */
+
+import type { CallOptions } from './call.ts';
+import { readJson } from './pages.ts';
+import type { Transport } from './transport.ts';
+import type { CreateRule, DeleteRule, Message, OperationNames, ReadRule, Rule } from './types.ts';
+
+/** The calls of `/rule`. */
+export interface RuleCalls {
+  /**
+   * Creates a rule. Every operation is checked now: `invalid_request` names the place of the first fault in
+   * `field`, such as `body[2].name`. Throws `rule_exists` when the id is taken; so would a repeat after a lost
+   * reply, and the call is repeated only where the service said that it did nothing.
+   * @example
+   * const operations = [{ name: 'substr', input_field: 'expiry_year', output_field: 'year', arguments: { start: -2 } }];
+   * await client.rules.create({ id: 'short-year', operations });
+   */
+  readonly create: (rule: CreateRule, options?: CallOptions) => Promise<Rule>;
+  /**
+   * One rule with its operations. Throws `rule_not_found`.
+   * @example
+   * const { operations } = await client.rules.get({ id: 'short-year' });
+   */
+  readonly get: (rule: ReadRule, options?: CallOptions) => Promise<Rule>;
+  /**
+   * All rules of the account, by id.
+   * @example
+   * const ids = (await client.rules.list()).map(({ id }) => id);
+   */
+  readonly list: (options?: CallOptions) => Promise<Rule[]>;
+  /**
+   * Deletes a rule. What still names it throws `rule_not_found` from then on, and so does this call also when an
+   * earlier attempt, whose reply was lost, had succeeded.
+   * @example
+   * await client.rules.delete({ id: 'short-year' });
+   */
+  readonly delete: (rule: DeleteRule, options?: CallOptions) => Promise<Message>;
+  /**
+   * The names of all operations that a rule can be made of.
+   * @example
+   * const { operations } = await client.rules.operations();
+   */
+  readonly operations: (options?: CallOptions) => Promise<OperationNames>;
+}
+
+const path = ['rule'] as const;
+
+export const createRuleCalls = (transport: Transport): RuleCalls => ({
+  create: ({ operations, ...query }, options) =>
+    readJson(transport, {
+      method: 'POST',
+      path,
+      repeat: 'when_refused',
+      query,
+      body: JSON.stringify(operations),
+      options,
+    }),
+  get: ({ id }, options) =>
+    readJson(transport, { method: 'GET', path, repeat: 'always', query: { id }, options }),
+  list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
+  delete: (query, options) =>
+    readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
+  operations: (options) =>
+    readJson(transport, { method: 'GET', path: [...path, 'operations'], repeat: 'always', options }),
+});

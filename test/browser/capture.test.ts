@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { listen } from '../../server/listen.ts';
+import type { CaptureEndpoint } from '../../server/schema/capture.ts';
+import { type AccountClient, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../helpers/vault.ts';
+import { launchChromium } from './chromium.ts';
+import { openShop, type Shop } from './shop.ts';
+
+const START_MS_MAX = 30_000;
+const CARD = { card_number: '4111111111111111', expiry: '12/29' };
+
+/** What a script in the page asks for. */
+interface PageRequest {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+  readonly credentials?: 'include';
+}
+
+/** What a script in the page sees of a reply; without a status the browser has not let it see one. */
+interface Seen {
+  readonly status?: number;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly error?: string;
+}
+
+let vault: TestVault;
+let server: ReturnType<typeof listen>;
+let owner: AccountClient;
+let made: CaptureEndpoint;
+let shop: Shop;
+let browser: Browser;
+let context: BrowserContext;
+let page: Page;
+
+beforeAll(async () => {
+  [vault, browser] = await Promise.all([openTestVault(), launchChromium()]);
+  server = listen(vault.app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
+  owner = await vault.account();
+  await owner.key('shop');
+  const query = { user: 'shop', unique_id: 'web-shop' };
+  made = (await owner.send('POST', '/capture', { query, passphrase: PASSPHRASE })).as<CaptureEndpoint>();
+  shop = openShop({ url: `http://127.0.0.1:${server.port}${made.url}`, secret: made.secret });
+}, START_MS_MAX);
+afterAll(async () => {
+  await browser?.close();
+  await shop?.stop();
+  await server?.stop(true);
+  await vault?.close();
+});
+
+beforeEach(async () => {
+  await context?.close();
+  context = await browser.newContext();
+  page = await context.newPage();
+  await page.goto(shop.url);
+  vault.lines.length = 0;
+});
+
+/** Calls the vault from inside the page with `fetch` alone. */
+const fetchInPage = (path: string, init: PageRequest): Promise<Seen> =>
+  page.evaluate(
+    async ([url, options]) => {
+      try {
+        const reply = await fetch(url, options);
+        const body: unknown = await reply.json();
+        return { status: reply.status, body, headers: Object.fromEntries(reply.headers.entries()) };
+      } catch (error) {
+        return { error: String(error) };
+      }
+    },
+    [`http://127.0.0.1:${server.port}${path}`, init] as const,
+  );
+
+const capture = (init: PageRequest = {}): Promise<Seen> =>
+  fetchInPage(made.url, {
+    method: 'POST',
+    headers: { 'X-Vault-Capture-Secret': made.secret },
+    body: JSON.stringify(CARD),
+    ...init,
+  });
+
+/** What reached the vault, one line each. */
+const requests = (): string[] => vault.lines.map(({ method, status }) => `${method} ${status}`);
+
+const BLOCKED: Seen = { error: 'TypeError: Failed to fetch' };
+
+describe('a page of another origin', () => {
+  test('stores a card with plain fetch and shows token and reference', async () => {
+    const sent = page.waitForRequest((request) => request.method() === 'POST');
+    await page.fill('[name=card_number]', CARD.card_number);
+    await page.fill('[name=expiry]', CARD.expiry);
+    await page.click('button');
+    await page.locator('#reference:not(:empty)').waitFor();
+    const [token, reference] = await page.locator('output').allTextContents();
+    expect(token).toMatch(/^[0-9a-f]{64}$/);
+    expect(reference).toBe('web-shop');
+    expect(await (await sent).headerValue('content-type')).toBe('text/plain;charset=UTF-8');
+    expect(requests()).toEqual(['OPTIONS 204', 'POST 200']);
+    expect(await owner.open('shop', String(token), { reference })).toBe(JSON.stringify(CARD));
+    expect(await context.cookies()).toEqual([]);
+  });
+
+  test('sees that a repeat under an Idempotency-Key was one', async () => {
+    const headers = { 'X-Vault-Capture-Secret': made.secret, 'Idempotency-Key': 'order-1' };
+    const first = await capture({ headers });
+    const second = await capture({ headers });
+    expect(first).toMatchObject({ status: 200, body: { reference: 'web-shop' } });
+    expect(first.headers).not.toHaveProperty('idempotency-replayed');
+    expect(second).toMatchObject({ body: first.body, headers: { 'idempotency-replayed': 'true' } });
+  });
+
+  test('can read why it was refused', async () => {
+    const seen = await capture({ headers: { 'X-Vault-Capture-Secret': `${made.secret}x` } });
+    expect(seen).toMatchObject({ status: 403, body: { code: 'endpoint_refused' } });
+    expect(seen.body).toHaveProperty('request_id', seen.headers?.['x-request-id']);
+  });
+
+  test('reads through a retrieval endpoint, page by page', async () => {
+    await owner.key('desk');
+    const numbers = ['4111111111111111', '5555555555554444'];
+    const tokens = await Promise.all(numbers.map((card_number) => owner.store('desk', { card_number })));
+    const creation = { query: { user: 'desk' }, passphrase: PASSPHRASE };
+    const desk = (await owner.send('POST', '/retrieve', creation)).as<{ url: string; secret: string }>();
+    const read = (query: string): Promise<Seen> =>
+      fetchInPage(`${desk.url}?${query}`, { headers: { 'X-Vault-Retrieve-Secret': desk.secret } });
+
+    const first = await read('limit=1&decrypt_all=true');
+    const next = first.headers?.['x-vault-next-token'] ?? '';
+    expect(next).not.toBe('');
+    const second = await read(`limit=1&decrypt_all=true&next_token=${encodeURIComponent(next)}`);
+    expect(second.headers).not.toHaveProperty('x-vault-next-token');
+    const listed = [first, second].flatMap(({ body }) => Object(body).desk as { data: unknown }[]);
+    expect(listed.map(({ data }) => Object(data).card_number).sort()).toEqual(numbers);
+    expect(await read(`token=${tokens[0]}`)).toMatchObject({ body: { card_number: '4111111111111111' } });
+    expect(await context.cookies()).toEqual([]);
+  });
+});
+
+describe('what the browser does not let such a page do', () => {
+  test('send credentials that the browser remembers', async () => {
+    expect(await capture({ credentials: 'include' })).toEqual(BLOCKED);
+    expect(requests()).toEqual(['OPTIONS 204']);
+  });
+
+  test('delete an endpoint', async () => {
+    expect(await fetchInPage(made.url, { method: 'DELETE' })).toEqual(BLOCKED);
+    expect(requests()).toEqual(['OPTIONS 204']);
+    expect(await capture()).toMatchObject({ status: 200 });
+  });
+
+  test('use the routes of an account, even with its password', async () => {
+    const authorization = basicAuth(owner.name, owner.password);
+    expect(await fetchInPage('/v1/vault', { headers: { authorization } })).toEqual(BLOCKED);
+    expect(requests()).toEqual(['OPTIONS 405']);
+    expect(await fetchInPage('/v1/vault', {})).toEqual(BLOCKED);
+    expect(requests()).toEqual(['OPTIONS 405', 'GET 403']);
+  });
+});

@@ -1,0 +1,106 @@
+/** The real application for the SDK's tests, and ways to it that lose, refuse or watch requests. */
+import type { CaptureItem } from '../../sdk/index.ts';
+import type { AccountClient, Handle } from '../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../helpers/vault.ts';
+
+/** A published test number. */
+export const CARD = '4111111111111111';
+
+/** One account with a key named customers, on a vault whose clock a test can move. */
+export interface Live {
+  readonly vault: TestVault;
+  readonly owner: AccountClient;
+  readonly passTime: (ms: number) => void;
+}
+
+/** Opens an empty vault with one account and its key. */
+export const openLive = async (): Promise<Live> => {
+  let aheadMs = 0;
+  const vault = await openTestVault({ now: () => Date.now() + aheadMs });
+  const owner = await vault.account();
+  await owner.key('customers');
+  return {
+    vault,
+    owner,
+    passTime: (ms) => {
+      aheadMs += ms;
+    },
+  };
+};
+
+type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** The way to an application in this process. */
+export const fetchOf =
+  (handle: Handle): Fetch =>
+  async (url, init) =>
+    handle(new Request(url, init));
+
+/** A way on which the first reply is lost after the application has done its work. */
+export const losingFirstReply = (handle: Handle): Fetch => {
+  let lost = false;
+  return async (url, init) => {
+    const response = await handle(new Request(url, init));
+    if (!lost) {
+      lost = true;
+      await response.arrayBuffer();
+      throw new TypeError('The connection was reset.');
+    }
+    return response;
+  };
+};
+
+/** A way on which something in between answers the first request as the service does when it is busy. */
+export const busyAtFirst = (handle: Handle, retryAfterSeconds: number): Fetch => {
+  let asked = false;
+  return async (url, init) => {
+    if (!asked) {
+      asked = true;
+      const headers = { 'Retry-After': String(retryAfterSeconds) };
+      return Response.json({ code: 'overloaded' }, { status: 503, headers });
+    }
+    return handle(new Request(url, init));
+  };
+};
+
+/** A way that tells when the reader of a reply has lost interest in it. */
+export const watchingCancel = (handle: Handle) => {
+  const cancelled = Promise.withResolvers<void>();
+  const fetch: Fetch = async (url, init) => {
+    const response = await handle(new Request(url, init));
+    const reader = response.body?.getReader();
+    const body = new ReadableStream({
+      pull: async (stream) => {
+        const { done, value } = (await reader?.read()) ?? { done: true };
+        if (done) {
+          stream.close();
+        } else {
+          stream.enqueue(value);
+        }
+      },
+      cancel: async (reason) => {
+        await reader?.cancel(reason);
+        cancelled.resolve();
+      },
+    });
+    return new Response(body, { status: response.status, headers: response.headers });
+  };
+  return { fetch, cancelled: cancelled.promise };
+};
+
+/** How a call failed, as `403 endpoint_refused`; throws when it did not. */
+export const outcomeOf = async (call: () => Promise<unknown>): Promise<string> => {
+  try {
+    await call();
+  } catch (error) {
+    const { status, code } = Object(error);
+    return code === undefined ? String(error) : `${status} ${code}`;
+  }
+  throw new Error('The call was expected to fail.');
+};
+
+/** The item of most captures, together with the endpoint that it goes to where that is not known already. */
+export const cardFor = <Made extends object>(
+  made: Made,
+  more: Partial<CaptureItem> = {},
+): Made & CaptureItem => ({ ...made, data: { card_number: CARD }, ...more });

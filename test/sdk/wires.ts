@@ -1,0 +1,273 @@
+/** What each method of the SDK sends: the table that the tests of the wire and of the contract go through. */
+import type { CaptureEndpoint, RetrieveEndpoint, Vault } from '../../sdk/index.ts';
+
+/** A card number that must show up nowhere but in the request that carries it. */
+export const CANARY_NUMBER = '4000000000000002';
+/** The secrets of the endpoints, told apart from each other and from everything else. */
+export const SECRETS = {
+  capture: 'vcs1_canarycanarycanarycanarycanarycanarycanaryc',
+  retrieve: 'vrs1_canarycanarycanarycanarycanarycanarycanaryr',
+} as const;
+/** The id of the endpoints, which has every kind of character that one may have. */
+export const UNIQUE_ID = 'Web.Shop_1@x:-';
+
+/** One client of each kind, all of them of the same service. */
+export interface Clients {
+  readonly client: Vault;
+  readonly checkout: CaptureEndpoint;
+  readonly desk: RetrieveEndpoint;
+}
+
+export interface Wire {
+  readonly call: (clients: Clients) => Promise<unknown>;
+  /** Method, path and query. */
+  readonly request: string;
+  readonly body?: unknown;
+  readonly passphrase?: true;
+  readonly keyed?: true;
+  /** Sent in place of the account's credentials. */
+  readonly secret?: keyof typeof SECRETS;
+}
+
+const item = { user: 'shop', token: 't1', reference: 'r&1' };
+const data = { card_number: CANARY_NUMBER };
+const rule = { id: 'short-year', operations: [{ name: 'substr', arguments: { start: -2 } }] };
+
+const KEYS: Readonly<Record<string, Wire>> = {
+  'keys.create': {
+    call: ({ client }) => client.keys.create({ user: 'shop' }),
+    request: 'POST /v1/key',
+    body: { user: 'shop' },
+  },
+  'keys.create with a passphrase': {
+    call: ({ client }) => client.keys.create({ user: 'shop', passphrase: 'chosen-one' }),
+    request: 'POST /v1/key',
+    body: { user: 'shop', passphrase: 'chosen-one' },
+    keyed: true,
+  },
+  'keys.list': { call: ({ client }) => client.keys.list(), request: 'GET /v1/key' },
+  'keys.list of a page': {
+    call: ({ client }) => client.keys.list({ limit: 2, next_token: 'n' }),
+    request: 'GET /v1/key?limit=2&next_token=n',
+  },
+  'keys.pages': {
+    call: ({ client }) => Array.fromAsync(client.keys.pages({ limit: 2 })),
+    request: 'GET /v1/key?limit=2',
+  },
+  'keys.changePassphrase': {
+    call: ({ client }) =>
+      client.keys.changePassphrase({ user: 'shop', passphrase: 'old', new_passphrase: 'new' }),
+    request: 'PUT /v1/key',
+    body: { user: 'shop', passphrase: 'old', new_passphrase: 'new' },
+  },
+  'keys.delete': {
+    call: ({ client }) => client.keys.delete({ user: 'shop', safe: false }),
+    request: 'DELETE /v1/key?user=shop&safe=false',
+  },
+};
+
+const VAULT: Readonly<Record<string, Wire>> = {
+  'vault.store': {
+    call: ({ client }) => client.vault.store({ user: 'shop', reference: 'r&1', algorithm: 'uuid', data }),
+    request: 'POST /v1/vault?user=shop&reference=r%261&algorithm=uuid',
+    body: data,
+    passphrase: true,
+    keyed: true,
+  },
+  'vault.decrypt': {
+    call: ({ client }) =>
+      client.vault.decrypt({ ...item, mask_fields: ['cvv', 'card.pan'], rules: ['a', 'b'] }),
+    request: 'GET /v1/vault?user=shop&token=t1&reference=r%261&mask_fields=cvv%2Ccard.pan&rules=a%2Cb',
+    passphrase: true,
+  },
+  'vault.decryptText': {
+    call: ({ client }) => client.vault.decryptText({ user: 'shop', token: 't1' }),
+    request: 'GET /v1/vault?user=shop&token=t1',
+    passphrase: true,
+  },
+  'vault.list': {
+    call: ({ client }) => client.vault.list({ user: 'shop', limit: 5, stored_after: '2026-01-31T12:00:00Z' }),
+    request: 'GET /v1/vault?user=shop&limit=5&stored_after=2026-01-31T12%3A00%3A00Z',
+  },
+  'vault.pages': {
+    call: ({ client }) => Array.fromAsync(client.vault.pages({ user: 'shop' })),
+    request: 'GET /v1/vault?user=shop',
+  },
+  'vault.decryptAll': {
+    call: ({ client }) => Array.fromAsync(client.vault.decryptAll({ user: 'shop' })),
+    request: 'GET /v1/vault?limit=-1&user=shop&decrypt_all=true',
+    passphrase: true,
+  },
+  'vault.update': {
+    call: ({ client }) => client.vault.update({ ...item, rules: ['a'], data: { expiry: '01/31' } }),
+    request: 'POST /v1/vault/update?user=shop&token=t1&reference=r%261&rules=a',
+    body: { expiry: '01/31' },
+    passphrase: true,
+    keyed: true,
+  },
+  'vault.delete': {
+    call: ({ client }) => client.vault.delete(item),
+    request: 'DELETE /v1/vault?user=shop&token=t1&reference=r%261',
+  },
+  'vault.log': {
+    call: ({ client }) => client.vault.log({ ...item, limit: 1 }),
+    request: 'GET /v1/vault/metadata?user=shop&token=t1&reference=r%261&limit=1',
+  },
+};
+
+const captured = { reference: 'r&1', number: CANARY_NUMBER, algorithm: 'uuid', data: { name: 'Zoë' } };
+const CAPTURED = `POST /v1/capture/Web.Shop_1%40x%3A-?reference=r%261&number=${CANARY_NUMBER}&algorithm=uuid`;
+const MADE = { unique_id: UNIQUE_ID, expires_at: null, secret: SECRETS.capture };
+/** As creating one locked to a token returns it: nothing of it but id and secret may be sent by itself. */
+const FOUND = { ...MADE, user: 'shop', token: 'locked', secret: SECRETS.retrieve };
+
+const CAPTURE: Readonly<Record<string, Wire>> = {
+  'capture.create': {
+    call: ({ client }) =>
+      client.capture.create({ user: 'shop', unique_id: UNIQUE_ID, ttl: 'PT45M', rules: ['a', 'b'] }),
+    request: 'POST /v1/capture?user=shop&unique_id=Web.Shop_1%40x%3A-&ttl=PT45M&rules=a%2Cb',
+    passphrase: true,
+  },
+  'capture.list': {
+    call: ({ client }) => client.capture.list({ user: 'shop' }),
+    request: 'GET /v1/capture?user=shop',
+  },
+  'capture.submit': {
+    call: ({ client }) => client.capture.submit({ ...MADE, ...captured }),
+    request: CAPTURED,
+    body: captured.data,
+    keyed: true,
+    secret: 'capture',
+  },
+  'capture.submit by url': {
+    call: ({ client }) =>
+      client.capture.submit({ url: `/v1/capture/${UNIQUE_ID}`, secret: SECRETS.capture, ...captured }),
+    request: CAPTURED,
+    body: captured.data,
+    keyed: true,
+    secret: 'capture',
+  },
+  'CaptureEndpoint.submit': {
+    call: ({ checkout }) => checkout.submit(captured),
+    request: CAPTURED,
+    body: captured.data,
+    keyed: true,
+    secret: 'capture',
+  },
+  'capture.delete': {
+    call: ({ client }) => client.capture.delete({ unique_id: UNIQUE_ID }),
+    request: 'DELETE /v1/capture/Web.Shop_1%40x%3A-',
+  },
+};
+
+const found = { token: 't1', reference: 'r&1' };
+const filter = { reference_prefix: 'r', limit: 5, next_token: 'n' };
+const TO = 'GET /v1/retrieve/Web.Shop_1%40x%3A-';
+
+/** Reading is the same through a client and through an endpoint alone, but for the names. */
+const READ: Readonly<Record<string, Wire>> = {
+  'retrieve.decrypt': {
+    call: ({ client }) => client.retrieve.decrypt({ ...FOUND, ...found }),
+    request: `${TO}?token=t1&reference=r%261`,
+    secret: 'retrieve',
+  },
+  'retrieve.decryptText': {
+    call: ({ client }) =>
+      client.retrieve.decryptText({
+        url: `/v1/retrieve/${UNIQUE_ID}/`,
+        secret: SECRETS.retrieve,
+        token: 't1',
+      }),
+    request: `${TO}?token=t1`,
+    secret: 'retrieve',
+  },
+  'retrieve.listItems': {
+    call: ({ client }) => client.retrieve.listItems({ ...FOUND, ...filter }),
+    request: `${TO}?reference_prefix=r&limit=5&next_token=n`,
+    secret: 'retrieve',
+  },
+  'retrieve.itemPages': {
+    call: ({ client }) => Array.fromAsync(client.retrieve.itemPages({ ...FOUND, ...filter })),
+    request: `${TO}?reference_prefix=r&limit=5&next_token=n`,
+    secret: 'retrieve',
+  },
+  'retrieve.decryptAll': {
+    call: ({ client }) => Array.fromAsync(client.retrieve.decryptAll({ ...FOUND, reference: 'r&1' })),
+    request: `${TO}?limit=-1&reference=r%261&decrypt_all=true`,
+    secret: 'retrieve',
+  },
+  'RetrieveEndpoint.decrypt': {
+    call: ({ desk }) => desk.decrypt(found),
+    request: `${TO}?token=t1&reference=r%261`,
+    secret: 'retrieve',
+  },
+  'RetrieveEndpoint.decryptText': {
+    call: ({ desk }) => desk.decryptText({ token: 't1' }),
+    request: `${TO}?token=t1`,
+    secret: 'retrieve',
+  },
+  'RetrieveEndpoint.list': { call: ({ desk }) => desk.list(), request: TO, secret: 'retrieve' },
+  'RetrieveEndpoint.pages': {
+    call: ({ desk }) => Array.fromAsync(desk.pages(filter)),
+    request: `${TO}?reference_prefix=r&limit=5&next_token=n`,
+    secret: 'retrieve',
+  },
+  'RetrieveEndpoint.decryptAll': {
+    call: ({ desk }) => Array.fromAsync(desk.decryptAll({ limit: 7 })),
+    request: `${TO}?limit=7&decrypt_all=true`,
+    secret: 'retrieve',
+  },
+};
+
+const RETRIEVE: Readonly<Record<string, Wire>> = {
+  'retrieve.create': {
+    call: ({ client }) => client.retrieve.create({ ...item, ttl: '0', mask_fields: ['cvv', 'pin'] }),
+    request: 'POST /v1/retrieve?user=shop&token=t1&reference=r%261&ttl=0&mask_fields=cvv%2Cpin',
+    passphrase: true,
+  },
+  'retrieve.list': { call: ({ client }) => client.retrieve.list(), request: 'GET /v1/retrieve' },
+  ...READ,
+  'retrieve.delete': {
+    call: ({ client }) => client.retrieve.delete({ unique_id: UNIQUE_ID }),
+    request: 'DELETE /v1/retrieve/Web.Shop_1%40x%3A-',
+  },
+};
+
+const OTHERS: Readonly<Record<string, Wire>> = {
+  'rules.create': {
+    call: ({ client }) => client.rules.create(rule),
+    request: 'POST /v1/rule?id=short-year',
+    body: rule.operations,
+  },
+  'rules.get': {
+    call: ({ client }) => client.rules.get({ id: 'short-year' }),
+    request: 'GET /v1/rule?id=short-year',
+  },
+  'rules.list': { call: ({ client }) => client.rules.list(), request: 'GET /v1/rule' },
+  'rules.delete': {
+    call: ({ client }) => client.rules.delete({ id: 'short-year' }),
+    request: 'DELETE /v1/rule?id=short-year',
+  },
+  'rules.operations': {
+    call: ({ client }) => client.rules.operations(),
+    request: 'GET /v1/rule/operations',
+  },
+  'utility.luhn': {
+    call: ({ client }) => client.utility.luhn({ number: CANARY_NUMBER }),
+    request: `GET /v1/luhn?number=${CANARY_NUMBER}`,
+  },
+  'utility.passphrase': {
+    call: ({ client }) => client.utility.passphrase({ length: 32 }),
+    request: 'GET /v1/passphrase?length=32',
+  },
+  'admin.whoami': { call: ({ client }) => client.admin.whoami(), request: 'GET /v1/whoami' },
+};
+
+/** Every method by its name, with its request; some of them more than once. */
+export const WIRES: Readonly<Record<string, Wire>> = {
+  ...KEYS,
+  ...VAULT,
+  ...CAPTURE,
+  ...RETRIEVE,
+  ...OTHERS,
+};
