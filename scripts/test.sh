@@ -5,4 +5,5 @@ cd "$(dirname "$0")/.."
 
 bun install --frozen-lockfile
 sh scripts/redis-vendor.sh
+sh scripts/test-tools.sh >/dev/null
 exec bun test "$@"

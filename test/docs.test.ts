@@ -21,6 +21,27 @@ test.each(pages)('every link of %s leads somewhere', async (page) => {
   expect(links.filter((target) => !existsSync(join(root, page, '..', target)))).toEqual([]);
 });
 
+/** The anchors that headings have on the usual hosts: small letters, no punctuation, dashes for spaces. */
+const anchorsOf = (markdown: string): string[] =>
+  [...markdown.matchAll(/^#{1,6} +(.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
+test.each(pages)('every link of %s into a page meets a heading', async (page) => {
+  const text = await Bun.file(join(root, page)).text();
+  const missing: string[] = [];
+  for (const [, target = '', anchor = ''] of text.matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)) {
+    const into = target === '' ? text : await Bun.file(join(root, page, '..', target)).text();
+    if (!anchorsOf(into).includes(anchor)) {
+      missing.push(`${target}#${anchor}`);
+    }
+  }
+  expect(missing).toEqual([]);
+});
+
 test('every page that the code refers to exists', async () => {
   const sources = await readSources('server', 'workers', 'sdk', 'forms', 'scripts');
   const missing = [...sources].flatMap(([path, text]) =>

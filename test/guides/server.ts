@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+
+/** A server with data of its own, as somebody who tries the guides has it. */
+export interface GuideServer {
+  readonly url: string;
+  /** Of the account `admin`, as printed at the first start. */
+  readonly password: string;
+  readonly dataDir: string;
+  readonly stop: () => Promise<void>;
+}
+
+const MAIN = join(import.meta.dir, '..', '..', 'server', 'main.ts');
+const GREETING = /API +(?<url>http:\S+)\/v1.*password +(?<password>\S+)\n/s;
+
+/** Starts a server on an empty data folder and a free port, and reads what it prints for its first user. */
+export const startServer = async (dataDir: string): Promise<GuideServer> => {
+  const server = Bun.spawn([process.execPath, MAIN], {
+    env: { PATH: process.env['PATH'], VAULT_DATA_DIR: dataDir, VAULT_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ready = Promise.withResolvers<Pick<GuideServer, 'url' | 'password'>>();
+  // Read to the end: the server goes on logging, and must not meet a closed pipe.
+  const read = async (): Promise<void> => {
+    let text = '';
+    for await (const chunk of server.stdout.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      const { url, password } = GREETING.exec(text)?.groups ?? {};
+      if (url !== undefined && password !== undefined) {
+        ready.resolve({ url, password });
+      }
+    }
+    ready.reject(new Error(`The server did not start: ${text}`));
+  };
+  read().catch(ready.reject);
+  const stop = async (): Promise<void> => {
+    server.kill('SIGTERM');
+    await server.exited;
+  };
+  return { ...(await ready.promise), dataDir, stop };
+};
