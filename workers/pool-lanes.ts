@@ -3,7 +3,7 @@ import { type ColdLimits, createColdLane } from './pool-cold.ts';
 import type { PendingJob } from './pool-job.ts';
 import type { Thread } from './pool-thread.ts';
 
-/** How long bulk jobs stand back for hot ones: a thread that is never idle must not keep them waiting for ever. */
+/** How long bulk jobs stand back for hot ones; after that the two take turns while both wait. */
 const BULK_STANDS_BACK_MS = 100;
 
 /** Most hot jobs in one frame: few enough that a job waits for little, enough to spread a message's cost. */
@@ -41,7 +41,7 @@ const leastLoaded = (threads: readonly Thread[]): Thread | undefined =>
 
 /**
  * Cold jobs first (they hold a thread for microseconds, and have limits of their own), then hot, then bulk; but a
- * bulk job that has stood back for long goes before hot ones.
+ * bulk job that has stood back for long goes before hot ones, one for each frame of theirs.
  * A thread gets its next frame when it has answered the last one: what arrives meanwhile gathers, so batches
  * form under load and a single caller never waits. Idle threads share what has gathered. Bulk jobs travel
  * alone, and one thread is kept free of them, so that a hot job seldom waits for a chunk to end.
@@ -52,6 +52,7 @@ export const createLanes = (options: LaneOptions): Lanes => {
   const cold = createColdLane(options.cold);
   const bulkRunningMax = Math.max(1, options.threads - 1);
   let bulkRunning = 0;
+  let hotHasTurn = false;
 
   const sendCold = (threads: readonly Thread[]): void => {
     for (;;) {
@@ -80,6 +81,7 @@ export const createLanes = (options: LaneOptions): Lanes => {
       if (thread === undefined) {
         return;
       }
+      hotHasTurn = false;
       options.send(thread, takeHot(share));
     }
   };
@@ -91,6 +93,7 @@ export const createLanes = (options: LaneOptions): Lanes => {
         return;
       }
       bulkRunning += 1;
+      hotHasTurn = true;
       options.send(thread, bulk.splice(0, 1));
     }
   };
@@ -104,7 +107,7 @@ export const createLanes = (options: LaneOptions): Lanes => {
     }
     if (hot.length + bulk.length > 0) {
       const idle = threads.filter((thread) => thread.busy() === 0);
-      if (hasWaited(bulk[0])) {
+      if (hasWaited(bulk[0]) && !hotHasTurn) {
         sendBulk(idle);
       }
       sendHot(idle);

@@ -29,24 +29,36 @@ const idleThread = (): Thread => ({
   close: async () => undefined,
 });
 
-/** The jobs that one idle thread gets first. */
-const firstFrame = (jobs: readonly PendingJob[]): readonly number[] => {
+/** The jobs that one thread gets, frame by frame, when it is done with each at once. */
+const framesOf = (jobs: readonly PendingJob[]): readonly (readonly number[])[] => {
   const frames: number[][] = [];
   const lanes = createLanes({
     threads: 1,
-    queueMax: 10,
+    queueMax: 50,
     cold: { concurrency: 1, queueMax: 1, perAccountMax: 1 },
-    send: (_thread, sent) => frames.push(sent.map(({ id }) => id)),
+    send: (_thread, sent) => {
+      frames.push(sent.map(({ id }) => id));
+      for (const job of sent) {
+        lanes.release(job);
+      }
+    },
   });
   for (const job of jobs) {
     lanes.accept(job);
   }
-  lanes.dispatch([idleThread()]);
-  return frames[0] ?? [];
+  while (lanes.waiting().hot + lanes.waiting().bulk > 0) {
+    lanes.dispatch([idleThread()]);
+  }
+  return frames;
 };
 
-test('bulk jobs stand back for hot ones, but not for long', () => {
-  expect(firstFrame([jobOf(1, 'bulk', 0), jobOf(2, 'hot', 0), jobOf(3, 'hot', 0)])).toEqual([2, 3]);
-  expect(firstFrame([jobOf(1, 'bulk', 500), jobOf(2, 'hot', 500), jobOf(3, 'hot', 0)])).toEqual([1]);
-  expect(firstFrame([jobOf(1, 'bulk', 500)])).toEqual([1]);
+test('bulk jobs stand back for hot ones', () => {
+  expect(framesOf([jobOf(1, 'bulk', 0), jobOf(2, 'hot', 0), jobOf(3, 'hot', 0)])).toEqual([[2, 3], [1]]);
+});
+
+test('bulk jobs that have stood back for long take turns with hot ones', () => {
+  const bulk = [1, 2, 3].map((id) => jobOf(id, 'bulk', 500));
+  const hot = Array.from({ length: 20 }, (_, at) => jobOf(100 + at, 'hot', 500));
+  const kinds = framesOf([...bulk, ...hot]).map(([first = 0]) => (first < 100 ? 'bulk' : 'hot'));
+  expect(kinds).toEqual(['bulk', 'hot', 'bulk', 'hot', 'bulk']);
 });

@@ -52,7 +52,12 @@ function rulesOf(
   return made;
 }
 
-const ENVIRONMENT = { now: () => performance.now(), randomBytes };
+/** Time is what this thread has worked: rules do not fail because others keep the machine busy. */
+const workedMs = (): number => {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+};
+const ENVIRONMENT = { now: workedMs, randomBytes };
 
 /** Runs the rules of a job over what goes out, within the bounds that one item has. The object stays as it is. */
 export const applyRules = (
