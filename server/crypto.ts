@@ -170,8 +170,12 @@ export interface Crypto {
     policy: EndpointPolicy,
   ): Promise<(EndpointRecords & { secret: Secret<string> }) | WarmMiss>;
   describeEndpoint(place: Pick<EndpointParams, 'aid' | 'id'>, policy: Uint8Array): Promise<EndpointPolicy>;
-  /** Refuses with `endpoint_refused` when the secret is not the endpoint's. */
-  checkEndpoint(params: EndpointParams, policy: Uint8Array, secret: Secret<Uint8Array>): Promise<void>;
+  /** The policy, for whoever has the secret; refuses with `endpoint_refused` when it is not the endpoint's. */
+  checkEndpoint(
+    params: EndpointParams,
+    policy: Uint8Array,
+    secret: Secret<Uint8Array>,
+  ): Promise<EndpointPolicy>;
   decoyEndpoint(params: EndpointParams): Promise<EndpointRecords>;
   sealRecord(place: RecordParams, plaintext: Uint8Array): Promise<Uint8Array>;
   openRecord(place: RecordParams, record: Uint8Array): Promise<Uint8Array>;
@@ -323,9 +327,8 @@ export function createCrypto(pool: Pool): Crypto {
       ),
     describeEndpoint: async (place, policy) =>
       parse<EndpointPolicy>(await one(KIND.describeEndpoint, [json(place), policy])),
-    checkEndpoint: async (params, policy, secret) => {
-      await plain(KIND.checkEndpoint, [json(params), policy, secret.expose()]);
-    },
+    checkEndpoint: async (params, policy, secret) =>
+      parse<EndpointPolicy>(await one(KIND.checkEndpoint, [json(params), policy, secret.expose()])),
     async decoyEndpoint(params) {
       const reply = await plain(KIND.decoyEndpoint, [json(params)]);
       return { policy: at(reply, 0), wrap: at(reply, 1) };

@@ -7,6 +7,12 @@ import { CardMetadataFlag } from './vault.ts';
 
 export const UniqueId = Identifier('Identifier of the endpoint, unique in the whole vault.');
 
+/** What an endpoint may be called. URLs cannot name `.` and `..`, so nobody could use or delete such an endpoint. */
+const NewUniqueId = Type.String({
+  ...Identifier('The identifier to give the endpoint; a random one when left out. In use by anybody: 409.'),
+  pattern: '^(?!(?:iframe|\\.{1,2})$)[A-Za-z0-9._@:-]{1,128}$',
+});
+
 /** The path of an endpoint's own address. Any other text is an endpoint that does not exist. */
 export const EndpointPath = Type.Object({ unique_id: UniqueId });
 
@@ -26,9 +32,7 @@ export const ExpiresAt = Type.Union(
 /** The members of a query that creates an endpoint. */
 export const CREATE_MEMBERS = {
   user: User,
-  unique_id: Type.Optional(
-    Identifier('The identifier to give the endpoint; a random one when left out. In use by anybody: 409.'),
-  ),
+  unique_id: Type.Optional(NewUniqueId),
   ttl: Type.Optional(
     Type.String({
       description:

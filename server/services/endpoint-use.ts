@@ -48,7 +48,7 @@ export interface EndpointUse {
   readonly proveLive: (endpoint: OpenEndpoint) => Promise<void>;
 }
 
-interface Known {
+interface Proven {
   readonly record: Buffer;
   readonly policy: EndpointPolicy;
 }
@@ -56,10 +56,9 @@ interface Known {
 /** What capturing and retrieving have in common: the way from an id and a secret to an endpoint that may be used. */
 export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys): EndpointUse {
   const { crypto, endpointStore, now } = parts;
-  const known = createMemory<Known>(KNOWN_MAX, KNOWN_MS, now);
-  // Secrets that were right, by a digest that only this process can compute: they are checked once more, by the
-  // wrap that they open, in the same request.
-  const proven = createMemory<true>(KNOWN_MAX, KNOWN_MS, now);
+  // Policies by a digest of the secret that was right for them, which only this process can compute. The secret is
+  // checked once more, by the wrap that it opens, in the same request.
+  const proven = createMemory<Proven>(KNOWN_MAX, KNOWN_MS, now);
   const readers = createMemory<() => Promise<StoredEndpoint | undefined>>(KNOWN_MAX, KNOWN_MS, now);
   const decoys = new Map<EndpointKind, Promise<EndpointRecords>>();
 
@@ -67,16 +66,6 @@ export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys):
     const reader = readers.get(id) ?? coalesce(() => endpointStore.read(id));
     readers.set(id, reader);
     return reader();
-  };
-
-  const policyOf = async (id: string, { aid, policy: record }: StoredEndpoint): Promise<EndpointPolicy> => {
-    const seen = known.get(id);
-    if (seen?.record.equals(record)) {
-      return seen.policy;
-    }
-    const policy = await crypto.describeEndpoint({ aid, id }, record);
-    known.set(id, { record, policy });
-    return policy;
   };
 
   /** Refuses as if there were an endpoint and the secret not its own: with the same work. */
@@ -88,17 +77,33 @@ export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys):
     throw new VaultError('endpoint_refused');
   };
 
-  const admit: EndpointUse['admit'] = async (kind, { unique_id: id, secret }) => {
+  /** The policy of an endpoint for whoever has its secret; one that is wrong costs what an unknown id costs. */
+  const prove = async (
+    kind: EndpointKind,
+    { unique_id: id, secret }: EndpointAddress,
+    { nonce, aid, policy: record }: StoredEndpoint,
+  ): Promise<EndpointPolicy> => {
+    const digest = crypto.digestSecret([kind, id, nonce], secret);
+    const seen = proven.get(digest);
+    if (seen?.record.equals(record)) {
+      return seen.policy;
+    }
+    const policy = await crypto.checkEndpoint({ aid, id, kind }, record, secret);
+    proven.set(digest, { record, policy });
+    return policy;
+  };
+
+  const admit: EndpointUse['admit'] = async (kind, address) => {
+    const { unique_id: id, secret } = address;
     const stored = isIdentifier(id) ? await readFresh(id) : undefined;
-    const policy = stored && (await policyOf(id, stored));
-    if (!stored || policy?.kind !== kind) {
+    if (!stored) {
       return refuse(kind, secret);
     }
     const { nonce, aid, wrap } = stored;
-    const digest = crypto.digestSecret([id, nonce], secret);
-    if (!proven.get(digest)) {
-      await crypto.checkEndpoint({ aid, id, kind }, stored.policy, secret);
-      proven.set(digest, true);
+    const policy = await prove(kind, address, stored);
+    // The secret is bound to the kind; this is for a record that was sealed anew with the master key.
+    if (policy.kind !== kind) {
+      throw new VaultError('endpoint_refused');
     }
     if (!wrap || (policy.expiresAt !== null && policy.expiresAt <= now())) {
       throw new VaultError('endpoint_gone');

@@ -10,6 +10,7 @@ import type {
   EndpointService,
   NewEndpoint,
   Parts,
+  StoredEndpoint,
 } from '../deps.ts';
 import { parseDuration } from '../domain/duration.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
@@ -158,14 +159,28 @@ export function createEndpoints(parts: Parts, metering: MeteringService, keys: K
     return infos.sort(byUserThenId);
   };
 
+  /** An endpoint's line of the directory: by its policy, or, where that does not open any more, by search. */
+  const entryOf = async (id: string, { aid, nonce, policy }: StoredEndpoint): Promise<EndpointEntry> => {
+    try {
+      const { kid, kind } = await crypto.describeEndpoint({ aid, id }, policy);
+      return { kid, kind, nonce, id };
+    } catch (error) {
+      const entries = await endpointStore.entries(aid);
+      const found = entries.find((entry) => entry.id === id && entry.nonce === nonce);
+      if (!found) {
+        throw error;
+      }
+      return found;
+    }
+  };
+
   const remove: Endpoints['remove'] = async ({ account }, id) => {
     const { aid } = account;
     const stored = isIdentifier(id) ? await endpointStore.read(id) : undefined;
     if (stored?.aid !== aid) {
       throw new VaultError('endpoint_not_found');
     }
-    const { kid, kind } = await crypto.describeEndpoint({ aid, id }, stored.policy);
-    const entry = { kid, kind, nonce: stored.nonce, id };
+    const entry = await entryOf(id, stored);
     // Should this end half-way, the sweep finds an entry without an endpoint.
     await endpointStore.putOff(aid, entry, now());
     if (!(await endpointStore.remove(aid, entry))) {

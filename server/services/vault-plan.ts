@@ -137,7 +137,9 @@ export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
       const until = (filter.stored_before ?? Number.MAX_SAFE_INTEGER) - 1;
       const start = await Promise.all(numbers.map((number) => itemStore.newest({ kid: key.kid, number })));
       const after = numbers.map((number) => Math.max(since, floor?.[number] ?? 0));
-      const picked = indexed && (await pick(key, indexed, after, until));
+      const { reference, reference_prefix: prefix } = filter;
+      const isNothing = reference !== undefined && prefix !== undefined && !reference.startsWith(prefix);
+      const picked = isNothing ? [] : indexed && (await pick(key, indexed, after, until));
       return { key, after, start, until, ...(picked ? { picked } : {}) };
     },
 

@@ -32,14 +32,14 @@ export const describeEndpoint: Handler = (context, fields) => {
   return [openPolicy(context.sealer, { env: context.env, aid, id }, field(fields, 1)).json];
 };
 
-/** For an endpoint that cannot be used any more: whether the secret is the one that it could be used with. */
+/** The policy, once the secret has shown to be the endpoint's: also of one that cannot be used any more. */
 export const checkEndpoint: Handler = (context, fields) => {
   const place = { ...paramsOf<EndpointParams>(fields), env: context.env };
   const policy = openPolicy(context.sealer, place, field(fields, 1));
   if (!checkEndpointSecret(place, policy, field(fields, 2))) {
     throw new EndpointSecretError();
   }
-  return [];
+  return [policy.json];
 };
 
 export const decoyEndpoint: Handler = (context, fields) => {
