@@ -1016,7 +1016,7 @@ export interface operations {
              *
              *     `token_not_found`: There is no such token, or the reference does not belong to it.
              *
-             *     `rule_not_found`: There is no such rule.
+             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and one that is missing stops it.
              */
             404: {
                 headers: {
@@ -1158,7 +1158,7 @@ export interface operations {
              *
              *     `conflicting_parameters`: The same value was given in two places and they differ.
              *
-             *     `number_missing`: No number to make a token from: send card_number, account_number, n or number in the body, or number in the query.
+             *     `number_missing`: No number to make a token from: send card_number, account_number, n or number in the body, or number in the query. Rules of an endpoint run first.
              *
              *     `test_card`: This is a published test card number; it can be stored only in staging.
              */
@@ -1522,7 +1522,7 @@ export interface operations {
              *
              *     `token_not_found`: There is no such token, or the reference does not belong to it.
              *
-             *     `rule_not_found`: There is no such rule.
+             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and one that is missing stops it.
              */
             404: {
                 headers: {
@@ -2088,7 +2088,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `number_missing`: No number to make a token from: send card_number, account_number, n or number in the body, or number in the query.
+             *     `number_missing`: No number to make a token from: send card_number, account_number, n or number in the body, or number in the query. Rules of an endpoint run first.
              *
              *     `test_card`: This is a published test card number; it can be stored only in staging.
              *
@@ -2103,7 +2103,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `endpoint_refused`: There is no such endpoint, or the secret does not belong to it. */
+            /** @description `endpoint_refused`: There is no such endpoint, or the secret sent in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is not its own. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2113,7 +2113,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rule_not_found`: There is no such rule. */
+            /** @description `rule_not_found`: There is no such rule; rules are looked up at each use, and one that is missing stops it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2643,7 +2643,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `endpoint_refused`: There is no such endpoint, or the secret does not belong to it.
+             * @description `endpoint_refused`: There is no such endpoint, or the secret sent in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is not its own.
              *
              *     `endpoint_out_of_scope`: This endpoint does not reach the item that was asked for.
              */
@@ -2659,7 +2659,7 @@ export interface operations {
             /**
              * @description `token_not_found`: There is no such token, or the reference does not belong to it.
              *
-             *     `rule_not_found`: There is no such rule.
+             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and one that is missing stops it.
              */
             404: {
                 headers: {
@@ -3378,7 +3378,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rule_not_found`: There is no such rule. */
+            /** @description `rule_not_found`: There is no such rule; rules are looked up at each use, and one that is missing stops it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3619,7 +3619,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rule_not_found`: There is no such rule. */
+            /** @description `rule_not_found`: There is no such rule; rules are looked up at each use, and one that is missing stops it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -48,6 +48,9 @@ const partsOf = (kind: EndpointKind, url: string): { readonly base: string; read
 export const linkTo = (kind: EndpointKind, options: EndpointOptions): EndpointLink => {
   const { url, baseUrl, uniqueId, secret, ...connection } = options;
   const place = url === undefined ? { base: baseUrl, uniqueId } : partsOf(kind, url);
+  if (place.base === '') {
+    throw new VaultError('url must be whole; to a path add baseUrl and uniqueId instead.');
+  }
   if (!UNIQUE_ID.test(place.uniqueId)) {
     throw new VaultError('uniqueId must be the unique_id of an endpoint.');
   }

@@ -21,7 +21,7 @@ export const ERRORS = defineErrors({
   conflicting_parameters: { status: 400, text: 'The same value was given in two places and they differ.' },
   number_missing: {
     status: 400,
-    text: 'No number to make a token from: send card_number, account_number, n or number in the body, or number in the query.',
+    text: 'No number to make a token from: send card_number, account_number, n or number in the body, or number in the query. Rules of an endpoint run first.',
   },
   test_card: { status: 400, text: 'This is a published test card number; it can be stored only in staging.' },
   reference_required: {
@@ -42,13 +42,16 @@ export const ERRORS = defineErrors({
   not_allowed: { status: 403, text: 'This account is not allowed to do this.' },
   endpoint_refused: {
     status: 403,
-    text: 'There is no such endpoint, or the secret does not belong to it.',
+    text: 'There is no such endpoint, or the secret sent in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is not its own.',
   },
   endpoint_out_of_scope: { status: 403, text: 'This endpoint does not reach the item that was asked for.' },
   not_found: { status: 404, text: 'There is nothing at this path.' },
   key_not_found: { status: 404, text: 'There is no such key.' },
   token_not_found: { status: 404, text: 'There is no such token, or the reference does not belong to it.' },
-  rule_not_found: { status: 404, text: 'There is no such rule.' },
+  rule_not_found: {
+    status: 404,
+    text: 'There is no such rule; rules are looked up at each use, and one that is missing stops it.',
+  },
   endpoint_not_found: { status: 404, text: 'There is no such endpoint.' },
   method_not_allowed: { status: 405, text: 'This path does not take this method; see the Allow header.' },
   key_exists: { status: 409, text: 'There is already a key with this identifier.' },
