@@ -173,7 +173,7 @@ export interface Crypto {
   /** The policy, for whoever has the secret; refuses with `endpoint_refused` when it is not the endpoint's. */
   checkEndpoint(
     params: EndpointParams,
-    policy: Uint8Array,
+    records: { readonly policy: Uint8Array; readonly wrap: Uint8Array | undefined },
     secret: Secret<Uint8Array>,
   ): Promise<EndpointPolicy>;
   decoyEndpoint(params: EndpointParams): Promise<EndpointRecords>;
@@ -327,8 +327,10 @@ export function createCrypto(pool: Pool): Crypto {
       ),
     describeEndpoint: async (place, policy) =>
       parse<EndpointPolicy>(await one(KIND.describeEndpoint, [json(place), policy])),
-    checkEndpoint: async (params, policy, secret) =>
-      parse<EndpointPolicy>(await one(KIND.checkEndpoint, [json(params), policy, secret.expose()])),
+    checkEndpoint: async (params, { policy, wrap }, secret) => {
+      const fields = [json(params), policy, secret.expose(), ...(wrap ? [wrap] : [])];
+      return parse<EndpointPolicy>(await one(KIND.checkEndpoint, fields));
+    },
     async decoyEndpoint(params) {
       const reply = await plain(KIND.decoyEndpoint, [json(params)]);
       return { policy: at(reply, 0), wrap: at(reply, 1) };

@@ -37,6 +37,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/services/vault.ts': "a thread's own reply",
   'workers/jobs/bulk.ts': "the server's own parameters of a job",
   'workers/jobs/context.ts': "the server's own parameters of a job",
+  'workers/jobs/endpoint-open.ts': 'an opened policy',
   'workers/jobs/rules.ts': 'an opened rule',
 };
 

@@ -22,6 +22,9 @@ const TRIES_MAX = 40;
 const CLOSED_PAUSE_MS = 50;
 const DECOY = { aid: '', id: 'decoy' } as const;
 
+const isSame = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
+  a === undefined || b === undefined ? a === b : a.equals(b);
+
 /** An endpoint whose secret was shown, and which can be used now. */
 export interface OpenEndpoint {
   readonly id: string;
@@ -44,12 +47,12 @@ export interface EndpointUse {
   readonly whileLive: <T>(endpoint: OpenEndpoint, attempt: () => Promise<T | Retry>) => Promise<T>;
   /** The account of the endpoint with its rights as they are now; without it the endpoint is gone. */
   readonly accountOf: (endpoint: OpenEndpoint) => Promise<Account>;
-  /** Refuses with `endpoint_gone` unless the key is, in Redis and now, the one that the endpoint was made under. */
-  readonly proveLive: (endpoint: OpenEndpoint) => Promise<void>;
 }
 
+/** What a secret has opened. */
 interface Proven {
   readonly record: Buffer;
+  readonly wrap: Buffer | undefined;
   readonly policy: EndpointPolicy;
 }
 
@@ -60,6 +63,7 @@ export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys):
   // checked once more, by the wrap that it opens, in the same request.
   const proven = createMemory<Proven>(KNOWN_MAX, KNOWN_MS, now);
   const readers = createMemory<() => Promise<StoredEndpoint | undefined>>(KNOWN_MAX, KNOWN_MS, now);
+  const finders = createMemory<() => Promise<KeyRef>>(KNOWN_MAX, KNOWN_MS, now);
   const decoys = new Map<EndpointKind, Promise<EndpointRecords>>();
 
   const readFresh = (id: string): Promise<StoredEndpoint | undefined> => {
@@ -73,7 +77,7 @@ export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys):
     const decoy = decoys.get(kind) ?? crypto.decoyEndpoint({ ...DECOY, kind });
     decoys.set(kind, decoy);
     decoy.catch(() => decoys.delete(kind));
-    await crypto.checkEndpoint({ ...DECOY, kind }, (await decoy).policy, secret);
+    await crypto.checkEndpoint({ ...DECOY, kind }, await decoy, secret);
     throw new VaultError('endpoint_refused');
   };
 
@@ -81,15 +85,15 @@ export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys):
   const prove = async (
     kind: EndpointKind,
     { unique_id: id, secret }: EndpointAddress,
-    { nonce, aid, policy: record }: StoredEndpoint,
+    { nonce, aid, policy: record, wrap }: StoredEndpoint,
   ): Promise<EndpointPolicy> => {
     const digest = crypto.digestSecret([kind, id, nonce], secret);
     const seen = proven.get(digest);
-    if (seen?.record.equals(record)) {
+    if (seen?.record.equals(record) && isSame(seen.wrap, wrap)) {
       return seen.policy;
     }
-    const policy = await crypto.checkEndpoint({ aid, id, kind }, record, secret);
-    proven.set(digest, { record, policy });
+    const policy = await crypto.checkEndpoint({ aid, id, kind }, { policy: record, wrap }, secret);
+    proven.set(digest, { record, wrap, policy });
     return policy;
   };
 
@@ -109,12 +113,23 @@ export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys):
       throw new VaultError('endpoint_gone');
     }
     const { user, kid, gen } = policy;
-    return { id, nonce, policy, records: { policy: stored.policy, wrap }, key: { aid, user, kid, gen } };
+    const records = { policy: stored.policy, wrap };
+    const endpoint = { id, nonce, policy, records, key: { aid, user, kid, gen } };
+    // The fences say the same of a key that lives. One whose deletion was cut off they hold for a while only.
+    await proveLive(endpoint);
+    return endpoint;
+  };
+
+  const findFresh = (key: KeyRef): Promise<KeyRef> => {
+    const name = `${key.aid} ${key.user}`;
+    const finder = finders.get(name) ?? coalesce(() => keys.find(key, key.user));
+    finders.set(name, finder);
+    return finder();
   };
 
   const isLive = async ({ key }: OpenEndpoint): Promise<boolean> => {
     try {
-      const { kid, gen } = await keys.find(key, key.user);
+      const { kid, gen } = await findFresh(key);
       return kid === key.kid && gen === key.gen;
     } catch (error) {
       if (error instanceof VaultError && error.code === 'key_not_found') {
@@ -124,7 +139,8 @@ export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys):
     }
   };
 
-  const proveLive: EndpointUse['proveLive'] = async (endpoint) => {
+  /** Refuses with `endpoint_gone` unless the key is, in Redis and now, the one that the endpoint was made under. */
+  const proveLive = async (endpoint: OpenEndpoint): Promise<void> => {
     if (!(await isLive(endpoint))) {
       throw new VaultError('endpoint_gone');
     }
@@ -153,5 +169,5 @@ export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys):
     return account;
   };
 
-  return { admit, accountOf, whileLive, proveLive };
+  return { admit, accountOf, whileLive };
 }

@@ -16,7 +16,7 @@ import { parseDuration } from '../domain/duration.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { formatExpiry } from '../domain/time-text.ts';
 import { VaultError } from '../errors.ts';
-import { mapAhead } from './coalesce.ts';
+import { mapAhead, pause } from './coalesce.ts';
 import type { Keys } from './key.ts';
 import type { KeyHandle } from './key-open.ts';
 import type { MeteringService } from './metering.ts';
@@ -30,6 +30,7 @@ const KEPT_MS = DAY_MS;
 const LOOK_MS = DAY_MS;
 /** And first after so long: by then a creation has ended, one way or the other. */
 const FIRST_LOOK_MS = 120_000;
+const TAKE_BACK_MS = 250;
 const READ_AHEAD = 64;
 const NEVER_MS = 8_000_000_000_000_000;
 
@@ -85,7 +86,8 @@ export function createEndpoints(parts: Parts, metering: MeteringService, keys: K
       }
     } catch (error) {
       // What cannot be taken back now runs out by itself, or is stopped with its key.
-      await endpointStore.remove(aid, entry).catch(() => false);
+      // A caller of a Redis that does not answer has waited enough.
+      await Promise.race([endpointStore.remove(aid, entry).catch(() => false), pause(TAKE_BACK_MS)]);
       throw error;
     }
   };
@@ -181,8 +183,8 @@ export function createEndpoints(parts: Parts, metering: MeteringService, keys: K
       throw new VaultError('endpoint_not_found');
     }
     const entry = await entryOf(id, stored);
-    // Should this end half-way, the sweep finds an entry without an endpoint.
-    await endpointStore.putOff(aid, entry, now());
+    // Should this end half-way, the sweep finds an entry without an endpoint. A full Redis takes the removal alone.
+    await endpointStore.putOff(aid, entry, now()).catch(() => undefined);
     if (!(await endpointStore.remove(aid, entry))) {
       throw new VaultError('endpoint_not_found');
     }
@@ -191,12 +193,20 @@ export function createEndpoints(parts: Parts, metering: MeteringService, keys: K
 
   /** When to look at an entry again; undefined when it may go now. */
   const lookAgainAt = async (aid: string, { id, nonce }: EndpointEntry): Promise<number | undefined> => {
-    const stored = await endpointStore.read(id);
+    const stored = await endpointStore.read(id).catch((error: unknown) => {
+      if (error instanceof VaultError && error.code === 'integrity_failed') {
+        return 'damaged' as const;
+      }
+      throw error;
+    });
+    // A record that does not open is left for people to look at: others behind it must not wait for that.
+    if (stored === 'damaged') {
+      return now() + LOOK_MS;
+    }
     if (stored?.nonce !== nonce) {
       return undefined;
     }
     const policy = await crypto.describeEndpoint({ aid, id }, stored.policy).catch(() => undefined);
-    // A record that does not open is left for people to look at: others behind it must not wait for that.
     const expiresAt = policy?.expiresAt ?? NEVER_MS;
     const goesAt = Math.min(expiresAt, stored.stoppedAt ?? NEVER_MS) + KEPT_MS;
     return goesAt <= now() ? undefined : Math.min(goesAt, now() + LOOK_MS);

@@ -78,7 +78,6 @@ export function createRetrievals(with_: RetrieveParts): RetrieveService {
     input: RetrieveInput,
     reference: string | undefined,
   ): Promise<TreeStream> => {
-    await endpointUse.proveLive(endpoint);
     const { key, nonce, policy } = endpoint;
     const { reference_prefix, limit, next_token, decrypt_all } = input;
     const filter = { user: key.user, token: policy.token, reference, reference_prefix, limit, next_token };
@@ -101,7 +100,14 @@ export function createRetrievals(with_: RetrieveParts): RetrieveService {
       token === undefined
         ? await readTree(caller, endpoint, input, reference)
         : await readOne(caller, endpoint, input, { token, reference });
-    await metering.request(endpoint.key);
+    try {
+      await metering.request(endpoint.key);
+    } catch (error) {
+      if (!(reply instanceof Uint8Array)) {
+        await reply.stream.cancel();
+      }
+      throw error;
+    }
     return reply;
   };
 

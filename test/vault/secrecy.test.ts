@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { StartError } from '../../server/vault-parts.ts';
 import { type AccountClient, type Answer, answerOf, basicAuth, type Sending } from '../helpers/clients.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
+import { appendOnlyText, canariesIn, dumpRedis } from './canaries.ts';
 
 /** Texts that may stand nowhere but in the replies to those who may read them. */
 const CANARIES = {
@@ -144,71 +143,14 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/** The forms in which a text could lie somewhere. */
-const formsOf = (text: string): string[] => {
-  const bytes = Buffer.from(text);
-  // Of base64 only the part that does not depend on what stands before and behind.
-  const base64 = [0, 1, 2].flatMap((shift) => {
-    const shifted = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');
-    const whole = shifted.slice(shift === 0 ? 0 : 4, 4 * Math.floor((shift + bytes.length) / 3));
-    return [whole, whole.replaceAll('+', '-').replaceAll('/', '_')];
-  });
-  const latin = bytes.toString('latin1');
-  return [
-    latin,
-    latin.replaceAll(' ', ''),
-    bytes.toString('hex'),
-    bytes.toString('hex').toUpperCase(),
-    encodeURIComponent(text),
-    bytes.toString('utf16le'),
-    ...base64,
-  ];
-};
-
-/** Which canaries a text of latin1 characters holds. */
-const canariesIn = (text: string): string[] =>
-  Object.entries(CANARIES).flatMap(([name, canary]) =>
-    formsOf(canary).some((form) => text.includes(form)) ? [name] : [],
-  );
-
-const dumpRedis = async (): Promise<string> => {
-  const parts: string[] = [];
-  for (const name of await vault.raw.keysBuffer('*')) {
-    const text = name.toString('latin1');
-    parts.push(text, ((await vault.raw.dumpBuffer(name)) ?? Buffer.alloc(0)).toString('latin1'));
-    const type = await vault.raw.type(name);
-    // DUMP compresses long values.
-    if (type === 'string') {
-      parts.push((await vault.raw.getBuffer(name))?.toString('latin1') ?? '');
-    }
-    if (type === 'hash') {
-      for (const [field, value] of Object.entries(await vault.raw.hgetallBuffer(name))) {
-        parts.push(field, value.toString('latin1'));
-      }
-    }
-    if (type === 'zset') {
-      parts.push(
-        ...(await vault.raw.zrangeBuffer(name, '0', '-1')).map((member) => member.toString('latin1')),
-      );
-    }
-    if (type === 'set') {
-      parts.push(...(await vault.raw.smembersBuffer(name)).map((member) => member.toString('latin1')));
-    }
-  }
-  return parts.join('\n');
-};
-
-const filesBelow = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isFile());
+const found = (text: string): string[] => canariesIn(CANARIES, text);
 
 describe('after everything was used with canaries', () => {
   let dump: string;
   beforeAll(async () => {
     await useEverything();
     await beRefused();
-    dump = await dumpRedis();
+    dump = await dumpRedis(vault.raw);
   });
 
   test('the search itself finds what is there', () => {
@@ -221,7 +163,7 @@ describe('after everything was used with canaries', () => {
           around.toString('base64'),
           around.toString('base64url'),
         ]) {
-          expect(canariesIn(text).length).toBeGreaterThan(0);
+          expect(found(text).length).toBeGreaterThan(0);
         }
       }
     }
@@ -229,27 +171,25 @@ describe('after everything was used with canaries', () => {
 
   test('Redis holds none of them, in no name and no value', () => {
     expect(dump.length).toBeGreaterThan(5_000);
-    expect(canariesIn(dump)).toEqual([]);
+    expect(found(dump)).toEqual([]);
   });
 
   test('nor do the files of Redis', () => {
-    const files = filesBelow(dirname(redis.socketPath)).filter((path) => path.includes('.aof'));
-    expect(files.length).toBeGreaterThan(0);
-    const text = files.map((path) => readFileSync(path, 'latin1')).join('\n');
+    const text = appendOnlyText(redis);
     expect(text).toContain('HSET');
-    expect(canariesIn(text)).toEqual([]);
+    expect(found(text)).toEqual([]);
   });
 
   test('nor do the server’s log lines', () => {
     const lines = vault.lines.map((line) => JSON.stringify(line));
     expect(lines.length).toBeGreaterThan(30);
-    expect(canariesIn(lines.join('\n'))).toEqual([]);
+    expect(found(lines.join('\n'))).toEqual([]);
     expect(vault.lines.filter(({ event }) => event !== 'request')).toEqual([]);
   });
 
   test('nor do the metrics', async () => {
     const response = await vault.handle(new Request('http://localhost/metrics'));
-    expect(canariesIn(await response.text())).toEqual([]);
+    expect(found(await response.text())).toEqual([]);
   });
 
   test('nor does any refusal, in its body or its headers', () => {
@@ -274,11 +214,7 @@ describe('after everything was used with canaries', () => {
       ]),
     );
     for (const { text, headers, outcome } of refusals) {
-      expect([outcome, canariesIn(text), canariesIn(JSON.stringify([...headers]))]).toEqual([
-        outcome,
-        [],
-        [],
-      ]);
+      expect([outcome, found(text), found(JSON.stringify([...headers]))]).toEqual([outcome, [], []]);
     }
   });
 

@@ -1,8 +1,17 @@
-import { readBytes, readU32 } from '../crypto/bytes.ts';
-import { type CaptureKey, openCaptureWrap, openPolicy, openRetrieveWrap } from '../crypto/endpoint-record.ts';
-import type { UnlockedKey } from '../crypto/vault-key.ts';
+import { readBytes, readU32, wipe } from '../crypto/bytes.ts';
+import {
+  type CaptureKey,
+  type EndpointPlace,
+  type OpenedPolicy,
+  openCaptureWrap,
+  openPolicy,
+  openRetrieveWrap,
+} from '../crypto/endpoint-record.ts';
+import { type UnlockedKey, wipeKey } from '../crypto/vault-key.ts';
 import type { ThreadContext } from './context.ts';
-import type { EndpointUse, KeyParams } from './kinds.ts';
+import type { EndpointPolicy, EndpointUse, KeyParams } from './kinds.ts';
+
+const decoder = new TextDecoder();
 
 const wrapId = (context: ThreadContext, { aid, kid }: KeyParams, { id, gen }: EndpointUse) => ({
   env: context.env,
@@ -38,3 +47,20 @@ export const openCaptureKey = (
   const policy = openPolicy(context.sealer, place, records.policy);
   return openCaptureWrap(context.sealer, place, policy, records.wrap, secret);
 };
+
+/** Opens a wrap under the policy beside it, and lets go of what it holds. */
+export function proveWrap(
+  context: ThreadContext,
+  place: EndpointPlace,
+  policy: OpenedPolicy,
+  wrap: Uint8Array,
+  secret: Uint8Array,
+): void {
+  const { kid, gen } = JSON.parse(decoder.decode(policy.json)) as EndpointPolicy;
+  const ids = { ...place, kid, gen };
+  if (place.kind === 'capture') {
+    wipe(openCaptureWrap(context.sealer, ids, policy, wrap, secret).tokenKey);
+  } else {
+    wipeKey(openRetrieveWrap(context.sealer, ids, policy, wrap, secret));
+  }
+}

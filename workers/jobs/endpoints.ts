@@ -10,7 +10,7 @@ import {
 } from '../crypto/endpoint-record.ts';
 import { wipeKey } from '../crypto/vault-key.ts';
 import { field, type Handler, JobFailure, paramsOf, toBytes, toJsonBytes } from './context.ts';
-import { openCaptureKey } from './endpoint-open.ts';
+import { openCaptureKey, proveWrap } from './endpoint-open.ts';
 import { sealNew } from './items.ts';
 import { withKey } from './keys.ts';
 import type { CaptureParams, CreateEndpointParams, EndpointParams, EndpointPolicy } from './kinds.ts';
@@ -32,12 +32,20 @@ export const describeEndpoint: Handler = (context, fields) => {
   return [openPolicy(context.sealer, { env: context.env, aid, id }, field(fields, 1)).json];
 };
 
-/** The policy, once the secret has shown to be the endpoint's: also of one that cannot be used any more. */
+/**
+ * Whether the secret is the endpoint's, and then its policy. Of an endpoint that was not stopped the wrap is opened
+ * as well: what a policy says counts only where a wrap is bound to it.
+ */
 export const checkEndpoint: Handler = (context, fields) => {
   const place = { ...paramsOf<EndpointParams>(fields), env: context.env };
   const policy = openPolicy(context.sealer, place, field(fields, 1));
-  if (!checkEndpointSecret(place, policy, field(fields, 2))) {
+  const secret = field(fields, 2);
+  if (!checkEndpointSecret(place, policy, secret)) {
     throw new EndpointSecretError();
+  }
+  const wrap = fields[3];
+  if (wrap) {
+    proveWrap(context, place, policy, wrap, secret);
   }
   return [policy.json];
 };

@@ -56,7 +56,7 @@ export const KIND = {
   createEndpoint: 50,
   /** [params, policy] -> [JSON of EndpointPolicy] */
   describeEndpoint: 51,
-  /** [params, policy, secret] -> [JSON of EndpointPolicy] or `endpoint_refused` */
+  /** [params, policy, secret, wrap where there is one] -> [JSON of EndpointPolicy] or `endpoint_refused` */
   checkEndpoint: 52,
   /** [params] -> [policy, wrap] of an endpoint whose secret nobody knows */
   decoyEndpoint: 53,
