@@ -1,94 +1,115 @@
-import { NUMBER_NAMES } from './card-number.ts';
-import { JsonNumber, type JsonObject, type JsonValue } from './json.ts';
+import { JsonNumber, type JsonObject, type JsonValue, stringifyJson } from './json.ts';
 import { maskForced } from './mask.ts';
 import { type CompiledRules, type RuleEnvironment, runRules } from './rule.ts';
 import { copyJson } from './rule-working.ts';
 import { isMaskedNumberName, isSadName } from './sensitive-names.ts';
 
-/** Numbers that an object shows but for their last four characters, as `keyOf` gives them. */
-type Numbers = ReadonlySet<string>;
+/** Random digits of one length: they tell nothing of what they stand for, and no data holds them by chance. */
+const STAND_IN_BYTES = 16;
+const STAND_IN_DIGITS = 39;
+
+interface Hidden {
+  readonly value: JsonValue;
+  /** Whether it is a code, of which nothing is shown: among numbers its last four characters would be. */
+  readonly isCode: boolean;
+}
+
+/** What stands in for the hidden values of an object, by the text of the stand-in. */
+type StandIns = Map<string, Hidden>;
 
 const isHiddenName = (name: string): boolean => isMaskedNumberName(name) || isSadName(name);
 
-/** A number as people read it: how it is written and grouped does not count. Undefined for what is no scalar. */
-const keyOf = (value: JsonValue): string | undefined =>
-  value === null || typeof value === 'boolean' || value instanceof Map || Array.isArray(value)
-    ? undefined
-    : (value instanceof JsonNumber ? value.text : value).replaceAll(/[\s-]/g, '');
+/** A number with neither sign nor leading zero, so that it is itself as a text and as a JSON number. */
+function standInText(env: RuleEnvironment): string {
+  let digits = 0n;
+  for (const byte of env.randomBytes(STAND_IN_BYTES)) {
+    digits = digits * 256n + BigInt(byte);
+  }
+  return `9${digits.toString().padStart(STAND_IN_DIGITS, '0')}`;
+}
 
-function collectNumbers(value: JsonValue, numbers: Set<string>): void {
+/** A copy in which every member of a hidden name, whatever it holds, is a stand-in of its own. */
+function hide(value: JsonValue, standIns: StandIns, env: RuleEnvironment): JsonValue {
   if (Array.isArray(value)) {
-    for (const item of value) {
-      collectNumbers(item, numbers);
-    }
-  } else if (value instanceof Map) {
-    for (const [name, member] of value) {
-      const key = isMaskedNumberName(name) ? keyOf(member) : undefined;
-      if (key !== undefined) {
-        numbers.add(key);
-      } else if (!isHiddenName(name)) {
-        collectNumbers(member, numbers);
-      }
-    }
+    return value.map((item) => hide(item, standIns, env));
   }
+  return value instanceof Map ? hideMembers(value, standIns, env) : value;
 }
 
-/**
- * Whether a value may stand under a hidden name. Codes, and whatever is nested, are masked whole there: anything
- * may. A number shows its last four characters, so it must be one that has shown just these before.
- */
-function staysHidden(name: string, value: JsonValue, numbers: Numbers): boolean {
-  const key = keyOf(value);
-  return isSadName(name) || key === undefined || numbers.has(key);
+function hideMembers(object: JsonObject, standIns: StandIns, env: RuleEnvironment): JsonObject {
+  const hidden: JsonObject = new Map();
+  for (const [name, value] of object) {
+    if (!isHiddenName(name)) {
+      hidden.set(name, hide(value, standIns, env));
+      continue;
+    }
+    const text = standInText(env);
+    standIns.set(text, { value, isCode: isSadName(name) });
+    hidden.set(name, value instanceof JsonNumber ? new JsonNumber(text) : text);
+  }
+  return hidden;
 }
 
-function joinValues(seen: JsonValue, real: JsonValue | undefined, numbers: Numbers): JsonValue {
-  if (seen instanceof Map && real instanceof Map) {
-    return joinObjects(seen, real, numbers);
+/** What a stand-in stands for, if it may stand under this name; undefined when the value is not just one. */
+function realOf(name: string, found: JsonValue | undefined, standIns: StandIns): JsonValue | undefined {
+  const isNumber = found instanceof JsonNumber;
+  const text = isNumber ? found.text : found;
+  const hidden = typeof text === 'string' ? standIns.get(text) : undefined;
+  if (!hidden || (hidden.isCode && !isSadName(name))) {
+    return undefined;
   }
-  return Array.isArray(seen) && Array.isArray(real)
-    ? seen.map((item, i) => joinValues(item, real[i], numbers))
+  // A number that a template has put into a text is a text from there on.
+  return hidden.value instanceof JsonNumber && !isNumber ? hidden.value.text : hidden.value;
+}
+
+function join(seen: JsonValue, hidden: JsonValue | undefined, standIns: StandIns): JsonValue {
+  if (seen instanceof Map && hidden instanceof Map) {
+    return joinMembers(seen, hidden, standIns);
+  }
+  return Array.isArray(seen) && Array.isArray(hidden)
+    ? seen.map((item, i) => join(item, hidden[i], standIns))
     : seen;
 }
 
-/** The members of `seen`, but under hidden names what `real` has where it stays hidden. */
-function joinObjects(seen: JsonObject, real: JsonObject, numbers: Numbers): JsonObject {
-  const joined: JsonObject = new Map();
-  for (const [name, value] of seen) {
-    joined.set(name, joinValues(value, real.get(name), numbers));
+/** What stands under a hidden name: a hidden value, or what has nothing to do with any; else nothing at all. */
+function joinHidden(
+  name: string,
+  seen: JsonValue,
+  hidden: JsonValue | undefined,
+  standIns: StandIns,
+): JsonValue | undefined {
+  const real = realOf(name, hidden, standIns);
+  if (real !== undefined) {
+    return real;
   }
-  for (const [name, value] of real) {
-    if (isHiddenName(name) && staysHidden(name, value, numbers)) {
-      joined.set(name, value);
-    }
-  }
-  return joined;
+  return hidden !== undefined && stringifyJson(seen) === stringifyJson(hidden) ? seen : undefined;
 }
 
-/** A number that a token is made from is the real one or none: never what a mask has left of it. */
-function dropMaskedNumbers(joined: JsonObject, real: JsonObject): JsonObject {
-  for (const name of NUMBER_NAMES) {
-    const value = joined.get(name);
-    const own = real.get(name);
-    const isReal =
-      value === own || (value instanceof JsonNumber && own instanceof JsonNumber && value.text === own.text);
-    if (!isReal) {
-      joined.delete(name);
+function joinMembers(seen: JsonObject, hidden: JsonObject, standIns: StandIns): JsonObject {
+  const joined: JsonObject = new Map();
+  for (const [name, value] of seen) {
+    const other = hidden.get(name);
+    const member = isHiddenName(name)
+      ? joinHidden(name, value, other, standIns)
+      : join(value, other, standIns);
+    if (member !== undefined) {
+      joined.set(name, member);
     }
   }
   return joined;
 }
 
 /**
- * Runs rules over what is to be stored, for an account that sees numbers masked: twice, over the object as it is
- * and as the account sees it. The outcome is that of the second run, but that numbers and codes may be moved,
- * whole, to places where they stay hidden. So a processor's `card.number` can become `card_number`, and no rule
- * cuts a number into pieces that could be read one by one.
+ * Runs rules over what is to be stored, for an account that sees numbers masked. They never meet a hidden value:
+ * they run over the object as the account sees it, and over one in which random stand-ins take the place of what
+ * is hidden. The outcome is that of the first run; but where the second one has left a stand-in whole, under a
+ * name that stays hidden, the value that it stands for is put, exactly as it was; whatever else rules have made of
+ * hidden values is left out under such names. So a processor's `card.number` can become `card_number`, and neither
+ * a value nor a name, a shape or a failure tells anything of a number. The bounds of rules hold for each run.
  */
 export function runRulesMasked(rules: CompiledRules, object: JsonObject, env: RuleEnvironment): JsonObject {
-  const numbers = new Set<string>();
-  collectNumbers(object, numbers);
-  const real = runRules(rules, object, env);
+  const standIns: StandIns = new Map();
   const seen = runRules(rules, maskForced(copyJson(object)), env);
-  return dropMaskedNumbers(joinObjects(seen, real, numbers), real);
+  const hidden = runRules(rules, hideMembers(object, standIns, env), env);
+  return joinMembers(seen, hidden, standIns);
 }

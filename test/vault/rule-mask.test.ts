@@ -304,8 +304,7 @@ describe('an account without unmasked output that writes through rules', () => {
     const flatten = template(
       '{"card_number":"{{card.number}}","cvv":"{{card.cvc}}","account_number":"{{bank.number}}","holder":"{{card.name}}"}',
     );
-    const spaces = op('replace', 'card_number', 'card_number', { substr: ' ', new_str: '' });
-    await masked.send('POST', '/rule', { query: { id: 'flatten' }, body: [flatten, spaces] });
+    await masked.send('POST', '/rule', { query: { id: 'flatten' }, body: [flatten] });
     const endpoint = await createCapture(masked, 'u', { rules: 'flatten', unique_id: 'forwarded' });
     const body = {
       card: { number: '6011 0009 9013 9424', cvc: 123, name: 'Ada Lovelace' },
@@ -314,7 +313,7 @@ describe('an account without unmasked output that writes through rules', () => {
     const { token } = (await capture(vault, endpoint, { body })).as<{ token: string }>();
     await vault.opened.accounts.set(masked.name, { unmasked: true });
     expect(JSON.parse(await masked.open('u', token, { reference: 'forwarded' }))).toEqual({
-      card_number: NUMBER,
+      card_number: '6011 0009 9013 9424',
       cvv: '123',
       account_number: '12345678',
       holder: 'Ada Lovelace',
