@@ -671,7 +671,7 @@ export interface components {
              * @description Stable; see docs/errors.md.
              * @enum {string}
              */
-            code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "endpoint_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "key_not_empty" | "key_changed" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
+            code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "endpoint_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "rules_full" | "key_not_empty" | "key_changed" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
             /** @description The same as the X-Request-Id header; quote it when you ask for help. */
             request_id: string;
             /** @description The place of the fault, such as `query.user` or `body.passphrase`. */
@@ -1016,7 +1016,7 @@ export interface operations {
              *
              *     `token_not_found`: There is no such token, or the reference does not belong to it.
              *
-             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and one that is missing stops it.
+             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.
              */
             404: {
                 headers: {
@@ -1522,7 +1522,7 @@ export interface operations {
              *
              *     `token_not_found`: There is no such token, or the reference does not belong to it.
              *
-             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and one that is missing stops it.
+             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.
              */
             404: {
                 headers: {
@@ -2113,7 +2113,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rule_not_found`: There is no such rule; rules are looked up at each use, and one that is missing stops it. */
+            /** @description `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2659,7 +2659,7 @@ export interface operations {
             /**
              * @description `token_not_found`: There is no such token, or the reference does not belong to it.
              *
-             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and one that is missing stops it.
+             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.
              */
             404: {
                 headers: {
@@ -3378,7 +3378,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rule_not_found`: There is no such rule; rules are looked up at each use, and one that is missing stops it. */
+            /** @description `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3501,7 +3501,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rule_exists`: There is already a rule with this id. */
+            /**
+             * @description `rule_exists`: There is already a rule with this id.
+             *
+             *     `rules_full`: The account has as many rules as it may have; delete some first.
+             */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3619,7 +3623,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rule_not_found`: There is no such rule; rules are looked up at each use, and one that is missing stops it. */
+            /** @description `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

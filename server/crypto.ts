@@ -177,6 +177,8 @@ export interface Crypto {
     secret: Secret<Uint8Array>,
   ): Promise<EndpointPolicy>;
   decoyEndpoint(params: EndpointParams): Promise<EndpointRecords>;
+  /** The operations that a rule's body holds, as JSON text; refuses with `invalid_request` and the place. */
+  checkRule(aid: string, body: Uint8Array): Promise<Uint8Array>;
   sealRecord(place: RecordParams, plaintext: Uint8Array): Promise<Uint8Array>;
   openRecord(place: RecordParams, record: Uint8Array): Promise<Uint8Array>;
   fingerprint(account: string, data: Uint8Array): Promise<Uint8Array>;
@@ -301,6 +303,7 @@ export function createCrypto(pool: Pool): Crypto {
         KIND.openItem,
         [...openingFields(params, opening, rules), item, meta, sad, logTail],
         laneOf(rules),
+        params.aid,
       ).then(
         (reply) => ({ text: at(reply, 0), logEntry: at(reply, 1), card: parse<CardFacts>(at(reply, 2)) }),
         missOrThrow,
@@ -310,11 +313,12 @@ export function createCrypto(pool: Pool): Crypto {
         KIND.updateItem,
         [...openingFields(params, opening, rules), item, meta, sad, logTail, changes],
         laneOf(rules),
+        params.aid,
       ).then(storedParts, missOrThrow),
     captureItem: async (params, { policy, wrap }, secret, rules, body) => {
       const own = json({ ...params, rules: rules.ids });
       const fields = [own, policy, wrap, secret.expose(), pack(rules.records), body];
-      return storedParts(await plain(KIND.captureItem, fields, laneOf(rules)));
+      return storedParts(await plain(KIND.captureItem, fields, laneOf(rules), params.aid));
     },
     createEndpoint: (params, blob, passphrase, policy) =>
       run(KIND.createEndpoint, [json(params), blob, passphrase.expose(), json(policy)], 'hot').then(
@@ -339,11 +343,16 @@ export function createCrypto(pool: Pool): Crypto {
     sealLog: (params, tail) => one(KIND.sealLog, [json(params), tail]),
     readLog: (params, entries) => one(KIND.readLog, [json(params), ...entries]),
     async listItems(params, page) {
-      const reply = await plain(KIND.listItems, [json(params), ...pageFields(page)], 'bulk');
+      const reply = await plain(KIND.listItems, [json(params), ...pageFields(page)], 'bulk', params.aid);
       return { texts: slices(at(reply, 0), at(reply, 1)) };
     },
     decryptItems: (params, opening, rules, page) =>
-      run(KIND.decryptItems, [...openingFields(params, opening, rules), ...pageFields(page)], 'bulk').then(
+      run(
+        KIND.decryptItems,
+        [...openingFields(params, opening, rules), ...pageFields(page)],
+        'bulk',
+        params.aid,
+      ).then(
         (reply) => ({
           texts: slices(at(reply, 0), at(reply, 1)),
           logEntries: slices(at(reply, 2), at(reply, 3)),
@@ -351,6 +360,7 @@ export function createCrypto(pool: Pool): Crypto {
         }),
         missOrThrow,
       ),
+    checkRule: (aid, body) => one(KIND.checkRule, [json({}), body], 'bulk', aid),
     sealRecord: (place, plaintext) => one(KIND.sealRecord, [json(place), plaintext]),
     openRecord: (place, record) => one(KIND.openRecord, [json(place), record]),
     fingerprint: (account, data) => one(KIND.fingerprint, [json({ account }), data]),

@@ -11,7 +11,7 @@ export interface CreateEndpointInput {
   readonly user: string;
   readonly passphrase: SecretBytes;
   readonly unique_id?: string | undefined;
-  /** A duration as contract.md lists them; 24 hours when left out. */
+  /** A duration such as `45m` or `P1D`; 24 hours when left out. */
   readonly ttl?: string | undefined;
   readonly rules: readonly string[];
   readonly return_card_metadata: boolean;
@@ -93,10 +93,14 @@ export interface RetrieveService {
 }
 
 export interface RuleService {
-  /** `body` is the list of operations or an object that holds it; a fault in it is refused with its place. */
-  readonly create: (caller: Caller, input: { readonly id: string; readonly body: unknown }) => Promise<Rule>;
+  /** `body` is the JSON text as sent, not yet looked at; a fault in it is refused with its place. */
+  readonly create: (
+    caller: Caller,
+    input: { readonly id: string; readonly body: Uint8Array },
+  ) => Promise<Rule>;
   readonly read: (caller: Caller, id: string) => Promise<Rule>;
-  readonly list: (caller: Caller) => Promise<readonly Rule[]>;
+  /** All rules as JSON text. */
+  readonly list: (caller: Caller) => Promise<ReadableStream<Uint8Array>>;
   readonly remove: (caller: Caller, id: string) => Promise<void>;
   readonly operations: (caller: Caller) => Promise<OperationNames>;
 }

@@ -50,13 +50,14 @@ export const ERRORS = defineErrors({
   token_not_found: { status: 404, text: 'There is no such token, or the reference does not belong to it.' },
   rule_not_found: {
     status: 404,
-    text: 'There is no such rule; rules are looked up at each use, and one that is missing stops it.',
+    text: 'There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.',
   },
   endpoint_not_found: { status: 404, text: 'There is no such endpoint.' },
   method_not_allowed: { status: 405, text: 'This path does not take this method; see the Allow header.' },
   key_exists: { status: 409, text: 'There is already a key with this identifier.' },
   endpoint_exists: { status: 409, text: 'This unique id is already in use.' },
   rule_exists: { status: 409, text: 'There is already a rule with this id.' },
+  rules_full: { status: 409, text: 'The account has as many rules as it may have; delete some first.' },
   key_not_empty: { status: 409, text: 'The key still holds data; delete the data first or pass safe=false.' },
   key_changed: { status: 409, text: 'The key was changed by another request at the same time; try again.' },
   idempotency_conflict: {

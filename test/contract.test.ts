@@ -58,7 +58,7 @@ describe.each(NAMED)('%s', (name, route) => {
       expect(route.body.bytesMax).toBe(1_048_576);
     }
     if (route.body.kind === 'stored') {
-      expect(route.body.bytesMax).toBe(262_144);
+      expect(route.body.bytesMax).toBe(route.noun === 'rule' ? 1_048_576 : 262_144);
     }
   });
 

@@ -1,5 +1,6 @@
 /** Which waiting job goes to which thread, and when. */
 import { type ColdLimits, createColdLane } from './pool-cold.ts';
+import { createFairQueue } from './pool-fair.ts';
 import type { PendingJob } from './pool-job.ts';
 import type { Thread } from './pool-thread.ts';
 
@@ -44,11 +45,11 @@ const leastLoaded = (threads: readonly Thread[]): Thread | undefined =>
  * bulk job that has stood back for long goes before hot ones, one for each frame of theirs.
  * A thread gets its next frame when it has answered the last one: what arrives meanwhile gathers, so batches
  * form under load and a single caller never waits. Idle threads share what has gathered. Bulk jobs travel
- * alone, and one thread is kept free of them, so that a hot job seldom waits for a chunk to end.
+ * alone, accounts in turn, and one thread is kept free of them, so that a hot job seldom waits for a chunk to end.
  */
 export const createLanes = (options: LaneOptions): Lanes => {
   const hot: PendingJob[] = [];
-  const bulk: PendingJob[] = [];
+  const bulk = createFairQueue();
   const cold = createColdLane(options.cold);
   const bulkRunningMax = Math.max(1, options.threads - 1);
   let bulkRunning = 0;
@@ -87,14 +88,15 @@ export const createLanes = (options: LaneOptions): Lanes => {
   };
 
   const sendBulk = (idle: Thread[]): void => {
-    while (bulkRunning < bulkRunningMax && bulk.length > 0) {
-      const thread = idle.pop();
-      if (thread === undefined) {
+    while (bulkRunning < bulkRunningMax && idle.length > 0) {
+      const job = bulk.take();
+      const thread = job && idle.pop();
+      if (job === undefined || thread === undefined) {
         return;
       }
       bulkRunning += 1;
       hotHasTurn = true;
-      options.send(thread, bulk.splice(0, 1));
+      options.send(thread, [job]);
     }
   };
 
@@ -105,9 +107,9 @@ export const createLanes = (options: LaneOptions): Lanes => {
     if (cold.waiting() > 0) {
       sendCold(threads);
     }
-    if (hot.length + bulk.length > 0) {
+    if (hot.length + bulk.size() > 0) {
       const idle = threads.filter((thread) => thread.busy() === 0);
-      if (hasWaited(bulk[0]) && !hotHasTurn) {
+      if (hasWaited(bulk.oldest()) && !hotHasTurn) {
         sendBulk(idle);
       }
       sendHot(idle);
@@ -116,10 +118,10 @@ export const createLanes = (options: LaneOptions): Lanes => {
     return cold.trim();
   };
 
-  const takeDue = (queue: PendingJob[], now: number): PendingJob[] => {
-    const due = queue.filter((job) => job.dueAt <= now);
+  const takeDueHot = (now: number): PendingJob[] => {
+    const due = hot.filter((job) => job.dueAt <= now);
     if (due.length > 0) {
-      queue.splice(0, queue.length, ...queue.filter((job) => job.dueAt > now));
+      hot.splice(0, hot.length, ...hot.filter((job) => job.dueAt > now));
     }
     return due;
   };
@@ -131,14 +133,22 @@ export const createLanes = (options: LaneOptions): Lanes => {
         cold.add(job);
         return true;
       }
-      const queue = job.lane === 'hot' ? hot : bulk;
-      return queue.length < options.queueMax && queue.push(job) > 0;
+      if (job.lane === 'hot') {
+        return hot.length < options.queueMax && hot.push(job) > 0;
+      }
+      const hasPlace = bulk.size() < options.queueMax;
+      if (hasPlace) {
+        bulk.add(job);
+      }
+      return hasPlace;
     },
     restore(job) {
       if (job.lane === 'cold') {
         cold.restore(job);
+      } else if (job.lane === 'bulk') {
+        bulk.restore(job);
       } else {
-        (job.lane === 'hot' ? hot : bulk).unshift(job);
+        hot.unshift(job);
       }
     },
     release(job) {
@@ -148,9 +158,10 @@ export const createLanes = (options: LaneOptions): Lanes => {
         bulkRunning -= 1;
       }
     },
-    expire: (now) => [...takeDue(hot, now), ...takeDue(bulk, now), ...cold.expire(now)],
-    nextDue: () => [...hot, ...bulk].reduce((first, job) => Math.min(first, job.dueAt), cold.nextDue()),
-    waiting: () => ({ hot: hot.length, bulk: bulk.length, cold: cold.waiting() }),
+    expire: (now) => [...takeDueHot(now), ...bulk.expire(now), ...cold.expire(now)],
+    nextDue: () =>
+      hot.reduce((first, job) => Math.min(first, job.dueAt), Math.min(bulk.nextDue(), cold.nextDue())),
+    waiting: () => ({ hot: hot.length, bulk: bulk.size(), cold: cold.waiting() }),
     coldRunning: cold.running,
   };
 };

@@ -31,6 +31,7 @@ import {
   openRecord,
   sealRecord,
 } from './jobs/records.ts';
+import { checkRule } from './jobs/rules.ts';
 import { serveThread } from './thread.ts';
 
 const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
@@ -62,6 +63,7 @@ const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
   describeEndpoint,
   checkEndpoint,
   decoyEndpoint,
+  checkRule,
 };
 
 await selfTest();

@@ -1,6 +1,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler';
-import { JsonNumber, type JsonValue, parseJson } from '../domain/json.ts';
+import { parseJson } from '../domain/json.ts';
+import { toPlain } from '../domain/json-plain.ts';
 import { VaultError } from '../errors.ts';
 
 const tooLarge = (): VaultError => new VaultError('body_too_large', { field: 'body' });
@@ -102,24 +103,6 @@ export const readBody = async (
   return request.body === null ? new Uint8Array(0) : readChunks(request.body, bytesMax, timeoutMs);
 };
 
-/** Plain values for bodies that are not stored: objects without a prototype, so `__proto__` is a name like any. */
-const toPlain = (value: JsonValue): unknown => {
-  if (value instanceof JsonNumber) {
-    return Number(value.text);
-  }
-  if (Array.isArray(value)) {
-    return value.map(toPlain);
-  }
-  if (!(value instanceof Map)) {
-    return value;
-  }
-  const plain: Record<string, unknown> = Object.create(null);
-  for (const [name, member] of value) {
-    plain[name] = toPlain(member);
-  }
-  return plain;
-};
-
 /** Where a value departs from its schema. In a union: within its only option that is of the value's kind. */
 const pathOf = (error: ValueError | undefined): string => {
   const { path, errors } = error ?? { path: '', errors: [] };
@@ -156,15 +139,11 @@ const fieldOf = (schema: TSchema, path: string): string => {
   return place;
 };
 
-/** Parses a JSON body. An empty one counts as an object without members. */
-export const parseJsonBody = (bytes: Uint8Array): unknown =>
-  bytes.byteLength === 0 ? {} : toPlain(parseJson(bytes));
-
-/** Parses a JSON body and checks it, once compiled per route. */
+/** Parses and checks a JSON body, once compiled per route. An empty body counts as an object without members. */
 export const compileJsonBody = (schema: TSchema): ((bytes: Uint8Array) => unknown) => {
   const compiled = TypeCompiler.Compile(schema);
   return (bytes) => {
-    const value = parseJsonBody(bytes);
+    const value = bytes.byteLength === 0 ? {} : toPlain(parseJson(bytes));
     if (compiled.Check(value)) {
       return value;
     }

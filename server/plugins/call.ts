@@ -2,13 +2,13 @@ import { Type } from '@sinclair/typebox';
 import type { Account, Caller, Deps, Visitor } from '../deps.ts';
 import { VaultError } from '../errors.ts';
 import { readCredentials, refuseOtherSites } from './basic-auth.ts';
-import { compileJsonBody, parseJsonBody, readBody, refuseLargeBody } from './body.ts';
+import { compileJsonBody, readBody, refuseLargeBody } from './body.ts';
 import { type ClientAddress, createClientAddress } from './client-address.ts';
 import { readEndpointSecret, secretHeaderOf } from './endpoint-secret.ts';
 import type { Exchange } from './exchange.ts';
 import { PassphraseParameter, readPassphrase } from './passphrase.ts';
 import { compileQuery, type QueryDecoder } from './query.ts';
-import type { BodyRule, Call, Route } from './route.ts';
+import type { Call, Route } from './route.ts';
 
 /** A server as Bun makes it, as far as it is needed here; tests in process have none. */
 type AddressSource = { readonly requestIP: (request: Request) => { readonly address: string } | null } | null;
@@ -36,13 +36,6 @@ const USER_AGENT_CHARACTERS_MAX = 512;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
-const compileBody = (body: BodyRule): CallReader['decodeBody'] => {
-  if (body.kind !== 'json') {
-    return (bytes) => bytes;
-  }
-  return body.checked === 'by_service' ? parseJsonBody : compileJsonBody(body.schema);
-};
-
 /** Compiles a route's schemas, once per route. */
 export const compileCallReader = (route: Route, deps: Deps): CallReader => ({
   route,
@@ -55,7 +48,7 @@ export const compileCallReader = (route: Route, deps: Deps): CallReader => ({
       ? route.query
       : Type.Object({ ...route.query.properties, passphrase: PassphraseParameter }),
   ),
-  decodeBody: compileBody(route.body),
+  decodeBody: route.body.kind === 'json' ? compileJsonBody(route.body.schema) : (bytes) => bytes,
 });
 
 /** The parameters that a route declares. One that cannot be decoded becomes empty, which no id is. */

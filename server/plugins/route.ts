@@ -8,18 +8,13 @@ export type Noun = 'utility' | 'vault' | 'capture' | 'retrieve' | 'form' | 'key'
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /**
- * How a route takes its body. `json` is parsed and checked, but for one that its service checks because it knows
- * more than a schema can say; `stored` is handed on as the bytes that came.
+ * How a route takes its body. `json` is parsed and checked; `stored` is handed on as the bytes that came, for a
+ * service that keeps them or knows more of them than a schema can say.
  */
 export type BodyRule =
   | { readonly kind: 'none' }
-  | {
-      readonly kind: 'json';
-      readonly schema: TSchema;
-      readonly bytesMax: number;
-      readonly checked?: 'by_service';
-    }
-  | { readonly kind: 'stored'; readonly schema: TObject; readonly bytesMax: number };
+  | { readonly kind: 'json'; readonly schema: TSchema; readonly bytesMax: number }
+  | { readonly kind: 'stored'; readonly schema: TSchema; readonly bytesMax: number };
 
 /** Whether a route takes the passphrase of a key, in the query or in the header X-Vault-Passphrase. */
 export type PassphraseRule = 'none' | 'optional' | 'required';
@@ -39,13 +34,11 @@ export type Reply = { readonly headers?: Readonly<Record<string, string>> } & (
 
 const NO_PARAMS = Type.Object({});
 
-type BodyOf<Body extends BodyRule> = Body extends { kind: 'json'; checked: 'by_service' }
-  ? unknown
-  : Body extends { kind: 'json'; schema: infer Schema extends TSchema }
-    ? Static<Schema>
-    : Body extends { kind: 'stored' }
-      ? Uint8Array
-      : undefined;
+type BodyOf<Body extends BodyRule> = Body extends { kind: 'json'; schema: infer Schema extends TSchema }
+  ? Static<Schema>
+  : Body extends { kind: 'stored' }
+    ? Uint8Array
+    : undefined;
 
 type PassphraseOf<Rule extends PassphraseRule> = Rule extends 'required'
   ? SecretBytes

@@ -17,9 +17,9 @@ const createRule = defineRoute({
   auth: 'basic',
   query: RuleQuery,
   passphrase: 'none',
-  body: { kind: 'json', schema: RuleBody, bytesMax: BODY_BYTES_MAX, checked: 'by_service' },
+  body: { kind: 'stored', schema: RuleBody, bytesMax: BODY_BYTES_MAX },
   response: Rule,
-  errors: ['rule_exists'],
+  errors: ['rule_exists', 'rules_full'],
   meter: ['rule'],
   idempotent: false,
   handle: async ({ caller, query, body, deps }) => ({
@@ -42,9 +42,10 @@ const readRules = defineRoute({
   errors: ['rule_not_found', 'integrity_failed'],
   meter: ['rule'],
   idempotent: false,
-  handle: async ({ caller, query: { id }, deps }) => ({
-    json: id === undefined ? await deps.rules.list(caller) : await deps.rules.read(caller, id),
-  }),
+  handle: async ({ caller, query: { id }, deps }) =>
+    id === undefined
+      ? { stream: await deps.rules.list(caller) }
+      : { json: await deps.rules.read(caller, id) },
 });
 
 const removeRule = defineRoute({

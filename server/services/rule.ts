@@ -1,12 +1,14 @@
 import type { Account, Parts, RuleService, RuleSet } from '../deps.ts';
 import { OPERATION_NAMES } from '../domain/rule.ts';
-import { checkOperations } from '../domain/rule-check.ts';
 import { VaultError } from '../errors.ts';
 import type { Rule } from '../schema/rule.ts';
+import { streamOf } from './byte-stream.ts';
 import type { MeteringService } from './metering.ts';
 
 /** Rules that are read at once for a list. */
-const STEP = 100;
+const STEP = 8;
+/** Records of all rules that one request uses, bytes. */
+const USED_BYTES_MAX = 262_144;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -18,17 +20,40 @@ export interface Rules extends RuleService {
   readonly find: (aid: string, ids: readonly string[], field?: string) => Promise<RuleSet>;
 }
 
-export const NO_RULES: RuleSet = { ids: [], records: [] };
+const NO_RULES: RuleSet = { ids: [], records: [] };
 
 /** Rules: named lists of operations. They are sealed, since a template or a key in one may be confidential. */
 export function createRules({ crypto, ruleStore }: Parts, metering: MeteringService): Rules {
   const place = (aid: string, id: string) =>
     ({ purpose: 'record', account: aid, kind: 'rule', path: [id] }) as const;
 
-  const open = async ({ aid }: Account, id: string, record: Uint8Array): Promise<Rule> => {
-    const text = decoder.decode(await crypto.openRecord(place(aid, id), record));
-    return { id, operations: JSON.parse(text) as Rule['operations'] };
-  };
+  const toRule = (id: string, operations: Uint8Array): Rule => ({
+    id,
+    operations: JSON.parse(decoder.decode(operations)) as Rule['operations'],
+  });
+  const open = async ({ aid }: Account, id: string, record: Uint8Array): Promise<Rule> =>
+    toRule(id, await crypto.openRecord(place(aid, id), record));
+
+  /** The list of all rules as JSON text, a few at a time: together they may be large. */
+  async function* listChunks(account: Account): AsyncGenerator<Uint8Array, void, void> {
+    const ids = [...(await ruleStore.ids(account.aid))].sort();
+    let lead = '[';
+    for (let at = 0; at < ids.length; at += STEP) {
+      const part = ids.slice(at, at + STEP);
+      const records = await ruleStore.read(account.aid, part);
+      const found = await Promise.all(
+        part.flatMap((id, i) => {
+          const record = records[i];
+          return record ? [open(account, id, record)] : [];
+        }),
+      );
+      if (found.length > 0) {
+        yield encoder.encode(lead + found.map((rule) => JSON.stringify(rule)).join());
+        lead = ',';
+      }
+    }
+    yield encoder.encode(lead === '[' ? '[]' : ']');
+  }
 
   const find: Rules['find'] = async (aid, ids, field) => {
     if (ids.length === 0) {
@@ -39,22 +64,26 @@ export function createRules({ crypto, ruleStore }: Parts, metering: MeteringServ
     if (there.length < ids.length) {
       throw new VaultError('rule_not_found', field === undefined ? {} : { field });
     }
+    if (there.reduce((sum, record) => sum + record.length, 0) > USED_BYTES_MAX) {
+      throw new VaultError('rule_limit', field === undefined ? {} : { field });
+    }
     return { ids, records: there };
   };
 
   return {
     find,
     async create({ account }, { id, body }) {
-      const operations = checkOperations(body);
-      const record = await crypto.sealRecord(
-        place(account.aid, id),
-        encoder.encode(JSON.stringify(operations)),
+      const operations = await crypto.checkRule(account.aid, body);
+      const outcome = await ruleStore.create(
+        account.aid,
+        id,
+        await crypto.sealRecord(place(account.aid, id), operations),
       );
-      if (!(await ruleStore.create(account.aid, id, record))) {
-        throw new VaultError('rule_exists', { field: 'query.id' });
+      if (outcome !== 'ok') {
+        throw new VaultError(outcome === 'full' ? 'rules_full' : 'rule_exists', { field: 'query.id' });
       }
       metering.count(account, 'rule');
-      return open(account, id, record);
+      return toRule(id, operations);
     },
     async read({ account }, id) {
       const [record] = await ruleStore.read(account.aid, [id]);
@@ -65,19 +94,9 @@ export function createRules({ crypto, ruleStore }: Parts, metering: MeteringServ
       return open(account, id, record);
     },
     async list({ account }) {
-      const ids = [...(await ruleStore.ids(account.aid))].sort();
-      const rules: Rule[] = [];
-      for (let at = 0; at < ids.length; at += STEP) {
-        const part = ids.slice(at, at + STEP);
-        const records = await ruleStore.read(account.aid, part);
-        const found = part.flatMap((id, i) => {
-          const record = records[i];
-          return record ? [open(account, id, record)] : [];
-        });
-        rules.push(...(await Promise.all(found)));
-      }
+      const stream = await streamOf(listChunks(account));
       metering.count(account, 'rule');
-      return rules;
+      return stream;
     },
     async remove({ account }, id) {
       if (!(await ruleStore.remove(account.aid, id))) {

@@ -1,3 +1,5 @@
+import { streamOf } from './byte-stream.ts';
+
 const encoder = new TextEncoder();
 
 /** One key's items on their way out: its identifier, and the JSON texts of its items page by page. */
@@ -15,7 +17,7 @@ export async function* toAsync<T>(items: readonly T[]): AsyncGenerator<T> {
 async function* treeChunks(
   branches: AsyncIterable<Branch>,
   wanted: string | undefined,
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<Uint8Array, void, void> {
   let opened = false;
   const head = (user: string): string => {
     const text = `${opened ? ',' : '{'}${JSON.stringify(user)}:[`;
@@ -49,31 +51,8 @@ async function* treeChunks(
   yield encoder.encode(opened ? '}' : '{}');
 }
 
-/**
- * Begins the tree, so that what fails with its first page is a refusal and not a broken reply. Then pulls only as
- * fast as the connection takes it, and stops all work when the caller goes away.
- */
-export async function treeStream(
+/** The tree as a stream of JSON text. */
+export const treeStream = (
   branches: AsyncIterable<Branch>,
   wanted?: string,
-): Promise<ReadableStream<Uint8Array>> {
-  const chunks = treeChunks(branches, wanted);
-  let next: Promise<IteratorResult<Uint8Array, void>> | undefined = Promise.resolve(await chunks.next());
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await (next ?? chunks.next());
-        next = undefined;
-        if (done) {
-          controller.close();
-        } else {
-          controller.enqueue(value);
-        }
-      },
-      async cancel() {
-        await chunks.return(undefined);
-      },
-    },
-    { highWaterMark: 1 },
-  );
-}
+): Promise<ReadableStream<Uint8Array>> => streamOf(treeChunks(branches, wanted));

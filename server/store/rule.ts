@@ -1,10 +1,17 @@
-import { bytes, count, list, type RedisLink, text } from './redis.ts';
+import { VaultError } from '../errors.ts';
+import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
 import { redisKeys } from './redis-keys.ts';
+import createRuleText from './scripts/create-rule-1.lua' with { type: 'text' };
+
+const createRule = script(createRuleText);
+
+/** Rules of one account. */
+const RULES_MAX = 1_000;
 
 /** Sealed rules of each account. */
 export interface RuleStore {
-  /** False when the id is taken. */
-  create(aid: string, id: string, record: Uint8Array): Promise<boolean>;
+  /** `full` when the account has as many rules as it may have. */
+  create(aid: string, id: string, record: Uint8Array): Promise<'ok' | 'exists' | 'full'>;
   /** One record for each id, in the same order; undefined where there is none. */
   read(aid: string, ids: readonly string[]): Promise<readonly (Buffer | undefined)[]>;
   /** All ids, in no order. */
@@ -17,7 +24,11 @@ export interface RuleStore {
 export function createRuleStore(redis: RedisLink): RuleStore {
   return {
     async create(aid, id, record) {
-      return count(await redis.write('HSETNX', [redisKeys.rules(aid), id, record])) === 1;
+      const word = text(await redis.run(createRule, [redisKeys.rules(aid)], [id, record, RULES_MAX]));
+      if (word === 'ok' || word === 'exists' || word === 'full') {
+        return word;
+      }
+      throw new VaultError('internal');
     },
     async read(aid, ids) {
       if (ids.length === 0) {

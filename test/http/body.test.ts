@@ -4,7 +4,6 @@ import type { StoreInput } from '../../server/deps.ts';
 import { VaultError } from '../../server/errors.ts';
 import { compileJsonBody } from '../../server/plugins/body.ts';
 import { createClient } from './client.ts';
-import { createStubApp, type Seen } from './stub-routes.ts';
 
 const KEY = '/v1/key';
 const STORE = '/v1/vault?user=u1&passphrase=pass';
@@ -172,33 +171,6 @@ describe('the place of a fault in a body that is no plain object', () => {
       compileJsonBody(Type.Array(Type.Unknown()))(new TextEncoder().encode('[1.5,{"__proto__":1}]')),
     ).toEqual([1.5, JSON.parse('{"__proto__":1}')]);
   });
-});
-
-describe('a body that its service checks', () => {
-  const send = async (method: string, body: string) => {
-    const seen: Seen[] = [];
-    const answer = await createClient({}, createStubApp(seen)).send(method, '/v1/open', { body });
-    return { seen, answer };
-  };
-
-  test.each([
-    ['', {}],
-    ['{"ok":7}', { ok: 7 }],
-    ['[{"ok":"no"}]', [{ ok: 'no' }]],
-    ['null', null],
-  ])('%p is handed on, whatever its schema says', async (body, value) => {
-    expect((await send('POST', body)).seen).toEqual([{ operation: 'sendAnything', params: {}, body: value }]);
-    expect((await send('PUT', body)).answer.error.code).toBe('invalid_request');
-  });
-
-  test.each(['{', '{"a":1,"a":1}', `${'['.repeat(65)}${']'.repeat(65)}`])(
-    '%p is no JSON for it',
-    async (body) => {
-      const { seen, answer } = await send('POST', body);
-      expect(answer.status).toBe(400);
-      expect(seen).toEqual([]);
-    },
-  );
 });
 
 describe('413', () => {

@@ -100,7 +100,7 @@ describe('OPTIONS', () => {
     ['/v1/capture/%ff', 'POST', 'Content-Type, Idempotency-Key, X-Request-Id, X-Vault-Capture-Secret'],
     [RETRIEVE, 'GET', 'Content-Type, Idempotency-Key, X-Request-Id, X-Vault-Retrieve-Secret'],
     ['/v1/retrieve/iframe/f1', 'GET', 'Content-Type, Idempotency-Key, X-Request-Id'],
-    ['/v1/open?secret=1', 'PUT, POST', 'Content-Type, Idempotency-Key, X-Request-Id'],
+    ['/v1/open?secret=1', 'PUT', 'Content-Type, Idempotency-Key, X-Request-Id'],
   ];
   test.each(paths)('%s says the same to everybody: %s', async (target, methods, headers) => {
     const { seen, client } = open();

@@ -85,7 +85,6 @@ describe('routes that are used with a secret', () => {
       listForms: [{ basicAuth: [] }],
       showForm: [],
       sendJson: [],
-      sendAnything: [],
     });
     expect(components['securitySchemes']).toMatchObject({
       captureSecret: { type: 'apiKey', in: 'header', name: 'X-Vault-Capture-Secret' },

@@ -58,7 +58,10 @@ export const createStubEndpoints = (
     rules: {
       create: note('createRule', () => RULE),
       read: note('readRule', () => RULE),
-      list: note('listRules', () => [RULE]),
+      list: note(
+        'listRules',
+        () => new Response(JSON.stringify([RULE])).body ?? new ReadableStream<Uint8Array>(),
+      ),
       remove: note('removeRule', () => undefined),
       operations: note('operations', () => ({ operations: ['noop', 'substr'] })),
     },

@@ -154,19 +154,6 @@ export const stubRoutes = (seen: Seen[]): readonly Route[] => {
         return { json: { ok: true } };
       },
     }),
-    defineRoute({
-      ...COMMON,
-      method: 'POST',
-      path: '/v1/open',
-      operationId: 'sendAnything',
-      auth: 'public',
-      body: { kind: 'json', schema: Type.Array(Ok), bytesMax: 1_048_576, checked: 'by_service' },
-      handle: async ({ body }) => {
-        const unchecked: unknown = body;
-        seen.push({ operation: 'sendAnything', params: {}, body: unchecked });
-        return { json: { ok: true } };
-      },
-    }),
   ];
 };
 

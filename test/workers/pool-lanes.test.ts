@@ -5,12 +5,12 @@ import type { Thread } from '../../workers/pool-thread.ts';
 
 const DEADLINE_MS = 20_000;
 
-const jobOf = (id: number, lane: 'hot' | 'bulk', waitedMs: number): PendingJob => ({
+const jobOf = (id: number, lane: 'hot' | 'bulk', waitedMs: number, account = ''): PendingJob => ({
   id,
   kind: 1,
   fields: [],
   lane,
-  account: '',
+  account,
   deadlineMs: DEADLINE_MS,
   dueAt: performance.now() + DEADLINE_MS - waitedMs,
   requeues: 0,
@@ -61,4 +61,10 @@ test('bulk jobs that have stood back for long take turns with hot ones', () => {
   const hot = Array.from({ length: 20 }, (_, at) => jobOf(100 + at, 'hot', 500));
   const kinds = framesOf([...bulk, ...hot]).map(([first = 0]) => (first < 100 ? 'bulk' : 'hot'));
   expect(kinds).toEqual(['bulk', 'hot', 'bulk', 'hot', 'bulk']);
+});
+
+test('accounts take turns with their bulk jobs, each in its own order', () => {
+  const many = Array.from({ length: 6 }, (_, at) => jobOf(at, 'bulk', 0, 'many'));
+  const few = [jobOf(100, 'bulk', 0, 'few'), jobOf(101, 'bulk', 0, 'few')];
+  expect(framesOf([...many, ...few]).flat()).toEqual([0, 100, 1, 101, 2, 3, 4, 5]);
 });

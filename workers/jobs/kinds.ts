@@ -60,6 +60,8 @@ export const KIND = {
   checkEndpoint: 52,
   /** [params] -> [policy, wrap] of an endpoint whose secret nobody knows */
   decoyEndpoint: 53,
+  /** [params, body] -> [JSON text of the operations] */
+  checkRule: 54,
 } as const;
 
 export type JobKind = (typeof KIND)[keyof typeof KIND];

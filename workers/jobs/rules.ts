@@ -1,15 +1,27 @@
-import type { JsonObject } from '../../server/domain/json.ts';
+import { type JsonObject, parseJson } from '../../server/domain/json.ts';
+import { toPlain } from '../../server/domain/json-plain.ts';
 import { type CompiledRules, compileRules, type Operation, runRules } from '../../server/domain/rule.ts';
+import { checkOperations } from '../../server/domain/rule-check.ts';
 import { runRulesMasked } from '../../server/domain/rule-masked.ts';
 import { IntegrityError, readBytes, readU32 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { randomBytes } from '../crypto/random.ts';
-import type { ThreadContext } from './context.ts';
+import { field, type Handler, JobFailure, type ThreadContext, toJsonBytes } from './context.ts';
 import type { RulesParams } from './kinds.ts';
 
-const COMPILED_MAX = 256;
+/** A rule's operations as JSON text, in bytes at most: what is made ready of it takes many times as much. */
+const RULE_BYTES_MAX = 163_840;
+/** What is kept ready, as the bytes of the rules' records. */
+const READY_BYTES_MAX = 1_048_576;
 const decoder = new TextDecoder();
-const compiled = new Map<string, CompiledRules>();
+
+interface Ready {
+  readonly rules: CompiledRules;
+  readonly bytes: number;
+}
+// The least lately used first.
+const ready = new Map<string, Ready>();
+let readyBytes = 0;
 
 function* unpack(packed: Uint8Array): Generator<Uint8Array> {
   let at = 0;
@@ -20,37 +32,61 @@ function* unpack(packed: Uint8Array): Generator<Uint8Array> {
   }
 }
 
-const openRules = (context: ThreadContext, aid: string, ids: readonly string[], packed: Uint8Array) => {
-  const records = [...unpack(packed)];
-  if (records.length !== ids.length) {
-    throw new IntegrityError('rules');
-  }
-  return records.map((record, i) => {
-    const text = context.sealer.open('record', aid, 'rule', [ids[i] ?? ''], record);
-    return JSON.parse(decoder.decode(text)) as readonly Operation[];
-  });
-};
+function forget(name: string, { bytes }: Ready): void {
+  ready.delete(name);
+  readyBytes -= bytes;
+}
 
-/** The rules of a job, ready to run; remembered by the very bytes of their records, which opened before. */
+function remember(name: string, made: Ready): void {
+  ready.set(name, made);
+  readyBytes += made.bytes;
+  for (const [oldest, other] of ready) {
+    if (readyBytes <= READY_BYTES_MAX || other === made) {
+      return;
+    }
+    forget(oldest, other);
+  }
+}
+
+/** One rule, ready to run; remembered by its place and the very bytes of its record, which opened before. */
+function readyRule(context: ThreadContext, aid: string, id: string, record: Uint8Array): CompiledRules {
+  const name = `${aid} ${id} ${sha256(record).toBase64()}`;
+  const known = ready.get(name);
+  if (known) {
+    forget(name, known);
+    remember(name, known);
+    return known.rules;
+  }
+  const text = decoder.decode(context.sealer.open('record', aid, 'rule', [id], record));
+  const rules = compileRules([JSON.parse(text) as readonly Operation[]]);
+  remember(name, { rules, bytes: record.length });
+  return rules;
+}
+
+/** The rules of a job, one behind the other. */
 function rulesOf(
   context: ThreadContext,
   aid: string,
   ids: readonly string[],
   packed: Uint8Array,
 ): CompiledRules {
-  const name = `${aid} ${ids.join(',')} ${sha256(packed).toBase64()}`;
-  const known = compiled.get(name);
-  if (known) {
-    return known;
+  const records = [...unpack(packed)];
+  if (records.length !== ids.length) {
+    throw new IntegrityError('rules');
   }
-  const made = compileRules(openRules(context, aid, ids, packed));
-  const oldest = compiled.size >= COMPILED_MAX ? compiled.keys().next().value : undefined;
-  if (oldest !== undefined) {
-    compiled.delete(oldest);
-  }
-  compiled.set(name, made);
-  return made;
+  const rules = records.map((record, i) => readyRule(context, aid, ids[i] ?? '', record));
+  return { operations: rules.flatMap(({ operations }) => operations) };
 }
+
+/** Reads and checks the body that makes a rule. */
+export const checkRule: Handler = (_context, fields) => {
+  const body = field(fields, 1);
+  const operations = toJsonBytes(checkOperations(body.length === 0 ? {} : toPlain(parseJson(body))));
+  if (operations.length > RULE_BYTES_MAX) {
+    throw new JobFailure('invalid_request body');
+  }
+  return [operations];
+};
 
 /** Time is what this thread has worked: rules do not fail because others keep the machine busy. */
 const workedMs = (): number => {

@@ -1,0 +1,12 @@
+-- Adds a rule to those of an account.
+-- KEYS  1 rules (hash: id -> sealed rule)
+-- ARGV  1 id  2 sealed rule  3 rules at most
+-- Reply 'ok' | 'exists' | 'full'
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
+  return 'exists'
+end
+if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[3]) then
+  return 'full'
+end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return 'ok'
