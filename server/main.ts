@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { createApp } from './app.ts';
 import { type Config, ConfigError, describeConfig, loadConfig, processEnv, publicUrl } from './config.ts';
 import type { Deps } from './deps.ts';
+import { VaultError } from './errors.ts';
 import { listen } from './listen.ts';
 import { createLogSink } from './log-sink.ts';
 import { ensureFirstAccount, type FirstAccount, openConfigured } from './main-deps.ts';
@@ -121,11 +122,16 @@ async function main(): Promise<void> {
   note('started', { cores: availableParallelism(), settings: chosenSettings(config) });
   sink.flush();
   process.stdout.write(banner(publicUrl(config, server.port ?? config.port), first, config));
-  const sweep = (): void => {
-    vault.sweep().catch(() => note('sweep_failed'));
+  const sweep = async (): Promise<void> => {
+    await vault
+      .sweep()
+      .catch((error: unknown) =>
+        note('sweep_failed', { code: error instanceof VaultError ? error.code : 'internal' }),
+      );
+    // Behind the last one, however long that took.
+    setTimeout(sweep, SWEEP_MS).unref();
   };
-  sweep();
-  setInterval(sweep, SWEEP_MS).unref();
+  void sweep();
 
   let stoppingSince: number | undefined;
   const stop = async (signal: string): Promise<void> => {

@@ -180,6 +180,13 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
   const endpoints = createEndpoints(parts, metering, keys);
   const endpointUse = createEndpointUse(parts, accounts, keys);
   const shared = { metering, rules, endpoints, endpointUse };
+  /** What a deleted account leaves behind; rules last, since a request of it may still be making one. */
+  const removeRest = async (aid: string): Promise<void> => {
+    await parts.endpointStore.removeAll(aid);
+    await keys.removeAll(aid);
+    await parts.ruleStore.removeAll(aid);
+    await parts.accountStore.forgetGone(aid);
+  };
   return {
     parts,
     redis,
@@ -208,18 +215,14 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
             () =>
               endpoints.sweep(aid),
         ),
-        ...gone.map((aid) => async () => {
-          await keys.removeAll(aid);
-          await parts.accountStore.forgetGone(aid);
-        }),
+        ...gone.map((aid) => () => removeRest(aid)),
       ]);
     },
     async removeAccount(name) {
       // Nobody signs in any more before the data goes; what an interruption leaves is swept later.
       const account = await accounts.remove(name);
       if (account) {
-        await keys.removeAll(account.aid);
-        await parts.accountStore.forgetGone(account.aid);
+        await removeRest(account.aid);
       }
       return account;
     },

@@ -66,6 +66,13 @@ export function createEndpoints(parts: Parts, metering: MeteringService, keys: K
 
   type Sealed = EndpointRecords & { readonly secret: NewEndpoint['secret']; readonly key: KeyHandle };
 
+  const refuseChanged = async ({ aid, user, kid, gen }: KeyHandle): Promise<void> => {
+    const stored = await keys.find({ aid }, user);
+    if (stored.kid !== kid || stored.gen !== gen) {
+      throw new VaultError('key_changed');
+    }
+  };
+
   /**
    * Puts a sealed endpoint in its place: reserves the id, enters it in the directory, makes sure that the key is
    * still the one it was sealed under, and commits. A passphrase change in between stops it, before or after.
@@ -77,12 +84,11 @@ export function createEndpoints(parts: Parts, metering: MeteringService, keys: K
     }
     try {
       await endpointStore.enter(aid, entry, now() + FIRST_LOOK_MS, gen);
-      const stored = await keys.find({ aid }, key.user);
-      if (stored.kid !== key.kid || stored.gen !== gen) {
-        throw new VaultError('key_changed');
-      }
-      if (!(await endpointStore.commit(entry.id, { nonce: entry.nonce, aid, gen, policy, wrap }))) {
-        throw new VaultError('key_changed');
+      await refuseChanged(key);
+      if (!(await endpointStore.commit(entry.id, { nonce: entry.nonce, aid, policy, wrap }))) {
+        // Stopped with its key in between; or this has taken so long that the reservation has run out.
+        await refuseChanged(key);
+        throw new VaultError('overloaded');
       }
     } catch (error) {
       // What cannot be taken back now runs out by itself, or is stopped with its key.

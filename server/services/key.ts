@@ -25,7 +25,7 @@ export interface Keys extends KeyService, Pick<KeyOpener, 'find' | 'withUnlocked
   ) => Promise<readonly string[]>;
   /** Finishes changes and deletions of keys of this account that were interrupted behind their records. */
   readonly sweep: (aid: string) => Promise<void>;
-  /** Deletes all keys of an account with their data. */
+  /** Deletes all keys of an account with their data and endpoints. */
   readonly removeAll: (aid: string) => Promise<void>;
 }
 
@@ -45,7 +45,7 @@ async function insist<T>(work: () => Promise<T>): Promise<T> {
 
 /** Keys: their life from creation to deletion. Refuses as the contract says; a lost passphrase is lost data. */
 export function createKeys(parts: Parts, metering: MeteringService, idempotency: IdempotencyService): Keys {
-  const { crypto, keyStore, endpointStore, ruleStore, randomId } = parts;
+  const { crypto, keyStore, endpointStore, randomId } = parts;
   const cursors = createCursors(parts.cursorKey);
   const opener = createKeyOpener(parts);
   const { find, prove, withUnlocked } = opener;
@@ -200,8 +200,6 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
     },
     sweep,
     async removeAll(aid) {
-      await endpointStore.removeAll(aid);
-      await ruleStore.removeAll(aid);
       await sweep(aid);
       for (const user of await keyStore.users(aid, undefined, -1)) {
         await removeKey(await find({ aid }, user), false);

@@ -42,7 +42,6 @@ export interface StoredEndpoint {
 export interface NewEndpoint {
   readonly nonce: string;
   readonly aid: string;
-  readonly gen: number;
   readonly policy: Uint8Array;
   readonly wrap: Uint8Array;
 }
@@ -137,8 +136,8 @@ export function createEndpointStore(redis: RedisLink): EndpointStore {
     async reserve(id, nonce) {
       return text(await redis.run(reserve, [redisKeys.endpoint(id)], [nonce, RESERVED_MS])) === 'ok';
     },
-    async commit(id, { nonce, aid, gen, policy, wrap }) {
-      const args = [nonce, aid, gen, policy, wrap];
+    async commit(id, { nonce, aid, policy, wrap }) {
+      const args = [nonce, aid, policy, wrap];
       return text(await redis.run(commit, [redisKeys.endpoint(id)], args)) === 'ok';
     },
     async enter(aid, entry, lookAt, gen) {

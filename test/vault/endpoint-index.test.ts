@@ -318,7 +318,7 @@ describe('an endpoint whose record is damaged', () => {
         const nonce = `nonce-of-${id}`;
         await endpointStore.reserve(id, nonce);
         await endpointStore.enter(account.aid, { kid, kind: 'capture', nonce, id }, now, 1);
-        await endpointStore.commit(id, { nonce, aid: account.aid, gen: 1, policy: bytes, wrap: bytes });
+        await endpointStore.commit(id, { nonce, aid: account.aid, policy: bytes, wrap: bytes });
       }
       await vault.raw.del(redisKeys.endpoint('damaged'));
       await vault.raw.set(redisKeys.endpoint('damaged'), 'x');

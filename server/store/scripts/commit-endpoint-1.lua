@@ -1,11 +1,16 @@
 -- Turns a reservation into an endpoint.
--- KEYS  1 endpoint (hash: n nonce, a account id, g generation, p sealed policy, w sealed wrap until it
---         is stopped, x when it was stopped, ms)
--- ARGV  1 nonce  2 account id  3 generation  4 policy  5 wrap
+-- KEYS  1 endpoint (hash: n nonce, a account id, p sealed policy, w sealed wrap until it is stopped,
+--         x when it was stopped, ms)
+-- ARGV  1 nonce  2 account id  3 policy  4 wrap
 -- Reply 'ok' | 'gone' when the reservation has run out or was taken back
-if redis.call('HGET', KEYS[1], 'n') ~= ARGV[1] then
+local have = redis.call('HMGET', KEYS[1], 'n', 'p')
+if have[1] ~= ARGV[1] then
   return 'gone'
 end
-redis.call('HSET', KEYS[1], 'a', ARGV[2], 'g', ARGV[3], 'p', ARGV[4], 'w', ARGV[5])
+if have[2] then
+  -- It was committed before. What has happened to it since stays.
+  return 'ok'
+end
+redis.call('HSET', KEYS[1], 'a', ARGV[2], 'p', ARGV[3], 'w', ARGV[4])
 redis.call('PERSIST', KEYS[1])
 return 'ok'
