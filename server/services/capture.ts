@@ -1,9 +1,10 @@
-import type { Caller, CaptureInput, CaptureService, Parts, Visitor } from '../deps.ts';
+import type { Caller, CaptureInput, CaptureService, Parts } from '../deps.ts';
 import type { Captured } from '../schema/capture.ts';
 import { STORED_BYTES_MAX } from '../schema/vault.ts';
 import type { Endpoints } from './endpoint.ts';
 import type { EndpointUse, OpenEndpoint } from './endpoint-use.ts';
 import type { IdempotencyService } from './idempotency.ts';
+import type { KeyRef } from './key-open.ts';
 import type { MeteringService } from './metering.ts';
 import type { Rules } from './rule.ts';
 import type { Storing } from './vault-store.ts';
@@ -22,16 +23,28 @@ export interface CaptureParts {
 export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: CaptureParts): CaptureService {
   const { metering, idempotency, rules, storing, endpoints, endpointUse } = with_;
 
-  /** What is stored is stored for the account, which an endpoint does not outlive. */
-  const callerOf = async (
-    visitor: Visitor,
-    endpoint: OpenEndpoint,
-    formType: string | undefined,
-  ): Promise<Caller> => ({
-    ...visitor,
-    account: await endpointUse.accountOf(endpoint),
-    source: formType === undefined ? 'capture' : 'form',
-  });
+  /**
+   * Counts a capture while it is being written, and takes the count back when it is not. Who dies in between has
+   * counted what may not have been stored; the other order would make each capture wait for both.
+   */
+  const createCount = (key: KeyRef) => {
+    let counted: Promise<void> | undefined;
+    return {
+      begin: (): void => {
+        if (!counted) {
+          metering.count(key, 'capture');
+          counted = metering.request(key);
+          counted.catch(() => undefined);
+        }
+      },
+      end: async (): Promise<void> => counted,
+      takeBack: (): void => {
+        if (counted) {
+          metering.takeBack(key, 'capture');
+        }
+      },
+    };
+  };
 
   const store = async (
     caller: Caller,
@@ -40,6 +53,7 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
     seed?: string,
   ): Promise<Captured> => {
     const { id, policy, records, key } = endpoint;
+    const count = createCount(key);
     const applied = await rules.find(key.aid, policy.rules);
     const reference = input.reference ?? id;
     const request = {
@@ -48,40 +62,45 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
       algorithm: input.algorithm ?? policy.algorithm,
       return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
       seed,
+      onSealed: count.begin,
     };
     const own = {
       endpoint: { id, gen: key.gen },
       bytesMax: STORED_BYTES_MAX,
       forcedMask: !caller.account.unmasked,
     };
-    const { token, user, card_metadata } = await endpointUse.whileLive(endpoint, () =>
+    const write = () =>
       storing.storeUnder(caller, key, request, (wanted) =>
         crypto.captureItem({ ...wanted, ...own }, records, input.secret, applied, input.body),
-      ),
-    );
-    metering.count(key, 'capture');
+      );
+    const { token, user, card_metadata } = await endpointUse.whileLive(endpoint, write).catch((error) => {
+      count.takeBack();
+      throw error;
+    });
+    await count.end();
     return { token, user, reference, ...(card_metadata ? { card_metadata } : {}) };
   };
 
   const use: CaptureService['use'] = async (visitor, input) => {
     const endpoint = await endpointUse.admit('capture', input);
-    const caller = await callerOf(visitor, endpoint, input.form_type);
+    const source = input.form_type === undefined ? 'capture' : 'form';
+    const caller: Caller = { ...visitor, account: endpoint.account, source };
     const act = (seed?: string): Promise<Captured> => store(caller, endpoint, input, seed);
     const { number, reference, algorithm, return_card_metadata, form_type, body, idempotencyKey } = input;
-    const outcome =
-      idempotencyKey === undefined
-        ? { reply: await act(), replayed: false }
-        : await idempotency.run(
-            {
-              account: endpoint.key,
-              // An endpoint made later under the same id is another one.
-              route: `POST /v1/capture ${endpoint.nonce}`,
-              key: idempotencyKey,
-              parts: [number, reference, algorithm, return_card_metadata, form_type, body],
-            },
-            act,
-          );
-    await metering.request(endpoint.key);
+    if (idempotencyKey === undefined) {
+      return { reply: await act(), replayed: false };
+    }
+    const request = {
+      account: endpoint.key,
+      // An endpoint made later under the same id is another one.
+      route: `POST /v1/capture ${endpoint.nonce}`,
+      key: idempotencyKey,
+      parts: [number, reference, algorithm, return_card_metadata, form_type, body],
+    };
+    const outcome = await idempotency.run(request, act);
+    if (outcome.replayed) {
+      await metering.request(endpoint.key);
+    }
     return outcome;
   };
 

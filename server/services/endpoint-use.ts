@@ -32,6 +32,8 @@ export interface OpenEndpoint {
   readonly policy: EndpointPolicy;
   readonly records: EndpointRecords;
   readonly key: KeyRef;
+  /** With its rights as they are now. */
+  readonly account: Account;
 }
 
 export interface EndpointUse {
@@ -45,15 +47,19 @@ export interface EndpointUse {
    * newest, and a key that is gone, end the endpoint.
    */
   readonly whileLive: <T>(endpoint: OpenEndpoint, attempt: () => Promise<T | Retry>) => Promise<T>;
-  /** The account of the endpoint with its rights as they are now; without it the endpoint is gone. */
-  readonly accountOf: (endpoint: OpenEndpoint) => Promise<Account>;
 }
 
 /** What a secret has opened. */
 interface Proven {
+  readonly aid: string;
   readonly record: Buffer;
   readonly wrap: Buffer | undefined;
   readonly policy: EndpointPolicy;
+}
+
+interface Ground {
+  readonly key: Promise<KeyRef>;
+  readonly account: Promise<Account | undefined>;
 }
 
 /** What capturing and retrieving have in common: the way from an id and a secret to an endpoint that may be used. */
@@ -81,69 +87,66 @@ export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys):
     throw new VaultError('endpoint_refused');
   };
 
-  /** The policy of an endpoint for whoever has its secret; one that is wrong costs what an unknown id costs. */
-  const prove = async (
-    kind: EndpointKind,
-    { unique_id: id, secret }: EndpointAddress,
-    { nonce, aid, policy: record, wrap }: StoredEndpoint,
-  ): Promise<EndpointPolicy> => {
-    const digest = crypto.digestSecret([kind, id, nonce], secret);
-    const seen = proven.get(digest);
-    if (seen?.record.equals(record) && isSame(seen.wrap, wrap)) {
-      return seen.policy;
-    }
-    const policy = await crypto.checkEndpoint({ aid, id, kind }, { policy: record, wrap }, secret);
-    proven.set(digest, { record, wrap, policy });
-    return policy;
+  const findFresh = (aid: string, user: string): Promise<KeyRef> => {
+    const name = `${aid} ${user}`;
+    const finder = finders.get(name) ?? coalesce(() => keys.find({ aid }, user));
+    finders.set(name, finder);
+    return finder();
   };
 
-  const admit: EndpointUse['admit'] = async (kind, address) => {
-    const { unique_id: id, secret } = address;
+  /** Begins to read what an endpoint stands on: its key and its account, as they are now. */
+  const readGround = (aid: string, { user, account }: EndpointPolicy): Ground => {
+    const ground = { key: findFresh(aid, user), account: accounts.lookUp(account) };
+    // What fails is met by whoever waits for it; ground that nobody asks for any more must not count as unhandled.
+    ground.key.catch(() => undefined);
+    ground.account.catch(() => undefined);
+    return ground;
+  };
+
+  /** The account of an endpoint; refuses with `endpoint_gone` unless its key and account are what they were. */
+  const standOn = async (ground: Ground, { aid, kid, gen }: KeyRef): Promise<Account> => {
+    const key = await ground.key.catch((error: unknown) => {
+      if (error instanceof VaultError && error.code === 'key_not_found') {
+        return undefined;
+      }
+      throw error;
+    });
+    const account = await ground.account;
+    if (key?.kid !== kid || key.gen !== gen || account?.aid !== aid) {
+      throw new VaultError('endpoint_gone');
+    }
+    return account;
+  };
+
+  const admit: EndpointUse['admit'] = async (kind, { unique_id: id, secret }) => {
+    const digest = crypto.digestSecret([kind, id], secret);
+    const seen = proven.get(digest);
+    // All that must be as it was is read at once. Only a secret that was right before is worth it.
+    const ahead = seen && readGround(seen.aid, seen.policy);
     const stored = isIdentifier(id) ? await readFresh(id) : undefined;
     if (!stored) {
       return refuse(kind, secret);
     }
-    const { nonce, aid, wrap } = stored;
-    const policy = await prove(kind, address, stored);
+    const { nonce, aid, policy: record, wrap } = stored;
+    const isKnown = seen?.aid === aid && seen.record.equals(record) && isSame(seen.wrap, wrap);
+    const policy = isKnown
+      ? seen.policy
+      : await crypto.checkEndpoint({ aid, id, kind }, { policy: record, wrap }, secret);
     // The secret is bound to the kind; this is for a record that was sealed anew with the master key.
     if (policy.kind !== kind) {
       throw new VaultError('endpoint_refused');
+    }
+    if (!isKnown) {
+      proven.set(digest, { aid, record, wrap, policy });
     }
     if (!wrap || (policy.expiresAt !== null && policy.expiresAt <= now())) {
       throw new VaultError('endpoint_gone');
     }
     const { user, kid, gen } = policy;
-    const records = { policy: stored.policy, wrap };
-    const endpoint = { id, nonce, policy, records, key: { aid, user, kid, gen } };
+    const key = { aid, user, kid, gen };
     // The fences say the same of a key that lives. One whose deletion was cut off they hold for a while only.
-    await proveLive(endpoint);
-    return endpoint;
-  };
-
-  const findFresh = (key: KeyRef): Promise<KeyRef> => {
-    const name = `${key.aid} ${key.user}`;
-    const finder = finders.get(name) ?? coalesce(() => keys.find(key, key.user));
-    finders.set(name, finder);
-    return finder();
-  };
-
-  const isLive = async ({ key }: OpenEndpoint): Promise<boolean> => {
-    try {
-      const { kid, gen } = await findFresh(key);
-      return kid === key.kid && gen === key.gen;
-    } catch (error) {
-      if (error instanceof VaultError && error.code === 'key_not_found') {
-        return false;
-      }
-      throw error;
-    }
-  };
-
-  /** Refuses with `endpoint_gone` unless the key is, in Redis and now, the one that the endpoint was made under. */
-  const proveLive = async (endpoint: OpenEndpoint): Promise<void> => {
-    if (!(await isLive(endpoint))) {
-      throw new VaultError('endpoint_gone');
-    }
+    const account = await standOn(isKnown && ahead ? ahead : readGround(aid, policy), key);
+    return { id, nonce, policy, records: { policy: record, wrap }, key, account };
   };
 
   const whileLive: EndpointUse['whileLive'] = async (endpoint, attempt) => {
@@ -155,19 +158,11 @@ export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys):
       if (result.kind !== 'closed') {
         throw new VaultError('endpoint_gone');
       }
-      await proveLive(endpoint);
+      await standOn(readGround(endpoint.key.aid, endpoint.policy), endpoint.key);
       await pause(CLOSED_PAUSE_MS);
     }
     throw new VaultError('overloaded');
   };
 
-  const accountOf: EndpointUse['accountOf'] = async ({ key, policy }) => {
-    const account = await accounts.lookUp(policy.account);
-    if (account?.aid !== key.aid) {
-      throw new VaultError('endpoint_gone');
-    }
-    return account;
-  };
-
-  return { admit, accountOf, whileLive };
+  return { admit, whileLive };
 }

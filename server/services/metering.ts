@@ -7,6 +7,8 @@ const REQUESTS = 'api_requests';
 export interface MeteringService extends Metering {
   /** Notes `n` operations; they are stored by the next `request` or `flush`. */
   readonly count: (account: Pick<Account, 'aid'>, operation: MeterOperation, n?: number) => void;
+  /** Takes back an operation and its request, which were counted before they came to nothing. */
+  readonly takeBack: (account: Pick<Account, 'aid'>, operation: MeterOperation) => void;
   /** Resolves when everything noted before is stored. */
   readonly flush: () => Promise<void>;
   /** Operation counts of a month (`YYYY-MM`), with `api_requests`. */
@@ -33,6 +35,12 @@ export function createMetering({ accountStore, now }: Pick<Parts, 'accountStore'
 
   return {
     count: (account, operation, n = 1) => note(account.aid, operation, n),
+    takeBack(account, operation) {
+      note(account.aid, operation, -1);
+      note(account.aid, REQUESTS, -1);
+      // Whoever waits for nothing is not told of a failure either: the next flush of anybody takes it along.
+      flush().catch(() => undefined);
+    },
     flush,
     request: (account) => {
       note(account.aid, REQUESTS, 1);

@@ -1,4 +1,4 @@
-import type { Caller, RetrieveInput, RetrieveService, TreeStream, Visitor } from '../deps.ts';
+import type { Caller, RetrieveInput, RetrieveService, TreeStream } from '../deps.ts';
 import { VaultError } from '../errors.ts';
 import type { Endpoints } from './endpoint.ts';
 import type { EndpointUse, OpenEndpoint } from './endpoint-use.ts';
@@ -34,12 +34,6 @@ function withinLock(
 /** Retrieval endpoints: whoever has the secret can read what the endpoint reaches, and do nothing else. */
 export function createRetrievals(with_: RetrieveParts): RetrieveService {
   const { metering, rules, reading, trees, endpoints, endpointUse } = with_;
-
-  const callerOf = async (visitor: Visitor, endpoint: OpenEndpoint): Promise<Caller> => ({
-    ...visitor,
-    account: await endpointUse.accountOf(endpoint),
-    source: 'retrieve',
-  });
 
   const viewOf = async ({ account }: Caller, { key, policy }: OpenEndpoint) => ({
     rules: await rules.find(key.aid, policy.rules),
@@ -94,7 +88,7 @@ export function createRetrievals(with_: RetrieveParts): RetrieveService {
 
   const use: RetrieveService['use'] = async (visitor, input) => {
     const endpoint = await endpointUse.admit('retrieve', input);
-    const caller = await callerOf(visitor, endpoint);
+    const caller: Caller = { ...visitor, account: endpoint.account, source: 'retrieve' };
     const { token, reference } = withinLock(endpoint, input);
     const reply =
       token === undefined

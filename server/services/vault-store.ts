@@ -25,6 +25,8 @@ export interface StoreRequest {
   readonly return_card_metadata: boolean;
   /** Of an idempotent request; choices that are otherwise random follow from it. */
   readonly seed: string | undefined;
+  /** Called when the item is sealed, right before each try to write it: nothing of the request is wrong any more. */
+  readonly onSealed?: () => void;
 }
 
 export interface Storing {
@@ -87,6 +89,7 @@ export function createStoring(parts: Parts, cards: CardMetadataSource): Storing 
       if ('kind' in sealed) {
         return sealed;
       }
+      request.onSealed?.();
       const { facts, ...fields } = sealed;
       const write = { ...fields, token: facts.token, gen: facts.gen, sadExpiresAt: facts.sadExpiresAt, seed };
       let outcome = await itemStore.write(key.kid, { ...write, seen: 0 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import { capture, createCapture, type MadeEndpoint, useEndpoint } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
+import { holdNext } from './hold.ts';
 
 const START = Date.parse('2026-03-01T12:00:00.000Z');
 const HOUR = 3_600_000;
@@ -111,6 +112,22 @@ describe('what is refused counts nothing', () => {
       expect(answers.map(({ status }) => status)).toEqual([403, 403, 400, 400, 400, 400, 413, 404, 409, 410]);
     };
     expect(await addedInTheEnd(refused)).toEqual({});
+  });
+
+  test('a capture that was stopped while it was being written', async () => {
+    await account.key('stopping');
+    const endpoint = await createCapture(account, 'stopping');
+    const { itemStore } = vault.opened.parts;
+    const counts = await addedInTheEnd(async () => {
+      const held = holdNext(itemStore, 'write');
+      const late = capture(vault, endpoint, { body: CARD });
+      await held.reached;
+      const body = { user: 'stopping', passphrase: PASSPHRASE, new_passphrase: 'another passphrase' };
+      expect((await account.send('PUT', '/key', { body })).outcome).toBe('200');
+      held.release();
+      expect((await late).outcome).toBe('410 endpoint_gone');
+    });
+    expect(counts).toEqual({ key: 1, api_requests: 1 });
   });
 
   test('a list and a deletion', async () => {
