@@ -227,6 +227,9 @@ const DEADLINES: Readonly<Record<Lane, number>> = {
 /** Rules may hold a thread for as long as rules may take: such jobs travel alone, behind those that do not. */
 const laneOf = ({ ids }: RuleSet): Lane => (ids.length === 0 ? 'hot' : 'bulk');
 
+/** The share of single items, beside the account's own: somebody waits for each, and nobody for all of a tree. */
+const singlesOf = (aid: string): string => `${aid} singles`;
+
 export function createCrypto(pool: Pool): Crypto {
   const digestKey = randomBytes(32);
   const run = (
@@ -303,7 +306,7 @@ export function createCrypto(pool: Pool): Crypto {
         KIND.openItem,
         [...openingFields(params, opening, rules), item, meta, sad, logTail],
         laneOf(rules),
-        params.aid,
+        singlesOf(params.aid),
       ).then(
         (reply) => ({ text: at(reply, 0), logEntry: at(reply, 1), card: parse<CardFacts>(at(reply, 2)) }),
         missOrThrow,
@@ -313,12 +316,12 @@ export function createCrypto(pool: Pool): Crypto {
         KIND.updateItem,
         [...openingFields(params, opening, rules), item, meta, sad, logTail, changes],
         laneOf(rules),
-        params.aid,
+        singlesOf(params.aid),
       ).then(storedParts, missOrThrow),
     captureItem: async (params, { policy, wrap }, secret, rules, body) => {
       const own = json({ ...params, rules: rules.ids });
       const fields = [own, policy, wrap, secret.expose(), pack(rules.records), body];
-      return storedParts(await plain(KIND.captureItem, fields, laneOf(rules), params.aid));
+      return storedParts(await plain(KIND.captureItem, fields, laneOf(rules), singlesOf(params.aid)));
     },
     createEndpoint: (params, blob, passphrase, policy) =>
       run(KIND.createEndpoint, [json(params), blob, passphrase.expose(), json(policy)], 'hot').then(
