@@ -285,6 +285,62 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/proxy/csr": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read one certificate signing request, or list all
+         * @description With `id` that request; otherwise all of the account.
+         */
+        get: operations["readCsrs"];
+        put?: never;
+        /**
+         * Create a certificate signing request
+         * @description Makes a key pair, which stays in the vault and is never shown, and a request for a certificate of it. Send the request to whoever issues client certificates for the third party.
+         */
+        post: operations["createCsr"];
+        /**
+         * Delete a certificate signing request
+         * @description Deletes the request and its private key. Certificates that were issued from it can no longer be presented.
+         */
+        delete: operations["deleteCsr"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/proxy/cert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read one client certificate, or list them
+         * @description With `id` that certificate; otherwise all of the account, or those of one request.
+         */
+        get: operations["readCertificates"];
+        put?: never;
+        /**
+         * Store a client certificate
+         * @description Stores a certificate that was issued from a request of the account; the body is the PEM itself. It must hold the very key of that request. Its id is the client_cert_id of proxy requests.
+         */
+        post: operations["createCertificate"];
+        /**
+         * Delete a client certificate
+         * @description Deletes a certificate. Its request stays, and another certificate can be issued from it.
+         */
+        delete: operations["deleteCertificate"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/whoami": {
         parameters: {
             query?: never;
@@ -644,6 +700,110 @@ export interface components {
              */
             operations: string[];
         };
+        CreateCsr: {
+            /**
+             * @description Common name, 1 to 64 characters.
+             * @example shop.example
+             */
+            cn: string;
+            /**
+             * @description Organisation, up to 64 characters.
+             * @example Example Ltd
+             */
+            o?: string;
+            /**
+             * @description Organisational unit, up to 64 characters.
+             * @example Payments
+             */
+            ou?: string;
+            /**
+             * @description Locality, up to 128 characters.
+             * @example Berlin
+             */
+            l?: string;
+            /**
+             * @description State or province, up to 128 characters.
+             * @example Berlin
+             */
+            st?: string;
+            /**
+             * @description Country, two letters.
+             * @example DE
+             */
+            c?: string;
+            /**
+             * @description The key pair to make, `ec-p256` when left out. It stays in the vault.
+             * @enum {string}
+             */
+            key_type?: "ec-p256" | "rsa-2048";
+        };
+        Csr: {
+            /**
+             * @description Identifier of the certificate signing request.
+             * @example 0q3vJq8nQm2dYtS1b7ZkXw
+             */
+            id: string;
+            /**
+             * @description Common name, 1 to 64 characters.
+             * @example shop.example
+             */
+            cn: string;
+            /**
+             * @description Organisation, up to 64 characters.
+             * @example Example Ltd
+             */
+            o?: string;
+            /**
+             * @description Organisational unit, up to 64 characters.
+             * @example Payments
+             */
+            ou?: string;
+            /**
+             * @description Locality, up to 128 characters.
+             * @example Berlin
+             */
+            l?: string;
+            /**
+             * @description State or province, up to 128 characters.
+             * @example Berlin
+             */
+            st?: string;
+            /**
+             * @description Country, two letters.
+             * @example DE
+             */
+            c?: string;
+            /**
+             * @description The request in PEM (PKCS #10), to be sent to whoever issues the certificate.
+             * @example -----BEGIN CERTIFICATE REQUEST-----
+             *     …
+             */
+            data: string;
+        };
+        Certificate: {
+            /**
+             * @description Identifier of the certificate: client_cert_id in proxy requests.
+             * @example 0q3vJq8nQm2dYtS1b7ZkXw
+             */
+            id: string;
+            /**
+             * @description Identifier of the certificate signing request.
+             * @example 0q3vJq8nQm2dYtS1b7ZkXw
+             */
+            csr_id: string;
+            /**
+             * @description The certificate in PEM, with those that issued it as far as they were sent.
+             * @example -----BEGIN CERTIFICATE-----
+             *     …
+             */
+            data: string;
+            /**
+             * Format: date-time
+             * @description Until when it is valid. One that has expired is presented all the same.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            expiry: string;
+        };
         WhoAmI: {
             /**
              * @description The name of the account.
@@ -671,7 +831,7 @@ export interface components {
              * @description Stable; see docs/errors.md.
              * @enum {string}
              */
-            code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "endpoint_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "rules_full" | "key_not_empty" | "key_changed" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
+            code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "certificates_full" | "rules_full" | "key_not_empty" | "key_changed" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "target_unreachable" | "reply_too_large" | "target_timeout" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
             /** @description The same as the X-Request-Id header; quote it when you ask for help. */
             request_id: string;
             /** @description The place of the fault, such as `query.user` or `body.passphrase`. */
@@ -3717,6 +3877,717 @@ export interface operations {
             };
             /** @description `not_allowed`: This account is not allowed to do this. */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readCsrs: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Identifier of the certificate signing request.
+                 * @example 0q3vJq8nQm2dYtS1b7ZkXw
+                 */
+                id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Read one certificate signing request, or list all */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Csr"] | components["schemas"]["Csr"][];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `csr_not_found`: There is no such certificate signing request. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createCsr: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateCsr"];
+            };
+        };
+        responses: {
+            /** @description Create a certificate signing request */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Csr"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `certificates_full`: The account has as many certificates or requests for them as it may have; delete some first. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: The body is larger than this route accepts. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteCsr: {
+        parameters: {
+            query: {
+                /**
+                 * @description Identifier of the certificate signing request.
+                 * @example 0q3vJq8nQm2dYtS1b7ZkXw
+                 */
+                id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a certificate signing request */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `csr_not_found`: There is no such certificate signing request. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readCertificates: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Identifier of the certificate: client_cert_id in proxy requests.
+                 * @example 0q3vJq8nQm2dYtS1b7ZkXw
+                 */
+                id?: string;
+                /**
+                 * @description Identifier of the certificate signing request.
+                 * @example 0q3vJq8nQm2dYtS1b7ZkXw
+                 */
+                csr_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Read one client certificate, or list them */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Certificate"] | components["schemas"]["Certificate"][];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `certificate_not_found`: There is no such certificate. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createCertificate: {
+        parameters: {
+            query: {
+                /**
+                 * @description Identifier of the certificate signing request.
+                 * @example 0q3vJq8nQm2dYtS1b7ZkXw
+                 */
+                csr_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-pem-file": string;
+            };
+        };
+        responses: {
+            /** @description Store a client certificate */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Certificate"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `certificate_invalid`: Send one certificate in PEM and nothing else; those that issued it may follow, each after the one that it issued.
+             *
+             *     `certificate_private_key`: The body holds a private key, which was not stored; send the certificate alone, and replace that key.
+             *
+             *     `certificate_mismatch`: The certificate was not issued for the key of this certificate request.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `csr_not_found`: There is no such certificate signing request. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `certificates_full`: The account has as many certificates or requests for them as it may have; delete some first. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: The body is larger than this route accepts. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteCertificate: {
+        parameters: {
+            query: {
+                /**
+                 * @description Identifier of the certificate: client_cert_id in proxy requests.
+                 * @example 0q3vJq8nQm2dYtS1b7ZkXw
+                 */
+                id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a client certificate */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `certificate_not_found`: There is no such certificate. */
+            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

@@ -50,8 +50,10 @@ export interface Call {
   readonly path: readonly string[];
   readonly repeat: Repeat;
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
-  /** JSON text. */
+  /** JSON text, or a text of `type`. */
   readonly body?: string;
+  /** The body's content type where it is not JSON. */
+  readonly type?: string;
   /** Travels in a header; a URL would end up in logs. */
   readonly passphrase?: string;
   /** Opens an endpoint. A call with one never carries the account's credentials, nor any that a browser keeps. */

@@ -1,6 +1,7 @@
 import { type AdminCalls, createAdminCalls } from './admin.ts';
 import type { VaultOptions } from './call.ts';
 import { type CaptureCalls, createCaptureCalls } from './capture.ts';
+import { type CertificateCalls, createCertificateCalls } from './certificate.ts';
 import { basicAuth } from './headers.ts';
 import { createKeyCalls, type KeyCalls } from './key.ts';
 import { createRetrieveCalls, type RetrieveCalls } from './retrieve.ts';
@@ -25,6 +26,7 @@ export class Vault {
   readonly capture: CaptureCalls;
   readonly retrieve: RetrieveCalls;
   readonly rules: RuleCalls;
+  readonly certificates: CertificateCalls;
   readonly utility: UtilityCalls;
   readonly admin: AdminCalls;
 
@@ -37,6 +39,7 @@ export class Vault {
     this.capture = createCaptureCalls(transport, passphrase);
     this.retrieve = createRetrieveCalls(transport, passphrase);
     this.rules = createRuleCalls(transport);
+    this.certificates = createCertificateCalls(transport);
     this.utility = createUtilityCalls(transport);
     this.admin = createAdminCalls(transport);
   }

@@ -24,7 +24,7 @@ export const headersOf = (
     headers['Authorization'] = authorization;
   }
   if (call.body !== undefined) {
-    headers['Content-Type'] = 'application/json';
+    headers['Content-Type'] = call.type ?? 'application/json';
   }
   if (call.passphrase !== undefined) {
     headers['X-Vault-Passphrase'] = encoded(call.passphrase, 'The passphrase');

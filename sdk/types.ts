@@ -120,6 +120,19 @@ export type CreateRule = Query<'createRule'> & {
 export type ReadRule = Query<'deleteRule'>;
 export type DeleteRule = Query<'deleteRule'>;
 
+/** A request for a client certificate; its private key stays in the vault. */
+export type Csr = Schemas['Csr'];
+/** A client certificate; its id is the `client_cert_id` of proxy requests. */
+export type Certificate = Schemas['Certificate'];
+export type CreateCsr = Given<Schemas['CreateCsr']>;
+export type DeleteCsr = Query<'deleteCsr'>;
+export type CreateCertificate = Query<'createCertificate'> & {
+  /** One certificate in PEM; those that issued it may follow, each after the one that it issued. */
+  readonly pem: string;
+};
+export type ListCertificates = Pick<Query<'readCertificates'>, 'csr_id'>;
+export type DeleteCertificate = Query<'deleteCertificate'>;
+
 export type CreateKey = Given<Schemas['CreateKey']>;
 export type ChangePassphrase = Given<Schemas['ChangePassphrase']>;
 export type ListKeys = Query<'listKeys'>;

@@ -2,7 +2,11 @@ import { createHmac, randomBytes } from 'node:crypto';
 import {
   type CaptureParams,
   type CardFacts,
+  type CertPlace,
+  type CreateCsrParams,
   type CreateEndpointParams,
+  type CsrSubject,
+  type CsrText,
   type DecryptItemsParams,
   type DescribeItemParams,
   type EndpointParams,
@@ -179,6 +183,15 @@ export interface Crypto {
   decoyEndpoint(params: EndpointParams): Promise<EndpointRecords>;
   /** The operations that a rule's body holds, as JSON text; refuses with `invalid_request` and the place. */
   checkRule(aid: string, body: Uint8Array): Promise<Uint8Array>;
+  createCsr(
+    params: CreateCsrParams,
+    subject: CsrSubject,
+  ): Promise<{ csr: CsrText; record: Uint8Array; privateKey: Uint8Array }>;
+  readCertificate(
+    csr: CertPlace,
+    record: Uint8Array,
+    pem: Uint8Array,
+  ): Promise<{ data: string; expiry: string }>;
   sealRecord(place: RecordParams, plaintext: Uint8Array): Promise<Uint8Array>;
   openRecord(place: RecordParams, record: Uint8Array): Promise<Uint8Array>;
   fingerprint(account: string, data: Uint8Array): Promise<Uint8Array>;
@@ -364,6 +377,13 @@ export function createCrypto(pool: Pool): Crypto {
         missOrThrow,
       ),
     checkRule: (aid, body) => one(KIND.checkRule, [json({}), body], 'bulk', aid),
+    async createCsr(params, subject) {
+      // Making a key pair takes a core for as long as a passphrase does.
+      const reply = await plain(KIND.createCsr, [json(params), json(subject)], 'cold', params.aid);
+      return { csr: parse<CsrText>(at(reply, 0)), record: at(reply, 1), privateKey: at(reply, 2) };
+    },
+    readCertificate: async (csr, record, pem) =>
+      parse(await one(KIND.readCertificate, [json(csr), record, pem], 'bulk', csr.aid)),
     sealRecord: (place, plaintext) => one(KIND.sealRecord, [json(place), plaintext]),
     openRecord: (place, record) => one(KIND.openRecord, [json(place), record]),
     fingerprint: (account, data) => one(KIND.fingerprint, [json({ account }), data]),

@@ -1,4 +1,5 @@
 import type { Crypto } from './crypto.ts';
+import type { CertService } from './deps-cert.ts';
 import type { Account, Caller, Repeatable, SecretBytes, TreeStream } from './deps-common.ts';
 import type { CaptureService, EndpointService, RetrieveService, RuleService } from './deps-endpoint.ts';
 import type { ErrorCode } from './errors.ts';
@@ -9,6 +10,7 @@ import type { LogEntry, TokenInfo } from './schema/vault.ts';
 import type { Secret } from './secret.ts';
 import type { AccountStore } from './store/account.ts';
 import type { BinStore } from './store/bin.ts';
+import type { CertStore } from './store/cert.ts';
 import type { EndpointStore } from './store/endpoint.ts';
 import type { IdempotencyStore } from './store/idempotency.ts';
 import type { KeyStore } from './store/key.ts';
@@ -32,6 +34,7 @@ export type {
   WarmBlob,
   WarmMiss,
 } from './crypto.ts';
+export type * from './deps-cert.ts';
 export type * from './deps-common.ts';
 export type * from './deps-endpoint.ts';
 export type { EndpointEntry, StoredEndpoint } from './store/endpoint.ts';
@@ -45,6 +48,7 @@ export interface Parts {
   readonly itemStore: ItemStore;
   readonly endpointStore: EndpointStore;
   readonly ruleStore: RuleStore;
+  readonly certStore: CertStore;
   readonly idempotencyStore: IdempotencyStore;
   readonly binStore: BinStore;
   /** Milliseconds since 1970. */
@@ -260,6 +264,7 @@ export interface Deps {
   readonly captures: CaptureService;
   readonly retrievals: RetrieveService;
   readonly rules: RuleService;
+  readonly certs: CertService;
   readonly utility: UtilityService;
   readonly accounts: AccountService;
   readonly metering: Metering;

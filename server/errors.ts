@@ -33,6 +33,26 @@ export const ERRORS = defineErrors({
     status: 400,
     text: 'The rules need more time or memory than one item may take; make them or the data smaller.',
   },
+  certificate_invalid: {
+    status: 400,
+    text: 'Send one certificate in PEM and nothing else; those that issued it may follow, each after the one that it issued.',
+  },
+  certificate_private_key: {
+    status: 400,
+    text: 'The body holds a private key, which was not stored; send the certificate alone, and replace that key.',
+  },
+  certificate_mismatch: {
+    status: 400,
+    text: 'The certificate was not issued for the key of this certificate request.',
+  },
+  template_limit: {
+    status: 400,
+    text: 'Filling the request needs more time or memory than one request may take; make the template or the data smaller.',
+  },
+  destination_refused: {
+    status: 400,
+    text: 'The destination is not an https URL with a public address that this account may reach; nothing was sent.',
+  },
   idempotency_passphrase_required: {
     status: 400,
     text: 'With an Idempotency-Key, send the passphrase of the new key yourself: a generated one is never stored.',
@@ -52,11 +72,17 @@ export const ERRORS = defineErrors({
     status: 404,
     text: 'There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.',
   },
+  csr_not_found: { status: 404, text: 'There is no such certificate signing request.' },
+  certificate_not_found: { status: 404, text: 'There is no such certificate.' },
   endpoint_not_found: { status: 404, text: 'There is no such endpoint.' },
   method_not_allowed: { status: 405, text: 'This path does not take this method; see the Allow header.' },
   key_exists: { status: 409, text: 'There is already a key with this identifier.' },
   endpoint_exists: { status: 409, text: 'This unique id is already in use.' },
   rule_exists: { status: 409, text: 'There is already a rule with this id.' },
+  certificates_full: {
+    status: 409,
+    text: 'The account has as many certificates or requests for them as it may have; delete some first.',
+  },
   rules_full: { status: 409, text: 'The account has as many rules as it may have; delete some first.' },
   key_not_empty: { status: 409, text: 'The key still holds data; delete the data first or pass safe=false.' },
   key_changed: { status: 409, text: 'The key was changed by another request at the same time; try again.' },
@@ -71,6 +97,12 @@ export const ERRORS = defineErrors({
     text: 'Too many failed attempts; wait before trying again.',
     retryAfterSeconds: 900,
   },
+  target_unreachable: {
+    status: 502,
+    text: 'The third party could not be reached, showed no valid certificate, or broke off before its reply was complete.',
+  },
+  reply_too_large: { status: 502, text: "The third party's reply is larger than the service reads." },
+  target_timeout: { status: 504, text: 'The third party did not answer in time.' },
   overloaded: { status: 503, text: 'The service is busy; try again shortly.', retryAfterSeconds: 1 },
   store_unavailable: {
     status: 503,

@@ -105,6 +105,7 @@ async function main(): Promise<void> {
     captures: vault.captures,
     retrievals: vault.retrievals,
     rules: vault.rules,
+    certs: vault.certs,
     utility: vault.utility,
     accounts: vault.accounts,
     metering: vault.metering,

@@ -3,7 +3,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { ERRORS, type ErrorCode } from './errors.ts';
 import { SECRET_HEADERS } from './plugins/endpoint-secret.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from './plugins/passphrase.ts';
-import { type AuthRule, type Noun, type RouteShape, routeErrors } from './plugins/route.ts';
+import { type AuthRule, type BodyRule, type Noun, type RouteShape, routeErrors } from './plugins/route.ts';
 import { ErrorBody } from './schema/error.ts';
 import { ALIASES, PUBLISHED } from './schema/kinds.ts';
 
@@ -222,6 +222,9 @@ const responsesOf = (route: RouteShape, writer: SchemaWriter): Json => {
   };
 };
 
+const contentTypeOf = (body: BodyRule): string =>
+  (body.kind === 'stored' ? body.type : undefined) ?? 'application/json';
+
 const operationOf = (route: RouteShape, writer: SchemaWriter): Json => {
   const { body } = route;
   const schema = body.kind === 'none' ? undefined : writer.write(body.schema);
@@ -234,7 +237,7 @@ const operationOf = (route: RouteShape, writer: SchemaWriter): Json => {
     parameters: parametersOf(route, writer),
     ...(schema === undefined
       ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema } } } }),
+      : { requestBody: { required: true, content: { [contentTypeOf(body)]: { schema } } } }),
     responses: responsesOf(route, writer),
   };
 };

@@ -5,6 +5,7 @@ import { createPool, type Pool } from '../workers/pool.ts';
 import { createCrypto } from './crypto.ts';
 import type {
   CaptureService,
+  CertService,
   EndpointService,
   Parts,
   RetrieveService,
@@ -15,6 +16,7 @@ import type {
 } from './deps.ts';
 import { type AccountInfo, type Accounts, createAccounts } from './services/account.ts';
 import { createCaptures } from './services/capture.ts';
+import { createCerts } from './services/cert.ts';
 import { createEndpoints } from './services/endpoint.ts';
 import { createEndpointUse } from './services/endpoint-use.ts';
 import { createIdempotency } from './services/idempotency.ts';
@@ -30,6 +32,7 @@ import { createReading } from './services/vault-read.ts';
 import { createStoring } from './services/vault-store.ts';
 import { createAccountStore } from './store/account.ts';
 import { createBinStore } from './store/bin.ts';
+import { createCertStore } from './store/cert.ts';
 import { createEndpointStore } from './store/endpoint.ts';
 import { createIdempotencyStore } from './store/idempotency.ts';
 import { claimInstallation, type Installation, probeRedis, readInstallation } from './store/installation.ts';
@@ -74,6 +77,7 @@ export interface OpenVault {
   readonly captures: CaptureService;
   readonly retrievals: RetrieveService;
   readonly rules: RuleService;
+  readonly certs: CertService;
   readonly utility: UtilityService;
   readonly metering: MeteringService;
   /** Resolves when Redis takes a write. */
@@ -161,6 +165,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     itemStore: createItemStore(redis, buckets),
     endpointStore: createEndpointStore(redis),
     ruleStore: createRuleStore(redis),
+    certStore: createCertStore(redis),
     idempotencyStore: createIdempotencyStore(redis),
     binStore: createBinStore(redis),
     now: options.now ?? Date.now,
@@ -185,6 +190,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     await parts.endpointStore.removeAll(aid);
     await keys.removeAll(aid);
     await parts.ruleStore.removeAll(aid);
+    await parts.certStore.removeAll(aid);
     await parts.accountStore.forgetGone(aid);
   };
   return {
@@ -199,6 +205,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     captures: createCaptures(parts, { ...shared, idempotency, storing }),
     retrievals: createRetrievals({ ...shared, reading, trees }),
     rules,
+    certs: createCerts(parts, metering),
     utility: createUtility(parts, metering),
     probe: () => probeRedis(redis),
     async sweep() {

@@ -58,7 +58,8 @@ describe.each(NAMED)('%s', (name, route) => {
       expect(route.body.bytesMax).toBe(1_048_576);
     }
     if (route.body.kind === 'stored') {
-      expect(route.body.bytesMax).toBe(route.noun === 'rule' ? 1_048_576 : 262_144);
+      const limits: Partial<Record<typeof route.noun, number>> = { rule: 1_048_576, proxy: 65_536 };
+      expect(route.body.bytesMax).toBe(limits[route.noun] ?? 262_144);
     }
   });
 

@@ -1,6 +1,7 @@
 import { workerData } from 'node:worker_threads';
 import { selfTest } from './crypto/self-test.ts';
 import { decryptItems, listItems } from './jobs/bulk.ts';
+import { createCsr, readCertificate } from './jobs/certs.ts';
 import { createThreadContext, type Handler, toCode } from './jobs/context.ts';
 import {
   captureItem,
@@ -64,6 +65,8 @@ const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
   checkEndpoint,
   decoyEndpoint,
   checkRule,
+  createCsr,
+  readCertificate,
 };
 
 await selfTest();

@@ -14,7 +14,13 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 export type BodyRule =
   | { readonly kind: 'none' }
   | { readonly kind: 'json'; readonly schema: TSchema; readonly bytesMax: number }
-  | { readonly kind: 'stored'; readonly schema: TSchema; readonly bytesMax: number };
+  | {
+      readonly kind: 'stored';
+      readonly schema: TSchema;
+      readonly bytesMax: number;
+      /** The content type that is published, where it is not JSON; any is taken. */
+      readonly type?: string;
+    };
 
 /** Whether a route takes the passphrase of a key, in the query or in the header X-Vault-Passphrase. */
 export type PassphraseRule = 'none' | 'optional' | 'required';

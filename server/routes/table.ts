@@ -1,6 +1,7 @@
 import type { Route } from '../plugins/route.ts';
 import { ADMIN_ROUTES } from './admin.ts';
 import { CAPTURE_ROUTES } from './capture.ts';
+import { CERT_ROUTES } from './cert.ts';
 import { KEY_ROUTES } from './key.ts';
 import { RETRIEVE_ROUTES } from './retrieve.ts';
 import { RULE_ROUTES } from './rule.ts';
@@ -15,5 +16,6 @@ export const ROUTES: readonly Route[] = [
   ...RETRIEVE_ROUTES,
   ...KEY_ROUTES,
   ...RULE_ROUTES,
+  ...CERT_ROUTES,
   ...ADMIN_ROUTES,
 ];

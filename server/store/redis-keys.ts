@@ -35,6 +35,12 @@ export const redisKeys = {
   usage: (aid: string, month: string): string => `${accountTag(aid)}u:${month}`,
   /** Hash: rule id -> sealed rule. */
   rules: (aid: string): string => `${accountTag(aid)}r`,
+  /** Hash: id -> sealed certificate signing request. */
+  csrs: (aid: string): string => `${accountTag(aid)}q`,
+  /** Hash: id of a request -> its sealed private key. */
+  csrKeys: (aid: string): string => `${accountTag(aid)}qk`,
+  /** Hash: id -> sealed client certificate. */
+  certificates: (aid: string): string => `${accountTag(aid)}qc`,
   /** Hash: an endpoint, or the reservation of its id. */
   endpoint: (id: string): string => `{e:${id}}`,
   /** Sorted set: the account's endpoints by when the sweep should look at them, in ms. */

@@ -71,6 +71,7 @@ const depsOf = (
   captures: opened.captures,
   retrievals: opened.retrievals,
   rules: opened.rules,
+  certs: opened.certs,
   utility: opened.utility,
   accounts: opened.accounts,
   metering: opened.metering,

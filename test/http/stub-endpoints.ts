@@ -13,6 +13,9 @@ export const RULE: Rule = { id: 'short-year', operations: [{ name: 'substr', inp
 /** The text of a secret that a route was given. */
 export const textOf = (secret: SecretBytes): string => new TextDecoder().decode(secret.expose());
 
+const CSR = { id: 'csr-1', cn: 'shop.example', data: 'PEM' };
+const CERTIFICATE = { id: 'cert-1', csr_id: CSR.id, data: 'PEM', expiry: '2030-01-01T00:00:00.000Z' };
+
 const NEW_ENDPOINT: NewEndpoint = {
   url: '/v1/capture/shop',
   unique_id: 'shop',
@@ -29,7 +32,7 @@ const refuseOthers = ({ unique_id, secret }: EndpointAddress): void => {
 /** Services of endpoints and rules that answer at once and remember what they were asked, if they were let to. */
 export const createStubEndpoints = (
   note: Note,
-): Pick<Deps, 'captures' | 'retrievals' | 'endpoints' | 'rules'> => {
+): Pick<Deps, 'captures' | 'retrievals' | 'endpoints' | 'rules' | 'certs'> => {
   const captured = note('capture', () => ({
     reply: { token: 'tok', user: 'u1', reference: 'shop' },
     replayed: false,
@@ -64,6 +67,16 @@ export const createStubEndpoints = (
       ),
       remove: note('removeRule', () => undefined),
       operations: note('operations', () => ({ operations: ['noop', 'substr'] })),
+    },
+    certs: {
+      createCsr: note('createCsr', () => CSR),
+      readCsr: note('readCsr', () => CSR),
+      listCsrs: note('listCsrs', () => [CSR]),
+      removeCsr: note('removeCsr', () => undefined),
+      createCertificate: note('createCertificate', () => CERTIFICATE),
+      readCertificate: note('readCertificate', () => CERTIFICATE),
+      listCertificates: note('listCertificates', () => [CERTIFICATE]),
+      removeCertificate: note('removeCertificate', () => undefined),
     },
   };
 };

@@ -60,8 +60,10 @@ describe('on the wire', () => {
       throw new Error('Nothing was sent.');
     }
     expect(`${request.method} ${request.url.pathname}${request.url.search}`).toBe(wire.request);
-    expect(request.body).toBe(wire.body === undefined ? '' : JSON.stringify(wire.body));
-    expect(request.headers.get('content-type')).toBe(wire.body === undefined ? null : 'application/json');
+    const body = wire.body === undefined ? undefined : JSON.stringify(wire.body);
+    expect(request.body).toBe(wire.text ?? body ?? '');
+    const type = wire.text === undefined ? 'application/json' : 'application/x-pem-file';
+    expect(request.headers.get('content-type')).toBe(request.body === '' ? null : type);
     expect(request.headers.get('x-vault-passphrase')).toBe(
       wire.passphrase === true ? 'canary%2Bpass%20phrase%2F%C3%BC%25' : null,
     );

@@ -23,6 +23,8 @@ export interface Wire {
   /** Method, path and query. */
   readonly request: string;
   readonly body?: unknown;
+  /** A body that is no JSON. */
+  readonly text?: string;
   readonly passphrase?: true;
   readonly keyed?: true;
   /** Sent in place of the account's credentials. */
@@ -31,6 +33,7 @@ export interface Wire {
 
 const item = { user: 'shop', token: 't1', reference: 'r&1' };
 const data = { card_number: CANARY_NUMBER };
+const PEM = '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n';
 const rule = { id: 'short-year', operations: [{ name: 'substr', arguments: { start: -2 } }] };
 
 const KEYS: Readonly<Record<string, Wire>> = {
@@ -233,6 +236,47 @@ const RETRIEVE: Readonly<Record<string, Wire>> = {
   },
 };
 
+const CERTIFICATES: Readonly<Record<string, Wire>> = {
+  'certificates.createCsr': {
+    call: ({ client }) => client.certificates.createCsr({ cn: 'shop.example', c: 'DE' }),
+    request: 'POST /v1/proxy/csr',
+    body: { cn: 'shop.example', c: 'DE' },
+  },
+  'certificates.getCsr': {
+    call: ({ client }) => client.certificates.getCsr({ id: 'r&1' }),
+    request: 'GET /v1/proxy/csr?id=r%261',
+  },
+  'certificates.listCsrs': {
+    call: ({ client }) => client.certificates.listCsrs(),
+    request: 'GET /v1/proxy/csr',
+  },
+  'certificates.deleteCsr': {
+    call: ({ client }) => client.certificates.deleteCsr({ id: 'r1' }),
+    request: 'DELETE /v1/proxy/csr?id=r1',
+  },
+  'certificates.create': {
+    call: ({ client }) => client.certificates.create({ csr_id: 'r1', pem: PEM }),
+    request: 'POST /v1/proxy/cert?csr_id=r1',
+    text: PEM,
+  },
+  'certificates.get': {
+    call: ({ client }) => client.certificates.get({ id: 'c1' }),
+    request: 'GET /v1/proxy/cert?id=c1',
+  },
+  'certificates.list': {
+    call: ({ client }) => client.certificates.list(),
+    request: 'GET /v1/proxy/cert',
+  },
+  'certificates.list of a request': {
+    call: ({ client }) => client.certificates.list({ csr_id: 'r1' }),
+    request: 'GET /v1/proxy/cert?csr_id=r1',
+  },
+  'certificates.delete': {
+    call: ({ client }) => client.certificates.delete({ id: 'c1' }),
+    request: 'DELETE /v1/proxy/cert?id=c1',
+  },
+};
+
 const OTHERS: Readonly<Record<string, Wire>> = {
   'rules.create': {
     call: ({ client }) => client.rules.create(rule),
@@ -269,5 +313,6 @@ export const WIRES: Readonly<Record<string, Wire>> = {
   ...VAULT,
   ...CAPTURE,
   ...RETRIEVE,
+  ...CERTIFICATES,
   ...OTHERS,
 };

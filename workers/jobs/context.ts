@@ -1,4 +1,5 @@
 import { IntegrityError, PassphraseError } from '../crypto/bytes.ts';
+import { CertificateError } from '../crypto/certificate.ts';
 import { EndpointSecretError } from '../crypto/endpoint-record.ts';
 import type { Argon2Params } from '../crypto/kdf.ts';
 import { createServiceSealer, createSubkeys, type ServiceSealer } from '../crypto/service-record.ts';
@@ -59,6 +60,9 @@ export function toCode(error: unknown): string {
   }
   if (error instanceof PassphraseError) {
     return 'passphrase_wrong';
+  }
+  if (error instanceof CertificateError) {
+    return `${error.code} body`;
   }
   if (error instanceof EndpointSecretError) {
     return 'endpoint_refused';

@@ -62,6 +62,10 @@ export const KIND = {
   decoyEndpoint: 53,
   /** [params, body] -> [JSON text of the operations] */
   checkRule: 54,
+  /** [params, JSON of the subject] -> [JSON of the request, sealed request, sealed private key] */
+  createCsr: 60,
+  /** [params, sealed request, PEM] -> [JSON of certificate and expiry] */
+  readCertificate: 61,
 } as const;
 
 export type JobKind = (typeof KIND)[keyof typeof KIND];
@@ -269,6 +273,32 @@ export interface StoredParts {
   readonly logEntry: Uint8Array;
   readonly identity: Uint8Array;
 }
+
+/** Names a certificate signing request. */
+export interface CertPlace {
+  readonly aid: string;
+  readonly id: string;
+}
+
+export interface CreateCsrParams extends CertPlace {
+  readonly keyType: 'ec-p256' | 'rsa-2048';
+}
+
+/** Who a certificate is asked for, by the wire's names. */
+export interface CsrSubject {
+  readonly cn: string;
+  readonly o?: string | undefined;
+  readonly ou?: string | undefined;
+  readonly l?: string | undefined;
+  readonly st?: string | undefined;
+  readonly c?: string | undefined;
+}
+
+/** A request as it is shown: what of the subject was not given is not there. */
+export type CsrText = { readonly [Name in keyof CsrSubject]: Exclude<CsrSubject[Name], undefined> } & {
+  readonly id: string;
+  readonly data: string;
+};
 
 /** What every thread is started with. */
 export interface ThreadData {

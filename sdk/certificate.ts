@@ -1,0 +1,105 @@
+/** Client certificates: how the vault shows to a third party who it is. */
+
+import type { CallOptions } from './call.ts';
+import { readJson } from './pages.ts';
+import type { Transport } from './transport.ts';
+import type {
+  Certificate,
+  CreateCertificate,
+  CreateCsr,
+  Csr,
+  DeleteCertificate,
+  DeleteCsr,
+  ListCertificates,
+  Message,
+} from './types.ts';
+
+/** The calls of `/proxy/csr` and `/proxy/cert`. */
+export interface CertificateCalls {
+  /**
+   * Makes a key pair in the vault, which is never shown, and a request for a certificate of it. Repeated only
+   * where the service said that it did nothing: after a lost reply there may be a request more than you know.
+   * @example
+   * const { id, data } = await client.certificates.createCsr({ cn: 'shop.example', c: 'DE' });
+   */
+  readonly createCsr: (subject: CreateCsr, options?: CallOptions) => Promise<Csr>;
+  /**
+   * One request. Throws `csr_not_found`.
+   * @example
+   * const { data } = await client.certificates.getCsr({ id: 'the-csr-id' });
+   */
+  readonly getCsr: (csr: DeleteCsr, options?: CallOptions) => Promise<Csr>;
+  /**
+   * All requests of the account, by id.
+   * @example
+   * const csrs = await client.certificates.listCsrs();
+   */
+  readonly listCsrs: (options?: CallOptions) => Promise<Csr[]>;
+  /**
+   * Deletes a request and its private key: certificates issued from it can no longer be presented.
+   * @example
+   * await client.certificates.deleteCsr({ id: 'the-csr-id' });
+   */
+  readonly deleteCsr: (csr: DeleteCsr, options?: CallOptions) => Promise<Message>;
+  /**
+   * Stores a certificate that was issued from a request; `pem` is its text, those that issued it may follow.
+   * Throws `certificate_mismatch` for one of another key.
+   * @example
+   * const pem = '-----BEGIN CERTIFICATE-----…';
+   * const { id } = await client.certificates.create({ csr_id: 'the-csr-id', pem });
+   */
+  readonly create: (certificate: CreateCertificate, options?: CallOptions) => Promise<Certificate>;
+  /**
+   * One certificate. Throws `certificate_not_found`.
+   * @example
+   * const { expiry } = await client.certificates.get({ id: 'the-certificate-id' });
+   */
+  readonly get: (certificate: DeleteCertificate, options?: CallOptions) => Promise<Certificate>;
+  /**
+   * The certificates of the account, or of one request, by id.
+   * @example
+   * const certificates = await client.certificates.list({ csr_id: 'the-csr-id' });
+   */
+  readonly list: (filter?: ListCertificates, options?: CallOptions) => Promise<Certificate[]>;
+  /**
+   * Deletes a certificate; its request stays.
+   * @example
+   * await client.certificates.delete({ id: 'the-certificate-id' });
+   */
+  readonly delete: (certificate: DeleteCertificate, options?: CallOptions) => Promise<Message>;
+}
+
+const CSR = ['proxy', 'csr'] as const;
+const CERT = ['proxy', 'cert'] as const;
+
+export const createCertificateCalls = (transport: Transport): CertificateCalls => ({
+  createCsr: (subject, options) =>
+    readJson(transport, {
+      method: 'POST',
+      path: CSR,
+      repeat: 'when_refused',
+      body: JSON.stringify(subject),
+      options,
+    }),
+  getCsr: ({ id }, options) =>
+    readJson(transport, { method: 'GET', path: CSR, repeat: 'always', query: { id }, options }),
+  listCsrs: (options) => readJson(transport, { method: 'GET', path: CSR, repeat: 'always', options }),
+  deleteCsr: (query, options) =>
+    readJson(transport, { method: 'DELETE', path: CSR, repeat: 'always', query, options }),
+  create: ({ pem, ...query }, options) =>
+    readJson(transport, {
+      method: 'POST',
+      path: CERT,
+      repeat: 'when_refused',
+      query,
+      body: pem,
+      type: 'application/x-pem-file',
+      options,
+    }),
+  get: ({ id }, options) =>
+    readJson(transport, { method: 'GET', path: CERT, repeat: 'always', query: { id }, options }),
+  list: (query, options) =>
+    readJson(transport, { method: 'GET', path: CERT, repeat: 'always', query, options }),
+  delete: (query, options) =>
+    readJson(transport, { method: 'DELETE', path: CERT, repeat: 'always', query, options }),
+});

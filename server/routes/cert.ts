@@ -1,0 +1,149 @@
+import { Type } from '@sinclair/typebox';
+import { defineRoute } from '../plugins/route.ts';
+import {
+  Certificate,
+  CertificateList,
+  CertificatePem,
+  CertificateQuery,
+  CertificateReadQuery,
+  CreateCertificateQuery,
+  CreateCsrBody,
+  Csr,
+  CsrList,
+  CsrQuery,
+  CsrReadQuery,
+} from '../schema/cert.ts';
+import { Message } from '../schema/common.ts';
+import { NO_QUERY } from './endpoint.ts';
+
+const BODY_BYTES_MAX = 1_048_576;
+const PEM_BYTES_MAX = 65_536;
+
+const COMMON = {
+  noun: 'proxy',
+  auth: 'basic',
+  passphrase: 'none',
+  meter: ['certificate'],
+  idempotent: false,
+} as const;
+
+const createCsr = defineRoute({
+  ...COMMON,
+  method: 'POST',
+  path: '/v1/proxy/csr',
+  operationId: 'createCsr',
+  summary: 'Create a certificate signing request',
+  description:
+    'Makes a key pair, which stays in the vault and is never shown, and a request for a certificate of it. Send the request to whoever issues client certificates for the third party.',
+  query: NO_QUERY,
+  body: { kind: 'json', schema: CreateCsrBody, bytesMax: BODY_BYTES_MAX },
+  response: Csr,
+  errors: ['certificates_full'],
+  handle: async ({ caller, body, deps }) => {
+    const { key_type = 'ec-p256', cn, o, ou, l, st, c } = body;
+    return { json: await deps.certs.createCsr(caller, { cn, o, ou, l, st, c, key_type }) };
+  },
+});
+
+const readCsrs = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/proxy/csr',
+  operationId: 'readCsrs',
+  summary: 'Read one certificate signing request, or list all',
+  description: 'With `id` that request; otherwise all of the account.',
+  query: CsrReadQuery,
+  body: { kind: 'none' },
+  response: Type.Union([Csr, CsrList]),
+  errors: ['csr_not_found', 'integrity_failed'],
+  handle: async ({ caller, query: { id }, deps }) => ({
+    json: id === undefined ? await deps.certs.listCsrs(caller) : await deps.certs.readCsr(caller, id),
+  }),
+});
+
+const removeCsr = defineRoute({
+  ...COMMON,
+  method: 'DELETE',
+  path: '/v1/proxy/csr',
+  operationId: 'deleteCsr',
+  summary: 'Delete a certificate signing request',
+  description:
+    'Deletes the request and its private key. Certificates that were issued from it can no longer be presented.',
+  query: CsrQuery,
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['csr_not_found'],
+  handle: async ({ caller, query, deps }) => {
+    await deps.certs.removeCsr(caller, query.id);
+    return { json: { message: 'The certificate signing request and its key were deleted.' } };
+  },
+});
+
+const createCertificate = defineRoute({
+  ...COMMON,
+  method: 'POST',
+  path: '/v1/proxy/cert',
+  operationId: 'createCertificate',
+  summary: 'Store a client certificate',
+  description:
+    'Stores a certificate that was issued from a request of the account; the body is the PEM itself. It must hold the very key of that request. Its id is the client_cert_id of proxy requests.',
+  query: CreateCertificateQuery,
+  body: { kind: 'stored', schema: CertificatePem, bytesMax: PEM_BYTES_MAX, type: 'application/x-pem-file' },
+  response: Certificate,
+  errors: [
+    'csr_not_found',
+    'certificate_invalid',
+    'certificate_private_key',
+    'certificate_mismatch',
+    'certificates_full',
+    'integrity_failed',
+  ],
+  handle: async ({ caller, query, body, deps }) => ({
+    json: await deps.certs.createCertificate(caller, { csr_id: query.csr_id, pem: body }),
+  }),
+});
+
+const readCertificates = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/proxy/cert',
+  operationId: 'readCertificates',
+  summary: 'Read one client certificate, or list them',
+  description: 'With `id` that certificate; otherwise all of the account, or those of one request.',
+  query: CertificateReadQuery,
+  body: { kind: 'none' },
+  response: Type.Union([Certificate, CertificateList]),
+  errors: ['certificate_not_found', 'integrity_failed'],
+  handle: async ({ caller, query: { id, ...filter }, deps }) => ({
+    json:
+      id === undefined
+        ? await deps.certs.listCertificates(caller, filter)
+        : await deps.certs.readCertificate(caller, id),
+  }),
+});
+
+const removeCertificate = defineRoute({
+  ...COMMON,
+  method: 'DELETE',
+  path: '/v1/proxy/cert',
+  operationId: 'deleteCertificate',
+  summary: 'Delete a client certificate',
+  description: 'Deletes a certificate. Its request stays, and another certificate can be issued from it.',
+  query: CertificateQuery,
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['certificate_not_found'],
+  handle: async ({ caller, query, deps }) => {
+    await deps.certs.removeCertificate(caller, query.id);
+    return { json: { message: 'The certificate was deleted.' } };
+  },
+});
+
+export const CERT_ROUTES = [
+  createCsr,
+  readCsrs,
+  removeCsr,
+  createCertificate,
+  readCertificates,
+  removeCertificate,
+];

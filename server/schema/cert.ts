@@ -1,0 +1,84 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { Timestamp } from './common.ts';
+
+const Id = (description: string) =>
+  Type.String({
+    pattern: '^[A-Za-z0-9._@:-]{1,128}$',
+    description,
+    examples: ['0q3vJq8nQm2dYtS1b7ZkXw'],
+  });
+
+export const CsrId = Id('Identifier of the certificate signing request.');
+export const CertificateId = Id('Identifier of the certificate: client_cert_id in proxy requests.');
+
+const attribute = (description: string, example: string) =>
+  Type.Optional(Type.String({ description, examples: [example] }));
+
+const SUBJECT = {
+  cn: Type.String({ description: 'Common name, 1 to 64 characters.', examples: ['shop.example'] }),
+  o: attribute('Organisation, up to 64 characters.', 'Example Ltd'),
+  ou: attribute('Organisational unit, up to 64 characters.', 'Payments'),
+  l: attribute('Locality, up to 128 characters.', 'Berlin'),
+  st: attribute('State or province, up to 128 characters.', 'Berlin'),
+  c: attribute('Country, two letters.', 'DE'),
+};
+
+export const CreateCsrBody = Type.Object(
+  {
+    ...SUBJECT,
+    key_type: Type.Optional(
+      Type.Union(
+        (['ec-p256', 'rsa-2048'] as const).map((name) => Type.Literal(name)),
+        { description: 'The key pair to make, `ec-p256` when left out. It stays in the vault.' },
+      ),
+    ),
+  },
+  { $id: 'CreateCsr' },
+);
+
+export const Csr = Type.Object(
+  {
+    id: CsrId,
+    ...SUBJECT,
+    data: Type.String({
+      description: 'The request in PEM (PKCS #10), to be sent to whoever issues the certificate.',
+      examples: ['-----BEGIN CERTIFICATE REQUEST-----\n…'],
+    }),
+  },
+  { $id: 'Csr' },
+);
+export type Csr = Static<typeof Csr>;
+
+export const CsrList = Type.Array(Csr, { description: 'In ascending order of id.' });
+export const CsrQuery = Type.Object({ id: CsrId });
+export const CsrReadQuery = Type.Object({ id: Type.Optional(CsrId) });
+
+/** A certificate as it is sent: PEM, not JSON. */
+export const CertificatePem = Type.String({
+  description:
+    'One certificate in PEM; those that issued it may follow, each after the one that it issued. At most 64 KB.',
+  examples: ['-----BEGIN CERTIFICATE-----\n…'],
+});
+
+export const CreateCertificateQuery = Type.Object({ csr_id: CsrId });
+
+export const Certificate = Type.Object(
+  {
+    id: CertificateId,
+    csr_id: CsrId,
+    data: Type.String({
+      description: 'The certificate in PEM, with those that issued it as far as they were sent.',
+      examples: ['-----BEGIN CERTIFICATE-----\n…'],
+    }),
+    expiry: Timestamp('Until when it is valid. One that has expired is presented all the same.'),
+  },
+  { $id: 'Certificate' },
+);
+export type Certificate = Static<typeof Certificate>;
+
+export const CertificateList = Type.Array(Certificate, { description: 'In ascending order of id.' });
+export const CertificateQuery = Type.Object({ id: CertificateId });
+export const CertificateReadQuery = Type.Object({
+  id: Type.Optional(CertificateId),
+  csr_id: Type.Optional(CsrId),
+});

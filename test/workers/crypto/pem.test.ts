@@ -1,0 +1,71 @@
+import { expect, test } from 'bun:test';
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
+import { textOf } from '../../../workers/crypto/bytes.ts';
+import { readPem, toPem, toPemBytes } from '../../../workers/crypto/pem.ts';
+import { toHex } from './fixture.ts';
+
+const randomOf = (length: number): Uint8Array => crypto.getRandomValues(new Uint8Array(length));
+
+test('every length is written and read the same, and the bytes are those of the text', () => {
+  for (let length = 1; length <= 300; length++) {
+    const der = randomOf(length);
+    const text = toPem('X Y', der);
+    expect(textOf(toPemBytes('X Y', der))).toBe(text);
+    expect(readPem(text)?.map((block) => [block.label, toHex(block.der)])).toEqual([['X Y', toHex(der)]]);
+  }
+});
+
+test('all 64 characters of base64 are those of the runtime', () => {
+  const der = new Uint8Array(256 * 3).map((_, index) => (index * 37) ^ (index >> 3));
+  expect(textOf(toPemBytes('X', der)).split('\n').slice(1, -2).join('')).toBe(der.toBase64());
+});
+
+test('the text of a private key is what the runtime writes', () => {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const der = new Uint8Array(privateKey.export({ format: 'der', type: 'pkcs8' }));
+  const pem = toPemBytes('PRIVATE KEY', der);
+  expect(textOf(pem)).toBe(privateKey.export({ format: 'pem', type: 'pkcs8' }).toString());
+  expect(createPrivateKey(Buffer.from(pem)).equals(privateKey)).toBe(true);
+});
+
+const A = '-----BEGIN A-----\nAAEC\n-----END A-----\n';
+
+test.each([
+  ['no block', '', []],
+  ['one', A, ['000102']],
+  ['no line end at the end', A.trimEnd(), ['000102']],
+  ['CRLF', A.replaceAll('\n', '\r\n'), ['000102']],
+  ['two, and empty lines round them', `\n${A}\n\n${A}\n\n`, ['000102', '000102']],
+  ['lines of uneven length', '-----BEGIN A-----\nAA\nEC\n-----END A-----', ['000102']],
+])('reads %s', (_, text, expected) => {
+  expect(readPem(text)?.map(({ der }) => toHex(der))).toEqual(expected);
+});
+
+test.each([
+  ['text before', `hello\n${A}`],
+  ['text between', `${A}hello\n${A}`],
+  ['text after', `${A}hello`],
+  ['a blank before', ` ${A}`],
+  ['a blank at the end of a line', A.replace('AAEC', 'AAEC ')],
+  ['a blank within a line', A.replace('AAEC', 'AA EC')],
+  ['an empty line within', A.replace('AAEC', '\nAAEC')],
+  ['a header within', A.replace('AAEC', 'Proc-Type: 4,ENCRYPTED\n\nAAEC')],
+  ['no end', '-----BEGIN A-----\nAAEC\n'],
+  ['no begin', 'AAEC\n-----END A-----\n'],
+  ['another label at the end', A.replace('END A', 'END B')],
+  ['a block in a block', A.replace('AAEC', A.trimEnd())],
+  ['nothing within', '-----BEGIN A-----\n-----END A-----'],
+  ['padding too short', A.replace('AAEC', 'AAE')],
+  ['padding missing', A.replace('AAEC', 'AA')],
+  ['padding in the middle', A.replace('AAEC', 'AA==\nAAEC')],
+  ['stray bits', A.replace('AAEC', 'AB==')],
+  ['the alphabet of URLs', A.replace('AAEC', 'A-_C')],
+  ['a line of 80 characters', A.replace('AAEC', 'A'.repeat(80))],
+  ['a carriage return alone', A.replaceAll('\n', '\r')],
+  ['a byte order mark', `\ufeff${A}`],
+  ['a zero byte', `${A}\0`],
+  ['small letters', A.toLowerCase()],
+  ['four dashes', A.replaceAll('-----', '----')],
+])('reads nothing of a text with %s', (_, text) => {
+  expect(readPem(text)).toBeUndefined();
+});
