@@ -4,9 +4,12 @@ import { type CompiledRules, type RuleEnvironment, runRules } from './rule.ts';
 import { copyJson } from './rule-working.ts';
 import { isMaskedNumberName, isSadName } from './sensitive-names.ts';
 
-/** Random digits of one length: they tell nothing of what they stand for, and no data holds them by chance. */
-const STAND_IN_BYTES = 16;
-const STAND_IN_DIGITS = 39;
+/** Stand-ins have one length each for texts and numbers: they tell nothing of what they stand for. */
+const STAND_IN_BYTES = 32;
+const NUMBER_STAND_IN_DIGITS = 40;
+/** Private-use characters, which no rule looks for: what replaces parts of texts leaves a stand-in whole. */
+const PRIVATE_USE = 0xe000;
+const PRIVATE_USE_SIZE = 4_096;
 
 interface Hidden {
   readonly value: JsonValue;
@@ -19,13 +22,20 @@ type StandIns = Map<string, Hidden>;
 
 const isHiddenName = (name: string): boolean => isMaskedNumberName(name) || isSadName(name);
 
-/** A number with neither sign nor leading zero, so that it is itself as a text and as a JSON number. */
-function standInText(env: RuleEnvironment): string {
-  let digits = 0n;
-  for (const byte of env.randomBytes(STAND_IN_BYTES)) {
-    digits = digits * 256n + BigInt(byte);
+/** 16 characters with 12 random bits each. */
+function textStandIn(random: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at + 1 < random.length; at += 2) {
+    const bits = ((random[at] ?? 0) << 8) | (random[at + 1] ?? 0);
+    text += String.fromCharCode(PRIVATE_USE + (bits % PRIVATE_USE_SIZE));
   }
-  return `9${digits.toString().padStart(STAND_IN_DIGITS, '0')}`;
+  return text;
+}
+
+/** Digits without a sign or a leading zero, so that they are themselves as a text too; each digit is among them. */
+function numberStandIn(random: Uint8Array): string {
+  const digits = BigInt(`0x${random.toHex()}`).toString().padStart(NUMBER_STAND_IN_DIGITS, '0');
+  return `9876543210${digits.slice(-NUMBER_STAND_IN_DIGITS)}`;
 }
 
 /** A copy in which every member of a hidden name, whatever it holds, is a stand-in of its own. */
@@ -43,9 +53,11 @@ function hideMembers(object: JsonObject, standIns: StandIns, env: RuleEnvironmen
       hidden.set(name, hide(value, standIns, env));
       continue;
     }
-    const text = standInText(env);
+    const random = env.randomBytes(STAND_IN_BYTES);
+    const isNumber = value instanceof JsonNumber;
+    const text = isNumber ? numberStandIn(random) : textStandIn(random);
     standIns.set(text, { value, isCode: isSadName(name) });
-    hidden.set(name, value instanceof JsonNumber ? new JsonNumber(text) : text);
+    hidden.set(name, isNumber ? new JsonNumber(text) : text);
   }
   return hidden;
 }

@@ -53,7 +53,7 @@ test.each([
       output_field: 'pan',
       arguments: { substr: '4', new_str: '4 ' },
     },
-    { card_number: NUMBER, cvv: '8526' },
+    { card_number: NUMBER, cvv: '8526', pan: NUMBER },
   ],
   [
     'by the length of a code',
@@ -63,9 +63,13 @@ test.each([
       output_field: 'cvc',
       arguments: { substr: '4', new_str: '55555' },
     },
+    { card_number: NUMBER, cvv: '8526', cvc: NUMBER },
+  ],
+  [
+    'by what is there',
+    template('{"a":{{#card_number}}1{{/card_number}},"b":[{{{cvv}}}]}'),
     { card_number: NUMBER, cvv: '8526' },
   ],
-  ['by what is there', template('{"a":{{#card_number}}1{{/card_number}},"b":[{{{cvv}}}]}'), {}],
 ])('nothing of a number shows %s', (_name, operation, expected) => {
   expect(run({ card_number: NUMBER, cvv: '8526' }, [operation])).toEqual(expected);
 });
