@@ -1,0 +1,107 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import { VaultError } from '../errors.ts';
+import { type AddressPolicy, normalAddress } from './addresses.ts';
+import {
+  failure,
+  MIN_VERSION,
+  type OutboundLimits,
+  type OutboundRequest,
+  type OutboundResult,
+} from './call.ts';
+import { checkDestination, type Destination } from './destination.ts';
+import { exchange } from './exchange.ts';
+import { checkHeaders } from './headers.ts';
+import { type Resolve, resolveBySystem, resolveVetted } from './resolve.ts';
+
+/** Sends requests to third parties. */
+export interface Outbound {
+  /**
+   * Sends one request over one new connection and reads the reply. Redirects are replies like any other.
+   *
+   * @throws {VaultError} `invalid_request` for headers that `checkHeaders` refuses, `internal` for a client
+   * certificate that cannot be used; nothing was sent then.
+   */
+  readonly send: (request: OutboundRequest) => Promise<OutboundResult>;
+}
+
+/** What an outbound needs; `resolve` and `limits` are there to be narrowed in tests. */
+export interface OutboundOptions {
+  readonly policy: AddressPolicy;
+  /** Certificate authorities that are trusted besides the built-in ones. */
+  readonly caPem?: string | undefined;
+  readonly resolve?: Resolve;
+  readonly limits?: Partial<OutboundLimits>;
+}
+
+const LIMITS: OutboundLimits = Object.freeze({
+  dnsMs: 5000,
+  connectMs: 10_000,
+  replyHeaderBytes: 65_536,
+  replyBodyBytes: 1_048_576,
+});
+
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+type ClientCert = NonNullable<OutboundRequest['clientCert']>;
+
+/** The runtime would leave out a pair that it cannot use, and connect as nobody. */
+const pairOf = ({ certPem, keyPem }: ClientCert): { readonly cert: string; readonly key: string } => {
+  const key = keyPem.expose();
+  if (!new X509Certificate(certPem).checkPrivateKey(createPrivateKey(key))) {
+    throw new TypeError('the key is not that of the certificate');
+  }
+  return { cert: certPem, key };
+};
+
+/** No text of an error gets out: it could hold a part of a key. */
+const contextWith = (ca: string[], clientCert?: ClientCert): SecureContext => {
+  try {
+    const pair = clientCert === undefined ? {} : pairOf(clientCert);
+    return createSecureContext({ ca, minVersion: MIN_VERSION, ...pair });
+  } catch {
+    throw new VaultError('internal');
+  }
+};
+
+/**
+ * The only way out to third parties: https with TLS 1.2 or newer, verified against the built-in roots and
+ * `caPem`, to an address that was vetted and is the one dialled, without redirects, proxies, cookies or
+ * kept connections, within the limits.
+ */
+export const createOutbound = (options: OutboundOptions): Outbound => {
+  const { policy, resolve = resolveBySystem } = options;
+  const limits = { ...LIMITS, ...options.limits };
+  const authorities = [...rootCertificates, ...(options.caPem?.match(PEM_CERTIFICATE) ?? [])];
+  const anonymous = contextWith(authorities);
+
+  const destinationOf = ({ url, hosts }: OutboundRequest): Destination | undefined => {
+    try {
+      return checkDestination(url, { policy, hosts });
+    } catch {
+      return undefined;
+    }
+  };
+
+  const send = async (call: OutboundRequest): Promise<OutboundResult> => {
+    const startedAt = performance.now();
+    checkHeaders(call.headers, { field: 'headers' });
+    const context = call.clientCert === undefined ? anonymous : contextWith(authorities, call.clientCert);
+    const destination = destinationOf(call);
+    if (destination === undefined) {
+      return failure('destination_refused', false);
+    }
+    const timeoutMs = Math.min(limits.dnsMs, call.deadlineMs);
+    const found = destination.isAddress
+      ? { addresses: [normalAddress(destination.host) ?? ''] }
+      : await resolveVetted(destination.host, { resolve, policy, timeoutMs });
+    if ('code' in found) {
+      return failure(found.code, false);
+    }
+    const remainingMs = call.deadlineMs - (performance.now() - startedAt);
+    return remainingMs <= 0
+      ? failure('target_timeout', false)
+      : exchange({ call, destination, addresses: found.addresses, context, limits, remainingMs });
+  };
+  return Object.freeze({ send });
+};
