@@ -1,6 +1,6 @@
 /**
- * What can go wrong, as one tree: `VaultError` above `VaultApiError`, `VaultConnectionError` and
- * `VaultTimeoutError`. No error holds a request, a reply's body, a URL or a secret, in its message or in any
+ * What can go wrong, as one tree: `VaultError` above `VaultApiError`, `VaultConnectionError`,
+ * `VaultTimeoutError` and, for receivers of webhooks, `WebhookError`. No error holds a request, a reply's body, a URL or a secret, in its message or in any
  * property, so that it can be logged as it is.
  */
 import type { ErrorCode } from './types.ts';

@@ -17,3 +17,15 @@ export type { RuleCalls } from './rule.ts';
 export type * from './types.ts';
 export type { UtilityCalls } from './utility.ts';
 export type { VaultCalls } from './vault.ts';
+export {
+  type FailureWebhook,
+  type GetWebhook,
+  type NetworkTokenWebhook,
+  type PostWebhook,
+  type ReceivedWebhook,
+  verifyWebhook,
+  WebhookError,
+  type WebhookErrorCode,
+  type WebhookPayload,
+} from './webhook.ts';
+export type { WebhookHeaders } from './webhook-headers.ts';

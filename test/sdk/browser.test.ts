@@ -136,6 +136,27 @@ describe('in a page of another site', () => {
   });
 });
 
+test('a page under http of this machine has what checking a webhook takes', async () => {
+  await openPage(`http://localhost:${shop.port}/`);
+  const checked = await page.evaluate(async () => {
+    const { verifyWebhook } = (globalThis as unknown as Shown).sdk;
+    const check = (body: string) =>
+      verifyWebhook({
+        secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+        headers: new Headers({
+          'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+          'webhook-timestamp': '1614265330',
+          'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+        }),
+        body,
+        now: 1614265330_000,
+      });
+    const refused = await check('{}').catch((error: unknown) => ({ ...Object(error) }));
+    return [await check('{"test": 2432232314}'), refused];
+  });
+  expect(checked).toMatchObject([{ test: 2432232314 }, { code: 'signature_mismatch' }]);
+});
+
 test('in a page of the same origin no cookie goes along either', async () => {
   for (const [path, source] of [
     ['/shop', ''],

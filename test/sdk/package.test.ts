@@ -41,6 +41,23 @@ const CAPTURE = `
   console.log((await checkout.submit({ data: { card_number: '4111' } })).token);
 `;
 
+/** The published example of Standard Webhooks, and the same with one byte changed. */
+const WEBHOOK = `
+  const check = (body) => verifyWebhook({
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    headers: {
+      'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      'webhook-timestamp': '1614265330',
+      'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+    },
+    body,
+    now: 1614265330000,
+  });
+  check('{"test": 2432232314}').then(({ test }) =>
+    check('{"test": 2432232315}').catch((error) =>
+      console.log(test, error instanceof WebhookError && error instanceof VaultError && error.code)));
+`;
+
 const CONSUMER = `
   import { Vault, VaultApiError, type Page } from '@cardvault/sdk';
   const client = new Vault({ baseUrl: 'https://vault.example', username: 'a', password: 'b' });
@@ -66,10 +83,12 @@ const MISTAKES = {
   'a listing that names an item': "new RetrieveEndpoint({ url: 'u', secret: 's' }).list({ token: 't' })",
   'an item without its token': "client.retrieve.decrypt({ unique_id: 'shop', secret: 's', reference: 'r' })",
   'a rule without operations': "client.rules.create({ id: 'r' })",
+  'a webhook without its secret': "verifyWebhook({ headers: {}, body: '' })",
+  'a webhook whose body was parsed': "verifyWebhook({ secret, headers: {}, body: { error: 'e' } })",
   'an operation without its name': "client.rules.create({ id: 'r', operations: [{ arguments: {} }] })",
 };
 
-const IMPORTS = "import { CaptureEndpoint, RetrieveEndpoint, Vault } from '@cardvault/sdk';\n";
+const IMPORTS = "import { CaptureEndpoint, RetrieveEndpoint, Vault, verifyWebhook } from '@cardvault/sdk';\n";
 const DECLARED = [
   'client: Vault',
   'checkout: CaptureEndpoint',
@@ -107,6 +126,9 @@ beforeAll(async () => {
   await Bun.write(join(folder, 'consumer.mts'), CONSUMER);
   await Bun.write(join(folder, 'consumer.cts'), CONSUMER);
   await Bun.write(join(folder, 'capture.mjs'), CAPTURE);
+  const names = '{ VaultError, WebhookError, verifyWebhook }';
+  await Bun.write(join(folder, 'webhook.mjs'), `import ${names} from '@cardvault/sdk';${WEBHOOK}`);
+  await Bun.write(join(folder, 'webhook.cjs'), `const ${names} = require('@cardvault/sdk');${WEBHOOK}`);
 }, 60_000);
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -122,7 +144,7 @@ describe('the built package', () => {
     }
   });
 
-  test('exports its clients and errors, and nothing else that runs', async () => {
+  test('exports its clients, errors and the check of webhooks, and nothing else that runs', async () => {
     const said = await run(
       [node, '-e', "console.log(Object.keys(require('@cardvault/sdk')).sort().join())"],
       folder,
@@ -135,7 +157,13 @@ describe('the built package', () => {
       'VaultConnectionError',
       'VaultError',
       'VaultTimeoutError',
+      'WebhookError',
+      'verifyWebhook',
     ]);
+  });
+
+  test.each(['webhook.mjs', 'webhook.cjs'])('checks webhooks in Node as %s', async (script) => {
+    expect(await run([node, script], folder)).toMatchObject({ stdout: '2432232314 signature_mismatch' });
   });
 
   test('sends a capture from Node without credentials', async () => {
@@ -215,6 +243,7 @@ describe('a bundle for browsers', () => {
     ['Vault', 14_000, []],
     ['CaptureEndpoint', 8_500, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'btoa']],
     ['RetrieveEndpoint', 10_000, ['whoami', 'Basic ', 'btoa']],
+    ['verifyWebhook', 4_000, ['fetch', 'setTimeout', 'AbortController', 'idempotency']],
   ] as const)('with %s alone takes at most %d bytes and nothing of Node', async (name, bytesMax, without) => {
     const text = await bundle(name);
     expect(text.length).toBeLessThanOrEqual(bytesMax);

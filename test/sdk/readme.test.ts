@@ -2,11 +2,32 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { webhookBody } from '../../server/domain/webhook-body.ts';
 import { listen } from '../../server/listen.ts';
+import { webhookHeaders } from '../../server/outbound/webhook.ts';
+import { Secret } from '../../server/secret.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { README_GIVEN, readmeProgram } from './readme.ts';
 
+const WEBHOOK_SECRET = 'a secret of the page';
 const SDK = join(import.meta.dir, '../../sdk/index.ts');
+
+/** A call of a webhook as the vault makes it. */
+const webhookCall = (): Request => {
+  const parts = { kind: 'post', headers: [['X-A', 'b']], statusCode: 402, body: 'declined' } as const;
+  const body = webhookBody(parts, new Map([['order', '4711']]));
+  const headers = webhookHeaders({
+    id: 'evt_1',
+    timestampSeconds: Math.floor(Date.now() / 1000),
+    body,
+    secret: new Secret(WEBHOOK_SECRET),
+  });
+  return new Request('https://shop.example/webhooks', {
+    method: 'POST',
+    headers: Object.fromEntries(headers),
+    body: new TextDecoder().decode(body),
+  });
+};
 
 let folder = '';
 let vault: TestVault;
@@ -28,16 +49,26 @@ test('the examples of sdk/README.md do what they say', async () => {
   const program = (await readmeProgram())
     .replaceAll('https://vault.example', `http://127.0.0.1:${server.port}`)
     .replaceAll('@cardvault/sdk', SDK);
-  const given = JSON.stringify({ username: name, password, passphrase: 'a passphrase of the page' });
+  const given = JSON.stringify({
+    username: name,
+    password,
+    passphrase: 'a passphrase of the page',
+    webhookSecret: WEBHOOK_SECRET,
+  });
   const file = join(folder, 'readme.ts');
   await Bun.write(
     file,
-    `const { ${README_GIVEN} } = ${given};\n${program}\nexport { card, saved, unique_id, shown, holders, stored };\n`,
+    `const { ${README_GIVEN} } = ${given};\n${program}\nexport { card, saved, unique_id, shown, holders, stored, receive };\n`,
   );
-  const { card, saved, unique_id, shown, holders, stored } = await import(file);
+  const { card, saved, unique_id, shown, holders, stored, receive } = await import(file);
   expect(card).toEqual({ card_number: '4111111111111111' });
   expect(saved).toEqual({ token: expect.any(String), user: 'customers', reference: unique_id });
   expect(shown).toEqual({ card_number: '************4444', card_holder: 'Zoë' });
   expect(holders).toEqual(['Zoë']);
   expect(stored).toMatchObject({ expiry_year: '2031', expiry_year_short: '31' });
+  expect(await (await receive(webhookCall())).text()).toBe('4711: 402');
+  const forged = webhookCall();
+  forged.headers.set('webhook-id', 'evt_2');
+  const refusal: Response = await receive(forged);
+  expect([refusal.status, await refusal.text()]).toEqual([400, 'signature_mismatch']);
 });

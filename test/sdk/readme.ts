@@ -9,4 +9,4 @@ export const readmeProgram = async (): Promise<string> => {
 };
 
 /** The names that the examples take from their surroundings. */
-export const README_GIVEN = ['username', 'password', 'passphrase'] as const;
+export const README_GIVEN = ['username', 'password', 'passphrase', 'webhookSecret'] as const;

@@ -1,0 +1,22 @@
+/** Headers as the several runtimes hand them to whoever receives a request. */
+
+/** `Headers`, Node's `IncomingHttpHeaders`, or a plain object with names in any case. */
+export type WebhookHeaders =
+  | { readonly get: (name: string) => string | null | undefined }
+  | { readonly [name: string]: string | readonly string[] | undefined };
+
+/** Every value of a header; `name` is in lower case. */
+export const headerValues = (headers: WebhookHeaders, name: string): readonly string[] => {
+  if (hasGet(headers)) {
+    const value = headers.get(name);
+    return typeof value === 'string' ? [value] : [];
+  }
+  return Object.entries(headers)
+    .filter(([own]) => own.toLowerCase() === name)
+    .flatMap(([, value]) => value ?? []);
+};
+
+const hasGet = (
+  headers: WebhookHeaders,
+): headers is { readonly get: (name: string) => string | null | undefined } =>
+  typeof headers.get === 'function';

@@ -1,0 +1,208 @@
+/** For receivers of webhooks: is this call the vault's own and fresh, and what does it say? */
+import { VaultError } from './errors.ts';
+import type { ErrorCode, TokenInfo } from './types.ts';
+import { sameBytes, sha256, signer } from './webhook-crypto.ts';
+import { headerValues, type WebhookHeaders } from './webhook-headers.ts';
+
+/** Why a call was refused. All but `body_malformed`, which is signed, mean: do not believe it. */
+export type WebhookErrorCode =
+  /** `webhook-id`, `webhook-timestamp` or `webhook-signature` is not there. */
+  | 'header_missing'
+  /** One of the headers came more than once, or the time is not a number of seconds. */
+  | 'header_malformed'
+  /** The call is older or newer than `toleranceSeconds`: a repeat by somebody else, or a clock that is wrong. */
+  | 'timestamp_out_of_tolerance'
+  /** No signature fits: another secret, or something was changed on the way. */
+  | 'signature_mismatch'
+  /** The secret in `X-Vault-Webhook-Secret` is another one. */
+  | 'secret_mismatch'
+  /** The body is signed, but no JSON object. */
+  | 'body_malformed';
+
+const MESSAGES: Readonly<Record<WebhookErrorCode, string>> = {
+  header_missing: 'lacks a header of a signed webhook',
+  header_malformed: 'has a header of a webhook that makes no sense',
+  timestamp_out_of_tolerance: 'is too old or too new',
+  signature_mismatch: 'has no signature that fits',
+  secret_mismatch: 'carries another secret',
+  body_malformed: 'has a body that is no JSON object',
+};
+
+/** A webhook call was refused. Answer it with 400; tell cases apart by `code`, never by the message. */
+export class WebhookError extends VaultError {
+  override readonly name = 'WebhookError';
+  readonly code: WebhookErrorCode;
+
+  constructor(code: WebhookErrorCode) {
+    super(`The webhook call ${MESSAGES[code]}.`);
+    this.code = code;
+  }
+}
+
+/** Headers of a third party's reply in their order, an object with one member for each. */
+type ReplyHeaders = readonly Readonly<Record<string, string>>[];
+
+/** What a third party answered to data that was sent out. */
+export interface PostWebhook {
+  readonly headers: ReplyHeaders;
+  readonly body: string;
+  readonly status_code: number;
+}
+
+/** Data fetched from a third party was stored. */
+export interface GetWebhook {
+  readonly headers: ReplyHeaders;
+  readonly status_code: number;
+  readonly token_info: TokenInfo;
+  /** The reply with mustache tags in the place of what was stored; only with smart parse. */
+  readonly body?: string;
+}
+
+/** A network token was made and stored. */
+export interface NetworkTokenWebhook {
+  readonly network_token: {
+    readonly token: string;
+    readonly expiry_month: string;
+    readonly expiry_year: string;
+    readonly last_four: string;
+    readonly status: string;
+  };
+  readonly token_info: TokenInfo;
+}
+
+/** A request ended without a reply. With the code `outcome_unknown` it may or may not have had its effect. */
+export interface FailureWebhook {
+  /** For people. */
+  readonly error: string;
+  readonly code: ErrorCode;
+}
+
+/**
+ * What a webhook says; tell the kinds apart by their members: `'error' in event`. The metadata of the request
+ * stands beside them; members of it with the name of another one are left out.
+ */
+export type WebhookPayload = PostWebhook | GetWebhook | NetworkTokenWebhook | FailureWebhook;
+
+/** A webhook call as it was received, and the secret to check it with. */
+export interface ReceivedWebhook {
+  /** `webhook.secret` of the proxy request. */
+  readonly secret: string;
+  /** All headers of the call: of fetch, of Node, or a plain object. */
+  readonly headers: WebhookHeaders;
+  /** Exactly as received: text or bytes before any parser. */
+  readonly body: string | Uint8Array | ArrayBuffer;
+  /** How far the call's time may be from now, either way; 300. */
+  readonly toleranceSeconds?: number | undefined;
+  /** The time to compare with, as `Date.now()` has it. */
+  readonly now?: number | undefined;
+}
+
+const TOLERANCE_SECONDS = 300;
+const SECONDS = /^\d{1,15}$/;
+/** Of what Standard Webhooks knows, the kind that is made with a secret. */
+const VERSION = 'v1,';
+
+/**
+ * Checks that a webhook call was made by the vault under your secret, that nothing of it was changed and that it is
+ * fresh, and returns what it says. Throws `WebhookError` otherwise. One event may be called several times: repeats
+ * have the same `webhook-id`. `Metadata` is the type of the metadata that your requests give.
+ * @example
+ * const receive = async (request: Request): Promise<Response> => {
+ *   const { headers } = request;
+ *   const event = await verifyWebhook<{ order: string }>({ secret, headers, body: await request.text() });
+ *   console.log(event.order, 'error' in event ? event.code : 'done');
+ *   return new Response();
+ * };
+ */
+export const verifyWebhook = async <Metadata extends object = object>({
+  secret,
+  headers,
+  body,
+  toleranceSeconds = TOLERANCE_SECONDS,
+  now = Date.now(),
+}: ReceivedWebhook): Promise<WebhookPayload & Readonly<Metadata>> => {
+  if (!(toleranceSeconds >= 0 && toleranceSeconds < Number.POSITIVE_INFINITY)) {
+    throw new VaultError('toleranceSeconds must be a number of seconds.');
+  }
+  const sign = await signer(secret);
+  const bytes = bytesOf(body);
+  const id = neededHeader(headers, 'webhook-id');
+  const time = neededHeader(headers, 'webhook-timestamp');
+  const signatures = neededHeader(headers, 'webhook-signature');
+  if (!SECONDS.test(time)) {
+    throw new WebhookError('header_malformed');
+  }
+  // Written so that a `now` that is no number is refused as well.
+  if (!(Math.abs(Math.floor(now / 1000) - Number(time)) <= toleranceSeconds)) {
+    throw new WebhookError('timestamp_out_of_tolerance');
+  }
+  const signature = await sign(`${id}.${time}.`, bytes);
+  if (!listed(signatures, signature)) {
+    throw new WebhookError('signature_mismatch');
+  }
+  const shown = onlyHeader(headers, 'x-vault-webhook-secret');
+  if (shown !== undefined && !(await isSecret(shown, secret))) {
+    throw new WebhookError('secret_mismatch');
+  }
+  return parsed(bytes) as WebhookPayload & Readonly<Metadata>;
+};
+
+const bytesOf = (body: string | Uint8Array | ArrayBuffer): Uint8Array => {
+  if (typeof body === 'string') {
+    return new TextEncoder().encode(body);
+  }
+  if (ArrayBuffer.isView(body)) {
+    return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
+  }
+  if (Object.prototype.toString.call(body) !== '[object ArrayBuffer]') {
+    throw new VaultError('body must be the text or the bytes as received, before any parser.');
+  }
+  return new Uint8Array(body);
+};
+
+const onlyHeader = (headers: WebhookHeaders, name: string): string | undefined => {
+  const values = headerValues(headers, name);
+  if (values.length > 1) {
+    throw new WebhookError('header_malformed');
+  }
+  return values[0];
+};
+
+const neededHeader = (headers: WebhookHeaders, name: string): string => {
+  const value = onlyHeader(headers, name);
+  if (value === undefined || value === '') {
+    throw new WebhookError('header_missing');
+  }
+  return value;
+};
+
+/** Looks at every signature, so that the time taken does not tell which one was close. */
+const listed = (signatures: string, expected: Uint8Array): boolean => {
+  const wanted = new TextEncoder().encode(VERSION + base64(expected));
+  const found = signatures.split(' ').map((entry) => sameBytes(new TextEncoder().encode(entry), wanted));
+  return found.includes(true);
+};
+
+const base64 = (bytes: Uint8Array): string =>
+  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+
+/** Most servers show the bytes of a header one by one as characters, some read them as UTF-8. */
+const isSecret = async (shown: string, secret: string): Promise<boolean> => {
+  const text = new TextEncoder().encode(secret);
+  const singly = Array.from(text, (byte) => String.fromCharCode(byte)).join('');
+  const [given, ...forms] = await Promise.all([shown, secret, singly].map((form) => sha256(form)));
+  return given !== undefined && forms.map((form) => sameBytes(given, form)).includes(true);
+};
+
+const parsed = (bytes: Uint8Array): object => {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch {
+    throw new WebhookError('body_malformed');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new WebhookError('body_malformed');
+  }
+  return value;
+};

@@ -1,0 +1,11 @@
+const BASE64 = '[A-Za-z0-9+/]';
+const ENCODED = `whsec_(?=.)(?:${BASE64}{4})*(?:${BASE64}{2}==|${BASE64}{3}=)?`;
+/** One character beyond control characters and the space, without the flag `u`, which schemas do not set. */
+const VISIBLE = '(?:[!-~\\u0080-\\ud7ff\\ue000-\\uffff]|[\\ud800-\\udbff][\\udc00-\\udfff])';
+
+/**
+ * What the secret of a webhook may be, as the pattern of a schema: Unicode text that a header can carry, that is,
+ * without control characters and without spaces at its ends. After `whsec_` it is Base64 with padding, so that
+ * it means the same key to every library of Standard Webhooks.
+ */
+export const WEBHOOK_SECRET_PATTERN = `^(?:${ENCODED}|(?!whsec_)${VISIBLE}(?: *${VISIBLE})*)$`;
