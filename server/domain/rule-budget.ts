@@ -18,29 +18,42 @@ const STEPS_PER_CLOCK_READING = 512;
 /** The refusal of rules that ran into their bounds. */
 export const overLimit = (): VaultError => new VaultError('rule_limit');
 
-/** The time and work that are left for the rules of one item. */
+/** The time and work that are left for the rules of one item, or for one other piece of work. */
 export interface RuleBudget {
-  /** Ends the rules when their time is over. */
+  /** Ends the work when its time is over. */
   readonly checkTime: () => void;
   /** Counts work that grows with template and data, and looks at the clock now and then. */
   readonly spend: (steps: number) => void;
 }
 
-/** A budget that begins now; `now` is a monotonic clock in milliseconds. */
-export function createRuleBudget(now: () => number): RuleBudget {
-  const endMs = now() + RULE_LIMITS.msMax;
+/** What a piece of work may use, and how it is refused when that is over. */
+export interface WorkLimits {
+  readonly msMax: number;
+  readonly stepsMax: number;
+  readonly bytesMax: number;
+  readonly refusal: () => VaultError;
+}
+
+const OF_RULES: WorkLimits = { ...RULE_LIMITS, refusal: overLimit };
+
+/** A budget for rules that begins now; `now` is a monotonic clock in milliseconds. */
+export const createRuleBudget = (now: () => number): RuleBudget => createWorkBudget(now, OF_RULES);
+
+/** As {@link createRuleBudget}, for work with other limits. */
+export function createWorkBudget(now: () => number, limits: WorkLimits): RuleBudget {
+  const endMs = now() + limits.msMax;
   let steps = 0;
   let nextReading = STEPS_PER_CLOCK_READING;
   const checkTime = (): void => {
     if (now() > endMs) {
-      throw overLimit();
+      throw limits.refusal();
     }
   };
   const spend = (count: number): void => {
     steps += count;
     if (steps >= nextReading) {
-      if (steps > RULE_LIMITS.stepsMax) {
-        throw overLimit();
+      if (steps > limits.stepsMax) {
+        throw limits.refusal();
       }
       nextReading = steps + STEPS_PER_CLOCK_READING;
       checkTime();
@@ -49,13 +62,13 @@ export function createRuleBudget(now: () => number): RuleBudget {
   return { checkTime, spend };
 }
 
-/** A running sum of bytes that ends the rules when a text would grow over the limit. */
-export function createTextMeter(): (bytes: number) => void {
+/** A running sum of bytes that ends the work when a text would grow over the limit. */
+export function createTextMeter(limits: WorkLimits = OF_RULES): (bytes: number) => void {
   let written = 0;
   return (bytes) => {
     written += bytes;
-    if (written > RULE_LIMITS.bytesMax) {
-      throw overLimit();
+    if (written > limits.bytesMax) {
+      throw limits.refusal();
     }
   };
 }

@@ -1,0 +1,168 @@
+import { isIdentifier } from './identifiers.ts';
+import { type JsonObject, type JsonValue, jsonByteLength } from './json.ts';
+import type { BodyFormat } from './media-type.ts';
+import {
+  countAt,
+  flagAt,
+  hasControl,
+  isHeaderText,
+  member,
+  objectAt,
+  PROXY_LIMITS,
+  refusedAt,
+  templateAt,
+  textAt,
+} from './proxy-fields.ts';
+import { type ProxyHeader, readHeaders } from './proxy-headers.ts';
+import type { Template } from './template.ts';
+
+/** The methods that a proxy call can send. */
+export const PROXY_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+export type ProxyMethod = (typeof PROXY_METHODS)[number];
+
+/** A request to send, with its templates parsed; plain data that can be handed to a worker. */
+export interface ProxyRequest {
+  readonly method: ProxyMethod;
+  /** Scheme, host and port, which no template reaches: `https://api.example.com`, `https://[2001:db8::1]:8443`. */
+  readonly origin: string;
+  /** Path, query and fragment; empty or beginning with `/`, `?` or `#`. */
+  readonly target: Template;
+  readonly headers: readonly ProxyHeader[];
+  /** How values are escaped in the body. */
+  readonly format: BodyFormat;
+  readonly body?: Template;
+  readonly clientCertId?: string;
+}
+
+/** Where results are reported to. */
+export interface ProxyWebhook {
+  readonly url: string;
+  readonly secret?: string;
+  readonly maxAttempts: number;
+  readonly metadata?: JsonObject;
+}
+
+/** What the body of POST /proxy/post and /proxy/get asks for. */
+export interface ProxyOrder {
+  readonly request: ProxyRequest;
+  readonly synchronous: boolean;
+  readonly webhook?: ProxyWebhook;
+}
+
+/** Scheme and authority of a URL, and all that follows. Nothing that parsers read in different ways. */
+const HTTPS_URL = /^(https:\/\/[^/?#\\\s@{}<>"^`|%]+)([/?#].*)?$/is;
+
+function originOf(text: string, field: string): string {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw refusedAt(field);
+  }
+  if (url.protocol !== 'https:' || url.hostname === '' || url.pathname !== '/') {
+    throw refusedAt(field);
+  }
+  return url.origin;
+}
+
+/** Cuts an https URL into its origin, in the form that `URL` gives it, and the rest as it is written. */
+function splitUrl(text: string, field: string): [string, string] {
+  const parts = hasControl(text) ? null : HTTPS_URL.exec(text);
+  if (parts === null) {
+    throw refusedAt(field);
+  }
+  return [originOf(parts[1] ?? '', field), parts[2] ?? ''];
+}
+
+const isMethod = (text: string): text is ProxyMethod => PROXY_METHODS.some((method) => method === text);
+
+function readMethod(value: JsonValue | undefined, field: string): ProxyMethod {
+  const method = textAt(value, field, 16).toUpperCase();
+  if (!isMethod(method)) {
+    throw refusedAt(field);
+  }
+  return method;
+}
+
+function readBody(value: JsonValue | undefined, field: string): Template | undefined {
+  if (value === undefined || value === '') {
+    return undefined;
+  }
+  const text = textAt(value, field, PROXY_LIMITS.bodyMax);
+  return templateAt(text, field);
+}
+
+function readRequest(value: JsonValue | undefined, field: string): ProxyRequest {
+  const object = objectAt(value, field);
+  const method = readMethod(member(object, 'method'), `${field}.method`);
+  const urlField = `${field}.url`;
+  const [origin, rest] = splitUrl(textAt(member(object, 'url'), urlField, PROXY_LIMITS.urlMax), urlField);
+  const target = templateAt(rest, urlField);
+  const headers = readHeaders(member(object, 'headers'), `${field}.headers`);
+  const body = readBody(member(object, 'body'), `${field}.body`);
+  const clientCertId = member(object, 'client_cert_id');
+  if (clientCertId !== undefined && (typeof clientCertId !== 'string' || !isIdentifier(clientCertId))) {
+    throw refusedAt(`${field}.client_cert_id`);
+  }
+  return {
+    method,
+    origin,
+    target,
+    ...headers,
+    ...(body === undefined ? {} : { body }),
+    ...(clientCertId === undefined ? {} : { clientCertId }),
+  };
+}
+
+function readSecret(value: JsonValue, field: string): string {
+  const secret = textAt(value, field, PROXY_LIMITS.webhookSecretMax);
+  // White space at the ends would be lost on the wire.
+  if (!isHeaderText(secret) || secret.trim() !== secret) {
+    throw refusedAt(field);
+  }
+  return secret;
+}
+
+function readWebhook(value: JsonValue | undefined, field: string): ProxyWebhook {
+  const object = objectAt(value, field);
+  const url = textAt(member(object, 'url'), `${field}.url`, PROXY_LIMITS.webhookUrlMax);
+  const [origin, rest] = splitUrl(url, `${field}.url`);
+  const secret = member(object, 'secret');
+  const attemptsField = `${field}.max_attempts`;
+  const maxAttempts = countAt(member(object, 'max_attempts'), attemptsField, PROXY_LIMITS.webhookAttemptsMax);
+  const given = member(object, 'metadata');
+  const metadata = given === undefined ? undefined : objectAt(given, `${field}.metadata`);
+  if (metadata !== undefined && jsonByteLength(metadata) > PROXY_LIMITS.metadataBytesMax) {
+    throw refusedAt(`${field}.metadata`);
+  }
+  return {
+    url: origin + rest,
+    maxAttempts,
+    ...(secret === undefined ? {} : { secret: readSecret(secret, `${field}.secret`) }),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
+}
+
+/**
+ * Reads the body of POST /proxy/post and POST /proxy/get. Members that it does not know are ignored, null counts
+ * as left out, and every fault is `invalid_request` at its place (`body.request.headers[2]`). The URL is https
+ * without user information; its scheme, host and port hold no tags. Methods may be written in small letters.
+ * Whether the host may be reached is checked where the connection is made.
+ */
+export function parseProxyOrder(body: JsonObject): ProxyOrder {
+  const request = readRequest(member(body, 'request'), 'body.request');
+  const synchronous = flagAt(member(body, 'synchronous'), 'body.synchronous');
+  const webhook = member(body, 'webhook');
+  return {
+    request,
+    synchronous,
+    ...(webhook === undefined ? {} : { webhook: readWebhook(webhook, 'body.webhook') }),
+  };
+}
+
+/** Reads the body of POST /proxy/network_token: the webhook object, bare or as `{ webhook }`. */
+export function parseNetworkTokenOrder(body: JsonObject): ProxyWebhook {
+  const webhook = member(body, 'webhook');
+  return webhook === undefined ? readWebhook(body, 'body') : readWebhook(webhook, 'body.webhook');
+}
