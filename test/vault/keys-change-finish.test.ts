@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { VaultError } from '../../server/errors.ts';
 import { Secret } from '../../server/secret.ts';
 import { redisKeys } from '../../server/store/redis-keys.ts';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
+import { failNext } from './hold.ts';
 
 const NEW = 'the passphrase that nobody was told';
 const secretOf = (text: string) => new Secret(new TextEncoder().encode(text));
@@ -54,4 +56,29 @@ test('what somebody else has put among the changes to finish does not stop the s
   await account.key('strange');
   await vault.raw.sadd(redisKeys.keyChanges(account.aid), 'x', 'a b', 'kid NaN', 'kid -1');
   await vault.opened.sweep();
+});
+
+test('a change whose reply from Redis was lost is told as what it was', async () => {
+  await account.key('unheard');
+  const { keyStore } = vault.opened.parts;
+  const { change } = keyStore;
+  keyStore.change = async (key) => {
+    keyStore.change = change;
+    await change(key);
+    throw new VaultError('store_unavailable');
+  };
+  const body = { user: 'unheard', passphrase: PASSPHRASE };
+  const answer = await account.send('PUT', '/key/', { body });
+  const { passphrase } = answer.as<{ passphrase: string }>();
+  expect(answer.outcome).toBe('200');
+  const stored = { query: { user: 'unheard' }, body: { number: '1' }, passphrase };
+  expect((await account.send('POST', '/vault', stored)).outcome).toBe('200');
+});
+
+test('a change that Redis has not taken is refused, and the old passphrase stays', async () => {
+  await account.key('refused');
+  failNext(vault.opened.parts.keyStore, 'change', new VaultError('store_unavailable'));
+  const body = { user: 'refused', passphrase: PASSPHRASE, new_passphrase: NEW };
+  expect((await account.send('PUT', '/key/', { body })).outcome).toBe('503 store_unavailable');
+  await account.store('refused', { number: '1' });
 });

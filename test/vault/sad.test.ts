@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { AccountClient } from '../helpers/clients.ts';
+import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 
 const TTL_MS = 700;
@@ -131,5 +131,24 @@ describe('verification codes that are kept for a time', () => {
       }
       expect([name, await vault.raw.pttl(name)]).toEqual([name, -1]);
     }
+  });
+
+  test('keep their end when a server that keeps codes for ever updates the item beside them', async () => {
+    const forever = await vault.secondServer({ sadTtlMs: 0 });
+    const other = account.via(forever.handle);
+    // Opens the key there, so that the update does not spend the codes' time on it.
+    await other.open('u', await account.store('u', { number: '1' }, { algorithm: 'uuid' }));
+    const token = await account.store('u', { ...CARD, number: '4111111111111145' });
+    const update = (body: object) =>
+      other.send('POST', '/vault/update', { query: { user: 'u', token }, passphrase: PASSPHRASE, body });
+    const left = async () => {
+      const [name = ''] = (await sadNames()).filter((found) => found.endsWith(token));
+      return vault.raw.pttl(name);
+    };
+    expect((await update({ holder: 'Grace' })).outcome).toBe('200');
+    expect(await left()).toBeWithin(1, TTL_MS + 1);
+    expect((await update({ cvv: '456', deep: [] })).outcome).toBe('200');
+    expect(await left()).toBe(-1);
+    await forever.close();
   });
 });
