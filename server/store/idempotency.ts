@@ -13,8 +13,11 @@ const LIFETIME_MS = 24 * 60 * 60 * 1_000;
 export const LEASE_MS = 30_000;
 
 export type Claim =
-  /** The caller may act; `seed` is the same for whoever has to repeat this request after a crash. */
-  | { readonly kind: 'mine'; readonly seed: string }
+  /**
+   * The caller may act; `seed` is the same for whoever has to repeat this request after a crash. `sent`: somebody
+   * marked it before, and may have sent what goes out once.
+   */
+  | { readonly kind: 'mine'; readonly seed: string; readonly sent: boolean }
   | { readonly kind: 'done'; readonly reply: Buffer; readonly seed: string }
   /** Still in flight elsewhere, or used for a different request. */
   | { readonly kind: 'conflict' };
@@ -24,6 +27,13 @@ export interface IdempotencyStore {
   claim(digest: string, fingerprint: Uint8Array, seed: string): Promise<Claim>;
   keep(digest: string, seed: string, reply: Uint8Array): Promise<void>;
   renew(digest: string, seed: string): Promise<void>;
+  /**
+   * Notes that something is about to be sent, before it is; false when that was noted before. Throws where the
+   * claim is not the caller's any more, who then must not send.
+   */
+  mark(digest: string, seed: string): Promise<boolean>;
+  /** Takes the mark back: nothing was sent. */
+  unmark(digest: string, seed: string): Promise<void>;
   /** Lets another request take over at once, with the same seed. */
   yield(digest: string, seed: string): Promise<void>;
   release(digest: string, seed: string): Promise<void>;
@@ -35,8 +45,10 @@ export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
     seed: string,
     what: string,
     value: Uint8Array | number,
-  ): Promise<void> => {
-    await redis.run(finish, [redisKeys.idempotency(digest)], [seed, what, value, LIFETIME_MS]);
+  ): Promise<string> =>
+    text(await redis.run(finish, [redisKeys.idempotency(digest)], [seed, what, value, LIFETIME_MS]));
+  const tell = async (...what: Parameters<typeof end>): Promise<void> => {
+    await end(...what);
   };
   return {
     async claim(digest, fingerprint, seed) {
@@ -44,7 +56,7 @@ export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
       const [word, first, second] = list(await redis.run(claim, [redisKeys.idempotency(digest)], args));
       switch (text(word)) {
         case 'mine':
-          return { kind: 'mine', seed: text(first) };
+          return { kind: 'mine', seed: text(first), sent: text(second) === '1' };
         case 'done':
           return { kind: 'done', reply: bytes(first), seed: text(second) };
         case 'busy':
@@ -54,9 +66,17 @@ export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
           throw new VaultError('integrity_failed');
       }
     },
-    keep: (digest, seed, reply) => end(digest, seed, 'keep', reply),
-    renew: (digest, seed) => end(digest, seed, 'renew', LEASE_MS),
-    yield: (digest, seed) => end(digest, seed, 'renew', 0),
-    release: (digest, seed) => end(digest, seed, 'release', 0),
+    keep: (digest, seed, reply) => tell(digest, seed, 'keep', reply),
+    renew: (digest, seed) => tell(digest, seed, 'renew', LEASE_MS),
+    async mark(digest, seed) {
+      const word = await end(digest, seed, 'mark', 0);
+      if (word === 'lost') {
+        throw new VaultError('idempotency_conflict');
+      }
+      return word === 'ok';
+    },
+    unmark: (digest, seed) => tell(digest, seed, 'unmark', 0),
+    yield: (digest, seed) => tell(digest, seed, 'renew', 0),
+    release: (digest, seed) => tell(digest, seed, 'release', 0),
   };
 }

@@ -41,6 +41,12 @@ export const redisKeys = {
   csrKeys: (aid: string): string => `${accountTag(aid)}qk`,
   /** Hash: id -> sealed client certificate. */
   certificates: (aid: string): string => `${accountTag(aid)}qc`,
+  /** Sorted set: the account's jobs by when they were created, in ms. */
+  jobDirectory: (aid: string): string => `${accountTag(aid)}j`,
+  /** Hash: a job. With an empty id the prefix of them all. */
+  job: (aid: string, id: string): string => `${accountTag(aid)}j:${id}`,
+  /** Prefix of the keys in which the job queue keeps the ids that it runs; all in one slot. */
+  jobQueue: '{jobs}',
   /** Hash: an endpoint, or the reservation of its id. */
   endpoint: (id: string): string => `{e:${id}}`,
   /** Sorted set: the account's endpoints by when the sweep should look at them, in ms. */

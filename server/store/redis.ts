@@ -1,6 +1,6 @@
 import './tracing-channel.ts';
 import { createHash } from 'node:crypto';
-import Redis, { Cluster } from 'ioredis';
+import Redis, { Cluster, type RedisOptions } from 'ioredis';
 import { VaultError } from '../errors.ts';
 
 /** Where the Redis is: one server (by URL or unix socket) or the nodes of a Cluster. */
@@ -33,10 +33,18 @@ export interface RedisLink {
   close(): Promise<void>;
 }
 
+/** A connection for code that knows Redis itself, such as the job queue. */
+export interface RawRedis {
+  readonly client: Redis | Cluster;
+  /** Closes the connection for good, also while Redis is away. */
+  close(): void;
+}
+
 const UNAVAILABLE =
   /^(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOPERM|NOREPLICAS|BUSY|UNKILLABLE|NOAUTH|WRONGPASS)\b/;
 
-function toVaultError(error: unknown): unknown {
+/** What a failure of Redis is for a caller. */
+export function toVaultError(error: unknown): unknown {
   if (error instanceof VaultError || !(error instanceof Error)) {
     return error;
   }
@@ -57,6 +65,10 @@ const asArgument = (value: Argument): string | number | Buffer =>
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
     : (value as string | number | Buffer);
 
+type Options = Omit<RedisOptions, 'replyMapping'>;
+
+const reconnectMs = (times: number): number => Math.min(50 * 2 ** Math.min(times, 5), 1_000);
+
 const COMMON = {
   // A command that cannot be sent, or is not answered in time, fails; it is never sent a second time behind
   // the caller's back, since a write whose reply was lost may have happened.
@@ -67,28 +79,61 @@ const COMMON = {
   connectTimeout: 2_000,
   socketTimeout: 6_000,
   keepAlive: 5_000,
-  retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times, 5), 1_000),
-};
+  retryStrategy: reconnectMs,
+} satisfies Options;
 
-function connect(target: RedisTarget): Redis | Cluster {
+/** For commands that wait for something to come, ten seconds at most, and outlast an absence of Redis. */
+const PATIENT = {
+  connectTimeout: COMMON.connectTimeout,
+  keepAlive: COMMON.keepAlive,
+  maxRetriesPerRequest: null,
+  socketTimeout: 15_000,
+} satisfies Options;
+
+function connect(target: RedisTarget, options: Options): Redis | Cluster {
   if (target.kind === 'socket') {
-    return new Redis({ ...COMMON, path: target.path });
+    return new Redis({ ...options, path: target.path });
   }
   if (target.kind === 'url') {
-    return new Redis(target.url, { ...COMMON });
+    return new Redis(target.url, options);
   }
   // Nodes that the Cluster itself tells of are reached the way that the first one named is.
   const { protocol, username, password } = new URL(target.urls[0] ?? '');
+  const { enableOfflineQueue, retryStrategy } = options;
   return new Cluster([...target.urls], {
     redisOptions: {
-      ...COMMON,
+      ...options,
       ...(username ? { username: decodeURIComponent(username) } : {}),
       ...(password ? { password: decodeURIComponent(password) } : {}),
       ...(protocol === 'rediss:' ? { tls: {} } : {}),
     },
-    enableOfflineQueue: false,
-    clusterRetryStrategy: (times: number) => Math.min(100 * times, 1_000),
+    enableOfflineQueue: enableOfflineQueue ?? true,
+    clusterRetryStrategy: (times: number) => retryStrategy?.(times) ?? null,
   });
+}
+
+/**
+ * Opens a connection of its own and does not wait for Redis. `patient`: commands wait for Redis and may block;
+ * else they fail within two seconds. Errors are told to whoever listens on the client.
+ */
+export function openRawRedis(target: RedisTarget, patient: boolean): RawRedis {
+  let isClosed = false;
+  const client = connect(target, {
+    ...(patient ? PATIENT : COMMON),
+    // A client that is closed while it has no socket would wait for one for ever: it has to fail once more.
+    retryStrategy: (times) => (isClosed ? null : reconnectMs(times)),
+  });
+  client.on('error', () => undefined);
+  return {
+    client,
+    close() {
+      isClosed = true;
+      client.once('ready', () => client.disconnect());
+      if (client.status === 'ready') {
+        client.disconnect();
+      }
+    },
+  };
 }
 
 /** Resolves when Redis answers, and keeps trying until then or until `timeoutMs` have passed. */
@@ -133,7 +178,7 @@ export async function openRedis(
   target: RedisTarget,
   options: { readonly replicas: number; readonly onError?: (name: string) => void },
 ): Promise<RedisLink> {
-  const client = connect(target);
+  const client = connect(target, COMMON);
   client.on('error', (error: Error) => options.onError?.(error.name));
   await untilReady(client, 30_000);
 

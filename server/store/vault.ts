@@ -2,6 +2,7 @@ import { VaultError } from '../errors.ts';
 import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
 import { type Bucket, bucketOf, redisKeys } from './redis-keys.ts';
 import appendLogText from './scripts/append-log-n.lua' with { type: 'text' };
+import dropSadText from './scripts/drop-sad-2.lua' with { type: 'text' };
 import prelude from './scripts/prelude.lua' with { type: 'text' };
 import readItemText from './scripts/read-item-4.lua' with { type: 'text' };
 import readItemsText from './scripts/read-items-n.lua' with { type: 'text' };
@@ -15,6 +16,7 @@ const readItem = script(prelude, readItemText);
 const readItems = script(prelude, readItemsText);
 const appendLog = script(prelude, appendLogText);
 const removeItem = script(prelude, removeItemText);
+const dropSad = script(dropSadText);
 
 const TAG_BYTES = 16;
 const NONE = new Uint8Array(0);
@@ -93,6 +95,13 @@ export interface ItemStore {
     kid: string,
     item: { token: string; meta: Uint8Array; refMember: Uint8Array },
   ): Promise<'ok' | 'missing' | 'changed' | 'closed'>;
+  /** Removes an item's sensitive authentication data; `newMeta` is the metadata that names none. */
+  dropSad(
+    kid: string,
+    token: string,
+    meta: Uint8Array,
+    newMeta: Uint8Array,
+  ): Promise<'ok' | 'missing' | 'changed'>;
   /** Positions from `after` (exclusive) to `upTo` (inclusive) in ascending order. */
   positions(bucket: Bucket, after: number, upTo: number, limit: number): Promise<readonly Position[]>;
   newest(bucket: Bucket): Promise<number>;
@@ -289,6 +298,15 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
       ];
       const word = text(await redis.run(removeItem, keys, [token, tagOf(meta), refMember]));
       if (word === 'ok' || word === 'missing' || word === 'changed' || word === 'closed') {
+        return word;
+      }
+      throw new VaultError('internal');
+    },
+    async dropSad(kid, token, meta, newMeta) {
+      const bucket = place(kid, token);
+      const keys = [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)];
+      const word = text(await redis.run(dropSad, keys, [tagOf(meta), newMeta]));
+      if (word === 'ok' || word === 'missing' || word === 'changed') {
         return word;
       }
       throw new VaultError('internal');

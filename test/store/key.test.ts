@@ -105,7 +105,7 @@ describe('idempotency', () => {
     const store = createIdempotencyStore(redis);
     await store.claim('d', print, 'first');
     await store.yield('d', 'first');
-    expect(await store.claim('d', print, 'second')).toEqual({ kind: 'mine', seed: 'first' });
+    expect(await store.claim('d', print, 'second')).toEqual({ kind: 'mine', seed: 'first', sent: false });
   });
 
   test('a refused request is forgotten; somebody else cannot end a claim', async () => {
@@ -114,7 +114,11 @@ describe('idempotency', () => {
     await store.release('d', 'not mine');
     expect((await store.claim('d', print, 'second')).kind).toBe('conflict');
     await store.release('d', 'first');
-    expect(await store.claim('d', Buffer.from('other'), 'third')).toEqual({ kind: 'mine', seed: 'third' });
+    expect(await store.claim('d', Buffer.from('other'), 'third')).toEqual({
+      kind: 'mine',
+      seed: 'third',
+      sent: false,
+    });
   });
 
   test('a record lives a day and no longer', async () => {

@@ -1,8 +1,8 @@
 -- Claims an idempotency key, or tells who holds it.
--- KEYS  1 record (hash: f fingerprint, u lease end ms, s seed, r reply)
+-- KEYS  1 record (hash: f fingerprint, u lease end ms, s seed, o whether something was sent, r reply)
 -- ARGV  1 fingerprint  2 lease ms  3 seed for a first try  4 lifetime ms
--- Reply {'mine', seed} | {'done', reply, seed} | {'busy'} | {'other'}
-local have = redis.call('HMGET', KEYS[1], 'f', 'u', 's', 'r')
+-- Reply {'mine', seed, '1' or '0': marked as sent} | {'done', reply, seed} | {'busy'} | {'other'}
+local have = redis.call('HMGET', KEYS[1], 'f', 'u', 's', 'r', 'o')
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 if have[1] then
@@ -20,4 +20,4 @@ else
 end
 redis.call('HSET', KEYS[1], 'u', string.format('%.0f', now + tonumber(ARGV[2])))
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return { 'mine', have[3] or ARGV[3] }
+return { 'mine', have[3] or ARGV[3], have[5] and '1' or '0' }

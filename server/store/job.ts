@@ -1,0 +1,157 @@
+import { VaultError } from '../errors.ts';
+import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
+import { redisKeys } from './redis-keys.ts';
+import beginJobText from './scripts/begin-job-n.lua' with { type: 'text' };
+import createJobText from './scripts/create-job-2.lua' with { type: 'text' };
+import endJobText from './scripts/end-job-1.lua' with { type: 'text' };
+import removeJobText from './scripts/remove-job-2.lua' with { type: 'text' };
+import removeJobsText from './scripts/remove-jobs-1.lua' with { type: 'text' };
+import tellJobText from './scripts/tell-job-1.lua' with { type: 'text' };
+
+const createJob = script(createJobText);
+const beginJob = script(beginJobText);
+const endJob = script(endJobText);
+const tellJob = script(tellJobText);
+const removeJob = script(removeJobText);
+const removeJobs = script(removeJobsText);
+
+/** How many jobs an account may have at once. */
+export const JOBS_MAX = 100_000;
+
+const LIST_STEP = 1_000;
+const REMOVE_STEP = 500;
+
+/** What a job does next: send the request to its target, or tell the webhook what became of it. */
+export type JobPhase = 'send' | 'tell';
+
+/** A job as it lies in Redis, its record sealed. */
+export interface StoredJob {
+  readonly phase: JobPhase;
+  readonly record: Buffer;
+  /** Attempts that were begun in this phase. */
+  readonly attempts: number;
+  /** Nonce of the attempt in flight, '' for none. One that nobody makes any more has an unknown outcome. */
+  readonly flight: string;
+}
+
+/** What an attempt is counted as, in the usage of a month (`YYYY-MM`). */
+export interface JobBill {
+  readonly month: string;
+  readonly operation: 'proxy_attempt' | 'network_token';
+}
+
+/** Jobs of accounts. Each change names what was read, so that of two that meet one is refused. */
+export interface JobStore {
+  create(aid: string, id: string, record: Uint8Array, nowMs: number): Promise<'ok' | 'exists' | 'full'>;
+  read(aid: string, id: string): Promise<StoredJob | undefined>;
+  /**
+   * Notes an attempt, and counts it for the bill, before it is made; false when the job is not as `seen` any more.
+   */
+  begin(
+    aid: string,
+    id: string,
+    seen: Pick<StoredJob, 'phase' | 'attempts' | 'flight'>,
+    nonce: string,
+    bill?: JobBill,
+  ): Promise<boolean>;
+  /** The attempt is over and another will follow; false when it is not the one in flight. */
+  end(aid: string, id: string, nonce: string): Promise<boolean>;
+  /** From phase `send`, with `flight` as read, to phase `tell` with its record and no attempt made. */
+  tell(aid: string, id: string, flight: string, record: Uint8Array): Promise<boolean>;
+  /** Removes the job, if `flight` is as read. */
+  remove(aid: string, id: string, flight: string): Promise<boolean>;
+  /** Ids of the account's jobs, oldest first, a chunk at a time; jobs may come and go meanwhile. */
+  list(aid: string): AsyncGenerator<readonly string[]>;
+  removeAll(aid: string): Promise<void>;
+}
+
+function asPhase(word: string): JobPhase {
+  if (word === 'send' || word === 'tell') {
+    return word;
+  }
+  throw new VaultError('integrity_failed');
+}
+
+function asAttempts(part: unknown): number {
+  const attempts = count(part);
+  if (!Number.isSafeInteger(attempts) || attempts < 0) {
+    throw new VaultError('integrity_failed');
+  }
+  return attempts;
+}
+
+/** Ids with their scores; RESP3 nests each id with its score, RESP2 gives one flat list. */
+function toEntries(reply: unknown): { readonly id: string; readonly at: string }[] {
+  const parts = list(reply).flat().map(String);
+  return parts.flatMap((id, i) => (i % 2 === 0 ? [{ id, at: parts[i + 1] ?? '' }] : []));
+}
+
+export function createJobStore(redis: RedisLink): JobStore {
+  const isOk = async (reply: Promise<unknown>): Promise<boolean> => text(await reply) === 'ok';
+
+  async function* listIds(aid: string): AsyncGenerator<readonly string[]> {
+    const key = redisKeys.jobDirectory(aid);
+    let from = '-inf';
+    // The ids that were given out and have the score to go on from: several may have come in one ms.
+    let given = new Set<string>();
+    for (;;) {
+      const limit = LIST_STEP + given.size;
+      const page = toEntries(
+        await redis.command('ZRANGE', [key, from, '+inf', 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES']),
+      );
+      const fresh = page.filter(({ id }) => !given.has(id));
+      if (fresh.length > 0) {
+        yield fresh.map(({ id }) => id);
+      }
+      const last = page.at(-1);
+      if (page.length < limit || last === undefined) {
+        return;
+      }
+      from = last.at;
+      given = new Set(page.filter(({ at }) => at === from).map(({ id }) => id));
+    }
+  }
+
+  return {
+    async create(aid, id, record, nowMs) {
+      const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
+      const word = text(await redis.run(createJob, keys, [id, record, nowMs, JOBS_MAX]));
+      if (word === 'ok' || word === 'exists' || word === 'full') {
+        return word;
+      }
+      throw new VaultError('internal');
+    },
+    async read(aid, id) {
+      const [phase, record, attempts, flight] = list(
+        await redis.command('HMGET', [redisKeys.job(aid, id), 'p', 'r', 'n', 'f']),
+      );
+      if (phase === null && record === null) {
+        return undefined;
+      }
+      return {
+        phase: asPhase(text(phase)),
+        record: bytes(record),
+        attempts: asAttempts(attempts),
+        flight: text(flight),
+      };
+    },
+    begin(aid, id, seen, nonce, bill) {
+      const keys = [redisKeys.job(aid, id), ...(bill ? [redisKeys.usage(aid, bill.month)] : [])];
+      const args = [seen.phase, seen.attempts, seen.flight, nonce, bill?.operation ?? ''];
+      return isOk(redis.run(beginJob, keys, args));
+    },
+    end: (aid, id, nonce) => isOk(redis.run(endJob, [redisKeys.job(aid, id)], [nonce])),
+    tell: (aid, id, flight, record) => isOk(redis.run(tellJob, [redisKeys.job(aid, id)], [flight, record])),
+    remove(aid, id, flight) {
+      const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
+      return isOk(redis.run(removeJob, keys, [id, flight]));
+    },
+    list: listIds,
+    async removeAll(aid) {
+      const args = [redisKeys.job(aid, ''), REMOVE_STEP];
+      while (count(await redis.run(removeJobs, [redisKeys.jobDirectory(aid)], args)) > 0) {
+        // The next part.
+      }
+    },
+  };
+}

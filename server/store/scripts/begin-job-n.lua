@@ -1,0 +1,17 @@
+-- Notes an attempt before it is made, if the job is still as it was read, and counts it for the bill.
+-- KEYS  1 job, and for an attempt that is billed  2 usage hash of the account and month
+-- ARGV  1 phase, 2 attempts and 3 flight that were read  4 nonce of the attempt  5 operation to count
+-- Reply 'ok' | 'changed'
+local have = redis.call('HMGET', KEYS[1], 'p', 'n', 'f')
+-- The same attempt once more, since the reply to the first call was lost.
+if have[3] == ARGV[4] then
+  return 'ok'
+end
+if have[1] ~= ARGV[1] or have[2] ~= ARGV[2] or have[3] ~= ARGV[3] then
+  return 'changed'
+end
+redis.call('HSET', KEYS[1], 'n', string.format('%d', have[2] + 1), 'f', ARGV[4])
+if KEYS[2] then
+  redis.call('HINCRBY', KEYS[2], ARGV[5], 1)
+end
+return 'ok'

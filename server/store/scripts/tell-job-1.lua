@@ -1,0 +1,10 @@
+-- Puts the report of a job in the place of its request: from now on the webhook is what is called.
+-- KEYS  1 job
+-- ARGV  1 flight that was read  2 sealed report
+-- Reply 'ok' | 'changed'
+local have = redis.call('HMGET', KEYS[1], 'p', 'f')
+if have[1] ~= 'send' or have[2] ~= ARGV[1] then
+  return 'changed'
+end
+redis.call('HSET', KEYS[1], 'p', 'tell', 'r', ARGV[2], 'n', 0, 'f', '')
+return 'ok'

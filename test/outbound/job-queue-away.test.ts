@@ -1,0 +1,114 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/embedded-redis.ts';
+import { closeQueues, createRuns, EARLY_MS, openQueue, untilEmpty } from './queues.ts';
+
+const AWAY = { code: 'store_unavailable' };
+
+let dataDir: string;
+let redis: EmbeddedRedis;
+const start = () => startEmbeddedRedis({ dataDir, log: () => undefined });
+
+beforeAll(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'cv-queue-'));
+  redis = await start();
+});
+afterEach(closeQueues);
+afterAll(async () => {
+  await redis.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+test('a Redis that ends by force has every id when it is back', async () => {
+  const runs = createRuns();
+  const queue = openQueue(redis.socketPath, runs);
+  queue.start();
+  const asked = Date.now();
+  const ids = Array.from({ length: 50 }, (_, i) => `a.${i}`);
+  await Promise.all(ids.map((id) => queue.add(id, 2_500)));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  redis.onExit(resolve);
+  process.kill(redis.pid, 'SIGKILL');
+  await promise;
+  await runs.until(ids.length);
+  expect(runs.ids().sort()).toEqual([...ids].sort());
+  expect(Math.min(...runs.begun.map(({ at }) => at)) - asked).toBeGreaterThanOrEqual(2_500 - EARLY_MS);
+  await untilEmpty(queue);
+  expect(runs.begun).toHaveLength(ids.length);
+}, 20_000);
+
+test('a Redis that is away fails who adds within two seconds, is told of once, and goes on by itself when it is back', async () => {
+  const runs = createRuns();
+  const events: string[] = [];
+  const back = Promise.withResolvers<void>();
+  const onEvent = (event: string): void => {
+    events.push(event);
+    if (event === 'job_queue_back') {
+      back.resolve();
+    }
+  };
+  const queue = openQueue(redis.socketPath, runs, { onEvent });
+  queue.start();
+  await queue.add('a.before');
+  await runs.until(1);
+  await redis.stop();
+  const asked = Date.now();
+  await expect(queue.add('a.lost')).rejects.toMatchObject(AWAY);
+  await expect(queue.waiting()).rejects.toMatchObject(AWAY);
+  expect(Date.now() - asked).toBeLessThan(4_500);
+  redis = await start();
+  await back.promise;
+  await queue.add('a.after');
+  await runs.until(2);
+  expect(runs.ids()).toEqual(['a.before', 'a.after']);
+  expect(events).toEqual(['job_queue_away', 'job_queue_back']);
+}, 20_000);
+
+test('a Redis that goes away while an id runs has it run again or done, and never lost', async () => {
+  const runs = createRuns();
+  const gate = Promise.withResolvers<number>();
+  const run = () => (runs.begun.length === 1 ? gate.promise : Promise.resolve(undefined));
+  const queue = openQueue(redis.socketPath, runs, { run });
+  queue.start();
+  await queue.add('a.1');
+  await runs.until(1);
+  await redis.stop();
+  gate.resolve(100);
+  redis = await start();
+  await runs.until(2);
+  await untilEmpty(queue);
+  expect(runs.ids()).toEqual(['a.1', 'a.1']);
+}, 30_000);
+
+test('a Redis that stays away lets the queue close', async () => {
+  const runs = createRuns();
+  const queue = openQueue(redis.socketPath, runs);
+  queue.start();
+  await queue.add('a.1');
+  await runs.until(1);
+  await redis.stop();
+  const asked = Date.now();
+  await queue.close();
+  expect(Date.now() - asked).toBeLessThan(5_000);
+  redis = await start();
+}, 20_000);
+
+test('a Redis that was never there fails who adds, and nothing is added later', async () => {
+  const runs = createRuns();
+  await redis.stop();
+  const queue = openQueue(redis.socketPath, runs);
+  queue.start();
+  const asked = Date.now();
+  await expect(queue.add('a.never')).rejects.toMatchObject(AWAY);
+  expect(Date.now() - asked).toBeLessThan(2_500);
+  redis = await start();
+  while ((await queue.waiting().catch(() => -1)) < 0) {
+    // Not reached yet.
+  }
+  await queue.add('a.now');
+  await runs.until(1);
+  await untilEmpty(queue);
+  expect(runs.ids()).toEqual(['a.now']);
+}, 20_000);

@@ -1,0 +1,58 @@
+/** Job queues for tests, and what they ran. */
+import { createJobQueue, type JobQueue, type JobQueueOptions } from '../../server/outbound/job-queue.ts';
+
+/** By how much something may seem to come early: a clock of ms may show one less. */
+export const EARLY_MS = 1;
+
+/** What runs have begun, and when; `until` waits for some. */
+export const createRuns = () => {
+  const begun: { readonly id: string; readonly at: number }[] = [];
+  let wake: () => void = () => undefined;
+  return {
+    begun,
+    note: (id: string): void => {
+      begun.push({ id, at: Date.now() });
+      wake();
+    },
+    until: async (runs: number): Promise<void> => {
+      while (begun.length < runs) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        wake = resolve;
+        await promise;
+      }
+    },
+    ids: () => begun.map(({ id }) => id),
+  };
+};
+
+type Runs = ReturnType<typeof createRuns>;
+type Settings = Partial<Omit<JobQueueOptions, 'target'>>;
+
+const opened: JobQueue[] = [];
+
+/** A queue that runs everything once, unless it is told otherwise. */
+export const openQueue = (path: string, runs: Runs, { run, ...rest }: Settings = {}): JobQueue => {
+  const queue = createJobQueue({
+    target: { kind: 'socket', path },
+    concurrency: 5,
+    run: (id) => {
+      runs.note(id);
+      return run?.(id) ?? Promise.resolve(undefined);
+    },
+    ...rest,
+  });
+  opened.push(queue);
+  return queue;
+};
+
+/** Closes all queues that a test has opened. */
+export const closeQueues = async (): Promise<void> => {
+  await Promise.all(opened.splice(0).map((queue) => queue.close()));
+};
+
+/** Waits until everything in the queue is done. */
+export const untilEmpty = async (queue: JobQueue): Promise<void> => {
+  while ((await queue.waiting()) > 0) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+};

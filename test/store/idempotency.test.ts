@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { createIdempotencyStore, type IdempotencyStore } from '../../server/store/idempotency.ts';
+import { openRedis, type RedisLink } from '../../server/store/redis.ts';
+import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
+
+const PRINT = Buffer.from('fingerprint');
+const LOST = { code: 'idempotency_conflict' };
+
+let server: TestRedis;
+let redis: RedisLink;
+let store: IdempotencyStore;
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = await openRedis({ kind: 'socket', path: server.socketPath }, { replicas: 0 });
+  store = createIdempotencyStore(redis);
+});
+beforeEach(() => server.flush());
+afterAll(() => redis.close());
+
+const claim = () => store.claim('d', PRINT, 'seed');
+/** What a repeat is told after the request gave up its place. */
+const claimAgain = async () => {
+  await store.yield('d', 'seed');
+  return claim();
+};
+
+describe('the mark of what may have been sent', () => {
+  test('is told to whoever takes over', async () => {
+    expect(await claim()).toEqual({ kind: 'mine', seed: 'seed', sent: false });
+    expect(await claimAgain()).toMatchObject({ sent: false });
+    await store.mark('d', 'seed');
+    expect(await claimAgain()).toEqual({ kind: 'mine', seed: 'seed', sent: true });
+    expect(await claimAgain()).toMatchObject({ sent: true });
+  });
+
+  test('is taken back where nothing was sent', async () => {
+    await claim();
+    await store.mark('d', 'seed');
+    await store.unmark('d', 'seed');
+    expect(await claimAgain()).toMatchObject({ sent: false });
+    expect(await store.mark('d', 'seed')).toBe(true);
+  });
+
+  test('is set by one of many', async () => {
+    await claim();
+    const marks = await Promise.all(Array.from({ length: 20 }, () => store.mark('d', 'seed')));
+    expect(marks.filter(Boolean)).toHaveLength(1);
+  });
+
+  test('ends with the record when that is released', async () => {
+    await claim();
+    await store.mark('d', 'seed');
+    await store.release('d', 'seed');
+    expect(await claim()).toMatchObject({ sent: false });
+  });
+
+  test('cannot be set where the claim is lost: never made, ended, of another or answered', async () => {
+    await expect(store.mark('d', 'seed')).rejects.toMatchObject(LOST);
+    await claim();
+    await expect(store.mark('d', 'other')).rejects.toMatchObject(LOST);
+    await store.release('d', 'seed');
+    await expect(store.mark('d', 'seed')).rejects.toMatchObject(LOST);
+    await claim();
+    await store.keep('d', 'seed', Buffer.from('reply'));
+    await expect(store.mark('d', 'seed')).rejects.toMatchObject(LOST);
+  });
+
+  test('is not taken back by somebody else, nor once there is a reply', async () => {
+    await claim();
+    await store.mark('d', 'seed');
+    await store.unmark('d', 'other');
+    expect(await claimAgain()).toMatchObject({ sent: true });
+    await store.keep('d', 'seed', Buffer.from('reply'));
+    await store.unmark('d', 'seed');
+    expect(await redis.command('HGET', ['{d:d}', 'o'])).toEqual(Buffer.from('1'));
+    expect(await claim()).toEqual({ kind: 'done', reply: Buffer.from('reply'), seed: 'seed' });
+  });
+
+  test('leaves nothing behind that a claim did not make', async () => {
+    await store.unmark('d', 'seed');
+    await store.mark('d', 'seed').catch(() => undefined);
+    expect(await redis.command('EXISTS', ['{d:d}'])).toBe(0);
+  });
+});

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { openRedis, type RedisLink } from '../../server/store/redis.ts';
+import { createItemStore, type ItemStore } from '../../server/store/vault.ts';
+import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
+
+const NONE = new Uint8Array(0);
+const WITH = Buffer.from('metadata that names a code');
+const WITHOUT = Buffer.from('metadata that names none at all');
+const UPDATED = Buffer.from('metadata of somebody else meanwhile');
+
+let server: TestRedis;
+let redis: RedisLink;
+let items: ItemStore;
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = await openRedis({ kind: 'socket', path: server.socketPath }, { replicas: 0 });
+  items = createItemStore(redis, 4);
+});
+beforeEach(async () => {
+  await server.flush();
+  await write(WITH);
+});
+afterAll(() => redis.close());
+
+const write = (meta: Uint8Array, replaces?: Uint8Array) =>
+  items.write('kid', {
+    ...{ token: 't', gen: 1, item: Buffer.from('item'), meta, sad: Buffer.from('code'), sadExpiresAt: 0 },
+    ...{ refMember: NONE, logEntry: Buffer.from('entry of the log'), seen: 0, identity: NONE },
+    ...(replaces === undefined ? {} : { replaces }),
+  });
+
+const read = async () => {
+  const item = await items.read('kid', 't', 1);
+  return item?.kind === 'item' ? item : undefined;
+};
+
+test('sensitive data goes, and the rest stays as it was', async () => {
+  const before = await read();
+  expect(await items.dropSad('kid', 't', WITH, WITHOUT)).toBe('ok');
+  expect(before?.sad).toEqual(Buffer.from('code'));
+  expect(await read()).toEqual(before && { ...before, meta: WITHOUT, sad: Buffer.alloc(0) });
+});
+
+test('sensitive data of an item that changed meanwhile stays', async () => {
+  await write(UPDATED, WITH);
+  expect(await items.dropSad('kid', 't', WITH, WITHOUT)).toBe('changed');
+  expect(await read()).toMatchObject({ meta: UPDATED, sad: Buffer.from('code') });
+});
+
+test('an update that was read before it finds the item changed', async () => {
+  expect(await items.dropSad('kid', 't', WITH, WITHOUT)).toBe('ok');
+  expect((await write(UPDATED, WITH)).kind).toBe('changed');
+  expect(await items.dropSad('kid', 't', WITH, WITHOUT)).toBe('changed');
+});
+
+test('of an update and a drop at once the first one counts', async () => {
+  const [dropped, written] = await Promise.all([
+    items.dropSad('kid', 't', WITH, WITHOUT),
+    write(UPDATED, WITH),
+  ]);
+  expect([dropped, written.kind]).toEqual(['ok', 'changed']);
+  expect(await read()).toMatchObject({ meta: WITHOUT, sad: Buffer.alloc(0) });
+});
+
+test('an item that is gone is not brought back', async () => {
+  await items.remove('kid', { token: 't', meta: WITH, refMember: NONE });
+  expect(await items.dropSad('kid', 't', WITH, WITHOUT)).toBe('missing');
+  expect(await read()).toBeUndefined();
+});
