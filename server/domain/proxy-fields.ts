@@ -58,8 +58,17 @@ export function countAt(value: JsonValue | undefined, field: string, max: number
   return Number(value.text);
 }
 
+/** How the texts of a request are taken: as templates, or, where nothing is to be filled in, as they stand. */
+export interface TextOptions {
+  readonly literal?: boolean;
+}
+
 /** The template that a text is, refused at its own place. */
-export function templateAt(text: string, field: string): Template {
+export function templateAt(text: string, field: string, { literal }: TextOptions = {}): Template {
+  if (literal) {
+    const parts = text === '' ? [] : [{ kind: 'text', text, bytes: Buffer.byteLength(text) } as const];
+    return { parts, firstCharacter: text.trimStart().charAt(0) };
+  }
   try {
     return parseTemplate(text);
   } catch (error) {

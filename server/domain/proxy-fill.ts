@@ -2,6 +2,7 @@ import { VaultError } from '../errors.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import { createBodyEscape, percentEscape } from './proxy-escape.ts';
 import { hasControl, isHeaderText, refusedAt } from './proxy-fields.ts';
+import { isIdempotencyKey } from './proxy-headers.ts';
 import type { ProxyMethod, ProxyRequest } from './proxy-request.ts';
 import { createTextMeter, createWorkBudget, type WorkLimits } from './rule-budget.ts';
 import type { Template } from './template.ts';
@@ -69,7 +70,7 @@ function fillUrl(request: ProxyRequest, fill: Fill): string {
  * text in XML, and as it is in other types. In the URL it is percent-encoded, in header values it is put in as it
  * is. `{{{x}}}` is put in raw everywhere: what it does to the structure of body, path or query is the caller's
  * choice, but it reaches neither scheme nor host nor port. `invalid_request` at its place: a header with a control
- * character or one beyond ISO 8859-1, a path with `.` or `..` as a segment or a URL over 16,384 characters, a
+ * character or one beyond ISO 8859-1, an `Idempotency-Key` that says nothing, a path with `.` or `..` as a segment or a URL over 16,384 characters, a
  * value that XML cannot hold. Over 1 MiB, 200 ms or the work budget: `template_limit`. Nothing is kept.
  */
 export function fillRequest(request: ProxyRequest, view: JsonObject, now: () => number): FilledRequest {
@@ -78,7 +79,8 @@ export function fillRequest(request: ProxyRequest, view: JsonObject, now: () => 
   const headers = request.headers.map(({ name, value }, at) => {
     const field = `body.request.headers[${at}]`;
     const text = fill(value, plainEscape, field);
-    if (!isHeaderText(text)) {
+    const isUnusable = !isHeaderText(text) || (isIdempotencyKey(name) && text.trim() === '');
+    if (isUnusable) {
       throw refusedAt(field);
     }
     return [name, text] as const;

@@ -1,6 +1,6 @@
 import type { JsonValue } from './json.ts';
 import { type BodyFormat, bodyFormat } from './media-type.ts';
-import { isHeaderText, PROXY_LIMITS, refusedAt, templateAt } from './proxy-fields.ts';
+import { isHeaderText, PROXY_LIMITS, refusedAt, type TextOptions, templateAt } from './proxy-fields.ts';
 import type { Template } from './template.ts';
 
 /** A header to send; its value is filled from the stored object. */
@@ -33,6 +33,9 @@ const RESERVED: ReadonlySet<string> = new Set([
   'x-vault-request-id',
 ]);
 
+/** Whether a header, by its name as it is written, says that a repeat of its request does nothing more. */
+export const isIdempotencyKey = (name: string): boolean => name.toLowerCase() === 'idempotency-key';
+
 const isReserved = (name: string): boolean => RESERVED.has(name) || name.startsWith('proxy-');
 
 function readEntry(entry: JsonValue, field: string): [string, string] {
@@ -59,7 +62,11 @@ function readEntry(entry: JsonValue, field: string): [string, string] {
  * and their like), and `X-Vault-Request-Id`, which the service sets. A name may come again, `Content-Type` may
  * not, and that one holds no tags: how the body is escaped must not depend on stored data.
  */
-export function readHeaders(value: JsonValue | undefined, field: string): ProxyHeaders {
+export function readHeaders(
+  value: JsonValue | undefined,
+  field: string,
+  options: TextOptions = {},
+): ProxyHeaders {
   if (value !== undefined && (!Array.isArray(value) || value.length > PROXY_LIMITS.headersMax)) {
     throw refusedAt(field);
   }
@@ -69,12 +76,12 @@ export function readHeaders(value: JsonValue | undefined, field: string): ProxyH
     const place = `${field}[${at}]`;
     const [name, text] = readEntry(entry, place);
     if (name.toLowerCase() === 'content-type') {
-      if (contentType !== undefined || text.includes('{{')) {
+      if (contentType !== undefined || (!options.literal && text.includes('{{'))) {
         throw refusedAt(place);
       }
       contentType = text;
     }
-    headers.push({ name, value: templateAt(text, place) });
+    headers.push({ name, value: templateAt(text, place, options) });
   }
   return { headers, format: bodyFormat(contentType) ?? 'json' };
 }

@@ -1,3 +1,4 @@
+import { WEBHOOK_SECRET_PATTERN } from '../schema/webhook.ts';
 import { isIdentifier } from './identifiers.ts';
 import { type JsonObject, type JsonValue, jsonByteLength } from './json.ts';
 import type { BodyFormat } from './media-type.ts';
@@ -5,11 +6,11 @@ import {
   countAt,
   flagAt,
   hasControl,
-  isHeaderText,
   member,
   objectAt,
   PROXY_LIMITS,
   refusedAt,
+  type TextOptions,
   templateAt,
   textAt,
 } from './proxy-fields.ts';
@@ -85,22 +86,22 @@ function readMethod(value: JsonValue | undefined, field: string): ProxyMethod {
   return method;
 }
 
-function readBody(value: JsonValue | undefined, field: string): Template | undefined {
+function readBody(value: JsonValue | undefined, field: string, options: TextOptions): Template | undefined {
   if (value === undefined || value === '') {
     return undefined;
   }
   const text = textAt(value, field, PROXY_LIMITS.bodyMax);
-  return templateAt(text, field);
+  return templateAt(text, field, options);
 }
 
-function readRequest(value: JsonValue | undefined, field: string): ProxyRequest {
+function readRequest(value: JsonValue | undefined, field: string, options: TextOptions): ProxyRequest {
   const object = objectAt(value, field);
   const method = readMethod(member(object, 'method'), `${field}.method`);
   const urlField = `${field}.url`;
   const [origin, rest] = splitUrl(textAt(member(object, 'url'), urlField, PROXY_LIMITS.urlMax), urlField);
-  const target = templateAt(rest, urlField);
-  const headers = readHeaders(member(object, 'headers'), `${field}.headers`);
-  const body = readBody(member(object, 'body'), `${field}.body`);
+  const target = templateAt(rest, urlField, options);
+  const headers = readHeaders(member(object, 'headers'), `${field}.headers`, options);
+  const body = readBody(member(object, 'body'), `${field}.body`, options);
   const clientCertId = member(object, 'client_cert_id');
   if (clientCertId !== undefined && (typeof clientCertId !== 'string' || !isIdentifier(clientCertId))) {
     throw refusedAt(`${field}.client_cert_id`);
@@ -115,10 +116,11 @@ function readRequest(value: JsonValue | undefined, field: string): ProxyRequest 
   };
 }
 
+const WEBHOOK_SECRET = new RegExp(WEBHOOK_SECRET_PATTERN);
+
 function readSecret(value: JsonValue, field: string): string {
   const secret = textAt(value, field, PROXY_LIMITS.webhookSecretMax);
-  // White space at the ends would be lost on the wire.
-  if (!isHeaderText(secret) || secret.trim() !== secret) {
+  if (!WEBHOOK_SECRET.test(secret)) {
     throw refusedAt(field);
   }
   return secret;
@@ -148,10 +150,11 @@ function readWebhook(value: JsonValue | undefined, field: string): ProxyWebhook 
  * Reads the body of POST /proxy/post and POST /proxy/get. Members that it does not know are ignored, null counts
  * as left out, and every fault is `invalid_request` at its place (`body.request.headers[2]`). The URL is https
  * without user information; its scheme, host and port hold no tags. Methods may be written in small letters.
- * Whether the host may be reached is checked where the connection is made.
+ * Whether the host may be reached is checked where the connection is made. With `literal` nothing is a tag: the
+ * texts are sent as they are, `{{` included.
  */
-export function parseProxyOrder(body: JsonObject): ProxyOrder {
-  const request = readRequest(member(body, 'request'), 'body.request');
+export function parseProxyOrder(body: JsonObject, options: TextOptions = {}): ProxyOrder {
+  const request = readRequest(member(body, 'request'), 'body.request', options);
   const synchronous = flagAt(member(body, 'synchronous'), 'body.synchronous');
   const webhook = member(body, 'webhook');
   return {

@@ -10,7 +10,7 @@ interface Hole {
 
 /** The making of a template out of a text in which some places become tags. */
 export interface Original {
-  /** Replaces a value by the tag of its name, escaped where that gives back what is written there. */
+  /** Replaces a value by the tag of its name: by a raw one where only that gives back what is written there. */
   readonly tag: (name: string, leaf: Pick<Leaf, 'value' | 'start' | 'end'> & Partial<Leaf>) => void;
   /** Replaces a place by a raw tag, with what is written there kept under `name` in a part of its own. */
   readonly keep: (name: string, start: number, end: number) => void;
@@ -45,10 +45,11 @@ export function createOriginal(text: string): Original {
   };
   const tag: Original['tag'] = (name, { value, start, end, write }) => {
     const raw = text.slice(start, end);
-    if (write?.(value) === raw) {
-      holes.push({ start, end, tag: `{{${name}}}` });
-    } else if (value === raw) {
+    const isVerbatim = value === raw && write?.(value) !== raw;
+    if (isVerbatim) {
       holes.push({ start, end, tag: `{{{${name}}}}` });
+    } else if (write !== undefined) {
+      holes.push({ start, end, tag: `{{${name}}}` });
     } else {
       keep(name, start, end);
     }

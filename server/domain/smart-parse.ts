@@ -95,10 +95,10 @@ function storedObject(text: string, card: FoundCard): JsonObject {
  * Finds a card's number, code, expiry and holder in a reply, read by its Content-Type, or by its look where that
  * names no format with names or the reply is not in it: in JSON, XML and forms by names at any depth, in other
  * text by patterns, with Luhn. Values are kept as they are written (`12`, `27`, spaces in numbers). In
- * `original_data` they are replaced by mustache tags; filled again from the object, as a body of `format`, it is
- * the reply to the letter. What tags of the five names cannot give back stands in `original_parts`, a list of
- * objects: other cards' numbers and codes, unusual escapes, and braces that would be read as tags. Undefined when
- * there is no number, and for XML with a document type.
+ * `original_data` they are replaced by mustache tags; filled again from the object, as a body of `format`, it says
+ * what the reply says, to the letter but for how the found values are escaped. What tags of the five names cannot
+ * give back stands in `original_parts`, a list of objects: other cards' numbers and codes, and braces that would be
+ * read as tags. Undefined when there is no number, and for XML with a document type.
  */
 export function smartParse(text: string, contentType?: string): SmartParsed | undefined {
   if (!text.isWellFormed()) {

@@ -18,7 +18,8 @@ export type WebhookParts =
       readonly kind: 'get';
       readonly headers: HeaderLines;
       readonly statusCode: number;
-      readonly tokenInfo: JsonObject;
+      /** Left out when the reply was not stored. */
+      readonly tokenInfo?: JsonObject | undefined;
       /** The reply with tags in the place of what was stored; only smart parse makes one. */
       readonly body?: string | undefined;
     }

@@ -203,7 +203,7 @@ describe('a webhook is refused', () => {
   test.each(each(0, 9, -1, 1.5, 1e1, '3', true, []))('for max_attempts %j', (count) => {
     expect(webhookField({ max_attempts: count })).toBe('max_attempts');
   });
-  test.each(['', ' a', 'a\n', '\u0100', 7, 'x'.repeat(1025)])('for the secret %j', (secret) => {
+  test.each(['', ' a', 'a\n', 'whsec_%', 'a\u0000', 7, 'x'.repeat(1025)])('for the secret %j', (secret) => {
     expect(webhookField({ secret })).toBe('secret');
   });
   test.each(each(5, [], 'x', { a: 'x'.repeat(65_536) }))('for metadata', (metadata) => {

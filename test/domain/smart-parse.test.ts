@@ -12,6 +12,7 @@ import { maskForced } from '../../server/domain/mask.ts';
 import type { BodyFormat } from '../../server/domain/media-type.ts';
 import { fillRequest } from '../../server/domain/proxy-fill.ts';
 import { parseProxyOrder } from '../../server/domain/proxy-request.ts';
+import { replyJson } from '../../server/domain/reply-json.ts';
 import { xmlLeaves } from '../../server/domain/reply-xml.ts';
 import { type SmartParsed, smartParse, storableObject } from '../../server/domain/smart-parse.ts';
 import { anyText, jsonObject } from './json-arbitrary.ts';
@@ -44,12 +45,28 @@ const refill = ({ format, object }: SmartParsed): string => {
   );
   return fillRequest(request, object, () => 0).body ?? '';
 };
+/** What a text says in its format, however it is escaped. */
+const meaning = (format: BodyFormat, text: string): unknown => {
+  switch (format) {
+    case 'json':
+      return replyJson(text);
+    case 'xml':
+      return xmlLeaves(text)?.map(({ name, value }) => [name, value]);
+    case 'form':
+      return [...new URLSearchParams(text)];
+    case 'text':
+      return text;
+  }
+};
+const expectRefilled = (result: SmartParsed, text: string): void => {
+  expect(meaning(result.format, refill(result))).toEqual(meaning(result.format, text));
+};
 const found = (text: string, type?: string): SmartParsed => {
   const result = smartParse(text, type);
   if (result === undefined) {
     throw new Error('Nothing was found.');
   }
-  expect(refill(result)).toBe(text);
+  expectRefilled(result, text);
   return result;
 };
 /** Number, code, month, year and holder, `-` for what was not found. */
@@ -106,7 +123,7 @@ describe('JSON', () => {
     const { object } = found(`{"number":"${CARD}","name":"J\\u00fcrgen","a":"{{b}} {{{c"}`);
     expect(object.get('card_holder')).toBe('Jürgen');
     expect(object.get('original_data')).toBe(
-      '{"number":"{{card_number}}","name":"{{{original_parts.0.card_holder}}}","a":"{{{original_parts.1.braces}}}b}} {{{original_parts.2.braces}}}c"}',
+      '{"number":"{{card_number}}","name":"{{card_holder}}","a":"{{{original_parts.0.braces}}}b}} {{{original_parts.1.braces}}}c"}',
     );
     expect([...object.keys()]).toEqual(['card_number', 'card_holder', 'original_data', 'original_parts']);
   });
@@ -271,7 +288,7 @@ test.each([
   expect(smartParse(text)).toBeUndefined();
 });
 
-describe('filling gives back the reply to the letter', () => {
+describe('filling gives back what the reply says', () => {
   const noise = fc.oneof(
     fc.constantFrom(...HOSTILE, '{', '{{{{', CARD, '{{card_number}}', '{{{', ` ${OTHER} `),
     anyText.map((text) => text.toWellFormed()),
@@ -279,7 +296,7 @@ describe('filling gives back the reply to the letter', () => {
   const check = (text: string): void => {
     const result = smartParse(text);
     if (result !== undefined) {
-      expect(refill(result)).toBe(text);
+      expectRefilled(result, text);
     }
   };
   const name = fc.constantFrom(
