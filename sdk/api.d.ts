@@ -285,6 +285,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/proxy/post": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a request filled with stored data
+         * @description Fills the request from the stored object, unmasked, sends it to a third party, and tells the webhook what was answered, or with `synchronous` answers with it. With an Idempotency-Key a repeat never sends the request again.
+         */
+        post: operations["proxyPost"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/proxy/get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fetch data from a third party and store it
+         * @description Sends a request to a third party and stores what it answers under a key. The webhook, or with `synchronous` the caller, is told the token and never the data.
+         */
+        post: operations["proxyGet"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/proxy/network_token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request a network token (alpha)
+         * @description Sends a stored card to a network token requester of the operator, stores the network token under the same key, and tells the webhook. Alpha: this may change.
+         */
+        post: operations["requestNetworkToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/proxy/csr": {
         parameters: {
             query?: never;
@@ -362,7 +422,68 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    proxyPost: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What became of a request that was filled with stored data
+         * @description The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.
+         */
+        post: operations["proxyPostWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    proxyGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What became of a request for data to store
+         * @description The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.
+         */
+        post: operations["proxyGetWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    networkToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What became of a request for a network token
+         * @description The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.
+         */
+        post: operations["networkTokenWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         LuhnResult: {
@@ -700,6 +821,127 @@ export interface components {
              */
             operations: string[];
         };
+        /** @description The request to send. With /proxy/get all of its texts are sent as they are: nothing is filled. */
+        ProxyRequest: {
+            /**
+             * @description The HTTP method.
+             * @enum {string}
+             */
+            method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS";
+            /**
+             * @description An https URL without user information. Path and query may hold tags, whose values are percent-encoded.
+             * @example https://pay.example.com/v1/charges
+             */
+            url: string;
+            /** @description Objects of one member each: a name and its value, which may hold tags. Headers of the connection and of framing, such as Host and Content-Length, are refused. */
+            headers?: {
+                [key: string]: string;
+            }[];
+            /**
+             * @description A mustache template. `{{name}}` and `{{a.b}}` are filled from the stored object and escaped by the Content-Type of the request: JSON (also without one), form or XML; `{{{name}}}` is not escaped.
+             * @example {"amount":1000,"card":{"number":"{{card_number}}","expiry":"{{expiry}}"}}
+             */
+            body?: string;
+            /**
+             * @description Identifier of the certificate: client_cert_id in proxy requests.
+             * @example 0q3vJq8nQm2dYtS1b7ZkXw
+             */
+            client_cert_id?: string;
+        };
+        /** @description Where to report to. */
+        ProxyWebhook: {
+            /**
+             * @description The https URL to report to.
+             * @example https://shop.example.com/webhooks
+             */
+            url: string;
+            /**
+             * @description What calls are signed with (Standard Webhooks), and what X-Vault-Webhook-Secret says: any text that a header can carry, or `whsec_` and Base64. Left out: calls are not signed.
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
+            secret?: string;
+            /** @description How often to call until a call is answered with 200; 8 when left out. */
+            max_attempts?: number;
+            /**
+             * @description Members to add to what the webhook says, at most 64 KB. Those with the name of one of its own are left out.
+             * @example {
+             *       "order": "4711"
+             *     }
+             */
+            metadata?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description What to send. Without `synchronous` the webhook is required. */
+        ProxyOrder: {
+            request: components["schemas"]["ProxyRequest"];
+            /** @description Whether to wait for the outcome, at most 20 s for all attempts, and to answer with it. Otherwise, and when left out, the webhook is told. */
+            synchronous?: boolean;
+            webhook?: components["schemas"]["ProxyWebhook"];
+        };
+        /** @description The request as it was filled, with `debug`; masked for accounts without unmasked output, while what was sent is not. */
+        PopulatedTemplate: {
+            /**
+             * @description The method.
+             * @example POST
+             */
+            method: string;
+            /** @description The URL. */
+            url: string;
+            /** @description Objects of one member each, in the order of the headers; a name may come again. */
+            headers: {
+                [key: string]: string;
+            }[];
+            /** @description The body. */
+            body?: string;
+        };
+        /** @description What the third party answered, whatever its status. */
+        ProxyReply: {
+            /** @description Objects of one member each, in the order of the headers; a name may come again. */
+            headers: {
+                [key: string]: string;
+            }[];
+            /** @description The body as text, by the charset of its Content-Type where that is known, else as UTF-8. At most 1 MB. */
+            body: string;
+            /**
+             * @description The third party's status.
+             * @example 201
+             */
+            status_code: number;
+            populated_template?: components["schemas"]["PopulatedTemplate"];
+        };
+        /** @description The request was accepted and will be sent. */
+        ProxyAccepted: {
+            /**
+             * @description What was done, for a person.
+             * @example The request was accepted; its outcome goes to the webhook.
+             */
+            message: string;
+            /**
+             * @description The X-Vault-Request-Id of every attempt, and the webhook-id of every call of the webhook.
+             * @example 0q3vJq8nQm2dYtS1b7ZkXw
+             */
+            id: string;
+            populated_template?: components["schemas"]["PopulatedTemplate"];
+        };
+        /** @description Data fetched from a third party was stored. When the last attempt was answered with 429 or 5xx nothing was, and `token_info` is not there. */
+        GetWebhook: {
+            /** @description Objects of one member each, in the order of the headers; a name may come again. */
+            headers: {
+                [key: string]: string;
+            }[];
+            /**
+             * @description The third party's status.
+             * @example 201
+             */
+            status_code: number;
+            token_info?: components["schemas"]["TokenInfo"];
+            /** @description The reply with mustache tags in the place of what was stored; only with `smart_parse`. */
+            body?: string;
+        };
+        NetworkTokenOrder: {
+            webhook: components["schemas"]["ProxyWebhook"];
+        };
         CreateCsr: {
             /**
              * @description Common name, 1 to 64 characters.
@@ -831,11 +1073,66 @@ export interface components {
              * @description Stable; see docs/errors.md.
              * @enum {string}
              */
-            code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "certificates_full" | "rules_full" | "key_not_empty" | "key_changed" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "target_unreachable" | "reply_too_large" | "target_timeout" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
+            code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "certificates_full" | "rules_full" | "key_not_empty" | "key_changed" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "jobs_full" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
             /** @description The same as the X-Request-Id header; quote it when you ask for help. */
             request_id: string;
             /** @description The place of the fault, such as `query.user` or `body.passphrase`. */
             field?: string;
+        };
+        /** @description What a third party answered to data that was sent out, whatever its status. */
+        PostWebhook: {
+            /** @description Objects of one member each, in the order of the headers; a name may come again. */
+            headers: {
+                [key: string]: string;
+            }[];
+            /** @description The body as text, by the charset of its Content-Type where that is known, else as UTF-8. At most 1 MB. */
+            body: string;
+            /**
+             * @description The third party's status.
+             * @example 201
+             */
+            status_code: number;
+        };
+        /** @description There is no reply to report. */
+        FailureWebhook: {
+            /** @description One sentence for a person. The wording may change. */
+            error: string;
+            /**
+             * @description Why; see docs/errors.md. With `outcome_unknown` the request may have had its effect.
+             * @example target_unreachable
+             */
+            code: string;
+        };
+        /** @description A network token was made and stored. */
+        NetworkTokenWebhook: {
+            network_token: {
+                /**
+                 * @description The network token: what to pay with in the place of the card.
+                 * @example 4000001234567899
+                 */
+                token: string;
+                /**
+                 * @description Its month of expiry.
+                 * @example 12
+                 */
+                expiry_month: string;
+                /**
+                 * @description Its year of expiry.
+                 * @example 2029
+                 */
+                expiry_year: string;
+                /**
+                 * @description The last four digits of the card.
+                 * @example 1111
+                 */
+                last_four: string;
+                /**
+                 * @description What the requester calls it.
+                 * @example active
+                 */
+                status: string;
+            };
+            token_info: components["schemas"]["TokenInfo"];
         };
     };
     responses: never;
@@ -3923,6 +4220,646 @@ export interface operations {
             };
         };
     };
+    proxyPost: {
+        parameters: {
+            query: {
+                /**
+                 * @description Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                user: string;
+                /**
+                 * @description The token that storing returned.
+                 * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
+                 */
+                token: string;
+                /**
+                 * @description A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * @example customer-4711
+                 */
+                reference?: string;
+                /** @description How often the request may be sent. It is sent again after 429, 5xx and a connection that failed before anything was sent; each attempt is billed. */
+                attempts?: number;
+                /** @description Whether the reply also has populated_template. The request is sent and billed all the same. */
+                debug?: boolean;
+                /** @description Comma-separated ids of rules, applied in this order to what is sent; nothing stored changes. */
+                rules?: string[];
+                /**
+                 * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * @description The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+                /**
+                 * @description Makes a repeat safe: for 24 hours the first reply is given again.
+                 * @example order-4711
+                 */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProxyOrder"];
+            };
+        };
+        responses: {
+            /** @description Send a request filled with stored data */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProxyReply"] | components["schemas"]["ProxyAccepted"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             *
+             *     `reference_required`: This item was stored with a reference, which must be given as well.
+             *
+             *     `rule_limit`: The rules need more time or memory than one item may take; make them or the data smaller.
+             *
+             *     `template_limit`: Filling the request needs more time or memory than one request may take; make the template or the data smaller.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may reach; nothing was sent.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `not_allowed`: This account is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not open this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `key_not_found`: There is no such key.
+             *
+             *     `token_not_found`: There is no such token, or the reference does not belong to it.
+             *
+             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: The body is larger than this route accepts. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `too_many_failures`: Too many failed attempts; wait before trying again.
+             *
+             *     `jobs_full`: The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `target_unreachable`: The third party could not be reached, showed no valid certificate, or broke off before its reply was complete.
+             *
+             *     `reply_too_large`: The third party's reply is larger than the service reads.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply is lost. The third party may or may not have acted on it; it was not sent again.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `target_timeout`: The third party did not answer in time. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    proxyGet: {
+        parameters: {
+            query: {
+                /**
+                 * @description Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                user: string;
+                /**
+                 * @description What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: `full`.
+                 * @example full
+                 */
+                algorithm?: string;
+                /**
+                 * @description Another name of `algorithm`; given both, they must be equal.
+                 * @example full
+                 */
+                tokenization_algorithm?: string;
+                /** @description Whether to look for number, code, expiry and holder in a reply of any form (JSON, XML, form, text) and to store those. Otherwise the reply must be a JSON object with a number, and is stored as it is. */
+                smart_parse?: boolean;
+                /** @description How often the request may be sent. It is sent again after 429, 5xx and a connection that failed before anything was sent; each attempt is billed. */
+                attempts?: number;
+                /** @description Comma-separated ids of rules, applied in this order to what was received before it is stored. */
+                rules?: string[];
+                /**
+                 * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * @description The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+                /**
+                 * @description Makes a repeat safe: for 24 hours the first reply is given again.
+                 * @example order-4711
+                 */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProxyOrder"];
+            };
+        };
+        responses: {
+            /** @description Fetch data from a third party and store it */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetWebhook"] | components["schemas"]["ProxyAccepted"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             *
+             *     `rule_limit`: The rules need more time or memory than one item may take; make them or the data smaller.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may reach; nothing was sent.
+             *
+             *     `test_card`: This is a published test card number; it can be stored only in staging.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `not_allowed`: This account is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not open this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `key_not_found`: There is no such key.
+             *
+             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
+             *
+             *     `key_changed`: The key was changed by another request at the same time; try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: The body is larger than this route accepts. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `too_many_failures`: Too many failed attempts; wait before trying again.
+             *
+             *     `jobs_full`: The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `target_unreachable`: The third party could not be reached, showed no valid certificate, or broke off before its reply was complete.
+             *
+             *     `reply_too_large`: The third party's reply is larger than the service reads.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply is lost. The third party may or may not have acted on it; it was not sent again.
+             *
+             *     `reply_not_storable`: The third party's reply holds no number that can be stored, so nothing was stored.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `target_timeout`: The third party did not answer in time. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    requestNetworkToken: {
+        parameters: {
+            query: {
+                /**
+                 * @description Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                user: string;
+                /**
+                 * @description The token that storing returned.
+                 * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
+                 */
+                token: string;
+                /**
+                 * @description A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * @example customer-4711
+                 */
+                reference?: string;
+                /**
+                 * @description Identifier of one of the operator's network token requesters.
+                 * @example customers-2026
+                 */
+                requester_id: string;
+                /**
+                 * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * @description The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+                /**
+                 * @description Makes a repeat safe: for 24 hours the first reply is given again.
+                 * @example order-4711
+                 */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProxyWebhook"] | components["schemas"]["NetworkTokenOrder"];
+            };
+        };
+        responses: {
+            /** @description Request a network token (alpha) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProxyAccepted"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             *
+             *     `reference_required`: This item was stored with a reference, which must be given as well.
+             *
+             *     `number_missing`: No number to make a token from: send card_number, account_number, n or number in the body, or number in the query. Rules of an endpoint run first.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may reach; nothing was sent.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `not_allowed`: This account is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not open this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `key_not_found`: There is no such key.
+             *
+             *     `token_not_found`: There is no such token, or the reference does not belong to it.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: The body is larger than this route accepts. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `too_many_failures`: Too many failed attempts; wait before trying again.
+             *
+             *     `jobs_full`: The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     readCsrs: {
         parameters: {
             query?: {
@@ -4723,6 +5660,120 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"];
                 };
+            };
+        };
+    };
+    proxyPostWebhook: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id that the call was accepted with; the same on repeats. */
+                "webhook-id": string;
+                /** @description When this very call was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
+                "webhook-signature"?: string;
+                /** @description The secret of the webhook, where it has one. */
+                "X-Vault-Webhook-Secret"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PostWebhook"] | components["schemas"]["FailureWebhook"];
+            };
+        };
+        responses: {
+            /** @description Received: it is not told again. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: it is told again after a pause, up to max_attempts calls. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    proxyGetWebhook: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id that the call was accepted with; the same on repeats. */
+                "webhook-id": string;
+                /** @description When this very call was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
+                "webhook-signature"?: string;
+                /** @description The secret of the webhook, where it has one. */
+                "X-Vault-Webhook-Secret"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GetWebhook"] | components["schemas"]["FailureWebhook"];
+            };
+        };
+        responses: {
+            /** @description Received: it is not told again. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: it is told again after a pause, up to max_attempts calls. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    networkTokenWebhook: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id that the call was accepted with; the same on repeats. */
+                "webhook-id": string;
+                /** @description When this very call was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
+                "webhook-signature"?: string;
+                /** @description The secret of the webhook, where it has one. */
+                "X-Vault-Webhook-Secret"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NetworkTokenWebhook"] | components["schemas"]["FailureWebhook"];
+            };
+        };
+        responses: {
+            /** @description Received: it is not told again. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: it is told again after a pause, up to max_attempts calls. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

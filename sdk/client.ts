@@ -4,6 +4,7 @@ import { type CaptureCalls, createCaptureCalls } from './capture.ts';
 import { type CertificateCalls, createCertificateCalls } from './certificate.ts';
 import { basicAuth } from './headers.ts';
 import { createKeyCalls, type KeyCalls } from './key.ts';
+import { createProxyCalls, type ProxyCalls } from './proxy.ts';
 import { createRetrieveCalls, type RetrieveCalls } from './retrieve.ts';
 import { createRuleCalls, type RuleCalls } from './rule.ts';
 import { createTransport } from './transport.ts';
@@ -26,6 +27,7 @@ export class Vault {
   readonly capture: CaptureCalls;
   readonly retrieve: RetrieveCalls;
   readonly rules: RuleCalls;
+  readonly proxy: ProxyCalls;
   readonly certificates: CertificateCalls;
   readonly utility: UtilityCalls;
   readonly admin: AdminCalls;
@@ -39,6 +41,7 @@ export class Vault {
     this.capture = createCaptureCalls(transport, passphrase);
     this.retrieve = createRetrieveCalls(transport, passphrase);
     this.rules = createRuleCalls(transport);
+    this.proxy = createProxyCalls(transport, passphrase);
     this.certificates = createCertificateCalls(transport);
     this.utility = createUtilityCalls(transport);
     this.admin = createAdminCalls(transport);

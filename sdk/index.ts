@@ -6,11 +6,13 @@ export type { AdminCalls } from './admin.ts';
 export type { CallOptions, ConnectionOptions, KeyedCallOptions, VaultOptions } from './call.ts';
 export type { CaptureCalls } from './capture.ts';
 export { CaptureEndpoint } from './capture-endpoint.ts';
+export type { CertificateCalls } from './certificate.ts';
 export { Vault } from './client.ts';
 export type { EndpointOptions } from './endpoint.ts';
 export { VaultApiError, VaultConnectionError, VaultError, VaultTimeoutError } from './errors.ts';
 export type { KeyCalls } from './key.ts';
 export type { Page, Pages } from './pages.ts';
+export type { ProxyCalls } from './proxy.ts';
 export type { RetrieveCalls } from './retrieve.ts';
 export { RetrieveEndpoint, type RetrieveEndpointCalls } from './retrieve-endpoint.ts';
 export type { RuleCalls } from './rule.ts';
@@ -18,10 +20,6 @@ export type * from './types.ts';
 export type { UtilityCalls } from './utility.ts';
 export type { VaultCalls } from './vault.ts';
 export {
-  type FailureWebhook,
-  type GetWebhook,
-  type NetworkTokenWebhook,
-  type PostWebhook,
   type ReceivedWebhook,
   verifyWebhook,
   WebhookError,

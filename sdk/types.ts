@@ -133,6 +133,51 @@ export type CreateCertificate = Query<'createCertificate'> & {
 export type ListCertificates = Pick<Query<'readCertificates'>, 'csr_id'>;
 export type DeleteCertificate = Query<'deleteCertificate'>;
 
+/** A request to a third party. */
+export type ProxyRequest = Given<Omit<Schemas['ProxyRequest'], 'headers'>> & {
+  /** One member each: a name and its value. */
+  readonly headers?: readonly Readonly<Record<string, string>>[] | undefined;
+};
+/** Where the outcome of a request is reported to, and what goes with it. */
+export type ProxyWebhook = Given<Omit<Schemas['ProxyWebhook'], 'metadata'>> & {
+  /** Members to add to what the webhook says, at most 64 KB; those with the name of one of its own are left out. */
+  readonly metadata?: object | undefined;
+};
+
+/** What to send, and who is to hear of the outcome. */
+export interface ProxyOrder {
+  readonly request: ProxyRequest;
+  /** Whether the outcome is waited for. */
+  readonly synchronous?: boolean | undefined;
+  readonly webhook?: ProxyWebhook | undefined;
+}
+
+/** The outcome is told to a webhook. */
+export interface Reported {
+  readonly synchronous?: false | undefined;
+  readonly webhook: ProxyWebhook;
+}
+
+export type ProxyPost = Query<'proxyPost'> & ProxyOrder & Unlocking;
+export type ProxyFetch = Omit<Query<'proxyGet'>, 'tokenization_algorithm'> & ProxyOrder & Unlocking;
+export type RequestNetworkToken = Query<'requestNetworkToken'> & {
+  readonly webhook: ProxyWebhook;
+} & Unlocking;
+
+/** A request was accepted: `id` is its `X-Vault-Request-Id`, and the `webhook-id` of what is told of it. */
+export type ProxyAccepted = Schemas['ProxyAccepted'];
+/** What a third party answered. */
+export type ProxyReply = Schemas['ProxyReply'];
+
+/** What a third party answered to data that was sent out. */
+export type PostWebhook = Schemas['PostWebhook'];
+/** Data fetched from a third party was stored; without `token_info` its last answer was 429 or 5xx. */
+export type GetWebhook = Schemas['GetWebhook'];
+/** A network token was made and stored. */
+export type NetworkTokenWebhook = Schemas['NetworkTokenWebhook'];
+/** There is no reply to report. With the code `outcome_unknown` the request may have had its effect. */
+export type FailureWebhook = Omit<Schemas['FailureWebhook'], 'code'> & { code: ErrorCode };
+
 export type CreateKey = Given<Schemas['CreateKey']>;
 export type ChangePassphrase = Given<Schemas['ChangePassphrase']>;
 export type ListKeys = Query<'listKeys'>;

@@ -1,6 +1,6 @@
 /** For receivers of webhooks: is this call the vault's own and fresh, and what does it say? */
 import { VaultError } from './errors.ts';
-import type { ErrorCode, TokenInfo } from './types.ts';
+import type { FailureWebhook, GetWebhook, NetworkTokenWebhook, PostWebhook } from './types.ts';
 import { sameBytes, sha256, signer } from './webhook-crypto.ts';
 import { headerValues, type WebhookHeaders } from './webhook-headers.ts';
 
@@ -39,47 +39,10 @@ export class WebhookError extends VaultError {
   }
 }
 
-/** Headers of a third party's reply in their order, an object with one member for each. */
-type ReplyHeaders = readonly Readonly<Record<string, string>>[];
-
-/** What a third party answered to data that was sent out. */
-export interface PostWebhook {
-  readonly headers: ReplyHeaders;
-  readonly body: string;
-  readonly status_code: number;
-}
-
-/** Data fetched from a third party was stored. */
-export interface GetWebhook {
-  readonly headers: ReplyHeaders;
-  readonly status_code: number;
-  readonly token_info: TokenInfo;
-  /** The reply with mustache tags in the place of what was stored; only with smart parse. */
-  readonly body?: string;
-}
-
-/** A network token was made and stored. */
-export interface NetworkTokenWebhook {
-  readonly network_token: {
-    readonly token: string;
-    readonly expiry_month: string;
-    readonly expiry_year: string;
-    readonly last_four: string;
-    readonly status: string;
-  };
-  readonly token_info: TokenInfo;
-}
-
-/** A request ended without a reply. With the code `outcome_unknown` it may or may not have had its effect. */
-export interface FailureWebhook {
-  /** For people. */
-  readonly error: string;
-  readonly code: ErrorCode;
-}
-
 /**
- * What a webhook says; tell the kinds apart by their members: `'error' in event`. The metadata of the request
- * stands beside them; members of it with the name of another one are left out.
+ * What a webhook says; tell the kinds apart by their members: `'error' in event`, `'network_token' in event`,
+ * `'token_info' in event`. The metadata of the request stands beside them; members of it with the name of another
+ * one are left out.
  */
 export type WebhookPayload = PostWebhook | GetWebhook | NetworkTokenWebhook | FailureWebhook;
 

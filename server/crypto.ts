@@ -11,8 +11,6 @@ import {
   type DescribeItemParams,
   type EndpointParams,
   type EndpointPolicy,
-  type EndpointUse,
-  type JobKind,
   type KeyFacts,
   type KeyParams,
   KIND,
@@ -24,17 +22,28 @@ import {
   type StoredParts,
   type StoreParams,
   type UpdateParams,
-  WARM_MISS,
 } from '../workers/jobs/kinds.ts';
-import { JobError, type Pool } from '../workers/pool.ts';
+import type { Pool } from '../workers/pool.ts';
 import { at, json, type PageFields, pack, pageFields, parse, slices, storedParts } from './crypto-fields.ts';
-import { isErrorCode, VaultError } from './errors.ts';
+import {
+  createLanes,
+  type EndpointRecords,
+  type KeyPlace,
+  keyParams,
+  laneOf,
+  missOrThrow,
+  type Opening,
+  openingFields,
+  type Passphrase,
+  type RuleSet,
+  type SealedFields,
+  singlesOf,
+  type WarmBlob,
+  type WarmMiss,
+  type WithoutOpening,
+} from './crypto-lanes.ts';
+import { createProxyCrypto, type ProxyCrypto } from './crypto-proxy.ts';
 import { Secret } from './secret.ts';
-
-/** How long a job may run in a thread before the thread counts as hung. */
-const HOT_DEADLINE_MS = 5_000;
-const BULK_DEADLINE_MS = 20_000;
-const COLD_DEADLINE_MS = 30_000;
 
 export type {
   ActorParams,
@@ -46,40 +55,12 @@ export type {
   StoreParams,
 } from '../workers/jobs/kinds.ts';
 export type { PageFields } from './crypto-fields.ts';
+export type { EndpointRecords, Opening, Passphrase, RuleSet, WarmBlob, WarmMiss } from './crypto-lanes.ts';
+export type * from './crypto-proxy.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const EMPTY = new Uint8Array(0);
-
-/** A key's private halves as an unlock left them: they open only together with the passphrase. */
-export type WarmBlob = Uint8Array;
-export type Passphrase = Secret<Uint8Array>;
-/** The warm blob was made under another passphrase; the full unlock decides. */
-export interface WarmMiss {
-  readonly kind: 'warm_miss';
-}
-const WARM_MISSED: WarmMiss = { kind: 'warm_miss' };
-
-/** What opens a vault key for one request: an earlier unlock or a retrieval endpoint, each with its secret. */
-export type Opening =
-  | { readonly blob: WarmBlob; readonly secret: Passphrase; readonly endpoint?: never }
-  | {
-      readonly endpoint: EndpointUse;
-      readonly records: EndpointRecords;
-      readonly secret: Secret<Uint8Array>;
-    };
-
-/** The two records of an endpoint. */
-export interface EndpointRecords {
-  readonly policy: Uint8Array;
-  readonly wrap: Uint8Array;
-}
-
-/** Rules by id, each with its sealed record. */
-export interface RuleSet {
-  readonly ids: readonly string[];
-  readonly records: readonly Uint8Array[];
-}
 
 /** Byte strings of a page, one per item; an empty one stands for an item that is gone. */
 export interface PageTexts {
@@ -91,24 +72,8 @@ export interface OpenedPage extends PageTexts {
   readonly cards: readonly (CardFacts | null)[];
 }
 
-/** An item as it lies in Redis, and the last 16 bytes of the newest entry of its log. */
-interface SealedFields {
-  readonly item: Uint8Array;
-  readonly meta: Uint8Array;
-  readonly sad: Uint8Array;
-  readonly logTail: Uint8Array;
-}
-
-/** Parameters of a job but for how it opens its key and the rules that it runs. */
-type WithoutOpening<Params> = Omit<Params, 'endpoint' | 'rules'>;
-
-interface KeyPlace {
-  readonly aid: string;
-  readonly user: string;
-}
-
 /** The single door to the threads: every sealing, opening and derivation goes through here. */
-export interface Crypto {
+export interface Crypto extends ProxyCrypto {
   hashPassword(password: Secret<Uint8Array>): Promise<string>;
   /** `line`: whoever waits behind earlier checks of the same line does not hold up the other lines. */
   verifyPassword(password: Secret<Uint8Array>, phc: string, line: string): Promise<boolean>;
@@ -201,79 +166,13 @@ export interface Crypto {
   checkRoot(root: Uint8Array): Promise<void>;
 }
 
-/** A thread's code as the error that callers see. Unknown codes are mistakes of ours. */
-function toVaultError(error: unknown): VaultError {
-  if (!(error instanceof JobError)) {
-    return new VaultError('internal');
-  }
-  const [code = '', field] = error.code.split(' ');
-  return new VaultError(isErrorCode(code) ? code : 'internal', field === undefined ? {} : { field });
-}
-
-const missOrThrow = (error: unknown): WarmMiss => {
-  if (error instanceof JobError && error.code === WARM_MISS) {
-    return WARM_MISSED;
-  }
-  throw toVaultError(error);
-};
-
-/** What a thread needs to know of a key; a handle holds its record besides, which travels as bytes if at all. */
-const keyParams = ({ aid, user, kid }: KeyPlace & KeyParams): Uint8Array => json({ aid, user, kid });
-
-/** The first fields of a job that opens a key and may run rules. */
-const openingFields = (params: object, opening: Opening, rules: RuleSet): Uint8Array[] => [
-  json({ ...params, endpoint: opening.endpoint, rules: rules.ids }),
-  opening.endpoint === undefined
-    ? opening.blob
-    : Buffer.concat([pack([opening.records.policy]), opening.records.wrap]),
-  opening.secret.expose(),
-  pack(rules.records),
-];
-
-type Lane = 'hot' | 'bulk' | 'cold';
-const DEADLINES: Readonly<Record<Lane, number>> = {
-  hot: HOT_DEADLINE_MS,
-  bulk: BULK_DEADLINE_MS,
-  cold: COLD_DEADLINE_MS,
-};
-
-/** Rules may hold a thread for as long as rules may take: such jobs travel alone, behind those that do not. */
-const laneOf = ({ ids }: RuleSet): Lane => (ids.length === 0 ? 'hot' : 'bulk');
-
-/** The share of single items, beside the account's own: somebody waits for each, and nobody for all of a tree. */
-const singlesOf = (aid: string): string => `${aid} singles`;
-
 export function createCrypto(pool: Pool): Crypto {
   const digestKey = randomBytes(32);
-  const run = (
-    kind: JobKind,
-    fields: readonly Uint8Array[],
-    lane: Lane,
-    account?: string,
-  ): Promise<Uint8Array[]> =>
-    pool.run({
-      kind,
-      fields,
-      lane,
-      deadlineMs: DEADLINES[lane],
-      ...(account === undefined ? {} : { account }),
-    });
-
-  const plain = async (
-    kind: JobKind,
-    fields: readonly Uint8Array[],
-    lane: Lane = 'hot',
-    account?: string,
-  ): Promise<Uint8Array[]> => {
-    try {
-      return await run(kind, fields, lane, account);
-    } catch (error) {
-      throw toVaultError(error);
-    }
-  };
-  const one = async (...args: Parameters<typeof plain>): Promise<Uint8Array> => at(await plain(...args), 0);
+  const lanes = createLanes(pool);
+  const { run, plain, one } = lanes;
 
   return {
+    ...createProxyCrypto(lanes),
     hashPassword: async (password) =>
       decoder.decode(await one(KIND.hashPassword, [json({}), password.expose()], 'cold')),
     verifyPassword: async (password, phc, line) =>

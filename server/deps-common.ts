@@ -9,6 +9,8 @@ export interface Account {
   /** Whether the operator has enabled unmasked output. */
   readonly unmasked: boolean;
   readonly paying: boolean;
+  /** Hosts that the account may send data to; empty = any. */
+  readonly hosts: readonly string[];
 }
 
 /** Who sends a request, before anybody has signed in. */
@@ -21,7 +23,7 @@ export interface Visitor {
 /** Who does something, for rights, action log and audit. */
 export interface Caller extends Visitor {
   readonly account: Account;
-  readonly source: 'vault' | 'capture' | 'retrieve' | 'form';
+  readonly source: 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
 }
 
 /** The exact UTF-8 bytes of a passphrase or password. */
@@ -31,6 +33,13 @@ export type SecretBytes = Secret<Uint8Array>;
 export interface Repeatable<Reply> {
   readonly reply: Reply;
   readonly replayed: boolean;
+}
+
+/** One item; `reference` is needed when it was stored with one. */
+export interface ItemAddress {
+  readonly user: string;
+  readonly token: string;
+  readonly reference?: string | undefined;
 }
 
 /** A tree of items as JSON text, piece by piece. An error in it aborts the connection. */

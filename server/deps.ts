@@ -1,8 +1,10 @@
 import type { Crypto } from './crypto.ts';
 import type { CertService } from './deps-cert.ts';
-import type { Account, Caller, Repeatable, SecretBytes, TreeStream } from './deps-common.ts';
+import type { Account, Caller, ItemAddress, Repeatable, SecretBytes, TreeStream } from './deps-common.ts';
 import type { CaptureService, EndpointService, RetrieveService, RuleService } from './deps-endpoint.ts';
+import type { ProxyService } from './deps-proxy.ts';
 import type { ErrorCode } from './errors.ts';
+import type { Requester, ThirdParties } from './outbound/third-parties.ts';
 import type { WhoAmI } from './schema/admin.ts';
 import type { Key } from './schema/key.ts';
 import type { LuhnResult } from './schema/utility.ts';
@@ -13,6 +15,7 @@ import type { BinStore } from './store/bin.ts';
 import type { CertStore } from './store/cert.ts';
 import type { EndpointStore } from './store/endpoint.ts';
 import type { IdempotencyStore } from './store/idempotency.ts';
+import type { JobStore } from './store/job.ts';
 import type { KeyStore } from './store/key.ts';
 import type { RuleStore } from './store/rule.ts';
 import type { ItemStore } from './store/vault.ts';
@@ -25,9 +28,12 @@ export type {
   Crypto,
   EndpointPolicy,
   EndpointRecords,
+  JobFacts,
   Opening,
+  OrderFacts,
   PageFields,
   Passphrase,
+  ProxyOutcome,
   RuleSet,
   StoredFacts,
   StoreParams,
@@ -37,7 +43,11 @@ export type {
 export type * from './deps-cert.ts';
 export type * from './deps-common.ts';
 export type * from './deps-endpoint.ts';
+export type * from './deps-proxy.ts';
+export type { OutboundFailure, OutboundResult } from './outbound/call.ts';
+export type { FilledRequest, Requester } from './outbound/third-parties.ts';
 export type { EndpointEntry, StoredEndpoint } from './store/endpoint.ts';
+export type { JobBill, StoredJob } from './store/job.ts';
 export type { Bucket, Position, Refused } from './store/vault.ts';
 
 /** What the services are built from. Time and randomness come from here, so that tests can be exact. */
@@ -51,10 +61,14 @@ export interface Parts {
   readonly certStore: CertStore;
   readonly idempotencyStore: IdempotencyStore;
   readonly binStore: BinStore;
+  readonly jobStore: JobStore;
+  readonly thirdParties: ThirdParties;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** 128 random bits in URL-safe characters. */
   readonly randomId: () => string;
+  /** An even chance from 0 up to, not including, 1: what spreads things in time. */
+  readonly chance: () => number;
   /** Authenticates cursors; the same on every server of the vault. */
   readonly cursorKey: Uint8Array;
   readonly settings: ServiceSettings;
@@ -70,6 +84,14 @@ export interface ServiceSettings {
   readonly warmUnlockSeconds: number;
   /** How long sensitive authentication data is kept, ms; 0 = until it is deleted. */
   readonly sadTtlMs: number;
+  /** Whether it is deleted once it has gone out with a request that succeeded. */
+  readonly sadAfterProxy: boolean;
+}
+
+/** Where the operator lets network tokens be asked for. */
+export interface ProxyRequester extends Requester {
+  readonly id: string;
+  readonly client_cert_id: string | undefined;
 }
 
 /** The billable operations. */
@@ -91,13 +113,6 @@ export type MeterOperation =
   | 'certificate'
   | 'preference'
   | 'utility';
-
-/** One item; `reference` is needed when it was stored with one. */
-export interface ItemAddress {
-  readonly user: string;
-  readonly token: string;
-  readonly reference?: string | undefined;
-}
 
 /** A part of a listing. `limit` -1 means no limit; times are milliseconds since 1970. */
 export interface ListFilter {
@@ -265,6 +280,7 @@ export interface Deps {
   readonly retrievals: RetrieveService;
   readonly rules: RuleService;
   readonly certs: CertService;
+  readonly proxy: ProxyService;
   readonly utility: UtilityService;
   readonly accounts: AccountService;
   readonly metering: Metering;

@@ -97,11 +97,24 @@ export const ERRORS = defineErrors({
     text: 'Too many failed attempts; wait before trying again.',
     retryAfterSeconds: 900,
   },
+  jobs_full: {
+    status: 429,
+    text: 'The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.',
+    retryAfterSeconds: 60,
+  },
   target_unreachable: {
     status: 502,
     text: 'The third party could not be reached, showed no valid certificate, or broke off before its reply was complete.',
   },
   reply_too_large: { status: 502, text: "The third party's reply is larger than the service reads." },
+  outcome_unknown: {
+    status: 502,
+    text: 'The request was sent, or may have been, and its reply is lost. The third party may or may not have acted on it; it was not sent again.',
+  },
+  reply_not_storable: {
+    status: 502,
+    text: "The third party's reply holds no number that can be stored, so nothing was stored.",
+  },
   target_timeout: { status: 504, text: 'The third party did not answer in time.' },
   overloaded: { status: 503, text: 'The service is busy; try again shortly.', retryAfterSeconds: 1 },
   store_unavailable: {

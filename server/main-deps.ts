@@ -70,8 +70,14 @@ export async function openConfigured(config: Config, note: Note): Promise<Opened
         authFailuresMax: config.authFailuresMax,
         warmUnlockSeconds: config.warmUnlockSeconds,
         sadTtlMs: config.sadRetention.kind === 'ttl' ? config.sadRetention.ms : 0,
+        sadAfterProxy: config.sadRetention.kind === 'after_proxy_success',
       },
-      onThreadEvent: (event) => note(event),
+      proxy: {
+        allow: config.proxyAllow,
+        caPem: config.proxyCa,
+        requesters: config.networkTokenRequesters,
+      },
+      onEvent: note,
       checkRedis: (link) => refuseUnsafe(link, config, note),
     });
     return {

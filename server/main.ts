@@ -106,6 +106,7 @@ async function main(): Promise<void> {
     retrievals: vault.retrievals,
     rules: vault.rules,
     certs: vault.certs,
+    proxy: vault.proxy,
     utility: vault.utility,
     accounts: vault.accounts,
     metering: vault.metering,
@@ -119,6 +120,7 @@ async function main(): Promise<void> {
   const server = listenOrExplain(config, deps);
   // Behind the port, so that a start that fails never makes an account whose password nobody has seen.
   const first = await ensureFirstAccount(vault, config.bootstrap);
+  vault.jobs.start();
   health.release();
   note('started', { cores: availableParallelism(), settings: chosenSettings(config) });
   sink.flush();
@@ -152,7 +154,7 @@ async function main(): Promise<void> {
       sink.flush();
       process.exit(1);
     }, DRAIN_MS).unref();
-    await server.stop();
+    await Promise.all([server.stop(), vault.jobs.rest()]);
     await opened.close();
     note('stopped');
     sink.flush();

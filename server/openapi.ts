@@ -1,6 +1,7 @@
 import { Kind, type TSchema } from '@sinclair/typebox';
 import packageJson from '../package.json' with { type: 'json' };
 import { ERRORS, type ErrorCode } from './errors.ts';
+import { webhooksOf } from './openapi-webhooks.ts';
 import { SECRET_HEADERS } from './plugins/endpoint-secret.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from './plugins/passphrase.ts';
 import { type AuthRule, type BodyRule, type Noun, type RouteShape, routeErrors } from './plugins/route.ts';
@@ -255,6 +256,7 @@ export const buildOpenApi = (routes: readonly RouteShape[], publicUrl: string): 
     paths[path][route.method.toLowerCase()] = operationOf(route, writer);
   }
   writer.write(ErrorBody);
+  const webhooks = webhooksOf(writer.write);
   const code = {
     type: 'string',
     enum: Object.keys(ERRORS),
@@ -274,6 +276,7 @@ export const buildOpenApi = (routes: readonly RouteShape[], publicUrl: string): 
     servers: [{ url: `${publicUrl}/v1` }],
     tags: tags.map(([name, description]) => ({ name, description })),
     paths,
+    webhooks,
     components: {
       securitySchemes: SECURITY_SCHEMES,
       headers: HEADERS,

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { availableParallelism, freemem } from 'node:os';
 import type { ThreadData } from '../workers/jobs/kinds.ts';
 import { createPool, type Pool } from '../workers/pool.ts';
@@ -8,6 +8,7 @@ import type {
   CertService,
   EndpointService,
   Parts,
+  ProxyService,
   RetrieveService,
   RuleService,
   ServiceSettings,
@@ -36,12 +37,16 @@ import { createCertStore } from './store/cert.ts';
 import { createEndpointStore } from './store/endpoint.ts';
 import { createIdempotencyStore } from './store/idempotency.ts';
 import { claimInstallation, type Installation, probeRedis, readInstallation } from './store/installation.ts';
+import { createJobStore } from './store/job.ts';
 import { createKeyStore } from './store/key.ts';
 import { openRedis, type RedisLink, type RedisTarget } from './store/redis.ts';
 import { createRuleStore } from './store/rule.ts';
 import { createItemStore } from './store/vault.ts';
+import { openProxy, openThirdParties, type ProxyOptions, type RunningJobs } from './vault-parts-proxy.ts';
 
 const BUCKETS = 16;
+/** How fine the chances are that spread things in time. */
+const CHANCES = 2 ** 32;
 const HOT_QUEUE_MAX = 2_000;
 const entry = new URL('../workers/worker.ts', import.meta.url);
 
@@ -58,11 +63,12 @@ export interface VaultOptions {
   readonly argon2: ThreadData['argon2'];
   readonly workers: number;
   readonly settings: ServiceSettings;
+  readonly proxy: ProxyOptions;
   readonly now?: () => number;
   /** Refuses, by throwing, a Redis that must not be written to. */
   readonly checkRedis?: (redis: RedisLink) => Promise<void>;
-  /** Told of threads that died; the event names no job. */
-  readonly onThreadEvent?: (event: string) => void;
+  /** Told of threads that died, and of what happens to asynchronous requests; never of what anybody sent. */
+  readonly onEvent?: (event: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 
 /** An open vault: its services, and what runs underneath. */
@@ -78,6 +84,8 @@ export interface OpenVault {
   readonly retrievals: RetrieveService;
   readonly rules: RuleService;
   readonly certs: CertService;
+  readonly proxy: ProxyService;
+  readonly jobs: RunningJobs;
   readonly utility: UtilityService;
   readonly metering: MeteringService;
   /** Resolves when Redis takes a write. */
@@ -147,6 +155,8 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     processKey: randomBytes(32),
     argon2,
   };
+  const note = (event: string, fields: Readonly<Record<string, unknown>> = {}): void =>
+    options.onEvent?.(event, fields);
   const { root, buckets } = await openInstallation(redis, threadData);
   const pool = createPool({
     entry,
@@ -154,7 +164,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     workerData: { ...threadData, root },
     queueMax: HOT_QUEUE_MAX,
     coldConcurrency: coldConcurrency(argon2.memoryKiB),
-    onEvent: (event) => options.onThreadEvent?.(event.type),
+    onEvent: (event) => note(event.type),
   });
   await pool.ready();
   const crypto = createCrypto(pool);
@@ -168,8 +178,11 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     certStore: createCertStore(redis),
     idempotencyStore: createIdempotencyStore(redis),
     binStore: createBinStore(redis),
+    jobStore: createJobStore(redis),
+    thirdParties: openThirdParties(options.proxy),
     now: options.now ?? Date.now,
     randomId: () => randomBytes(16).toString('base64url'),
+    chance: () => randomInt(CHANCES) / CHANCES,
     cursorKey: await crypto.cursorKey(),
     settings,
   };
@@ -185,8 +198,13 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
   const endpoints = createEndpoints(parts, metering, keys);
   const endpointUse = createEndpointUse(parts, accounts, keys);
   const shared = { metering, rules, endpoints, endpointUse };
+  const { proxy, jobs } = openProxy(parts, options.redis, {
+    ...{ accounts, metering, idempotency, keys, rules, storing, note },
+    requesters: options.proxy.requesters,
+  });
   /** What a deleted account leaves behind; rules last, since a request of it may still be making one. */
   const removeRest = async (aid: string): Promise<void> => {
+    await parts.jobStore.removeAll(aid);
     await parts.endpointStore.removeAll(aid);
     await keys.removeAll(aid);
     await parts.ruleStore.removeAll(aid);
@@ -206,6 +224,8 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     retrievals: createRetrievals({ ...shared, reading, trees }),
     rules,
     certs: createCerts(parts, metering),
+    proxy,
+    jobs,
     utility: createUtility(parts, metering),
     probe: () => probeRedis(redis),
     async sweep() {
@@ -222,6 +242,11 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
             () =>
               endpoints.sweep(aid),
         ),
+        ...live.map(
+          ({ aid }) =>
+            () =>
+              jobs.resume(aid),
+        ),
         ...gone.map((aid) => () => removeRest(aid)),
       ]);
     },
@@ -234,6 +259,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
       return account;
     },
     async close() {
+      await jobs.close();
       keys.close();
       await pool.drain();
       await metering.flush().catch(() => undefined);

@@ -21,14 +21,15 @@ const SYSTEM = /^server\/(?:main|cli|log-sink|config|embedded-redis)[^/]*\.ts$|^
 const SCHEMA = /^server\/schema\//;
 const ERRORS = /^server\/errors\.ts$/;
 const SECRET = /^server\/secret\.ts$/;
-const DEPS = /^server\/deps(?:-cert|-common|-endpoint)?\.ts$/;
+const DEPS = /^server\/deps(?:-cert|-common|-endpoint|-proxy)?\.ts$/;
 const DOMAIN = /^server\/domain\//;
 const STORE = /^server\/store\//;
+const OUTBOUND = /^server\/outbound\//;
 const SERVICES = /^server\/services\//;
 const PLUGINS = /^server\/plugins\//;
 const ROUTES = /^server\/routes\//;
-const CRYPTO = /^server\/crypto(?:-fields)?\.ts$/;
-const OPENAPI = /^server\/openapi\.ts$/;
+const CRYPTO = /^server\/crypto(?:-fields|-lanes|-proxy)?\.ts$/;
+const OPENAPI = /^server\/openapi(?:-webhooks)?\.ts$/;
 const WORKERS = /^workers\//;
 const SDK = /^sdk\//;
 
@@ -37,15 +38,20 @@ export const LAYERS: readonly Layer[] = [
   { name: 'server/schema', files: SCHEMA, may: [] },
   { name: 'server/errors.ts', files: ERRORS, may: [SCHEMA] },
   { name: 'server/secret.ts', files: SECRET, may: [SCHEMA] },
-  { name: 'server/deps.ts', files: DEPS, may: [], mayTypes: [SCHEMA, SECRET, ERRORS, CRYPTO, STORE] },
+  {
+    name: 'server/deps.ts',
+    files: DEPS,
+    may: [],
+    mayTypes: [SCHEMA, SECRET, ERRORS, CRYPTO, STORE, OUTBOUND],
+  },
   { name: 'server/domain', files: DOMAIN, may: [SCHEMA, ERRORS] },
   { name: 'server/store', files: STORE, may: [SCHEMA, ERRORS, SECRET] },
-  { name: 'server/outbound/jobs', files: /^server\/outbound\/jobs/, may: [SCHEMA, ERRORS, SECRET, STORE] },
+  { name: 'server/outbound/job-*', files: /^server\/outbound\/job-/, may: [SCHEMA, ERRORS, SECRET, STORE] },
   { name: 'server/outbound', files: /^server\/outbound\//, may: [SCHEMA, ERRORS, SECRET] },
   {
     name: 'server/crypto.ts',
     files: CRYPTO,
-    may: [ERRORS, SECRET, /^workers\/(?:pool|protocol|jobs\/kinds)\.ts$/],
+    may: [ERRORS, SECRET, /^workers\/(?:pool|protocol|jobs\/(?:proxy-)?kinds)\.ts$/],
   },
   { name: 'server/services', files: SERVICES, may: [SCHEMA, ERRORS, SECRET, DOMAIN], mayTypes: [DEPS] },
   {
@@ -55,7 +61,7 @@ export const LAYERS: readonly Layer[] = [
     mayTypes: [DEPS],
   },
   { name: 'server/routes', files: ROUTES, may: [SERVICES, PLUGINS, SCHEMA, ERRORS], mayTypes: [DEPS] },
-  { name: 'server/openapi.ts', files: OPENAPI, may: [PLUGINS, SCHEMA, ERRORS, /^package\.json$/] },
+  { name: 'server/openapi.ts', files: OPENAPI, may: [PLUGINS, SCHEMA, ERRORS, OPENAPI, /^package\.json$/] },
   {
     name: 'server/app.ts',
     files: /^server\/app\.ts$/,

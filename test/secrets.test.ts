@@ -36,8 +36,12 @@ test('the schema marks exactly these properties as secret', async () => {
     'GeneratedPassphrase.passphrase',
     'KeyWithPassphrase.passphrase',
     'LuhnQuery.number',
+    'NetworkTokenOrder.0.secret',
+    'NetworkTokenOrder.1.webhook.secret',
     'NumberParameter',
     'PassphraseParameter',
+    'ProxyOrder.webhook.secret',
+    'ProxyWebhook.secret',
     'RetrieveEndpoint.secret',
     'StoreQuery.number',
   ]);

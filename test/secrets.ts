@@ -41,6 +41,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'workers/jobs/certs.ts': "the server's own parameters of a job, and an opened record",
   'workers/jobs/context.ts': "the server's own parameters of a job",
   'workers/jobs/endpoint-open.ts': 'an opened policy',
+  'workers/jobs/proxy-record.ts': "the server's own parameters of a job, and an opened job",
   'workers/jobs/rules.ts': 'an opened rule',
 };
 
@@ -50,8 +51,8 @@ export const CONFINEMENTS: readonly Confinement[] = [
     code: /\.\s*expose\s*\(/,
     files: SERVER_SIDE,
     except:
-      /^server\/(?:crypto\.ts$|plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|routes\/|config|main|cli)/,
-    why: 'secrets are used by server/crypto.ts, read and returned at the HTTP edge, and sent by outbound alone',
+      /^server\/(?:crypto(?:-lanes|-proxy)?\.ts$|plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|routes\/|config|main|cli)/,
+    why: 'secrets are used by server/crypto*.ts, read and returned at the HTTP edge, and sent by outbound alone',
   },
   {
     what: 'the environment',

@@ -1,7 +1,7 @@
 import { workerData } from 'node:worker_threads';
 import { selfTest } from './crypto/self-test.ts';
 import { decryptItems, listItems } from './jobs/bulk.ts';
-import { createCsr, readCertificate } from './jobs/certs.ts';
+import { clientCredential, createCsr, readCertificate } from './jobs/certs.ts';
 import { createThreadContext, type Handler, toCode } from './jobs/context.ts';
 import {
   captureItem,
@@ -23,6 +23,12 @@ import {
   verifyAccountPassword,
 } from './jobs/keys.ts';
 import { type JobKind, KIND, type ThreadData } from './jobs/kinds.ts';
+import { prepareFetch, storeFetched } from './jobs/proxy-fetch.ts';
+import { fillProxy } from './jobs/proxy-fill.ts';
+import { readProxyOrder } from './jobs/proxy-order.ts';
+import { openReply, sealReply } from './jobs/proxy-reply.ts';
+import { openJob, openReport, reportProxy, sealReport } from './jobs/proxy-report.ts';
+import { dropSad } from './jobs/proxy-sad.ts';
 import {
   checkRoot,
   createRoot,
@@ -67,6 +73,18 @@ const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
   checkRule,
   createCsr,
   readCertificate,
+  readProxyOrder,
+  fillProxy,
+  prepareFetch,
+  openJob,
+  storeFetched,
+  reportProxy,
+  sealReport,
+  openReport,
+  sealReply,
+  openReply,
+  clientCredential,
+  dropSad,
 };
 
 await selfTest();

@@ -50,9 +50,20 @@ const isListed = (host: string, hosts: readonly string[]): boolean =>
     return host === wanted || (isIP(wanted) !== 0 && normalAddress(wanted) === normalAddress(host));
   });
 
-/** Whether a host may be asked for at all: a well-formed name, or an address that the policy permits. */
-const isPermitted = (host: string, policy: AddressPolicy): boolean =>
-  isIP(host) === 0 ? HOST_NAME.test(host) : policy.permits(host);
+/** Names of this machine, which not every resolver knows (RFC 6761, section 6.3). */
+const LOCAL_NAME = /(?:^|\.)localhost$/;
+
+/**
+ * Whether a host may be asked for at all: a well-formed name that does not stand for this machine, or an address
+ * that the policy permits.
+ */
+const isPermitted = (host: string, policy: AddressPolicy): boolean => {
+  if (isIP(host) !== 0) {
+    return policy.permits(host);
+  }
+  const isAllowed = !LOCAL_NAME.test(host) || policy.permits('127.0.0.1') || policy.permits('::1');
+  return isAllowed && HOST_NAME.test(host);
+};
 
 /**
  * Takes a URL apart, or refuses it before any name is looked up: only https, no user name or password

@@ -3,6 +3,7 @@ import { ADMIN_ROUTES } from './admin.ts';
 import { CAPTURE_ROUTES } from './capture.ts';
 import { CERT_ROUTES } from './cert.ts';
 import { KEY_ROUTES } from './key.ts';
+import { PROXY_ROUTES } from './proxy.ts';
 import { RETRIEVE_ROUTES } from './retrieve.ts';
 import { RULE_ROUTES } from './rule.ts';
 import { UTILITY_ROUTES } from './utility.ts';
@@ -16,6 +17,7 @@ export const ROUTES: readonly Route[] = [
   ...RETRIEVE_ROUTES,
   ...KEY_ROUTES,
   ...RULE_ROUTES,
+  ...PROXY_ROUTES,
   ...CERT_ROUTES,
   ...ADMIN_ROUTES,
 ];

@@ -35,7 +35,8 @@ export const NumberParameter = Type.String({
   [ALIASES]: ['card_number', 'account_number', 'n'],
 });
 
-const ALGORITHM = {
+/** How a token may be made, but for what holds when nothing is said. */
+export const ALGORITHM = {
   pattern:
     '^(?:full|luhn|uuid|partial_(?:[89]|1[0-6])_(?:start|end)|partial_middle_(?:0|[1-9][0-9]?)_(?:0|[1-9][0-9]?))$',
   description:

@@ -107,11 +107,12 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
   };
 
   const lookedUp = createMemory<Remembered>(REMEMBERED_MAX, REMEMBER_MS, now);
-  const toAccount = (name: string, { aid, unmasked, paying }: AccountRecord): Account => ({
+  const toAccount = (name: string, { aid, unmasked, paying, hosts }: AccountRecord): Account => ({
     aid,
     name,
     unmasked,
     paying,
+    hosts,
   });
 
   const check = async (name: string, password: SecretBytes, ip: string): Promise<Remembered> => {

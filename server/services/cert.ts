@@ -6,11 +6,37 @@ import type { MeteringService } from './metering.ts';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+/** Finds what connections to third parties present. */
+export interface ClientCredentials {
+  /** A certificate with its private key; undefined when either was deleted. An expired one is found like any other. */
+  readonly find: (
+    aid: string,
+    certId: string,
+  ) => Promise<Awaited<ReturnType<Parts['crypto']['clientCredential']>> | undefined>;
+}
+
+const place = (kind: 'csr' | 'certificate', aid: string, id: string) =>
+  ({ purpose: 'record', account: aid, kind, path: [id] }) as const;
+
+const parseCertificate = (opened: Uint8Array): Certificate =>
+  JSON.parse(decoder.decode(opened)) as Certificate;
+
+export const createClientCredentials = ({ crypto, certStore }: Parts): ClientCredentials => ({
+  async find(aid, certId) {
+    const record = await certStore.readCertificate(aid, certId);
+    if (!record) {
+      return undefined;
+    }
+    const { csr_id: csrId } = parseCertificate(
+      await crypto.openRecord(place('certificate', aid, certId), record),
+    );
+    const keyRecord = await certStore.readCsrKey(aid, csrId);
+    return keyRecord && crypto.clientCredential({ aid, certId, csrId }, record, keyRecord);
+  },
+});
+
 /** Client certificates: requests whose key pairs are made here and never leave, and what was issued from them. */
 export function createCerts({ crypto, certStore, randomId }: Parts, metering: MeteringService): CertService {
-  const place = (kind: 'csr' | 'certificate', aid: string, id: string) =>
-    ({ purpose: 'record', account: aid, kind, path: [id] }) as const;
-
   const openCsr = async (aid: string, id: string, record: Uint8Array): Promise<Csr> => {
     const { spki: _, ...csr } = JSON.parse(
       decoder.decode(await crypto.openRecord(place('csr', aid, id), record)),
@@ -18,7 +44,7 @@ export function createCerts({ crypto, certStore, randomId }: Parts, metering: Me
     return csr;
   };
   const openCertificate = async (aid: string, id: string, record: Uint8Array): Promise<Certificate> =>
-    JSON.parse(decoder.decode(await crypto.openRecord(place('certificate', aid, id), record))) as Certificate;
+    parseCertificate(await crypto.openRecord(place('certificate', aid, id), record));
 
   return {
     async createCsr({ account }, { key_type: keyType, ...subject }) {

@@ -107,3 +107,23 @@ export async function* mapAhead<A, B>(
 }
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+const INSIST_TRIES_MAX = 20;
+const INSIST_PAUSE_MS = 500;
+
+/** Runs `work` again while it fails in a way that may pass, for about ten seconds; the last failure is thrown. */
+export async function insist<T>(
+  work: () => Promise<T>,
+  mayPass: (error: unknown) => boolean = () => true,
+): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === INSIST_TRIES_MAX || !mayPass(error)) {
+        throw error;
+      }
+      await pause(INSIST_PAUSE_MS);
+    }
+  }
+}

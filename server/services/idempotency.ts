@@ -14,13 +14,40 @@ export interface IdempotentRequest {
   readonly parts: readonly (string | Uint8Array | undefined | boolean)[];
 }
 
+/** What is remembered of a request that reaches a third party, beside its reply. */
+export interface SentMark {
+  /** Whether an earlier run of this request, whose reply nobody has kept, may have reached the third party. */
+  readonly before: boolean;
+  /** Set before anything leaves: from now on a repeat knows that something may have been sent. */
+  readonly set: () => Promise<void>;
+  /** Taken back when nothing has left after all. */
+  readonly clear: () => Promise<void>;
+}
+
+/** How a reply is kept; what the codec gives is sealed once more by the service. */
+export interface ReplyCodec<T> {
+  /** `name` tells this request from every other one. */
+  readonly pack: (reply: T, name: string) => Promise<Uint8Array>;
+  readonly unpack: (kept: Uint8Array, name: string) => Promise<T>;
+}
+
 export interface IdempotencyService {
   /**
    * Runs `act` once for an Idempotency-Key and keeps its reply; a repeat gets the kept one. `seed` is the
    * same when a request that died half-way is made again, so that random choices can be made again alike.
    */
-  readonly run: <T>(request: IdempotentRequest, act: (seed: string) => Promise<T>) => Promise<Repeatable<T>>;
+  readonly run: <T>(
+    request: IdempotentRequest,
+    act: (seed: string, sent: SentMark) => Promise<T>,
+    codec?: ReplyCodec<T>,
+  ) => Promise<Repeatable<T>>;
 }
+
+/** Replies that hold nothing but what the caller sees anyway. */
+const plainCodec = <T>(): ReplyCodec<T> => ({
+  pack: async (reply) => encoder.encode(JSON.stringify(reply)),
+  unpack: async (kept) => JSON.parse(decoder.decode(kept)) as T,
+});
 
 /** Every part with its kind and length, so that no two requests look alike. */
 function encodeParts(parts: IdempotentRequest['parts']): Uint8Array {
@@ -38,7 +65,8 @@ export function createIdempotency({ crypto, idempotencyStore, randomId }: Parts)
   return {
     async run<T>(
       { account, route, key, parts }: IdempotentRequest,
-      act: (seed: string) => Promise<T>,
+      act: (seed: string, sent: SentMark) => Promise<T>,
+      codec: ReplyCodec<T> = plainCodec(),
     ): Promise<Repeatable<T>> {
       const [named, fingerprint] = await Promise.all([
         crypto.fingerprint(account.aid, encodeParts([route, key])),
@@ -51,23 +79,36 @@ export function createIdempotency({ crypto, idempotencyStore, randomId }: Parts)
       }
       if (claim.kind === 'done') {
         const kept = await crypto.openRecord(place(account, digest), claim.reply);
-        return { reply: JSON.parse(decoder.decode(kept)) as T, replayed: true };
+        return { reply: await codec.unpack(kept, digest), replayed: true };
       }
+      const { seed } = claim;
+      let isSent = claim.sent;
+      const sent: SentMark = {
+        before: claim.sent,
+        set: async () => {
+          await idempotencyStore.mark(digest, seed);
+          isSent = true;
+        },
+        clear: async () => {
+          await idempotencyStore.unmark(digest, seed);
+          isSent = false;
+        },
+      };
       const renewal = setInterval(() => {
         // A lease that could not be renewed runs out; the request itself goes on and may still be repeated.
-        idempotencyStore.renew(digest, claim.seed).catch(() => undefined);
+        idempotencyStore.renew(digest, seed).catch(() => undefined);
       }, RENEW_MS);
       try {
-        const reply = await act(claim.seed);
-        const sealed = await crypto.sealRecord(place(account, digest), encoder.encode(JSON.stringify(reply)));
-        await idempotencyStore.keep(digest, claim.seed, sealed);
+        const reply = await act(seed, sent);
+        const sealed = await crypto.sealRecord(place(account, digest), await codec.pack(reply, digest));
+        await idempotencyStore.keep(digest, seed, sealed);
         return { reply, replayed: false };
       } catch (error) {
-        if (error instanceof VaultError && error.status < 500) {
-          await idempotencyStore.release(digest, claim.seed).catch(() => undefined);
+        if (error instanceof VaultError && error.status < 500 && !isSent) {
+          await idempotencyStore.release(digest, seed).catch(() => undefined);
         } else {
           // The outcome is unknown: the seed stays for the repeat that settles it. The caller has waited enough.
-          idempotencyStore.yield(digest, claim.seed).catch(() => undefined);
+          idempotencyStore.yield(digest, seed).catch(() => undefined);
         }
         throw error;
       } finally {

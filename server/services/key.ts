@@ -2,15 +2,13 @@ import { createHash } from 'node:crypto';
 import type { Account, KeyService, Parts, Passphrase } from '../deps.ts';
 import { VaultError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
-import { pause } from './coalesce.ts';
+import { insist } from './coalesce.ts';
 import { createCursors } from './cursor.ts';
 import type { IdempotencyService } from './idempotency.ts';
 import { createKeyOpener, type KeyHandle, type KeyOpener } from './key-open.ts';
 import type { MeteringService } from './metering.ts';
 
 const GENERATED_LENGTH = 64;
-const SETTLE_TRIES_MAX = 20;
-const SETTLE_PAUSE_MS = 500;
 
 const encoder = new TextEncoder();
 const kidFromSeed = (seed: string): string =>
@@ -27,20 +25,6 @@ export interface Keys extends KeyService, Pick<KeyOpener, 'find' | 'withUnlocked
   readonly sweep: (aid: string) => Promise<void>;
   /** Deletes all keys of an account with their data and endpoints. */
   readonly removeAll: (aid: string) => Promise<void>;
-}
-
-/** Runs `work` again while it fails, for about ten seconds; the last failure is thrown. */
-async function insist<T>(work: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (tries === SETTLE_TRIES_MAX) {
-        throw error;
-      }
-      await pause(SETTLE_PAUSE_MS);
-    }
-  }
 }
 
 /** Keys: their life from creation to deletion. Refuses as the contract says; a lost passphrase is lost data. */

@@ -22,6 +22,8 @@ export interface CertStore {
   /** `full` when the account has as many requests as it may have. */
   createCsr(aid: string, id: string, csr: Uint8Array, privateKey: Uint8Array): Promise<'ok' | 'full'>;
   readCsr(aid: string, id: string): Promise<Buffer | undefined>;
+  /** The sealed private key of a request. */
+  readCsrKey(aid: string, id: string): Promise<Buffer | undefined>;
   /** In ascending order of id. */
   listCsrs(aid: string): Promise<readonly StoredRecord[]>;
   /** Deletes a request with its private key; false when there was none. */
@@ -66,6 +68,7 @@ export function createCertStore(redis: RedisLink): CertStore {
       throw new VaultError('internal');
     },
     readCsr: (aid, id) => readField(redisKeys.csrs(aid), id),
+    readCsrKey: (aid, id) => readField(redisKeys.csrKeys(aid), id),
     listCsrs: (aid) => listFields(redisKeys.csrs(aid)),
     async removeCsr(aid, id) {
       return count(await redis.run(deleteCsr, [redisKeys.csrs(aid), redisKeys.csrKeys(aid)], [id])) === 1;

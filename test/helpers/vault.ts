@@ -4,7 +4,7 @@ import type { Deps, LogLine, ServiceSettings } from '../../server/deps.ts';
 import { createMetrics } from '../../server/plugins/metrics.ts';
 import { Secret } from '../../server/secret.ts';
 import { createHealth } from '../../server/services/health.ts';
-import { type OpenVault, openVault } from '../../server/vault-parts.ts';
+import { type OpenVault, openVault, type VaultOptions } from '../../server/vault-parts.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
 import { startTestRedis, type TestRedis } from './redis.ts';
 
@@ -23,11 +23,19 @@ export interface VaultSettings extends Partial<ServiceSettings> {
   readonly redis?: Pick<TestRedis, 'socketPath'>;
   /** Adds a server to the vault that is already on this Redis, instead of beginning with an empty one. */
   readonly join?: boolean;
+  /** What the proxy may reach, `helpers/proxy.ts` knows what; without it public addresses alone, and no jobs run. */
+  readonly proxy?: Partial<ProxySettings>;
+  /** False: accepted requests wait until the test starts the vault's jobs. */
+  readonly jobs?: boolean;
 }
+
+type ProxySettings = NonNullable<VaultOptions['proxy']>;
 
 interface NewAccount {
   readonly unmasked?: boolean;
   readonly password?: string;
+  /** Hosts that the account may send data to; any when left out. */
+  readonly hosts?: readonly string[];
 }
 
 /** A real vault with its HTTP application, in the tests' own process. */
@@ -72,6 +80,7 @@ const depsOf = (
   retrievals: opened.retrievals,
   rules: opened.rules,
   certs: opened.certs,
+  proxy: opened.proxy,
   utility: opened.utility,
   accounts: opened.accounts,
   metering: opened.metering,
@@ -84,7 +93,7 @@ const depsOf = (
 
 const openServices = (settings: VaultSettings, socketPath: string): Promise<OpenVault> => {
   const { workers = 1, now = Date.now, masterKey = MASTER_KEY, ...rest } = settings;
-  const { redis: _, join: __, trustedProxies: ___, ...services } = rest;
+  const { redis: _, join: __, trustedProxies: ___, jobs: ____, proxy, ...services } = rest;
   return openVault({
     redis: { kind: 'socket', path: socketPath },
     replicas: 0,
@@ -97,8 +106,10 @@ const openServices = (settings: VaultSettings, socketPath: string): Promise<Open
       authFailuresMax: 10,
       warmUnlockSeconds: 60,
       sadTtlMs: 0,
+      sadAfterProxy: false,
       ...services,
     },
+    proxy: { allow: [], requesters: [], ...proxy },
     now,
   });
 };
@@ -110,9 +121,9 @@ const makeAccount = async (
 ): Promise<AccountClient> => {
   accountsMade += 1;
   const name = `account-${accountsMade}`;
-  const { unmasked = true, password = `password of ${name}: ü` } = settings;
+  const { unmasked = true, password = `password of ${name}: ü`, hosts } = settings;
   const bytes = new TextEncoder().encode(password);
-  const made = await opened.accounts.create(name, new Secret(bytes), { unmasked });
+  const made = await opened.accounts.create(name, new Secret(bytes), { unmasked, hosts });
   if (made === undefined) {
     throw new Error('the account was there before');
   }
@@ -132,6 +143,9 @@ export const openTestVault = async (settings: VaultSettings = {}): Promise<TestV
     raw.disconnect();
     throw error;
   });
+  if (settings.proxy !== undefined && settings.jobs !== false) {
+    opened.jobs.start();
+  }
   const lines: LogLine[] = [];
   const deps = depsOf(opened, settings, lines);
   const app = createApp(deps);

@@ -25,7 +25,7 @@ export interface StubDeps extends Deps {
   readonly metered: string[];
 }
 
-const ACCOUNT: Account = { aid: 'a1', name: 'shop', unmasked: false, paying: false };
+const ACCOUNT: Account = { aid: 'a1', name: 'shop', unmasked: false, paying: false, hosts: [] };
 
 /** The credentials that the stub account service takes. */
 export const AUTHORIZATION = `Basic ${btoa('shop:pa:ss')}`;

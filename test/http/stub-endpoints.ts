@@ -29,10 +29,16 @@ const refuseOthers = ({ unique_id, secret }: EndpointAddress): void => {
   }
 };
 
-/** Services of endpoints and rules that answer at once and remember what they were asked, if they were let to. */
+/** What a request to a third party was answered with. */
+export const PROXY_REPLY = '{"status_code":201,"headers":[{"X-A":"b"}],"body":"1.10"}';
+export const ACCEPTED = '{"message":"The request was accepted.","id":"job-1"}';
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** Services of endpoints, rules and third parties that answer at once and remember what they were asked, if they were let to. */
 export const createStubEndpoints = (
   note: Note,
-): Pick<Deps, 'captures' | 'retrievals' | 'endpoints' | 'rules' | 'certs'> => {
+): Pick<Deps, 'captures' | 'retrievals' | 'endpoints' | 'rules' | 'certs' | 'proxy'> => {
   const captured = note('capture', () => ({
     reply: { token: 'tok', user: 'u1', reference: 'shop' },
     replayed: false,
@@ -67,6 +73,11 @@ export const createStubEndpoints = (
       ),
       remove: note('removeRule', () => undefined),
       operations: note('operations', () => ({ operations: ['noop', 'substr'] })),
+    },
+    proxy: {
+      post: note('proxyPost', () => ({ reply: bytesOf(PROXY_REPLY), replayed: false })),
+      get: note('proxyGet', () => ({ reply: bytesOf(ACCEPTED), replayed: true })),
+      networkToken: note('networkToken', () => ({ reply: bytesOf(ACCEPTED), replayed: false })),
     },
     certs: {
       createCsr: note('createCsr', () => CSR),

@@ -277,6 +277,49 @@ const CERTIFICATES: Readonly<Record<string, Wire>> = {
   },
 };
 
+const request = { method: 'POST', url: 'https://pay.example.com', body: '{"n":"{{card_number}}"}' } as const;
+const webhook = { url: 'https://shop.example.com', secret: 'whsec_AAAA', metadata: { order: '4711' } };
+
+const PROXY: Readonly<Record<string, Wire>> = {
+  'proxy.post': {
+    call: ({ client }) =>
+      client.proxy.post({ ...item, attempts: 2, debug: true, rules: ['a', 'b'], request, webhook }),
+    request: 'POST /v1/proxy/post?user=shop&token=t1&reference=r%261&attempts=2&debug=true&rules=a%2Cb',
+    body: { request, webhook },
+    passphrase: true,
+    keyed: true,
+  },
+  'proxy.post and wait': {
+    call: ({ client }) => client.proxy.post({ user: 'shop', token: 't1', request, synchronous: true }),
+    request: 'POST /v1/proxy/post?user=shop&token=t1',
+    body: { request, synchronous: true },
+    passphrase: true,
+    keyed: true,
+  },
+  'proxy.fetch': {
+    call: ({ client }) =>
+      client.proxy.fetch({ user: 'shop', smart_parse: true, algorithm: 'uuid', request, webhook }),
+    request: 'POST /v1/proxy/get?user=shop&smart_parse=true&algorithm=uuid',
+    body: { request, webhook },
+    passphrase: true,
+    keyed: true,
+  },
+  'proxy.fetch and wait': {
+    call: ({ client }) => client.proxy.fetch({ user: 'shop', request, synchronous: true }),
+    request: 'POST /v1/proxy/get?user=shop',
+    body: { request, synchronous: true },
+    passphrase: true,
+    keyed: true,
+  },
+  'proxy.networkToken': {
+    call: ({ client }) => client.proxy.networkToken({ ...item, requester_id: 'sim', webhook }),
+    request: 'POST /v1/proxy/network_token?user=shop&token=t1&reference=r%261&requester_id=sim',
+    body: { webhook },
+    passphrase: true,
+    keyed: true,
+  },
+};
+
 const OTHERS: Readonly<Record<string, Wire>> = {
   'rules.create': {
     call: ({ client }) => client.rules.create(rule),
@@ -313,6 +356,7 @@ export const WIRES: Readonly<Record<string, Wire>> = {
   ...VAULT,
   ...CAPTURE,
   ...RETRIEVE,
+  ...PROXY,
   ...CERTIFICATES,
   ...OTHERS,
 };

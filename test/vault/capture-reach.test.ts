@@ -70,6 +70,7 @@ const QUERY = (): Query => ({
   unique_id: 'made-by-a-secret',
   key: 'k',
   safe: false,
+  requester_id: 'sim',
   new_password: 'a password that a secret set',
 });
 const BODY = {
@@ -79,6 +80,8 @@ const BODY = {
   operations: [],
   key: 'k',
   value: 'v',
+  request: { method: 'POST', url: 'https://1.1.1.1/' },
+  webhook: { url: 'https://1.1.1.1/' },
 };
 
 const pathsOf = ({ path }: Route): readonly string[] =>

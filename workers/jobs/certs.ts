@@ -1,9 +1,14 @@
 import type { CsrSubject } from '../../server/domain/csr-subject.ts';
-import { wipe } from '../crypto/bytes.ts';
-import { matchesKey, readCertificate as readPemCertificate } from '../crypto/certificate.ts';
+import { IntegrityError, utf8, wipe } from '../crypto/bytes.ts';
+import {
+  matchesKey,
+  clientCredential as pairFor,
+  readCertificate as readPemCertificate,
+} from '../crypto/certificate.ts';
 import { createCsr as makeCsr } from '../crypto/csr.ts';
 import { field, type Handler, JobFailure, paramsOf, toJsonBytes, toText } from './context.ts';
 import type { CertPlace, CreateCsrParams } from './kinds.ts';
+import type { CredentialParams } from './proxy-kinds.ts';
 
 /** Makes a key pair and a request for it. The private key leaves the thread sealed, and is opened by proxy jobs alone. */
 export const createCsr: Handler = async (context, fields) => {
@@ -34,4 +39,21 @@ export const readCertificate: Handler = (context, fields) => {
   }
   const data = [certificate.certPem, ...certificate.chain].join('');
   return [toJsonBytes({ data, expiry: certificate.expiry })];
+};
+
+/** A stored certificate with the private key of the request that it was issued from, as a TLS client takes them. */
+export const clientCredential: Handler = (context, fields) => {
+  const { aid, certId, csrId } = paramsOf<CredentialParams>(fields);
+  const opened = context.sealer.open('record', aid, 'certificate', [certId], field(fields, 1));
+  const certificate = JSON.parse(toText(opened)) as { readonly csr_id: string; readonly data: string };
+  if (certificate.csr_id !== csrId) {
+    throw new IntegrityError('certificate');
+  }
+  const privateKeyDer = context.sealer.open('record', aid, 'csr key', [csrId], field(fields, 2));
+  try {
+    const { certPem, keyPem } = pairFor({ certPem: certificate.data, chain: [], privateKeyDer });
+    return [utf8(certPem), keyPem];
+  } finally {
+    wipe(privateKeyDer);
+  }
 };

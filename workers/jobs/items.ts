@@ -61,6 +61,10 @@ function chooseToken(tokenKey: Uint8Array, number: string, params: StoreParams):
   if (parsed.kind === 'uuid') {
     return { token: params.uuid ?? randomUuid(), candidate: 0, identity: EMPTY };
   }
+  // Whoever has no token key would make tokens that anybody can guess.
+  if (tokenKey.length === 0) {
+    throw new IntegrityError('key');
+  }
   for (let candidate = params.candidate; candidate < params.candidate + CANDIDATES_MAX; candidate++) {
     const token = formatToken(parsed, number, tokenDigest(tokenKey, number, params.reference, candidate));
     if (token !== undefined) {

@@ -66,6 +66,30 @@ export const KIND = {
   createCsr: 60,
   /** [params, sealed request, PEM] -> [JSON of certificate and expiry] */
   readCertificate: 61,
+  /** [params, body] -> [JSON of OrderFacts, order] */
+  readProxyOrder: 70,
+  /** [params, opening, secret, rules, item, meta, sad, tail, order] -> [sealed job, log entry, filled request as JSON or empty] */
+  fillProxy: 71,
+  /** [params, warm blob, passphrase, order] -> [sealed job] */
+  prepareFetch: 72,
+  /** [params, sealed job] -> [JSON of JobFacts, JSON of JobRequest, body] */
+  openJob: 73,
+  /** [params, sealed job, rules, body of the reply] -> those of StoredParts, then what is told of the reply or empty */
+  storeFetched: 74,
+  /** [params, sealed job, bytes, filled request as JSON or empty] -> [JSON text of the reply] */
+  reportProxy: 75,
+  /** [params, sealed job, bytes] -> [sealed report] */
+  sealReport: 76,
+  /** [params, sealed report] -> [JSON of ReportFacts, webhook secret or empty, body] */
+  openReport: 77,
+  /** [params, warm blob, passphrase, reply] -> [kept reply] */
+  sealReply: 78,
+  /** [params, warm blob, passphrase, kept reply] -> [reply] */
+  openReply: 79,
+  /** [params, sealed certificate, sealed private key] -> [certificate and chain in PEM, private key in PEM] */
+  clientCredential: 80,
+  /** [params, meta] -> [meta without sensitive authentication data, or empty when it has none] */
+  dropSad: 81,
 } as const;
 
 export type JobKind = (typeof KIND)[keyof typeof KIND];
@@ -214,7 +238,7 @@ export interface EndpointPolicy {
 }
 
 export interface RecordParams {
-  readonly purpose: 'record' | 'idem';
+  readonly purpose: 'record' | 'idem' | 'job';
   readonly account: string;
   readonly kind: string;
   readonly path: readonly string[];

@@ -1,0 +1,115 @@
+/** Requests to third parties: filled with stored data, or fetching data to store. */
+
+import type { KeyedCallOptions } from './call.ts';
+import { readJson } from './pages.ts';
+import { neededPassphrase } from './passphrase.ts';
+import type { QueryValue } from './path.ts';
+import type { Transport } from './transport.ts';
+import type {
+  GetWebhook,
+  ProxyAccepted,
+  ProxyFetch,
+  ProxyOrder,
+  ProxyPost,
+  ProxyReply,
+  Reported,
+  RequestNetworkToken,
+} from './types.ts';
+
+/**
+ * The calls of `/proxy`. They need a `webhook`, which is told of the outcome, or `synchronous: true`, and then the
+ * outcome is the result. Synchronous calls take up to 20 s: leave `timeoutMs` above that.
+ *
+ * Nothing is sent twice because a reply was lost: all repeats of a call go under one idempotency key. After an error
+ * that leaves the outcome open (`outcome_unknown`, `target_timeout`, `VaultConnectionError`, `VaultTimeoutError`) only
+ * a call with the same `idempotencyKey` is such a repeat, so choose one yourself where it matters: with it the
+ * service answers what became of the first, or that nobody knows. With `retries: 0` and without one there is none.
+ *
+ * All of them throw `destination_refused` (not https, or not a public address), `passphrase_wrong`, `key_not_found`,
+ * `jobs_full` (100,000 requests are waiting), and `invalid_request` with the place in `field`
+ * (`body.request.headers[2]`). Bodies are at most 1 MB.
+ */
+export interface ProxyCalls {
+  /**
+   * Sends a request filled from a stored object, unmasked: `{{card_number}}` in URL, header values and body, escaped
+   * for where it stands. Whatever the third party answers in the end is the result, 402 and 503 included; up to
+   * `attempts` (1 to 16, 8) are made after 429, 5xx and connections that failed before anything was sent. Throws
+   * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`, and when synchronous
+   * `target_unreachable`, `target_timeout` (20 s), `reply_too_large` (1 MB), `outcome_unknown`.
+   * @example
+   * const request = {
+   *   method: 'POST',
+   *   url: 'https://pay.example.com/charges',
+   *   headers: [{ 'Content-Type': 'application/json' }, { 'Idempotency-Key': 'order-4711' }],
+   *   body: '{"amount":1000,"number":"{{card_number}}"}',
+   * } as const;
+   * const item = { user: 'customers', token };
+   * const { status_code, body } = await client.proxy.post({ ...item, request, synchronous: true });
+   *
+   * const webhook = { url: 'https://shop.example.com/webhooks', secret, metadata: { order: '4711' } };
+   * const { id } = await client.proxy.post({ ...item, request, webhook });
+   */
+  readonly post: {
+    (order: ProxyPost & { readonly synchronous: true }, options?: KeyedCallOptions): Promise<ProxyReply>;
+    (order: ProxyPost & Reported, options?: KeyedCallOptions): Promise<ProxyAccepted>;
+  };
+  /**
+   * Sends a request, whose texts are sent as they are, and stores what a third party answers: a JSON object with a
+   * number, or with `smart_parse` the card that is found in a reply of any form. The result, and what the webhook is
+   * told, has the token in `token_info`, which is not there when the third party answered 429 or 5xx to the last.
+   * Throws as a synchronous `post` does, and `reply_not_storable`, `test_card` (production).
+   * @example
+   * const { token_info } = await client.proxy.fetch({
+   *   user: 'customers',
+   *   smart_parse: true,
+   *   request: { method: 'GET', url: 'https://old-vault.example.com/cards/7' },
+   *   synchronous: true,
+   * });
+   */
+  readonly fetch: {
+    (order: ProxyFetch & { readonly synchronous: true }, options?: KeyedCallOptions): Promise<GetWebhook>;
+    (order: ProxyFetch & Reported, options?: KeyedCallOptions): Promise<ProxyAccepted>;
+  };
+  /**
+   * Has a network token made for a stored card by a requester of the operator, stores it under the same key, and
+   * tells the webhook. Alpha: this may change. Throws `token_not_found`, `reference_required`, `number_missing`.
+   * @example
+   * const webhook = { url: 'https://shop.example.com/webhooks', secret };
+   * const { id } = await client.proxy.networkToken({ user: 'customers', token, requester_id: 'sim', webhook });
+   */
+  readonly networkToken: (order: RequestNetworkToken, options?: KeyedCallOptions) => Promise<ProxyAccepted>;
+}
+
+type Order = ProxyOrder & { readonly passphrase?: string | undefined };
+
+/** `passphrase` is the client's own, for calls that bring none. */
+export const createProxyCalls = (transport: Transport, passphrase: string | undefined): ProxyCalls => {
+  const send = async <T>(
+    name: string,
+    query: Readonly<Record<string, QueryValue>>,
+    order: object,
+    own: string | undefined,
+    options: KeyedCallOptions | undefined,
+  ): Promise<T> =>
+    readJson(transport, {
+      method: 'POST',
+      path: ['proxy', name],
+      repeat: 'keyed',
+      query,
+      body: JSON.stringify(order),
+      passphrase: neededPassphrase(own, passphrase),
+      options,
+    });
+
+  const sendOrder =
+    (name: string) =>
+    <T>({ request, synchronous, webhook, passphrase: own, ...query }: Order, options?: KeyedCallOptions) =>
+      send<T>(name, query, { request, synchronous, webhook }, own, options);
+
+  return {
+    post: sendOrder('post'),
+    fetch: sendOrder('get'),
+    networkToken: ({ webhook, passphrase: own, ...query }, options) =>
+      send('network_token', query, { webhook }, own, options),
+  };
+};

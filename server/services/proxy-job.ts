@@ -1,0 +1,237 @@
+import type { Account, JobBill, Parts, StoredJob } from '../deps.ts';
+import { pauseMs } from '../domain/retry-pause.ts';
+import { type ErrorCode, VaultError } from '../errors.ts';
+import type { Accounts } from './account.ts';
+import { insist, pause } from './coalesce.ts';
+import { monthOf } from './metering.ts';
+import type { Concluded, ProxyJob, ProxySending } from './proxy-send.ts';
+import { createJobSlots } from './proxy-slots.ts';
+
+/** How long a third party may take for one attempt; below the time that a server has for its last work. */
+const ATTEMPT_MS = 20_000;
+const WEBHOOK_MS = 10_000;
+/** When a job is looked at again that another server has in hand. */
+const ELSEWHERE_MS = 1_000;
+const WAKE_PAUSE_MS = 1_000;
+const NO_BYTES = new Uint8Array(0);
+
+/** Asynchronous requests, from acceptance to the last call of the webhook. */
+export interface ProxyJobs {
+  /** Does the next step of a job, `aid.id`; gives the ms until the one after it, undefined when there is none. */
+  readonly run: (name: string) => Promise<number | undefined>;
+  /** Has a job that is stored run, now or as soon as the queue can be reached. Never fails. */
+  readonly wake: (aid: string, id: string) => void;
+  /** Wakes every job of an account; those that are in the queue stay as they are. */
+  readonly resume: (aid: string) => Promise<void>;
+  /** Takes no further step; what is under way is the queue's to wait for. */
+  readonly close: () => void;
+}
+
+/** What jobs are built from, beside the parts of every service. */
+export interface JobParts {
+  readonly accounts: Pick<Accounts, 'lookUp'>;
+  readonly sending: ProxySending;
+  /** Puts a name into the queue, which calls `run` with it. */
+  readonly enqueue: (name: string) => Promise<void>;
+  /** Tells of what happened to a job; never what was sent. */
+  readonly note: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+}
+
+interface Place {
+  readonly aid: string;
+  readonly id: string;
+}
+
+/** An attempt that is recorded, and the job as it was read before. */
+interface Flight extends Place {
+  readonly stored: StoredJob;
+  readonly nonce: string;
+}
+
+/** What the vault cannot do right now. */
+const isTransient = (error: unknown): boolean => error instanceof VaultError && error.status === 503;
+
+const failed = (code: ErrorCode): Concluded => ({ outcome: { kind: 'failure', code }, bytes: NO_BYTES });
+
+export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
+  const { crypto, jobStore, thirdParties, now, randomId, chance } = parts;
+  const { accounts, sending, enqueue, note } = with_;
+  const slots = createJobSlots(parts);
+  // Attempts of this process that were recorded, perhaps, and certainly not made.
+  const unsent = new Set<string>();
+  let closed = false;
+
+  /** Records an attempt before it is made. Its nonce makes that safe to repeat, as often as it takes. */
+  const begin = async (place: Place, stored: StoredJob, bill?: JobBill): Promise<Flight | undefined> => {
+    const nonce = randomId();
+    unsent.add(nonce);
+    const begun = await insist(() => jobStore.begin(place.aid, place.id, stored, nonce, bill));
+    unsent.delete(nonce);
+    return begun ? { ...place, stored, nonce } : undefined;
+  };
+
+  /** Puts the report in the place of the request, whose card data is gone with that. */
+  const report = async (
+    { aid, id }: Place,
+    record: Uint8Array,
+    flight: string,
+    { outcome, bytes }: Concluded,
+  ): Promise<number> => {
+    const sealed = await crypto.sealReport(aid, id, record, outcome, bytes);
+    const isOurs = await insist(() => jobStore.tell(aid, id, flight, sealed));
+    return isOurs ? 0 : ELSEWHERE_MS;
+  };
+
+  const ownerOf = async ({ aid }: Place, name: string): Promise<Account | undefined> => {
+    const account = await accounts.lookUp(name);
+    return account?.aid === aid ? account : undefined;
+  };
+
+  /** Whatever a reply comes to can be told; what the vault cannot do right now is tried again. */
+  const conclude = async (
+    job: ProxyJob,
+    result: Parameters<ProxySending['conclude']>[1],
+  ): Promise<Concluded> => {
+    try {
+      return await insist(() => sending.conclude(job, result), isTransient);
+    } catch (error) {
+      if (error instanceof VaultError) {
+        return failed(error.code);
+      }
+      throw error;
+    }
+  };
+
+  const attempt = async (job: ProxyJob, { aid, id, stored, nonce }: Flight): Promise<number> => {
+    const startedAt = performance.now();
+    const result = await sending.attempt(job, ATTEMPT_MS);
+    const made = stored.attempts + 1;
+    const verdict = sending.judge(job, result, made);
+    note('proxy_attempt', {
+      request_id: id,
+      account: job.account.name,
+      attempt: made,
+      ms: Math.round(performance.now() - startedAt),
+      ...(result.ok ? { status: result.status } : { code: result.code }),
+    });
+    if (verdict.kind === 'again') {
+      await insist(() => jobStore.end(aid, id, nonce));
+      return verdict.pauseMs;
+    }
+    const concluded =
+      verdict.kind === 'failure'
+        ? failed(verdict.unknown ? 'outcome_unknown' : verdict.code)
+        : result.ok && (await conclude(job, result));
+    return concluded ? report({ aid, id }, job.record, nonce, concluded) : ELSEWHERE_MS;
+  };
+
+  const send = async (place: Place, stored: StoredJob): Promise<number | undefined> => {
+    const { aid, id } = place;
+    const { record, attempts: made, flight } = stored;
+    const opened = await crypto.openJob(aid, id, record);
+    const account = await ownerOf(place, opened.facts.account);
+    if (!account) {
+      await jobStore.remove(aid, id, flight);
+      return undefined;
+    }
+    const job = { id, record, account, ...opened };
+    const { repeatable, attempts, what } = job.facts;
+    const isUnknown = flight !== '' && !unsent.has(flight);
+    if (made >= attempts || (isUnknown && !repeatable)) {
+      return report(place, record, flight, failed('outcome_unknown'));
+    }
+    try {
+      await sending.admit(job, made);
+    } catch (error) {
+      if (error instanceof VaultError && error.status < 500) {
+        return report(place, record, flight, failed(error.code));
+      }
+      throw error;
+    }
+    const operation = what === 'network_token' ? 'network_token' : 'proxy_attempt';
+    const begun = await begin(place, stored, { month: monthOf(now()), operation });
+    return begun ? attempt(job, begun) : ELSEWHERE_MS;
+  };
+
+  const forget = async ({ aid, id }: Place, flight: string): Promise<undefined> => {
+    await insist(() => jobStore.remove(aid, id, flight));
+    return undefined;
+  };
+
+  const tell = async (place: Place, stored: StoredJob): Promise<number | undefined> => {
+    const { aid, id } = place;
+    const { url, secret, body, maxAttempts, account: name } = await crypto.openReport(aid, id, stored.record);
+    const account = await ownerOf(place, name);
+    if (!account || stored.attempts >= maxAttempts) {
+      note('webhook_given_up', { request_id: id, account: name });
+      return forget(place, stored.flight);
+    }
+    const begun = await begin(place, stored);
+    if (!begun) {
+      return ELSEWHERE_MS;
+    }
+    const { hosts } = account;
+    const call = { id, url, secret, body, hosts, timestampSeconds: Math.floor(now() / 1_000) };
+    const outcome = await thirdParties.tell({ ...call, deadlineMs: WEBHOOK_MS });
+    const made = stored.attempts + 1;
+    note('webhook_call', { request_id: id, account: name, attempt: made, ...outcome });
+    if (outcome.delivered || made >= maxAttempts) {
+      if (!outcome.delivered) {
+        note('webhook_given_up', { request_id: id, account: name });
+      }
+      return forget(place, begun.nonce);
+    }
+    await insist(() => jobStore.end(aid, id, begun.nonce));
+    return pauseMs(made, chance());
+  };
+
+  const run: ProxyJobs['run'] = async (name) => {
+    const [aid = '', id = ''] = name.split('.');
+    if (closed) {
+      return ELSEWHERE_MS;
+    }
+    const waitMs = slots.take(aid, name);
+    if (waitMs !== undefined) {
+      return waitMs;
+    }
+    try {
+      for (;;) {
+        const stored = await jobStore.read(aid, id);
+        const nextMs = stored && (await (stored.phase === 'send' ? send : tell)({ aid, id }, stored));
+        if (nextMs !== 0 || closed) {
+          return nextMs;
+        }
+      }
+    } finally {
+      slots.give(aid);
+    }
+  };
+
+  const wake: ProxyJobs['wake'] = (aid, id) => {
+    const again = async (): Promise<void> => {
+      do {
+        try {
+          return await enqueue(`${aid}.${id}`);
+        } catch {
+          await pause(WAKE_PAUSE_MS);
+        }
+      } while (!closed);
+    };
+    void again();
+  };
+
+  return {
+    run,
+    wake,
+    async resume(aid) {
+      for await (const ids of jobStore.list(aid)) {
+        for (const id of ids) {
+          await enqueue(`${aid}.${id}`);
+        }
+      }
+    },
+    close: () => {
+      closed = true;
+    },
+  };
+}

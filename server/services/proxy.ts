@@ -1,0 +1,313 @@
+import { createHash } from 'node:crypto';
+import type {
+  Account,
+  Caller,
+  ItemAddress,
+  MeterOperation,
+  NetworkTokenInput,
+  OrderFacts,
+  OutboundFailure,
+  Parts,
+  Passphrase,
+  ProxyGetInput,
+  ProxyPostInput,
+  ProxyService,
+  Repeatable,
+  RuleSet,
+} from '../deps.ts';
+import type { Verdict } from '../domain/proxy-outcome.ts';
+import { type ErrorCode, VaultError } from '../errors.ts';
+import { actorOf } from './actor.ts';
+import { pause } from './coalesce.ts';
+import type { IdempotencyService, ReplyCodec, SentMark } from './idempotency.ts';
+import type { Keys } from './key.ts';
+import { isRetry, type Unlocked } from './key-open.ts';
+import type { MeteringService } from './metering.ts';
+import type { ProxyJobs } from './proxy-job.ts';
+import type { ProxyJob, ProxyReply, ProxySending } from './proxy-send.ts';
+import type { Rules } from './rule.ts';
+
+/** What all attempts of a synchronous request may take together. */
+const SYNCHRONOUS_MS = 20_000;
+const ATTEMPTS_DEFAULT = 8;
+const NO_BYTES = new Uint8Array(0);
+const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
+const NO_RULES: RuleSet = { ids: [], records: [] };
+
+const encoder = new TextEncoder();
+
+/** What the proxy is built from, beside the parts of every service. */
+export interface ProxyParts {
+  readonly metering: MeteringService;
+  readonly idempotency: IdempotencyService;
+  readonly keys: Keys;
+  readonly rules: Rules;
+  readonly sending: ProxySending;
+  readonly jobs: Pick<ProxyJobs, 'wake'>;
+}
+
+/** A sealed job that nobody has sent yet, and what `debug` shows of it. */
+interface Prepared {
+  readonly job: Uint8Array;
+  readonly shown: Uint8Array;
+}
+
+/** One call, read and vetted. */
+interface Order {
+  readonly facts: OrderFacts;
+  readonly bytes: Uint8Array;
+}
+
+const idFromSeed = (seed: string): string =>
+  createHash('sha256').update(`proxy ${seed}`).digest('base64url').slice(0, 22);
+
+/** Nobody knows what became of a request that was broken off; that nobody has waited long enough is known. */
+const codeOf = ({ code }: OutboundFailure, verdict: Verdict): ErrorCode =>
+  verdict.kind === 'failure' && verdict.unknown && code !== 'target_timeout' ? 'outcome_unknown' : code;
+
+const accepted = (id: string, shown: Uint8Array): Uint8Array => {
+  const text = JSON.stringify({ message: ACCEPTED, id });
+  return shown.length === 0
+    ? encoder.encode(text)
+    : Buffer.concat([
+        encoder.encode(`${text.slice(0, -1)},"populated_template":`),
+        shown,
+        encoder.encode('}'),
+      ]);
+};
+
+/** Requests to third parties: filled with stored data, or fetching what is to be stored. */
+export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
+  const { crypto, itemStore, jobStore, thirdParties, now, randomId } = parts;
+  const { metering, idempotency, keys, rules, sending, jobs } = with_;
+
+  const readOrder = async (
+    { aid }: Account,
+    what: 'post' | 'get' | 'network_token',
+    body: Uint8Array,
+  ): Promise<Order> => {
+    const { facts, order } = await crypto.readProxyOrder(aid, what, body);
+    return { facts, bytes: order };
+  };
+
+  /** Nothing is opened for a destination that is certain to be refused. */
+  const vet = async ({ hosts }: Account, { facts: { origin, webhook } }: Order): Promise<void> => {
+    await Promise.all([
+      origin === undefined ? undefined : thirdParties.vet(origin, hosts, 'body.request.url'),
+      webhook && thirdParties.vet(webhook.url, hosts, webhook.field),
+    ]);
+  };
+
+  /** Fills a request from an item; that it was read is logged before anything of it can leave. */
+  const fill = async (
+    caller: Caller,
+    input: ItemAddress & { readonly passphrase: Passphrase },
+    applied: RuleSet,
+    order: Order,
+    own: Pick<
+      Parameters<Parts['crypto']['fillProxy']>[0],
+      'id' | 'what' | 'attempts' | 'debug' | 'requesterId'
+    >,
+  ): Promise<Prepared> => {
+    const { account } = caller;
+    const { token, reference, passphrase } = input;
+    const filled = await keys.withUnlocked(account, input.user, passphrase, async (key, blob) => {
+      const read = await itemStore.read(key.kid, token, key.gen);
+      if (!read) {
+        return (await crypto.checkWarm(key, blob, passphrase)) ?? 'missing';
+      }
+      if (read.kind !== 'item') {
+        return read;
+      }
+      const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name };
+      const actor = { ...actorOf(caller, now()), source: 'proxy' as const };
+      const params = { ...actor, ...place, ...own, token, reference, seen: read.logLength };
+      const made = await crypto.fillProxy(params, { blob, secret: passphrase }, applied, read, order.bytes);
+      if ('kind' in made) {
+        return made;
+      }
+      const bucket = itemStore.bucketOf(key.kid, token);
+      const logged = await itemStore.appendLog(bucket, [token], [made.logEntry], key.gen);
+      if ('kind' in logged) {
+        return logged;
+      }
+      return logged[0] ? made : 'missing';
+    });
+    if (filled === 'missing') {
+      throw new VaultError('token_not_found');
+    }
+    return filled;
+  };
+
+  const prepareFetch = async (
+    caller: Caller,
+    input: ProxyGetInput,
+    order: Order,
+    id: string,
+  ): Promise<Prepared> => {
+    const { account } = caller;
+    const { passphrase, attempts, smart_parse: smartParse, algorithm = 'full' } = input;
+    // A rule that is missing now would otherwise be missed only when the reply is there.
+    await rules.find(account.aid, input.rules, 'query.rules');
+    const made = await keys.withUnlocked(account, input.user, passphrase, (key, blob) => {
+      const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
+      const { ip, userAgent: ua } = caller;
+      const params = { ...place, ip, ua, attempts, algorithm, smartParse, rules: input.rules };
+      return crypto.prepareFetch(params, blob, passphrase, order.bytes);
+    });
+    return { job: made.job, shown: NO_BYTES };
+  };
+
+  const openJob = async ({ account }: Caller, id: string, record: Uint8Array): Promise<ProxyJob> => {
+    const opened = await crypto.openJob(account.aid, id, record);
+    thirdParties.checkHeaders(opened.request, 'body.request.headers');
+    return { id, record, account, ...opened };
+  };
+
+  const accept = async ({ account }: Caller, { id, record }: ProxyJob): Promise<void> => {
+    if ((await jobStore.create(account.aid, id, record, now())) === 'full') {
+      throw new VaultError('jobs_full');
+    }
+    jobs.wake(account.aid, id);
+  };
+
+  /** All attempts of a synchronous request; the reply that is the answer. */
+  const sendNow = async (job: ProxyJob, operation: MeterOperation, sent?: SentMark): Promise<ProxyReply> => {
+    const until = now() + SYNCHRONOUS_MS;
+    let hasSent = false;
+    for (let made = 1; ; made++) {
+      if (made > 1) {
+        await sending.admit(job, made - 1);
+      }
+      metering.count(job.account, operation);
+      await Promise.all([metering.flush(), made === 1 ? sent?.set() : undefined]);
+      const result = await sending.attempt(job, until - now());
+      hasSent ||= result.ok || result.sent;
+      const verdict = sending.judge(job, result, made);
+      if (verdict.kind === 'again' && now() + verdict.pauseMs < until) {
+        await pause(verdict.pauseMs);
+      } else if (result.ok) {
+        return result;
+      } else {
+        if (!hasSent) {
+          await sent?.clear();
+        }
+        throw new VaultError(codeOf(result, verdict));
+      }
+    }
+  };
+
+  /** Sends a prepared request now, or has it sent; gives the reply to the caller. */
+  const carryOut = async (
+    caller: Caller,
+    { facts }: Order,
+    id: string,
+    { job: record, shown }: Prepared,
+    sent?: SentMark,
+  ): Promise<Uint8Array> => {
+    const job = await openJob(caller, id, record);
+    if (!facts.synchronous) {
+      await accept(caller, job);
+      return accepted(id, shown);
+    }
+    const reply = await sendNow(job, 'proxy_attempt', sent);
+    const { outcome, bytes } = await sending.conclude(job, reply);
+    return crypto.reportProxy(caller.account.aid, id, record, outcome, bytes, shown);
+  };
+
+  /** Replies may hold what the item holds: they are kept so that only the key's passphrase opens them. */
+  const createCodec = ({ key, blob }: Unlocked, passphrase: Passphrase): ReplyCodec<Uint8Array> => {
+    const opened = (bytes: Uint8Array | { readonly kind: string }): Uint8Array => {
+      if (isRetry(bytes) || !(bytes instanceof Uint8Array)) {
+        throw new VaultError('key_changed');
+      }
+      return bytes;
+    };
+    return {
+      pack: async (reply, name) => opened(await crypto.sealReply(key, name, blob, passphrase, reply)),
+      unpack: async (kept, name) => opened(await crypto.openReply(key, name, blob, passphrase, kept)),
+    };
+  };
+
+  /** Does a call once for its Idempotency-Key, if it has one. What may have been sent is not sent again in silence. */
+  const once = async (
+    { account }: Caller,
+    input: {
+      readonly user: string;
+      readonly passphrase: Passphrase;
+      readonly idempotencyKey?: string | undefined;
+    },
+    request: {
+      readonly route: string;
+      readonly parts: readonly (string | Uint8Array | boolean | undefined)[];
+    },
+    order: Order,
+    act: (id: string, sent?: SentMark) => Promise<Uint8Array>,
+  ): Promise<Repeatable<Uint8Array>> => {
+    if (input.idempotencyKey === undefined) {
+      await vet(account, order);
+      return { reply: await act(randomId()), replayed: false };
+    }
+    const unlocked = await keys.prove(account, input.user, input.passphrase);
+    const { route } = request;
+    const wanted = { account, route, key: input.idempotencyKey, parts: [unlocked.key.kid, ...request.parts] };
+    return idempotency.run(
+      wanted,
+      async (seed, sent) => {
+        if (sent.before && !order.facts.repeatable) {
+          throw new VaultError('outcome_unknown');
+        }
+        await vet(account, order);
+        return act(idFromSeed(seed), sent);
+      },
+      createCodec(unlocked, input.passphrase),
+    );
+  };
+
+  const post = async (caller: Caller, input: ProxyPostInput): Promise<Repeatable<Uint8Array>> => {
+    const { account } = caller;
+    const { token, reference, attempts, debug, body } = input;
+    const order = await readOrder(account, 'post', body);
+    const request = {
+      route: 'POST /v1/proxy/post',
+      parts: [token, reference, String(attempts), input.rules.join(), debug, body],
+    };
+    return once(caller, input, request, order, async (id, sent) => {
+      const applied = await rules.find(account.aid, input.rules, 'query.rules');
+      const shows = account.unmasked ? 'plain' : 'masked';
+      const own = { id, what: 'post', attempts, debug: debug ? shows : 'none' } as const;
+      return carryOut(caller, order, id, await fill(caller, input, applied, order, own), sent);
+    });
+  };
+
+  const get = async (caller: Caller, input: ProxyGetInput): Promise<Repeatable<Uint8Array>> => {
+    const { attempts, algorithm, smart_parse, body } = input;
+    const order = await readOrder(caller.account, 'get', body);
+    const request = {
+      route: 'POST /v1/proxy/get',
+      parts: [String(attempts), input.rules.join(), algorithm, smart_parse, body],
+    };
+    return once(caller, input, request, order, async (id, sent) =>
+      carryOut(caller, order, id, await prepareFetch(caller, input, order, id), sent),
+    );
+  };
+
+  const networkToken = async (caller: Caller, input: NetworkTokenInput): Promise<Repeatable<Uint8Array>> => {
+    const { token, reference, requester_id: requesterId, body } = input;
+    await sending.vetRequester(requesterId);
+    const order = await readOrder(caller.account, 'network_token', body);
+    const request = { route: 'POST /v1/proxy/network_token', parts: [token, reference, requesterId, body] };
+    return once(caller, input, request, order, async (id) => {
+      const own = {
+        id,
+        what: 'network_token',
+        attempts: ATTEMPTS_DEFAULT,
+        debug: 'none',
+        requesterId,
+      } as const;
+      return carryOut(caller, order, id, await fill(caller, input, NO_RULES, order, own));
+    });
+  };
+
+  return { post, get, networkToken };
+}

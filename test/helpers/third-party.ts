@@ -1,0 +1,254 @@
+/** Third parties on this machine: HTTPS servers that a test scripts call by call, and asks what they received. */
+import type net from 'node:net';
+import tls from 'node:tls';
+import { type Authority, type Credential, newAuthority } from '../outbound/certificates.ts';
+import { createRequestReader, headerOf, type WireRequest } from './wire.ts';
+
+/** A request that a third party received. */
+export interface Received extends WireRequest {
+  /** The body as UTF-8. */
+  readonly text: string;
+  readonly header: (name: string) => string | undefined;
+  /** The common name of the client's certificate, where one was shown that the server trusts. */
+  readonly client: string | undefined;
+  /** Milliseconds on the clock of `performance.now`. */
+  readonly at: number;
+}
+
+/** What a third party answers. */
+export interface Reply {
+  readonly status?: number;
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+  readonly body?: string | Uint8Array;
+  /** The body is sent over and over until the other side has enough. */
+  readonly endless?: boolean;
+  /** The head promises one byte more than the body has: then the connection is cut, or held open. */
+  readonly unfinished?: 'cut' | 'held';
+}
+
+/**
+ * What a third party does with a request: a reply, a status alone, `reset` (the connection is cut with the request
+ * read and no reply), or what a function says, when its promise settles.
+ */
+export type Act = number | Reply | 'reset' | ((request: Received) => Act | Promise<Act>);
+
+export interface ThirdParty {
+  readonly port: number;
+  /** The https URL of a path. */
+  readonly url: (path: string) => string;
+  /** One act for each request to a path; the last one for all that follow. Paths without a script answer 404. */
+  readonly script: (path: string, ...acts: Act[]) => void;
+  /** The requests to a path so far. */
+  readonly calls: (path: string) => readonly Received[];
+  /** The n-th request to a path, counted from 1, as soon as it is there. */
+  readonly call: (path: string, n?: number) => Promise<Received>;
+  /** TCP connections so far. */
+  readonly connections: () => number;
+  /** Cuts the next connections before anything was said on them. */
+  readonly refuse: (connections: number) => void;
+  readonly stop: () => void;
+}
+
+/** The tests' own certificate authority, and a server's credential for `localhost` and 127.0.0.1. */
+interface Trust {
+  readonly authority: Authority;
+  readonly credential: Credential;
+}
+
+let trust: Promise<Trust> | undefined;
+
+const newTrust = async (): Promise<Trust> => {
+  const authority = await newAuthority('Third Party Root');
+  const names = [
+    { type: 'dns', value: 'localhost' },
+    { type: 'ip', value: '127.0.0.1' },
+  ] as const;
+  return { authority, credential: await authority.issue({ subject: 'CN=third party', names }) };
+};
+
+/** The trust that all third parties of this process share. */
+export const thirdPartyTrust = (): Promise<Trust> => {
+  trust ??= newTrust();
+  return trust;
+};
+
+/** A third party whose act waits until the test lets it go on. */
+export interface Gate {
+  readonly act: (then: Act) => Act;
+  readonly open: () => void;
+}
+
+/** A gate that is closed; every act behind it waits. */
+export const createGate = (): Gate => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return {
+    act: (then) => async () => {
+      await promise;
+      return then;
+    },
+    open: () => resolve(),
+  };
+};
+
+const headOf = ({ status = 200, headers = [] }: Reply, framing: string): string =>
+  [`HTTP/1.1 ${status} Status`, ...headers.map(([name, value]) => `${name}: ${value}`), framing, '', ''].join(
+    '\r\n',
+  );
+
+const writeEndless = (socket: tls.TLSSocket, piece: Uint8Array): void => {
+  const more = (): void => {
+    while (!socket.destroyed && socket.writable && socket.write(piece)) {
+      // The socket takes more.
+    }
+  };
+  socket.on('drain', more);
+  more();
+};
+
+const writeReply = (socket: tls.TLSSocket, request: Received, reply: Reply): void => {
+  const body = Buffer.from(reply.body ?? '');
+  if (reply.endless === true) {
+    socket.write(Buffer.from(headOf(reply, 'Connection: close'), 'latin1'));
+    writeEndless(socket, body);
+    return;
+  }
+  const { unfinished } = reply;
+  const shown = request.method === 'HEAD' ? Buffer.alloc(0) : body;
+  const length = body.length + (unfinished === undefined ? 0 : 1);
+  socket.write(Buffer.concat([Buffer.from(headOf(reply, `Content-Length: ${length}`), 'latin1'), shown]));
+  if (unfinished === 'held') {
+    return;
+  }
+  if (unfinished === 'cut' || request.header('connection')?.toLowerCase() === 'close') {
+    socket.end();
+  }
+};
+
+const settle = async (request: Received, act: Act): Promise<Reply | 'reset'> => {
+  const result = typeof act === 'function' ? await act(request) : act;
+  if (typeof result === 'function') {
+    return settle(request, result);
+  }
+  return typeof result === 'number' ? { status: result } : result;
+};
+
+const clientOf = (socket: tls.TLSSocket): string | undefined =>
+  socket.authorized ? String(socket.getPeerCertificate().subject.CN) : undefined;
+
+interface Watcher {
+  readonly path: string;
+  readonly n: number;
+  readonly tell: (request: Received) => void;
+}
+
+/** What was received, and who waits for more. */
+const createRecord = () => {
+  const received: Received[] = [];
+  const watchers = new Set<Watcher>();
+  const calls = (path: string): Received[] => received.filter((request) => request.path === path);
+  return {
+    calls,
+    add(request: Received): void {
+      received.push(request);
+      for (const watcher of watchers) {
+        const found = watcher.path === request.path ? calls(watcher.path)[watcher.n - 1] : undefined;
+        if (found !== undefined) {
+          watchers.delete(watcher);
+          watcher.tell(found);
+        }
+      }
+    },
+    call(path: string, n: number): Promise<Received> {
+      const found = calls(path)[n - 1];
+      if (found !== undefined) {
+        return Promise.resolve(found);
+      }
+      const { promise, resolve } = Promise.withResolvers<Received>();
+      watchers.add({ path, n, tell: resolve });
+      return promise;
+    },
+  };
+};
+
+const listen = async (server: net.Server, port: number): Promise<number> => {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen(port, '127.0.0.1', resolve);
+  await promise;
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+};
+
+/** Starts a third party on 127.0.0.1, at a free port unless one is given; `options` go to its TLS server. */
+export const startThirdParty = async (options: tls.TlsOptions = {}, wanted = 0): Promise<ThirdParty> => {
+  const { credential } = await thirdPartyTrust();
+  const scripts = new Map<string, Act[]>();
+  const record = createRecord();
+  const sockets = new Set<net.Socket>();
+  let connections = 0;
+  let refused = 0;
+
+  const nextAct = (path: string): Act => {
+    const acts = scripts.get(path) ?? [];
+    return (acts.length > 1 ? acts.shift() : acts[0]) ?? 404;
+  };
+  const handle = async (socket: tls.TLSSocket, request: Received): Promise<void> => {
+    const reply = await settle(request, nextAct(request.path));
+    if (reply === 'reset') {
+      socket.destroy();
+    } else if (!socket.destroyed) {
+      writeReply(socket, request, reply);
+    }
+  };
+  const server = tls.createServer(
+    { cert: credential.certPem, key: credential.keyPem, ...options },
+    (socket) => {
+      const read = createRequestReader();
+      socket.on('error', () => undefined);
+      socket.on('data', (chunk: Buffer) => {
+        for (const wire of read(chunk)) {
+          const request: Received = {
+            ...wire,
+            text: wire.body.toString(),
+            header: (name) => headerOf(wire, name),
+            client: clientOf(socket),
+            at: performance.now(),
+          };
+          // The act is taken before anybody hears of the request, so that a script may be changed from then on.
+          const handled = handle(socket, request);
+          record.add(request);
+          handled.catch(() => socket.destroy());
+        }
+      });
+    },
+  );
+  server.on('connection', (socket: net.Socket) => {
+    connections += 1;
+    socket.on('error', () => undefined);
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    if (refused > 0) {
+      refused -= 1;
+      socket.destroy();
+    }
+  });
+  server.on('tlsClientError', () => undefined);
+  const port = await listen(server, wanted);
+  return {
+    port,
+    url: (path) => `https://127.0.0.1:${port}${path}`,
+    script: (path, ...acts) => void scripts.set(path, acts),
+    calls: record.calls,
+    call: (path, n = 1) => record.call(path, n),
+    connections: () => connections,
+    refuse: (count) => {
+      refused = count;
+    },
+    stop: () => {
+      server.close();
+      for (const socket of sockets) {
+        socket.destroy();
+      }
+    },
+  };
+};

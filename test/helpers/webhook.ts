@@ -1,0 +1,56 @@
+/** Receivers of webhooks, and what a signature must be, worked out without any code of the vault. */
+import { createHmac } from 'node:crypto';
+import type { Act, Received, ThirdParty } from './third-party.ts';
+
+/** One webhook call as its receiver sees it. */
+export interface WebhookEvent {
+  /** `webhook-id`. */
+  readonly id: string | undefined;
+  /** The body as JavaScript sees it. */
+  readonly json: Readonly<Record<string, unknown>>;
+  readonly received: Received;
+}
+
+/** A place that webhooks are sent to. */
+export interface Receiver {
+  /** What a proxy request says of its webhook. */
+  readonly webhook: { readonly url: string; readonly secret: string };
+  /** All calls so far. */
+  readonly events: () => readonly WebhookEvent[];
+  /** The next call that this has not given yet, as soon as it is there. */
+  readonly next: () => Promise<WebhookEvent>;
+}
+
+const eventOf = (received: Received): WebhookEvent => ({
+  id: received.header('webhook-id'),
+  json: JSON.parse(received.text),
+  received,
+});
+
+/** The signature that Standard Webhooks asks for: `v1,` and Base64 of HMAC-SHA-256 over id, time and body. */
+export const signatureOf = (secret: string, id: string, timestamp: string, body: Uint8Array): string => {
+  const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : Buffer.from(secret);
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
+};
+
+/** The signature that a call must have for its own id, time and body. */
+export const expectedSignature = (secret: string, { header, body }: Received): string =>
+  signatureOf(secret, header('webhook-id') ?? '', header('webhook-timestamp') ?? '', body);
+
+let receivers = 0;
+
+/** Has a third party receive webhooks at a path of their own; it answers 200 unless `acts` say otherwise. */
+export const createReceiver = (party: ThirdParty, ...acts: Act[]): Receiver => {
+  receivers += 1;
+  const path = `/webhook-${receivers}`;
+  let given = 0;
+  party.script(path, ...(acts.length === 0 ? [200] : acts));
+  return {
+    webhook: { url: party.url(path), secret: `secret of webhook ${receivers}` },
+    events: () => party.calls(path).map(eventOf),
+    next: async () => {
+      given += 1;
+      return eventOf(await party.call(path, given));
+    },
+  };
+};

@@ -1,0 +1,257 @@
+import { describe, expect, test } from 'bun:test';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import type { NetworkTokenInput, ProxyGetInput, ProxyPostInput } from '../../server/deps.ts';
+import { VaultError } from '../../server/errors.ts';
+import { buildOpenApi } from '../../server/openapi.ts';
+import { ROUTES } from '../../server/routes/table.ts';
+import {
+  NetworkTokenOrder,
+  ProxyAccepted,
+  ProxyGetReply,
+  ProxyOrder,
+  ProxyPostReply,
+} from '../../server/schema/proxy.ts';
+import { WEBHOOKS } from '../../server/schema/webhook-body.ts';
+import { createClient } from './client.ts';
+import { ACCEPTED, PROXY_REPLY, textOf } from './stub-endpoints.ts';
+
+const POST = '/v1/proxy/post?user=u1&token=tok';
+const GET = '/v1/proxy/get?user=u1';
+const NETWORK_TOKEN = '/v1/proxy/network_token?user=u1&token=tok&requester_id=sim';
+const TARGETS = [POST, GET, NETWORK_TOKEN] as const;
+
+/** Whatever the service makes of it: the shell passes it on. */
+const BODY =
+  '{"request":{"url":"https://pay.example.com","body":"{{n}}"},"big":123456789012345678901234567890}';
+const PASSPHRASE = { 'X-Vault-Passphrase': 'pass' };
+
+const sent = async (target: string, headers: Record<string, string> = {}, body = BODY) => {
+  const client = createClient();
+  const answer = await client.send('POST', target, { headers: { ...PASSPHRASE, ...headers }, body });
+  return { client, answer };
+};
+
+describe('what the service is given', () => {
+  test('of a request that is filled', async () => {
+    const { client, answer } = await sent(`${POST}&reference=r&attempts=3&debug=t&rules=a,b`, {
+      'Idempotency-Key': 'order-4711',
+    });
+    expect([answer.status, answer.text]).toEqual([200, PROXY_REPLY]);
+    const { passphrase, body, ...input } = client.lastInput() as ProxyPostInput;
+    expect(textOf(passphrase)).toBe('pass');
+    expect(new TextDecoder().decode(body)).toBe(BODY);
+    expect(input).toEqual({
+      user: 'u1',
+      token: 'tok',
+      reference: 'r',
+      attempts: 3,
+      debug: true,
+      rules: ['a', 'b'],
+      idempotencyKey: 'order-4711',
+    });
+    expect(client.deps.asked.at(-1)).toMatchObject({ operation: 'proxyPost', caller: { account: {} } });
+  });
+
+  test('of a request that says as little as it may', async () => {
+    const { client } = await sent(POST);
+    expect(client.lastInput()).toMatchObject({ attempts: 8, debug: false, rules: [] });
+    expect(client.lastInput()).not.toHaveProperty('reference');
+    expect((client.lastInput() as ProxyPostInput).idempotencyKey).toBeUndefined();
+  });
+
+  test('of a request for data to store', async () => {
+    const { client, answer } = await sent(`${GET}&smart_parse=true&attempts=16&rules=a&algorithm=luhn`);
+    expect([answer.status, answer.text]).toEqual([200, ACCEPTED]);
+    const { passphrase, body, ...input } = client.lastInput() as ProxyGetInput;
+    expect(textOf(passphrase)).toBe('pass');
+    expect(new TextDecoder().decode(body)).toBe(BODY);
+    expect(input).toEqual({
+      user: 'u1',
+      algorithm: 'luhn',
+      smart_parse: true,
+      attempts: 16,
+      rules: ['a'],
+      idempotencyKey: undefined,
+    });
+  });
+
+  test('of a request for a network token', async () => {
+    const { client, answer } = await sent(`${NETWORK_TOKEN}&reference=r`);
+    expect([answer.status, answer.text]).toEqual([200, ACCEPTED]);
+    const { passphrase, body, ...input } = client.lastInput() as NetworkTokenInput;
+    expect(textOf(passphrase)).toBe('pass');
+    expect(new TextDecoder().decode(body)).toBe(BODY);
+    expect(input).toEqual({
+      user: 'u1',
+      token: 'tok',
+      reference: 'r',
+      requester_id: 'sim',
+      idempotencyKey: undefined,
+    });
+  });
+
+  test('is told of an algorithm by either name', async () => {
+    const asked = async (query: string) => {
+      const { client } = await sent(`${GET}${query}`);
+      return (client.lastInput() as ProxyGetInput).algorithm;
+    };
+    expect(await asked('')).toBeUndefined();
+    expect(await asked('&tokenization_algorithm=uuid')).toBe('uuid');
+    expect(await asked('&tokenization_algorithm=uuid&algorithm=uuid')).toBe('uuid');
+  });
+});
+
+describe('refused before any service is asked', () => {
+  test.each([
+    [`${POST}&attempts=0`, 'invalid_request', 'query.attempts'],
+    [`${POST}&attempts=17`, 'invalid_request', 'query.attempts'],
+    [`${POST}&attempts=-1`, 'invalid_request', 'query.attempts'],
+    [`${POST}&attempts=1.5`, 'invalid_request', 'query.attempts'],
+    [`${POST}&attempts=`, 'invalid_request', 'query.attempts'],
+    [`${GET}&attempts=17`, 'invalid_request', 'query.attempts'],
+    [`${POST}&attempts=1&attempts=1`, 'duplicate_parameter', 'query.attempts'],
+    [`${POST}&debug=yes`, 'invalid_request', 'query.debug'],
+    [`${POST}&rules=iframe`, 'invalid_request', 'query.rules'],
+    [`${POST}&rules=a,,b`, 'invalid_request', 'query.rules'],
+    ['/v1/proxy/post?token=tok', 'invalid_request', 'query.user'],
+    ['/v1/proxy/post?user=u1', 'invalid_request', 'query.token'],
+    [`${GET}&smart_parse=2`, 'invalid_request', 'query.smart_parse'],
+    [`${GET}&algorithm=rot13`, 'invalid_request', 'query.algorithm'],
+    [`${GET}&tokenization_algorithm=rot13`, 'invalid_request', 'query.tokenization_algorithm'],
+    [`${GET}&algorithm=full&tokenization_algorithm=uuid`, 'conflicting_parameters', 'query.algorithm'],
+    ['/v1/proxy/get', 'invalid_request', 'query.user'],
+    ['/v1/proxy/network_token?user=u1&token=tok', 'invalid_request', 'query.requester_id'],
+    [`${NETWORK_TOKEN.replace('sim', '')}`, 'invalid_request', 'query.requester_id'],
+  ])('%s: %s %s', async (target, code, field) => {
+    const { client, answer } = await sent(target);
+    expect(answer.status).toBe(400);
+    expect(answer.error).toMatchObject({ code, field });
+    expect(client.deps.asked.map(({ operation }) => operation)).toEqual(['signIn']);
+  });
+
+  test.each(TARGETS)('%s without a passphrase', async (target) => {
+    const client = createClient();
+    const answer = await client.send('POST', target, { body: BODY });
+    expect(answer.error).toMatchObject({ code: 'invalid_request', field: 'query.passphrase' });
+  });
+
+  test.each(TARGETS)('%s without an account', async (target) => {
+    const { client, answer } = await sent(target, { authorization: '' });
+    expect(answer.error.code).toBe('unauthenticated');
+    expect(client.deps.asked).toEqual([]);
+  });
+
+  test.each(TARGETS)('%s with more than 1 MB', async (target) => {
+    const { answer } = await sent(target, {}, 'x'.repeat(1_048_577));
+    expect([answer.status, answer.error.code]).toEqual([413, 'body_too_large']);
+    const { client } = await sent(target, {}, 'x'.repeat(1_048_576));
+    expect((client.lastInput() as ProxyGetInput).body).toHaveLength(1_048_576);
+  });
+
+  test.each(TARGETS)('%s under an idempotency key that cannot be one', async (target) => {
+    const { answer } = await sent(target, { 'Idempotency-Key': 'ü' });
+    expect(answer.error).toMatchObject({ code: 'invalid_request', field: 'header.Idempotency-Key' });
+  });
+});
+
+test('a kept reply is told from a fresh one', async () => {
+  const replayed = async (target: string) => {
+    const { answer } = await sent(target, { 'Idempotency-Key': 'order-4711' });
+    return answer.headers.get('Idempotency-Replayed');
+  };
+  expect(await replayed(POST)).toBeNull();
+  expect(await replayed(GET)).toBe('true');
+  expect(await replayed(NETWORK_TOKEN)).toBeNull();
+});
+
+test.each([
+  ['target_unreachable', 502, null],
+  ['outcome_unknown', 502, null],
+  ['reply_not_storable', 502, null],
+  ['target_timeout', 504, null],
+  ['jobs_full', 429, '60'],
+] as const)('%s is %d', async (code, status, retryAfter) => {
+  const fail = () => Promise.reject(new VaultError(code));
+  const client = createClient({ proxy: { post: fail, get: fail, networkToken: fail } });
+  for (const target of TARGETS) {
+    const answer = await client.send('POST', target, { headers: PASSPHRASE, body: BODY });
+    expect([answer.status, answer.error.code]).toEqual([status, code]);
+    expect(answer.headers.get('Retry-After')).toBe(retryAfter);
+  }
+});
+
+describe('the published schemas', () => {
+  const order = {
+    request: {
+      method: 'POST',
+      url: 'https://pay.example.com/v1/charges?n={{n}}',
+      headers: [{ 'Content-Type': 'application/json' }, { 'X-Order': '{{reference}}' }],
+      body: '{"n":"{{n}}"}',
+      client_cert_id: 'cert-1',
+    },
+    webhook: {
+      url: 'https://shop.example.com',
+      secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+      max_attempts: 8,
+      metadata: { order: '4711' },
+    },
+  };
+  const { request, webhook } = order;
+  const reply = { status_code: 200, headers: [{ 'X-A': 'b' }, { 'X-A': 'c' }], body: '' };
+  const failure = { error: 'A sentence.', code: 'outcome_unknown', order: '4711' };
+  const token_info = { token: 'tok', user: 'u1', stored_at: '2026-01-31T12:00:00.123Z' };
+  const network_token = {
+    token: '4000001234567899',
+    expiry_month: '12',
+    expiry_year: '2029',
+    last_four: '1111',
+    status: 'active',
+  };
+
+  test.each([
+    ['an order', ProxyOrder, order, true],
+    ['an order without a webhook', ProxyOrder, { request, synchronous: true }, true],
+    ['an order without a request', ProxyOrder, { webhook }, false],
+    ['plain http', ProxyOrder, { request: { ...request, url: 'http://pay.example.com' } }, false],
+    [
+      'two names in one header',
+      ProxyOrder,
+      { request: { ...request, headers: [{ A: '1', B: '2' }] } },
+      false,
+    ],
+    ['headers as one object', ProxyOrder, { request: { ...request, headers: { A: '1' } } }, false],
+    ['nine calls', ProxyOrder, { request, webhook: { ...webhook, max_attempts: 9 } }, false],
+    ['a secret with a line break', ProxyOrder, { request, webhook: { ...webhook, secret: 'a\nb' } }, false],
+    ['a bare webhook', NetworkTokenOrder, webhook, true],
+    ['a named webhook', NetworkTokenOrder, { webhook }, true],
+    ['no webhook', NetworkTokenOrder, {}, false],
+    ['a reply', ProxyPostReply, reply, true],
+    ['a reply with the request', ProxyPostReply, { ...reply, populated_template: request }, true],
+    ['half a reply', ProxyPostReply, { status_code: 200 }, false],
+    ['an acceptance', ProxyAccepted, JSON.parse(ACCEPTED), true],
+    ['an acceptance of any kind', ProxyPostReply, JSON.parse(ACCEPTED), true],
+    ['what was stored', ProxyGetReply, { ...reply, token_info }, true],
+    ['what was not stored', ProxyGetReply, { status_code: 503, headers: [] }, true],
+    ['a webhook of a reply', WEBHOOKS.proxyPost, { ...reply, order: '4711' }, true],
+    ['a webhook of a failure', WEBHOOKS.proxyPost, failure, true],
+    ['a webhook of what was stored', WEBHOOKS.proxyGet, { ...reply, token_info }, true],
+    ['a webhook of a network token', WEBHOOKS.networkToken, { network_token, token_info }, true],
+    ['a webhook of a failed network token', WEBHOOKS.networkToken, failure, true],
+    ['half a network token', WEBHOOKS.networkToken, { network_token }, false],
+  ])('%s', (_, schema, value, fits) => {
+    expect(TypeCompiler.Compile(schema).Check(value)).toBe(fits);
+  });
+
+  test('name the bodies of all webhooks', () => {
+    const { webhooks } = buildOpenApi(ROUTES, 'https://vault.test');
+    const refs = Object.entries(webhooks as Record<string, { post: object }>).map(([name, { post }]) => [
+      name,
+      [...JSON.stringify(post).matchAll(/schemas\/(\w+)/g)].map(([, ref]) => ref),
+    ]);
+    expect(Object.fromEntries(refs)).toEqual({
+      proxyPost: ['PostWebhook', 'FailureWebhook'],
+      proxyGet: ['GetWebhook', 'FailureWebhook'],
+      networkToken: ['NetworkTokenWebhook', 'FailureWebhook'],
+    });
+  });
+});

@@ -1,0 +1,374 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createServiceSealer } from '../../workers/crypto/service-record.ts';
+import { canariesIn } from '../vault/canaries.ts';
+import {
+  AID,
+  type BenchItem,
+  flipped,
+  JOB,
+  NOTHING,
+  openProxyBench,
+  outcomeOf,
+  type ProxyBench,
+  request,
+  textOf,
+} from './proxy-bench.ts';
+
+const CARD = {
+  card_number: '4111111111111111',
+  card_holder: 'Ada "Lovelace"',
+  expiry_month: '12',
+  expiry_year: '2031',
+  cvv: '7391',
+};
+const CANARIES = {
+  number: CARD.card_number,
+  cvv: 'cvv":"7391',
+  holder: 'Lovelace',
+  secret: 'whsec-canary-41',
+  metadata: 'metadata-canary-42',
+  path: 'path-canary-43',
+  header: 'header-canary-44',
+};
+
+let bench: ProxyBench;
+let item: BenchItem;
+
+beforeAll(async () => {
+  bench = await openProxyBench();
+  item = await bench.store(CARD);
+});
+afterAll(() => bench.close());
+
+const TEXT = [{ 'Content-Type': 'text/plain' }];
+const BODY = '{"pan":"{{card_number}}","cvv":"{{cvv}}","holder":"{{card_holder}}"}';
+const webhook = {
+  url: 'https://shop.example/hooks',
+  secret: CANARIES.secret,
+  metadata: { a: CANARIES.metadata },
+};
+const order = (changes: object = {}, more: object = { webhook }): object => ({
+  request: request({ body: BODY, ...changes }),
+  ...more,
+});
+
+/** The request of a job as it is sent. */
+const sent = async (job: Uint8Array) => {
+  const { facts, request: sealed } = await bench.crypto.openJob(AID, JOB, job);
+  const { body, ...rest } = sealed.expose();
+  return { facts, ...rest, body: body && textOf(body) };
+};
+const shownOf = async (...args: Parameters<ProxyBench['fill']>): Promise<unknown> =>
+  JSON.parse(textOf((await bench.fill(...args)).shown));
+
+describe('a request filled from an item', () => {
+  test('holds its values where the tags were, escaped for each place', async () => {
+    const asked = order({
+      url: 'https://psp.example/{{card_holder}}?n={{card_number}}',
+      headers: [{ 'Content-Type': 'application/json' }, { 'X-Holder': '{{card_holder}}' }],
+      client_cert_id: 'cert-1',
+    });
+    const { job, shown, logEntry } = await bench.fill(item, asked, { attempts: 2 });
+    expect(shown).toHaveLength(0);
+    const out = await sent(job);
+    expect(out).toEqual({
+      facts: {
+        what: 'post',
+        account: 'shop',
+        user: 'customers',
+        kid: 'key-1',
+        gen: 1,
+        token: item.token,
+        ip: '203.0.113.7',
+        ua: 'shop/1',
+        attempts: 2,
+        repeatable: false,
+        synchronous: false,
+        clientCertId: 'cert-1',
+        rules: [],
+      },
+      method: 'POST',
+      url: 'https://psp.example/Ada%20%22Lovelace%22?n=4111111111111111',
+      headers: [
+        ['Content-Type', 'application/json'],
+        ['X-Holder', 'Ada "Lovelace"'],
+      ],
+      body: '{"pan":"4111111111111111","cvv":"7391","holder":"Ada \\"Lovelace\\""}',
+    });
+    const log = JSON.parse(
+      textOf(
+        await bench.crypto.readLog({ aid: AID, kid: 'key-1', token: item.token, newest: 2 }, [logEntry]),
+      ),
+    );
+    expect(log).toMatchObject([{ action: 'decrypt', source: 'proxy', ip_address: '203.0.113.7' }]);
+  });
+
+  test('without a body is sent without one', async () => {
+    const { job } = await bench.fill(item, { request: request({ method: 'GET' }), synchronous: true });
+    const out = await sent(job);
+    expect(out).toMatchObject({ method: 'GET', facts: { repeatable: true, synchronous: true } });
+    expect(out.body).toBeUndefined();
+  });
+
+  test('shows nothing of its secrets when it is printed', async () => {
+    const { job } = await bench.fill(item, order());
+    const { request: sealed } = await bench.crypto.openJob(AID, JOB, job);
+    expect(Bun.inspect(sealed) + JSON.stringify(sealed) + String(sealed)).toBe('[secret]"[secret]"[secret]');
+  });
+
+  test('lets rules see the item unmasked and leaves the item as it is', async () => {
+    const applied = await bench.rules(
+      { name: 'substr', input_field: 'card_number', output_field: 'last', arguments: { start: -4 } },
+      { name: 'noop', input_field: 'card_number', output_field: 'pan' },
+    );
+    const { job } = await bench.fill(item, order({ headers: TEXT, body: '{{pan}} {{last}}' }), {}, applied);
+    expect((await sent(job)).body).toBe('4111111111111111 1111');
+    expect(JSON.parse(await bench.read(item))).toEqual(CARD);
+  });
+
+  test('needs the reference that the item has', async () => {
+    const referred = await bench.store(CARD, { reference: 'customer-7' });
+    const fill = (reference?: string) => outcomeOf(bench.fill(referred, order(), { reference }));
+    expect(await fill()).toBe('reference_required');
+    expect(await fill('customer-8')).toBe('token_not_found');
+    expect(await fill('customer-7')).toBe('ok');
+    expect(await outcomeOf(bench.fill(item, order(), { reference: 'customer-7' }))).toBe('token_not_found');
+    const { job } = await bench.fill(referred, order(), { reference: 'customer-7' });
+    expect((await sent(job)).facts.reference).toBe('customer-7');
+  });
+
+  test.each<[string, object, string]>([
+    [
+      'a value with a line feed in a header',
+      { headers: [{ 'X-A': '{{note}}' }] },
+      'invalid_request body.request.headers[0]',
+    ],
+    [
+      'a value that goes up in the path',
+      { url: 'https://psp.example/a/{{{up}}}/b' },
+      'invalid_request body.request.url',
+    ],
+    [
+      'a value that XML cannot hold',
+      { headers: [{ 'Content-Type': 'text/xml' }], body: '<a>{{note0}}</a>' },
+      'invalid_request body.request.body',
+    ],
+    ['more text than a request may have', { body: '{{#list}}{{{long}}}{{/list}}' }, 'template_limit'],
+    [
+      'more work than a request may take',
+      { body: '{{#list}}{{#list}}{{#list}}{{x}}{{/list}}{{/list}}{{/list}}' },
+      'template_limit',
+    ],
+  ])('is refused for %s', async (_what, changes, outcome) => {
+    const stored = await bench.store({
+      ...CARD,
+      note: 'a\nb',
+      note0: 'a\u0000b',
+      up: '..',
+      long: 'x'.repeat(20_000),
+      list: Array.from({ length: 200 }, () => 1),
+    });
+    expect(await outcomeOf(bench.fill(stored, order(changes)))).toBe(outcome);
+  });
+});
+
+describe('debug', () => {
+  const asked = order({ headers: [{ 'X-N': '{{card_number}}' }] });
+
+  test('shows the request as it is sent', async () => {
+    expect(await shownOf(item, asked, { debug: 'plain' })).toEqual({
+      method: 'POST',
+      url: 'https://psp.example/charges',
+      headers: [{ 'X-N': '4111111111111111' }],
+      body: '{"pan":"4111111111111111","cvv":"7391","holder":"Ada \\"Lovelace\\""}',
+    });
+  });
+
+  test('shows it masked, and sends it unmasked', async () => {
+    const { shown, job } = await bench.fill(item, asked, { debug: 'masked' });
+    expect(JSON.parse(textOf(shown))).toEqual({
+      method: 'POST',
+      url: 'https://psp.example/charges',
+      headers: [{ 'X-N': '************1111' }],
+      body: '{"pan":"************1111","cvv":"****","holder":"Ada \\"Lovelace\\""}',
+    });
+    expect((await sent(job)).headers).toEqual([['X-N', '4111111111111111']]);
+  });
+
+  test('masks before rules, which cannot bring a number back', async () => {
+    const applied = await bench.rules(
+      {
+        name: 'replace',
+        input_field: 'card_number',
+        output_field: 'bare',
+        arguments: { substr: '1', new_str: '-' },
+      },
+      {
+        name: 'encode',
+        input_field: 'card_number',
+        output_field: 'encoded',
+        arguments: { scheme: 'base64' },
+      },
+    );
+    const body = '{{bare}} {{encoded}} {{card_number}}';
+    const shown = await shownOf(item, order({ headers: TEXT, body }), { debug: 'masked' }, applied);
+    const masked = '************1111';
+    expect(shown).toMatchObject({
+      body: `************---- ${Buffer.from(masked).toString('base64')} ${masked}`,
+    });
+  });
+});
+
+describe('a request for a network token', () => {
+  test('holds the card by the names of the wire, and no address yet', async () => {
+    const { job, shown } = await bench.fill(item, webhook, { what: 'network_token', requesterId: 'sim' });
+    const out = await sent(job);
+    expect(shown).toHaveLength(0);
+    expect(out).toMatchObject({ method: 'POST', url: '', headers: [] });
+    expect(out.facts).toMatchObject({ what: 'network_token', requesterId: 'sim', token: item.token });
+    expect(JSON.parse(out.body ?? '')).toEqual({
+      number: CARD.card_number,
+      expiry_month: '12',
+      expiry_year: '2031',
+      card_holder: CARD.card_holder,
+      cvv: '7391',
+    });
+  });
+
+  test('needs a number in the item', async () => {
+    const bare = await bench.store({ name: 'no number' }, { number: CARD.card_number });
+    expect(await outcomeOf(bench.fill(bare, webhook, { what: 'network_token' }))).toBe('number_missing');
+  });
+});
+
+describe('a sealed job', () => {
+  let job: Uint8Array;
+  let report: Uint8Array;
+
+  beforeAll(async () => {
+    const headers = [{ 'Content-Type': 'application/json' }, { 'X-C': CANARIES.header }];
+    job = (await bench.fill(item, order({ url: `https://psp.example/${CANARIES.path}`, headers }))).job;
+    const outcome = { kind: 'reply', statusCode: 200, headers: [] } as const;
+    report = await bench.crypto.sealReport(
+      AID,
+      JOB,
+      job,
+      outcome,
+      new TextEncoder().encode(CARD.card_number),
+    );
+  });
+  const openJob = (bytes: Uint8Array, aid = AID, id = JOB) => outcomeOf(bench.crypto.openJob(aid, id, bytes));
+  const openReport = (bytes: Uint8Array, aid = AID, id = JOB) =>
+    outcomeOf(bench.crypto.openReport(aid, id, bytes));
+
+  test('holds nothing in the clear, and neither does its report', () => {
+    for (const record of [job, report]) {
+      expect(canariesIn(CANARIES, Buffer.from(record).toString('latin1'))).toEqual([]);
+    }
+  });
+
+  test('opens at its own place alone', async () => {
+    expect([await openJob(job), await openReport(report)]).toEqual(['ok', 'ok']);
+    for (const open of [openJob, openReport]) {
+      const own = open === openJob ? job : report;
+      const other = open === openJob ? report : job;
+      expect(await open(other)).toBe('integrity_failed');
+      expect(await open(own, AID, 'job-2')).toBe('integrity_failed');
+      expect(await open(own, 'account-2')).toBe('integrity_failed');
+    }
+  });
+
+  test('with a bit turned, cut or made longer is not used', async () => {
+    for (const [record, open] of [
+      [job, openJob],
+      [report, openReport],
+    ] as const) {
+      for (let at = 0; at < record.length; at += 7) {
+        expect(await open(flipped(record, at))).toBe('integrity_failed');
+      }
+      const others = [
+        NOTHING,
+        record.subarray(0, 40),
+        record.subarray(0, -1),
+        Buffer.concat([record, NOTHING, new Uint8Array(1)]),
+      ];
+      for (const other of others) {
+        expect(await open(other)).toBe('integrity_failed');
+      }
+    }
+  });
+
+  test('moved to another place is refused by everything that takes it', async () => {
+    const outcome = { kind: 'failure', code: 'target_timeout' } as const;
+    const { crypto } = bench;
+    for (const [record, id] of [
+      [report, JOB],
+      [job, 'job-2'],
+    ] as const) {
+      const refusals = [
+        crypto.reportProxy(AID, id, record, outcome, NOTHING, NOTHING),
+        crypto.sealReport(AID, id, record, outcome, NOTHING),
+        bench.storeReply(record, '{"n":"1"}', { id }),
+      ];
+      expect(await Promise.all(refusals.map(outcomeOf))).toEqual(refusals.map(() => 'integrity_failed'));
+    }
+  });
+
+  test('is no other record, even of the same place', async () => {
+    const place = { account: AID, path: [JOB] } as const;
+    for (const [purpose, kind] of [
+      ['job', 'proxy sent'],
+      ['record', 'proxy send'],
+      ['idem', 'proxy send'],
+    ] as const) {
+      const record = await bench.crypto.sealRecord({ ...place, purpose, kind }, NOTHING);
+      expect(await openJob(record)).toBe('integrity_failed');
+    }
+  });
+
+  test('of another form is refused though it was sealed for its place', async () => {
+    const place = { purpose: 'job', account: AID, kind: 'proxy send', path: [JOB] } as const;
+    const plain = (await bench.crypto.openRecord(place, job)).slice();
+    expect(plain[0]).toBe(1);
+    for (const form of [
+      NOTHING,
+      plain.with(0, 2),
+      plain.subarray(0, -1),
+      Buffer.concat([plain, new Uint8Array(1)]),
+      plain.with(1, 255),
+    ]) {
+      expect(await openJob(await bench.crypto.sealRecord(place, form))).toBe('integrity_failed');
+    }
+    expect(await openJob(await bench.crypto.sealRecord(place, plain))).toBe('ok');
+  });
+
+  test('is as the documentation says, byte by byte', async () => {
+    const ring = { writeId: 'k1', keys: new Map([['k1', new Uint8Array(32).fill(5)]]) };
+    const sealer = createServiceSealer({ env: 'staging', ring });
+    const parts = (record: Uint8Array, kind: string): string[] => {
+      const plain = Buffer.from(sealer.open('job', AID, kind, [JOB], record));
+      const found: string[] = [];
+      for (let at = 1; at < plain.length; ) {
+        const end = at + 4 + plain.readUInt32BE(at);
+        found.push(plain.toString('utf8', at + 4, end));
+        at = end;
+      }
+      return found;
+    };
+    const [facts = '', asked = '', body, hook = '', metadata, ...keys] = parts(job, 'proxy send');
+    expect(JSON.parse(facts)).toMatchObject({ what: 'post', token: item.token });
+    expect(JSON.parse(asked)).toMatchObject({ method: 'POST', hasBody: true });
+    expect(body).toContain(CARD.card_number);
+    expect(JSON.parse(hook)).toEqual({ url: webhook.url, secret: webhook.secret, maxAttempts: 8 });
+    expect([metadata, ...keys]).toEqual([`{"a":"${CANARIES.metadata}"}`, '', '']);
+    const [told = '', secret, text = ''] = parts(report, 'proxy tell');
+    expect(JSON.parse(told)).toEqual({ url: webhook.url, maxAttempts: 8, account: 'shop' });
+    expect(secret).toBe(webhook.secret);
+    expect(JSON.parse(text)).toEqual({
+      headers: [],
+      body: CARD.card_number,
+      status_code: 200,
+      a: CANARIES.metadata,
+    });
+  });
+});

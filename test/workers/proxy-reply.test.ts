@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { canariesIn } from '../vault/canaries.ts';
+import { newAuthority } from './crypto/authority.ts';
+import {
+  AID,
+  flipped,
+  KEY,
+  KID,
+  NOTHING,
+  opened,
+  openProxyBench,
+  outcomeOf,
+  type ProxyBench,
+  secret,
+  textOf,
+  utf8,
+} from './proxy-bench.ts';
+
+let bench: ProxyBench;
+
+beforeAll(async () => {
+  bench = await openProxyBench();
+});
+afterAll(() => bench.close());
+
+const REPLY = '{"status_code":200,"body":"kept-reply-canary-51"}';
+const DIGEST = 'x'.repeat(43);
+
+describe('a reply that is kept for repeats', () => {
+  const keep = async (text = REPLY) =>
+    opened(await bench.crypto.sealReply(KEY, DIGEST, bench.blob, bench.passphrase, utf8(text)));
+  const open = (record: Uint8Array, key = KEY, digest = DIGEST) =>
+    bench.crypto.openReply(key, digest, bench.blob, bench.passphrase, record);
+
+  test.each([REPLY, '', 'ü'.repeat(1_000_000)])('comes back to the byte', async (text) => {
+    expect(textOf(opened(await open(await keep(text))))).toBe(text);
+  });
+
+  test('holds nothing in the clear', async () => {
+    const text = Buffer.from(await keep()).toString('latin1');
+    expect(canariesIn({ reply: 'kept-reply-canary-51' }, text)).toEqual([]);
+  });
+
+  test('is neither sealed nor opened under another passphrase', async () => {
+    const other = secret('another passphrase, äöü');
+    const record = await keep();
+    expect(await bench.crypto.openReply(KEY, DIGEST, bench.blob, other, record)).toEqual({
+      kind: 'warm_miss',
+    });
+    expect(await bench.crypto.sealReply(KEY, DIGEST, bench.blob, other, utf8(REPLY))).toEqual({
+      kind: 'warm_miss',
+    });
+  });
+
+  test('opens for its own request alone', async () => {
+    const record = await keep();
+    expect(await outcomeOf(open(record, KEY, 'y'.repeat(43)))).toBe('integrity_failed');
+  });
+
+  test('with a bit turned, cut or made longer is not used', async () => {
+    const record = await keep();
+    for (let at = 0; at < record.length; at += 5) {
+      expect(await outcomeOf(open(flipped(record, at)))).toBe('integrity_failed');
+    }
+    for (const other of [
+      NOTHING,
+      record.subarray(0, 3),
+      record.subarray(0, -1),
+      Buffer.concat([record, utf8('a')]),
+    ]) {
+      expect(await outcomeOf(open(other))).toBe('integrity_failed');
+    }
+  });
+
+  test('is no item, and no item is one', async () => {
+    const item = await bench.store({ card_number: '4111111111111111' });
+    const { meta, item: sealed } = item.fields;
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(meta.length);
+    expect(await outcomeOf(open(Buffer.concat([length, meta, sealed])))).toBe('integrity_failed');
+    const record = Buffer.from(await keep());
+    const at = 4 + record.readUInt32BE(0);
+    const posing = {
+      ...item,
+      fields: { ...item.fields, meta: record.subarray(4, at), item: record.subarray(at) },
+    };
+    expect(await outcomeOf(bench.read(posing))).toBe('integrity_failed');
+  });
+
+  test('still opens after a change of the passphrase, under the new one', async () => {
+    const record = await keep();
+    const [from, to] = [bench.passphrase, secret('the passphrase after the change')];
+    const changed = await bench.crypto.changePassphrase(KEY, bench.record, from, to);
+    const { blob } = await bench.crypto.unlockKey(KEY, changed, to);
+    expect(textOf(opened(await bench.crypto.openReply(KEY, DIGEST, blob, to, record)))).toBe(REPLY);
+    expect(await bench.crypto.openReply(KEY, DIGEST, blob, from, record)).toEqual({ kind: 'warm_miss' });
+  });
+});
+
+describe('a client credential', () => {
+  const place = (kind: string, id: string) =>
+    ({ purpose: 'record', account: AID, kind, path: [id] }) as const;
+
+  const issued = async (csrId: string, certId: string) => {
+    const authority = await newAuthority();
+    const middle = await authority.below('Middle');
+    const asked = await bench.crypto.createCsr(
+      { aid: AID, id: csrId, keyType: 'ec-p256' },
+      { cn: 'shop.example' },
+    );
+    const pem = utf8((await middle.issue(asked.csr.data)) + middle.pem);
+    const read = await bench.crypto.readCertificate({ aid: AID, id: csrId }, asked.record, pem);
+    const certificate = { id: certId, csr_id: csrId, ...read };
+    const record = await bench.crypto.sealRecord(
+      place('certificate', certId),
+      utf8(JSON.stringify(certificate)),
+    );
+    return { record, keyRecord: asked.privateKey, data: read.data };
+  };
+
+  test('is the certificate with its chain, and the key that it was issued for', async () => {
+    const { record, keyRecord, data } = await issued('csr-1', 'cert-1');
+    const ids = { aid: AID, certId: 'cert-1', csrId: 'csr-1' };
+    const { certPem, keyPem } = await bench.crypto.clientCredential(ids, record, keyRecord);
+    expect(certPem).toBe(data);
+    expect(certPem.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
+    expect(Bun.inspect(keyPem)).toBe('[secret]');
+    expect(new X509Certificate(certPem).checkPrivateKey(createPrivateKey(keyPem.expose()))).toBe(true);
+  });
+
+  test('is not made of records of other places', async () => {
+    const [one, other] = [await issued('csr-1', 'cert-1'), await issued('csr-2', 'cert-2')];
+    const find = (certId: string, csrId: string, record: Uint8Array, keyRecord: Uint8Array, aid = AID) =>
+      outcomeOf(bench.crypto.clientCredential({ aid, certId, csrId }, record, keyRecord));
+    expect(await find('cert-1', 'csr-1', one.record, one.keyRecord)).toBe('ok');
+    const refused = [
+      find('cert-1', 'csr-1', other.record, one.keyRecord),
+      find('cert-1', 'csr-1', one.record, other.keyRecord),
+      find('cert-1', 'csr-2', one.record, other.keyRecord),
+      find('cert-1', 'csr-1', one.record, one.keyRecord, 'account-2'),
+      find('cert-1', 'csr-1', flipped(one.record, 60), one.keyRecord),
+      find('cert-1', 'csr-1', one.record, flipped(one.keyRecord, 60)),
+    ];
+    expect(await Promise.all(refused)).toEqual(refused.map(() => 'integrity_failed'));
+  });
+});
+
+describe('sensitive authentication data that is dropped', () => {
+  const CARD = { card_number: '4111111111111111', cvv: '7391', deep: { pin: '1234', a: 1 } };
+
+  test.each([undefined, 'customer-7'])(
+    'leaves the item as it is without it (reference %p)',
+    async (reference) => {
+      const item = await bench.store(CARD, { reference });
+      expect(item.fields.sad.length).toBeGreaterThan(0);
+      expect(JSON.parse(await bench.read(item, reference))).toEqual(CARD);
+      const ids = { aid: AID, kid: KID, token: item.token };
+      const meta = await bench.crypto.dropSad(ids, item.fields.meta);
+      if (meta === undefined) {
+        throw new Error('there was sensitive authentication data');
+      }
+      const bare = { ...item, fields: { ...item.fields, meta, sad: NOTHING } };
+      expect(await bench.read(bare, reference)).toBe('{"card_number":"4111111111111111","deep":{"a":1}}');
+      expect(await bench.crypto.dropSad(ids, meta)).toBeUndefined();
+      const half = { ...item, fields: { ...item.fields, meta } };
+      expect(await outcomeOf(bench.read(half, reference))).toBe('integrity_failed');
+    },
+  );
+
+  test('is nothing of an item that has none, and takes its own metadata alone', async () => {
+    const [bare, item] = [await bench.store({ n: '4242424242424242' }), await bench.store(CARD)];
+    expect(
+      await bench.crypto.dropSad({ aid: AID, kid: KID, token: bare.token }, bare.fields.meta),
+    ).toBeUndefined();
+    const refused = [
+      bench.crypto.dropSad({ aid: AID, kid: KID, token: bare.token }, item.fields.meta),
+      bench.crypto.dropSad({ aid: AID, kid: 'key-2', token: item.token }, item.fields.meta),
+      bench.crypto.dropSad({ aid: AID, kid: KID, token: item.token }, flipped(item.fields.meta, 50)),
+    ];
+    expect(await Promise.all(refused.map(outcomeOf))).toEqual(refused.map(() => 'integrity_failed'));
+  });
+});
