@@ -12,12 +12,13 @@ export interface Holding {
   readonly credentials: Credentials;
 }
 
-/** Cards without and with a verification code, those of the masked account, and keys that grow. */
+/** Cards without and with a verification code, those of the masked account, keys that grow, and one that is sent. */
 export const PLAIN: Holding = { user: 'plain', credentials: OWNER };
 export const CODED: Holding = { user: 'coded', credentials: OWNER };
 export const MASKED: Holding = { user: 'masked', credentials: MASKED_OWNER };
 export const CAPTURING: Holding = { user: 'capturing', credentials: OWNER };
 export const GROWING: Holding = { user: 'growing', credentials: OWNER };
+export const PROXIED: Holding = { user: 'proxied', credentials: OWNER };
 
 // Ten digits count up; no check digit, which the vault does not ask for.
 const CARD = {

@@ -9,6 +9,7 @@ export const SECTIONS = [
   'store',
   'capture',
   'cold',
+  'proxy',
 ] as const;
 
 export type Section = (typeof SECTIONS)[number];
@@ -20,7 +21,7 @@ export interface BenchOptions {
   readonly warmUpSeconds: number;
   /** Rounds of each phase; phases that are compared take turns, so that a disturbance meets all of them. */
   readonly rounds: number;
-  /** Cold unlocks, and runs of `decrypt_all`. */
+  /** Cold unlocks, runs of `decrypt_all`, and every so many proxied calls. */
   readonly repeats: number;
   readonly sections: ReadonlySet<Section>;
 }

@@ -20,6 +20,7 @@ import {
   listPlan,
   MASKED,
   PLAIN,
+  PROXIED,
   seed,
   storePlan,
 } from './cards.ts';
@@ -28,6 +29,7 @@ import { createLoad, type Load } from './load.ts';
 import { type BenchOptions, parseOptions, type Section } from './options.ts';
 import { comparePhases, type Measured, type Phase } from './phases.ts';
 import { makeFolder } from './processes.ts';
+import { measureProxied } from './proxied.ts';
 import { type CpuRow, renderCpu, renderFigures } from './report.ts';
 import { addMaskedAccount, makeKey, type Server, startNoop, startVault, type Vault } from './servers.ts';
 import type { Figure } from './stats.ts';
@@ -162,14 +164,18 @@ const measureColdUnlock = async (bench: Bench, address: string): Promise<void> =
 };
 
 const measure = async (bench: Bench): Promise<void> => {
-  const { sections, seconds } = bench.options;
+  const { sections, seconds, repeats } = bench.options;
   if (sections.has('crypto')) {
     bench.figures.push(...(await measureCrypto()));
   }
   if (sections.has('redis')) {
     bench.figures.push(await measureRedis(bench.folder, seconds));
   }
-  if (sections.difference(new Set<Section>(['crypto', 'redis'])).size === 0) {
+  if (sections.has('proxy')) {
+    say('calling a third party');
+    bench.figures.push(...(await measureProxied(join(bench.folder, 'proxied'), PROXIED, repeats)));
+  }
+  if (sections.difference(new Set<Section>(['crypto', 'redis', 'proxy'])).size === 0) {
     return;
   }
   const noop = await startNoop();

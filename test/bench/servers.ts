@@ -42,18 +42,21 @@ export interface Vault extends Server {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** Starts the server that does nothing. */
-export const startNoop = async (): Promise<Server> => {
-  const child = startPiped([process.execPath, join(import.meta.dir, 'noop.ts')]);
+/** Starts a server of this folder that prints its port. */
+export const startProgram = async (file: string, args: readonly string[] = []): Promise<Server> => {
+  const child = startPiped([process.execPath, join(import.meta.dir, file), ...args]);
   const reader = child.stdout.getReader();
   const line = new TextDecoder().decode((await reader.read()).value);
   reader.releaseLock();
   const port = Number(/^PORT (\d+)/.exec(line)?.[1]);
   if (!(port > 0)) {
-    throw new Error('the no-op server did not start');
+    throw new Error(`${file} did not start`);
   }
   return { pid: child.pid, port, stop: () => stop(child) };
 };
+
+/** Starts the server that does nothing. */
+export const startNoop = (): Promise<Server> => startProgram('noop.ts');
 
 /** The settings of a vault on a folder; all that is not named is left at its default. */
 export const settingsOf = (folder: string): Record<string, string> => ({
