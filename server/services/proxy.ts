@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto';
 import type {
-  Account,
   Caller,
-  ItemAddress,
   MeterOperation,
   NetworkTokenInput,
-  OrderFacts,
   OutboundFailure,
   Parts,
   Passphrase,
@@ -17,20 +14,19 @@ import type {
 } from '../deps.ts';
 import type { Verdict } from '../domain/proxy-outcome.ts';
 import { type ErrorCode, VaultError } from '../errors.ts';
-import { actorOf } from './actor.ts';
 import { pause } from './coalesce.ts';
 import type { IdempotencyService, ReplyCodec, SentMark } from './idempotency.ts';
 import type { Keys } from './key.ts';
 import { isRetry, type Unlocked } from './key-open.ts';
 import type { MeteringService } from './metering.ts';
 import type { ProxyJobs } from './proxy-job.ts';
+import { createProxyPreparing, type Order, type Prepared } from './proxy-prepare.ts';
 import type { ProxyJob, ProxyReply, ProxySending } from './proxy-send.ts';
 import type { Rules } from './rule.ts';
 
 /** What all attempts of a synchronous request may take together. */
 const SYNCHRONOUS_MS = 20_000;
 const ATTEMPTS_DEFAULT = 8;
-const NO_BYTES = new Uint8Array(0);
 const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
 const NO_RULES: RuleSet = { ids: [], records: [] };
 
@@ -44,18 +40,6 @@ export interface ProxyParts {
   readonly rules: Rules;
   readonly sending: ProxySending;
   readonly jobs: Pick<ProxyJobs, 'wake'>;
-}
-
-/** A sealed job that nobody has sent yet, and what `debug` shows of it. */
-interface Prepared {
-  readonly job: Uint8Array;
-  readonly shown: Uint8Array;
-}
-
-/** One call, read and vetted. */
-interface Order {
-  readonly facts: OrderFacts;
-  readonly bytes: Uint8Array;
 }
 
 const idFromSeed = (seed: string): string =>
@@ -78,85 +62,9 @@ const accepted = (id: string, shown: Uint8Array): Uint8Array => {
 
 /** Requests to third parties: filled with stored data, or fetching what is to be stored. */
 export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
-  const { crypto, itemStore, jobStore, thirdParties, now, randomId } = parts;
+  const { crypto, jobStore, thirdParties, now, randomId } = parts;
   const { metering, idempotency, keys, rules, sending, jobs } = with_;
-
-  const readOrder = async (
-    { aid }: Account,
-    what: 'post' | 'get' | 'network_token',
-    body: Uint8Array,
-  ): Promise<Order> => {
-    const { facts, order } = await crypto.readProxyOrder(aid, what, body);
-    return { facts, bytes: order };
-  };
-
-  /** Nothing is opened for a destination that is certain to be refused. */
-  const vet = async ({ hosts }: Account, { facts: { origin, webhook } }: Order): Promise<void> => {
-    await Promise.all([
-      origin === undefined ? undefined : thirdParties.vet(origin, hosts, 'body.request.url'),
-      webhook && thirdParties.vet(webhook.url, hosts, webhook.field),
-    ]);
-  };
-
-  /** Fills a request from an item; that it was read is logged before anything of it can leave. */
-  const fill = async (
-    caller: Caller,
-    input: ItemAddress & { readonly passphrase: Passphrase },
-    applied: RuleSet,
-    order: Order,
-    own: Pick<
-      Parameters<Parts['crypto']['fillProxy']>[0],
-      'id' | 'what' | 'attempts' | 'debug' | 'requesterId'
-    >,
-  ): Promise<Prepared> => {
-    const { account } = caller;
-    const { token, reference, passphrase } = input;
-    const filled = await keys.withUnlocked(account, input.user, passphrase, async (key, blob) => {
-      const read = await itemStore.read(key.kid, token, key.gen);
-      if (!read) {
-        return (await crypto.checkWarm(key, blob, passphrase)) ?? 'missing';
-      }
-      if (read.kind !== 'item') {
-        return read;
-      }
-      const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name };
-      const actor = { ...actorOf(caller, now()), source: 'proxy' as const };
-      const params = { ...actor, ...place, ...own, token, reference, seen: read.logLength };
-      const made = await crypto.fillProxy(params, { blob, secret: passphrase }, applied, read, order.bytes);
-      if ('kind' in made) {
-        return made;
-      }
-      const bucket = itemStore.bucketOf(key.kid, token);
-      const logged = await itemStore.appendLog(bucket, [token], [made.logEntry], key.gen);
-      if ('kind' in logged) {
-        return logged;
-      }
-      return logged[0] ? made : 'missing';
-    });
-    if (filled === 'missing') {
-      throw new VaultError('token_not_found');
-    }
-    return filled;
-  };
-
-  const prepareFetch = async (
-    caller: Caller,
-    input: ProxyGetInput,
-    order: Order,
-    id: string,
-  ): Promise<Prepared> => {
-    const { account } = caller;
-    const { passphrase, attempts, smart_parse: smartParse, algorithm = 'full' } = input;
-    // A rule that is missing now would otherwise be missed only when the reply is there.
-    await rules.find(account.aid, input.rules, 'query.rules');
-    const made = await keys.withUnlocked(account, input.user, passphrase, (key, blob) => {
-      const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
-      const { ip, userAgent: ua } = caller;
-      const params = { ...place, ip, ua, attempts, algorithm, smartParse, rules: input.rules };
-      return crypto.prepareFetch(params, blob, passphrase, order.bytes);
-    });
-    return { job: made.job, shown: NO_BYTES };
-  };
+  const { readOrder, vet, fill, prepareFetch } = createProxyPreparing(parts, with_);
 
   const openJob = async ({ account }: Caller, id: string, record: Uint8Array): Promise<ProxyJob> => {
     const opened = await crypto.openJob(account.aid, id, record);
