@@ -72,8 +72,8 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
     return { id, record, account, ...opened };
   };
 
-  const accept = async ({ account }: Caller, { id, record }: ProxyJob): Promise<void> => {
-    if ((await jobStore.create(account.aid, id, record, now())) === 'full') {
+  const accept = async ({ account }: Caller, { id, record }: ProxyJob, again: boolean): Promise<void> => {
+    if ((await jobStore.create(account.aid, { id, record, again }, now())) === 'full') {
       throw new VaultError('jobs_full');
     }
     jobs.wake(account.aid, id);
@@ -115,7 +115,7 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
   ): Promise<Uint8Array> => {
     const job = await openJob(caller, id, record);
     if (!facts.synchronous) {
-      await accept(caller, job);
+      await accept(caller, job, sent !== undefined);
       return accepted(id, shown);
     }
     const reply = await sendNow(job, 'proxy_attempt', sent);
@@ -205,7 +205,7 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
     await sending.vetRequester(requesterId);
     const order = await readOrder(caller.account, 'network_token', body);
     const request = { route: 'POST /v1/proxy/network_token', parts: [token, reference, requesterId, body] };
-    return once(caller, input, request, order, async (id) => {
+    return once(caller, input, request, order, async (id, sent) => {
       const own = {
         id,
         what: 'network_token',
@@ -213,7 +213,7 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
         debug: 'none',
         requesterId,
       } as const;
-      return carryOut(caller, order, id, await fill(caller, input, NO_RULES, order, own));
+      return carryOut(caller, order, id, await fill(caller, input, NO_RULES, order, own), sent);
     });
   };
 

@@ -18,11 +18,20 @@ const removeJobs = script(removeJobsText);
 /** How many jobs an account may have at once. */
 export const JOBS_MAX = 100_000;
 
+/** As long as a repeat under an Idempotency-Key counts as one. */
+const TAKEN_MS = 24 * 60 * 60 * 1_000;
 const LIST_STEP = 1_000;
 const REMOVE_STEP = 500;
 
 /** What a job does next: send the request to its target, or tell the webhook what became of it. */
 export type JobPhase = 'send' | 'tell';
+
+/** A job that was accepted, its record sealed. */
+export interface NewJob {
+  readonly id: string;
+  readonly record: Uint8Array;
+  readonly again: boolean;
+}
 
 /** A job as it lies in Redis, its record sealed. */
 export interface StoredJob {
@@ -42,7 +51,11 @@ export interface JobBill {
 
 /** Jobs of accounts. Each change names what was read, so that of two that meet one is refused. */
 export interface JobStore {
-  create(aid: string, id: string, record: Uint8Array, nowMs: number): Promise<'ok' | 'exists' | 'full'>;
+  /**
+   * `again`: the same id may be created again, by a caller who has not heard of it. Then `exists` is the answer
+   * for a day after the job was removed.
+   */
+  create(aid: string, job: NewJob, nowMs: number): Promise<'ok' | 'exists' | 'full'>;
   read(aid: string, id: string): Promise<StoredJob | undefined>;
   /**
    * Notes an attempt, and counts it for the bill, before it is made; false when the job is not as `seen` any more.
@@ -113,9 +126,10 @@ export function createJobStore(redis: RedisLink): JobStore {
   }
 
   return {
-    async create(aid, id, record, nowMs) {
+    async create(aid, { id, record, again }, nowMs) {
       const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
-      const word = text(await redis.run(createJob, keys, [id, record, nowMs, JOBS_MAX]));
+      const args = [id, record, nowMs, JOBS_MAX, again ? '1' : ''];
+      const word = text(await redis.run(createJob, keys, args));
       if (word === 'ok' || word === 'exists' || word === 'full') {
         return word;
       }
@@ -144,7 +158,7 @@ export function createJobStore(redis: RedisLink): JobStore {
     tell: (aid, id, flight, record) => isOk(redis.run(tellJob, [redisKeys.job(aid, id)], [flight, record])),
     remove(aid, id, flight) {
       const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
-      return isOk(redis.run(removeJob, keys, [id, flight]));
+      return isOk(redis.run(removeJob, keys, [id, flight, TAKEN_MS]));
     },
     list: listIds,
     async removeAll(aid) {

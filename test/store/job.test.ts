@@ -28,7 +28,8 @@ afterAll(async () => {
   await link.close();
 });
 
-const create = (id = 'job', at = 5): Promise<string> => store.create('aid', id, RECORD, at);
+const create = (id = 'job', at = 5): Promise<string> =>
+  store.create('aid', { id, record: RECORD, again: false }, at);
 const begin = (seen: Parameters<JobStore['begin']>[2], nonce: string, bill?: typeof BILL) =>
   store.begin('aid', 'job', seen, nonce, bill);
 const read = () => store.read('aid', 'job');
@@ -48,11 +49,25 @@ describe('a job', () => {
     expect(await read()).toBeUndefined();
     expect(await create()).toBe('ok');
     expect(await read()).toEqual({ ...FRESH, record: RECORD });
-    expect(await store.create('aid', 'job', REPORT, 9)).toBe('exists');
+    expect(await store.create('aid', { id: 'job', record: REPORT, again: false }, 9)).toBe('exists');
     expect(await read()).toEqual({ ...FRESH, record: RECORD });
     expect(await ids()).toEqual(['job']);
     expect(await store.read('other', 'job')).toBeUndefined();
     expect(await raw.ttl(redisKeys.job('aid', 'job'))).toBe(-1);
+  });
+
+  test('that may be created again keeps its id for a day after its end', async () => {
+    const again = { id: 'job', record: RECORD, again: true };
+    expect(await store.create('aid', again, 5)).toBe('ok');
+    expect(await store.create('aid', again, 5)).toBe('exists');
+    expect(await raw.ttl(redisKeys.job('aid', 'job'))).toBe(-1);
+    expect(await store.remove('aid', 'job', '')).toBe(true);
+    expect([await read(), await ids()]).toEqual([undefined, []]);
+    expect(await store.create('aid', again, 6)).toBe('exists');
+    expect([await begin(FRESH, 'n'), await store.tell('aid', 'job', '', REPORT)]).toEqual([false, false]);
+    expect(await store.remove('aid', 'job', '')).toBe(false);
+    const ttl = await raw.ttl(redisKeys.job('aid', 'job'));
+    expect(ttl).toBeWithin(86_000, 86_401);
   });
 
   test('finds no place where the account has the most that it may have', async () => {
@@ -61,7 +76,7 @@ describe('a job', () => {
     expect(await create('one more')).toBe('full');
     expect(await create('last')).toBe('exists');
     expect(await store.read('aid', 'one more')).toBeUndefined();
-    expect(await store.create('other', 'job', RECORD, 5)).toBe('ok');
+    expect(await store.create('other', { id: 'job', record: RECORD, again: false }, 5)).toBe('ok');
     expect(await store.remove('aid', 'last', '')).toBe(true);
     expect(await create('one more')).toBe('ok');
   });
@@ -228,7 +243,7 @@ describe('jobs', () => {
     for (let i = 0; i < 1_100; i += 100) {
       await Promise.all(Array.from({ length: 100 }, (_, j) => create(`job${i + j}`, i)));
     }
-    await store.create('other', 'job', RECORD, 5);
+    await store.create('other', { id: 'job', record: RECORD, again: false }, 5);
     await store.removeAll('aid');
     expect((await raw.keys('*')).sort()).toEqual(['{a:other}j', '{a:other}j:job']);
     await store.removeAll('aid');

@@ -221,12 +221,19 @@ describe('repeating an asynchronous request', () => {
     expect([party.calls(path).length, receiver.events().length]).toEqual([1, 1]);
   });
 
-  test('whose acceptance was lost is accepted once', async () => {
+  test.each([
+    ['still waits', false],
+    ['was sent and told', true],
+  ])('whose acceptance was lost is accepted once, also when it %s', async (_, isDone) => {
     const [path, receiver, idempotencyKey] = [freshPath(200), createReceiver(party), freshKey()];
     const order = { request: requestTo(party.url(path)), webhook: receiver.webhook };
     const send = () => proxyPost(item, order, {}, { idempotencyKey });
     failNext(vault.opened.parts.idempotencyStore, 'keep', new VaultError('store_unavailable'));
     expect((await send()).outcome).toBe('503 store_unavailable');
+    if (isDone) {
+      await party.call(path);
+      await jobsDone(vault, item.account);
+    }
     const again = await send();
     expect((await receiver.next()).id).toBe(acceptedId(again));
     await jobsDone(vault, item.account);

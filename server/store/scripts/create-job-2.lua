@@ -1,7 +1,8 @@
 -- Stores a job, ready for its first attempt.
--- KEYS  1 job (hash: p phase, r sealed record, n attempts made in this phase, f nonce of the attempt in flight or '')
+-- KEYS  1 job (hash: p phase, r sealed record, n attempts made in this phase, f nonce of the attempt in flight or '',
+--         k set when its creation may be repeated)
 --       2 directory of the account's jobs
--- ARGV  1 id  2 sealed record  3 creation ms  4 jobs at most
+-- ARGV  1 id  2 sealed record  3 creation ms  4 jobs at most  5 '1' when its creation may be repeated, else ''
 -- Reply 'ok' | 'exists' | 'full'
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 'exists'
@@ -10,5 +11,8 @@ if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) then
   return 'full'
 end
 redis.call('HSET', KEYS[1], 'p', 'send', 'r', ARGV[2], 'n', 0, 'f', '')
+if ARGV[5] == '1' then
+  redis.call('HSET', KEYS[1], 'k', 1)
+end
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
 return 'ok'

@@ -1,10 +1,15 @@
--- Removes a job that is done.
+-- Removes a job that is done. Where its creation may be repeated, its id stays taken for a time.
 -- KEYS  1 job  2 directory of the account's jobs
--- ARGV  1 id  2 flight that was read
+-- ARGV  1 id  2 flight that was read  3 ms for which the id stays taken
 -- Reply 'ok' | 'changed'
-if redis.call('HGET', KEYS[1], 'f') ~= ARGV[2] then
+local have = redis.call('HMGET', KEYS[1], 'f', 'k')
+if have[1] ~= ARGV[2] then
   return 'changed'
 end
 redis.call('UNLINK', KEYS[1])
+if have[2] then
+  redis.call('HSET', KEYS[1], 'k', 1)
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+end
 redis.call('ZREM', KEYS[2], ARGV[1])
 return 'ok'
