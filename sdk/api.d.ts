@@ -1122,8 +1122,8 @@ export interface components {
                  */
                 expiry_year: string;
                 /**
-                 * @description The last four digits of the card.
-                 * @example 1111
+                 * @description The last four digits of the network token.
+                 * @example 4567
                  */
                 last_four: string;
                 /**

@@ -75,7 +75,7 @@ const flag = (name: string, text: string | undefined): boolean | undefined => {
 };
 
 const isHost = (text: string): boolean =>
-  isIP(text) !== 0 || /^(?=.{1,253}$)(?!-)[a-z0-9-]{1,63}(?:\.(?!-)[a-z0-9-]{1,63})*$/.test(text);
+  isIP(text) !== 0 || /^(?:\*\.)?(?=.{1,253}$)(?!-)[a-z0-9_-]{1,63}(?:\.(?!-)[a-z0-9_-]{1,63})*$/.test(text);
 
 const hostsOf = (values: readonly string[] | undefined): readonly string[] | undefined => {
   if (values === undefined) {
@@ -87,7 +87,7 @@ const hostsOf = (values: readonly string[] | undefined): readonly string[] | und
   }
   if (!hosts.every(isHost) || hosts.includes('any')) {
     throw new CommandError(
-      '--allow-host must be a host name or an address, without scheme, port or path.',
+      '--allow-host must be a host name, *. and a host name, or an address, without scheme, port or path.',
       2,
     );
   }

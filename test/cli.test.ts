@@ -88,12 +88,11 @@ describe('account create', () => {
       '--paying=false',
       '--allow-host',
       'API.example',
-      '--allow-host=10.0.0.1,::1',
+      '--allow-host=10.0.0.1,::1,*.shop.example',
       '--json',
     ]);
-    expect(calls).toEqual([
-      ['create', 'shop', { unmasked: true, paying: false, hosts: ['api.example', '10.0.0.1', '::1'] }],
-    ]);
+    const hosts = ['api.example', '10.0.0.1', '::1', '*.shop.example'];
+    expect(calls).toEqual([['create', 'shop', { unmasked: true, paying: false, hosts }]]);
     const reply = JSON.parse(out);
     expect(reply).toMatchObject({ name: 'shop', password: 'pass-word', unmasked: true, paying: false });
     expect(reply).not.toHaveProperty('aid');

@@ -36,10 +36,13 @@ export interface NetworkToken {
   readonly status: string;
 }
 
+/** What tells a failure from an outcome of whatever kind. */
+const FAILURE_NAMES = ['error', 'code'];
+
 /**
  * The body of a webhook as UTF-8 JSON. The members of the outcome come first, those of the metadata after them,
- * in their order and with every digit. A name that the outcome of this kind may have is never the metadata's, not
- * even where the outcome lacks it: what stands under it always means the same.
+ * in their order and with every digit. A name that an outcome of this kind may have is never the metadata's, not
+ * even where the outcome lacks it, and nor is one of a failure: what stands under it always means the same.
  */
 export function webhookBody(parts: WebhookParts, metadata?: JsonObject): Uint8Array {
   const own = membersOf(parts);
@@ -50,7 +53,7 @@ export function webhookBody(parts: WebhookParts, metadata?: JsonObject): Uint8Ar
     }
   }
   for (const [name, value] of metadata ?? []) {
-    if (!own.has(name)) {
+    if (!own.has(name) && !FAILURE_NAMES.includes(name)) {
       body.set(name, value);
     }
   }

@@ -50,7 +50,7 @@ export const NetworkTokenWebhook = Type.Object(
       token: text('The network token: what to pay with in the place of the card.', '4000001234567899'),
       expiry_month: text('Its month of expiry.', '12'),
       expiry_year: text('Its year of expiry.', '2029'),
-      last_four: text('The last four digits of the card.', '1111'),
+      last_four: text('The last four digits of the network token.', '4567'),
       status: text('What the requester calls it.', 'active'),
     }),
     token_info: TokenInfo,

@@ -1,0 +1,69 @@
+/** Records of proxied calls that the first version made: each must open for ever, and nowhere else. */
+import { expect, test } from 'bun:test';
+import { readBytes, readU32, textOf, utf8 } from '../../workers/crypto/bytes.ts';
+import { openItem, openMeta } from '../../workers/crypto/item.ts';
+import { createServiceSealer } from '../../workers/crypto/service-record.ts';
+import { unlockVaultKey } from '../../workers/crypto/vault-key.ts';
+import type { ThreadContext } from '../../workers/jobs/context.ts';
+import { openSend, openTell } from '../../workers/jobs/proxy-record.ts';
+import golden from '../vectors/golden-records.json';
+import { expectDamageRefused, expectRefused, FLOOR, hex, toHex } from './crypto/fixture.ts';
+
+const { inputs, records, proxied, unlocked } = golden;
+const sealer = createServiceSealer({
+  env: inputs.env,
+  ring: { writeId: inputs.ringId, keys: new Map([[inputs.ringId, hex(inputs.masterKey)]]) },
+});
+const context: ThreadContext = {
+  env: 'staging',
+  sealer,
+  processKey: hex(inputs.processKey),
+  argon2: FLOOR,
+  rootKey: () => hex(inputs.indexKey),
+};
+const place = { aid: inputs.aid, id: proxied.id };
+const OTHERS = [
+  { ...place, aid: 'other' },
+  { ...place, id: 'other' },
+];
+
+test('a job that is to be sent', () => {
+  const opened = openSend(context, place, hex(records.job));
+  const { body, metadata, publicKey, tokenKey, ...rest } = opened;
+  const { facts, request, webhook } = proxied;
+  expect(rest).toEqual({ facts, request, webhook } as unknown as typeof rest);
+  expect([textOf(body), textOf(metadata)]).toEqual([proxied.body, proxied.metadata]);
+  expect([toHex(publicKey), toHex(tokenKey)]).toEqual([unlocked.publicKeys[1] ?? '', unlocked.tokenKey]);
+  expectDamageRefused(hex(records.job), (bad) => openSend(context, place, bad));
+  for (const other of OTHERS) {
+    expectRefused(() => openSend(context, other, hex(records.job)));
+  }
+  expectRefused(() => openTell(context, place, hex(records.job)));
+});
+
+test('a report', () => {
+  const { url, maxAttempts, secret } = proxied.webhook;
+  const opened = openTell(context, place, hex(records.jobReport));
+  expect(opened.facts).toEqual({ url, maxAttempts, account: 'shop' });
+  expect([textOf(opened.secret), textOf(opened.body)]).toEqual([secret, proxied.report]);
+  expectDamageRefused(hex(records.jobReport), (bad) => openTell(context, place, bad));
+  for (const other of OTHERS) {
+    expectRefused(() => openTell(context, other, hex(records.jobReport)));
+  }
+  expectRefused(() => openSend(context, place, hex(records.jobReport)));
+});
+
+test('a reply that is kept for repeats', async () => {
+  const ids = { env: inputs.env, aid: inputs.aid, kid: inputs.kid, token: `reply\n${proxied.digest}` };
+  const { key } = await unlockVaultKey(ids, hex(records.vaultKeyChanged), utf8(inputs.newPassphrase), FLOOR);
+  const record = hex(records.keptReply);
+  const metaBytes = readU32(record, 0);
+  const open = (there: typeof ids, bytes: Uint8Array): string => {
+    const meta = openMeta(sealer, there, readBytes(record, 4, metaBytes));
+    return textOf(openItem({ ...there, key, item: bytes, meta, nowMs: 0 }).part0);
+  };
+  const item = record.subarray(4 + metaBytes);
+  expect(open(ids, item)).toBe(proxied.reply);
+  expectDamageRefused(item, (bad) => open(ids, bad));
+  expectRefused(() => open({ ...ids, token: 'reply\nanother digest' }, item));
+});
