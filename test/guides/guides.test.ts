@@ -3,25 +3,40 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Glob } from 'bun';
-import { VaultError } from '../../server/errors.ts';
+import { isErrorCode, VaultError } from '../../server/errors.ts';
 import { routeErrors } from '../../server/plugins/route.ts';
 import { ROUTES } from '../../server/routes/table.ts';
 import { blocksOf, inWordsOf, runBlocks } from './guide.ts';
+import { type GuideParties, startParties } from './parties.ts';
 import { type GuideServer, startServer } from './server.ts';
 
 /** The pages in the order in which a reader tries them, all on one server. */
-const PAGES = ['README.md', 'docs/guides/capture.md', 'docs/guides/retrieve.md', 'docs/guides/rules.md'];
+const PAGES = [
+  'README.md',
+  'docs/guides/capture.md',
+  'docs/guides/retrieve.md',
+  'docs/guides/rules.md',
+  'docs/guides/proxy.md',
+  'docs/guides/webhooks.md',
+  'docs/guides/client-certificates.md',
+];
 const MS_MAX = 60_000;
 const ROOT = join(import.meta.dir, '..', '..');
 
 const folder = mkdtempSync(join(tmpdir(), 'cv-guides-'));
+let parties: GuideParties;
 let server: GuideServer;
 
 beforeAll(async () => {
-  server = await startServer(join(folder, 'data'));
+  parties = await startParties(folder);
+  server = await startServer(join(folder, 'data'), {
+    VAULT_PROXY_ALLOW: '127.0.0.0/8',
+    VAULT_PROXY_CA_FILE: parties.caFile,
+  });
 }, MS_MAX);
 afterAll(async () => {
   await server?.stop();
+  parties?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -32,13 +47,13 @@ describe.each(PAGES)('%s', (path) => {
   let errors = '';
 
   beforeAll(async () => {
-    ({ printed, errors } = await runBlocks(blocks, server, join(folder, path.replaceAll('/', '-'))));
+    ({ printed, errors } = await runBlocks(blocks, server, parties, join(folder, path.replaceAll('/', '-'))));
   }, MS_MAX);
 
   test('has examples, and runs all that it has', () => {
     expect(blocks.length).toBeGreaterThan(2);
     expect(blocks).toHaveLength(
-      markdown.match(/^ *```(?:sh|bash|shell|ts|js|typescript|html)\b/gm)?.length ?? 0,
+      markdown.match(/^ *```(?:sh|bash|shell|ts|js|typescript|html|text(?= \S))\b/gm)?.length ?? 0,
     );
   });
 
@@ -70,27 +85,41 @@ describe('what a guide says is printed', () => {
   });
 });
 
-describe('the errors that a guide lists', () => {
-  const listed = ['capture', 'retrieve'].flatMap((operationId) => {
-    const markdown = readFileSync(join(ROOT, 'docs', 'guides', `${operationId}.md`), 'utf8');
-    return [...markdown.matchAll(/^\| (\d{3}) \| (.*?) \|/gm)].flatMap(([, status, codes = '']) =>
-      [...codes.matchAll(/`(\w+)`/g)].map(([, code = '']) => ({ operationId, status: Number(status), code })),
-    );
-  });
+/** The operations of a guide. */
+const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
+  capture: ['capture'],
+  retrieve: ['retrieve'],
+  proxy: ['proxyPost', 'proxyGet', 'requestNetworkToken'],
+};
 
-  test.each(listed)('$operationId: $status $code', ({ operationId, status, code }) => {
-    const known = ROUTES.filter((route) => route.operationId === operationId).flatMap(routeErrors);
-    const found = known.find((name) => name === code);
+describe.each(Object.entries(OPERATIONS))('the errors that the guide %s lists', (name, operations) => {
+  const markdown = readFileSync(join(ROOT, 'docs', 'guides', `${name}.md`), 'utf8');
+  const known = ROUTES.filter((route) => operations.includes(route.operationId)).flatMap(routeErrors);
+  const listed = [...markdown.matchAll(/^\| (\d{3}) \| (.*?) \|/gm)].flatMap(([, status, codes = '']) =>
+    [...codes.matchAll(/`(\w+)`/g)].map(([, code = '']) => [Number(status), code] as const),
+  );
+
+  test.each(listed)('%d %s', (status, code) => {
+    const found = known.find((each) => each === code);
     expect(found && new VaultError(found).status).toBe(status);
   });
 
-  test.each(['capture', 'retrieve'])('%s: are all but faults of the service and of form', (operationId) => {
-    const known = ROUTES.filter((route) => route.operationId === operationId).flatMap(routeErrors);
-    const codes = new Set(listed.filter((row) => row.operationId === operationId).map(({ code }) => code));
-    expect(known.filter((code) => !codes.has(code)).sort()).toEqual([
+  test('are all but faults of the service and of form', () => {
+    const codes = new Set<string>(listed.map(([, code]) => code));
+    expect([...new Set(known)].filter((code) => !codes.has(code)).sort()).toEqual([
       'duplicate_parameter',
       'integrity_failed',
       'internal',
     ]);
   });
+});
+
+test('the codes that the guide of webhooks explains are codes', () => {
+  const markdown = readFileSync(join(ROOT, 'docs', 'guides', 'webhooks.md'), 'utf8');
+  const explained = /^## When nobody knows$(.*?)^## /ms.exec(markdown)?.[1] ?? '';
+  const codes = [...explained.matchAll(/^\| (`.*?) \|/gm)].flatMap(
+    ([, cell = '']) => cell.match(/\w+/g) ?? [],
+  );
+  expect(codes).toContain('outcome_unknown');
+  expect(codes.filter((code) => code !== 'code' && !isErrorCode(code))).toEqual([]);
 });

@@ -13,9 +13,12 @@ const MAIN = join(import.meta.dir, '..', '..', 'server', 'main.ts');
 const GREETING = /API +(?<url>http:\S+)\/v1.*password +(?<password>\S+)\n/s;
 
 /** Starts a server on an empty data folder and a free port, and reads what it prints for its first user. */
-export const startServer = async (dataDir: string): Promise<GuideServer> => {
+export const startServer = async (
+  dataDir: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<GuideServer> => {
   const server = Bun.spawn([process.execPath, MAIN], {
-    env: { PATH: process.env['PATH'], VAULT_DATA_DIR: dataDir, VAULT_PORT: '0' },
+    env: { PATH: process.env['PATH'], VAULT_DATA_DIR: dataDir, VAULT_PORT: '0', ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ready = Promise.withResolvers<Pick<GuideServer, 'url' | 'password'>>();

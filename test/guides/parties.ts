@@ -1,0 +1,87 @@
+/** The third parties of the guides: what stands for pay.example.com and shop.example.com while their examples run. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Act, type Received, startThirdParty, thirdPartyTrust } from '../helpers/third-party.ts';
+import { newAuthority } from '../workers/crypto/authority.ts';
+
+export interface GuideParties {
+  /** The file with the authority of their certificates. */
+  readonly caFile: string;
+  /** The port of 127.0.0.1 to which calls of shop.example.com go, a free one until somebody listens. */
+  readonly shopPort: number;
+  /** What a guide says, and what is meant on this machine. */
+  readonly here: readonly (readonly [said: string, meant: string])[];
+  readonly stop: () => void;
+}
+
+const reply = (status: number, body: object): Act => ({
+  status,
+  headers: [['Content-Type', 'application/json']],
+  body: JSON.stringify(body),
+});
+
+const freePort = (): number => {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } });
+  listener.stop(true);
+  return listener.port;
+};
+
+/** Who pays is charged, if the card is told as the guides tell it. */
+const charge = ({ text }: Received): Act => {
+  const { amount, number } = JSON.parse(text);
+  return typeof amount === 'number' && /^\d{16}$/.test(number)
+    ? reply(201, { id: 'ch_1001', status: 'paid', last_four: number.slice(-4) })
+    : reply(400, { error: 'no card' });
+};
+
+/** A payment service. It asks for client certificates of an authority of its own, which it also issues. */
+const startPay = async () => {
+  const clients = await newAuthority('Pay Example Clients');
+  const pay = await startThirdParty({ requestCert: true, rejectUnauthorized: false, ca: clients.pem });
+  pay.script('/charges', charge);
+  pay.script('/busy/charges', 503, charge);
+  pay.script('/broken/charges', 'reset');
+  pay.script('/cards/7', {
+    headers: [['Content-Type', 'application/xml']],
+    body: '<card><pan>5555555555554444</pan><expires>01/30</expires><name>Ada Lovelace</name></card>',
+  });
+  pay.script('/client-certificates', async ({ text }) => ({
+    headers: [['Content-Type', 'application/x-pem-file']],
+    body: await clients.issue(text),
+  }));
+  pay.script('/whoami', ({ client }) =>
+    client === undefined ? reply(403, { error: 'no certificate' }) : reply(200, { client }),
+  );
+  return pay;
+};
+
+/** A shop whose own server hands the calls on to whoever listens on a port behind it. */
+const startShop = async (port: number) => {
+  const shop = await startThirdParty();
+  shop.script('/webhooks', async ({ headers, body }) => {
+    const handed = headers.map(([name, value]): [string, string] => [name, value]);
+    const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers: handed, body });
+    return answer.status;
+  });
+  return shop;
+};
+
+/** Starts them on free ports of 127.0.0.1 and writes their authority into a folder. */
+export const startParties = async (folder: string): Promise<GuideParties> => {
+  const caFile = join(folder, 'third-parties.pem');
+  writeFileSync(caFile, (await thirdPartyTrust()).authority.pem);
+  const shopPort = freePort();
+  const [pay, shop] = await Promise.all([startPay(), startShop(shopPort)]);
+  return {
+    caFile,
+    shopPort,
+    here: [
+      ['https://pay.example.com', pay.url('')],
+      ['https://shop.example.com', shop.url('')],
+    ],
+    stop: () => {
+      pay.stop();
+      shop.stop();
+    },
+  };
+};
