@@ -4405,7 +4405,7 @@ export interface operations {
              *
              *     `reply_too_large`: The third party's reply is larger than the service reads.
              *
-             *     `outcome_unknown`: The request was sent, or may have been, and its reply is lost. The third party may or may not have acted on it; it was not sent again.
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply is lost. The third party may or may not have acted on it.
              */
             502: {
                 headers: {
@@ -4431,7 +4431,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `target_timeout`: The third party did not answer in time. */
+            /** @description `target_timeout`: The third party did not answer in time; it may have acted all the same. */
             504: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4628,7 +4628,7 @@ export interface operations {
              *
              *     `reply_too_large`: The third party's reply is larger than the service reads.
              *
-             *     `outcome_unknown`: The request was sent, or may have been, and its reply is lost. The third party may or may not have acted on it; it was not sent again.
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply is lost. The third party may or may not have acted on it.
              *
              *     `reply_not_storable`: The third party's reply holds no number that can be stored, so nothing was stored.
              */
@@ -4656,7 +4656,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `target_timeout`: The third party did not answer in time. */
+            /** @description `target_timeout`: The third party did not answer in time; it may have acted all the same. */
             504: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -109,13 +109,16 @@ export const ERRORS = defineErrors({
   reply_too_large: { status: 502, text: "The third party's reply is larger than the service reads." },
   outcome_unknown: {
     status: 502,
-    text: 'The request was sent, or may have been, and its reply is lost. The third party may or may not have acted on it; it was not sent again.',
+    text: 'The request was sent, or may have been, and its reply is lost. The third party may or may not have acted on it.',
   },
   reply_not_storable: {
     status: 502,
     text: "The third party's reply holds no number that can be stored, so nothing was stored.",
   },
-  target_timeout: { status: 504, text: 'The third party did not answer in time.' },
+  target_timeout: {
+    status: 504,
+    text: 'The third party did not answer in time; it may have acted all the same.',
+  },
   overloaded: { status: 503, text: 'The service is busy; try again shortly.', retryAfterSeconds: 1 },
   store_unavailable: {
     status: 503,
@@ -136,12 +139,18 @@ export class VaultError extends Error {
   readonly code: ErrorCode;
   readonly field: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  /** The id under which a third party was sent a request, where one was. */
+  readonly sentAs: string | undefined;
 
-  constructor(code: ErrorCode, place: { readonly field?: string; readonly retryAfterSeconds?: number } = {}) {
+  constructor(
+    code: ErrorCode,
+    place: Partial<Pick<VaultError, 'field' | 'retryAfterSeconds' | 'sentAs'>> = {},
+  ) {
     super(ERRORS[code].text);
     this.name = 'VaultError';
     this.code = code;
     this.field = place.field;
+    this.sentAs = place.sentAs;
     this.retryAfterSeconds = place.retryAfterSeconds ?? ERRORS[code].retryAfterSeconds;
   }
 

@@ -12,6 +12,8 @@ import { StartError } from './vault-parts.ts';
 
 const DRAIN_MS = 25_000;
 const SWEEP_MS = 10 * 60 * 1_000;
+/** Behind one that failed: what it would have woken has waited long enough. */
+const SWEEP_AGAIN_MS = 5_000;
 const REPEATED_SIGNAL_MS = 2_000;
 const IDLE_SECONDS = 120;
 const BODY_TIMEOUT_MS = 30_000;
@@ -126,13 +128,15 @@ async function main(): Promise<void> {
   sink.flush();
   process.stdout.write(banner(publicUrl(config, server.port ?? config.port), first, config));
   const sweep = async (): Promise<void> => {
-    await vault
-      .sweep()
-      .catch((error: unknown) =>
-        note('sweep_failed', { code: error instanceof VaultError ? error.code : 'internal' }),
-      );
+    const isDone = await vault.sweep().then(
+      () => true,
+      (error: unknown) => {
+        note('sweep_failed', { code: error instanceof VaultError ? error.code : 'internal' });
+        return false;
+      },
+    );
     // Behind the last one, however long that took.
-    setTimeout(sweep, SWEEP_MS).unref();
+    setTimeout(sweep, isDone ? SWEEP_MS : SWEEP_AGAIN_MS).unref();
   };
   void sweep();
 

@@ -5,7 +5,13 @@ import { parseRetryAfter, pauseMs } from './retry-pause.ts';
 /** How an attempt ended: with a reply, or without one and perhaps with the request sent. */
 export type Attempt =
   | { readonly ok: true; readonly status: number; readonly retryAfter?: string | undefined }
-  | { readonly ok: false; readonly code: FailureCode; readonly sent: boolean };
+  | {
+      readonly ok: false;
+      readonly code: FailureCode;
+      readonly sent: boolean;
+      /** `certificate`: the target is not who it should be, and will not be in a minute either. */
+      readonly reason?: string | undefined;
+    };
 
 type FailureCode = Extract<
   ErrorCode,
@@ -37,8 +43,8 @@ export const asksForRepeat = (status: number): boolean => status === 429 || stat
 
 /**
  * Judges an attempt. Sent again are requests that were answered with 429 or 5xx, those of which not one byte left,
- * and, where `repeatable`, those whose outcome is unknown; never one whose destination is refused, and none beyond
- * `attempts`. The last reply is the answer then.
+ * and, where `repeatable`, those whose outcome is unknown; never one whose destination or certificate is refused,
+ * and none beyond `attempts`. The last reply is the answer then.
  */
 export function judgeAttempt(attempt: Attempt, state: AttemptState): Verdict {
   const isLast = state.made >= state.attempts;
@@ -50,11 +56,12 @@ export function judgeAttempt(attempt: Attempt, state: AttemptState): Verdict {
       attempt.retryAfter === undefined ? undefined : parseRetryAfter(attempt.retryAfter, state.now);
     return { kind: 'again', pauseMs: pauseMs(state.made, state.random, asked) };
   }
-  const { code, sent } = attempt;
+  const { code, sent, reason } = attempt;
   // A reply that is too large was given: the request has arrived, and a repeat would bring the same.
-  const isFinal = code === 'destination_refused' || code === 'reply_too_large';
-  const unknown = sent && !isFinal && !state.repeatable;
-  return isFinal || unknown || isLast
+  const isFinal =
+    code === 'destination_refused' || code === 'reply_too_large' || (!sent && reason === 'certificate');
+  const unknown = sent && !isFinal;
+  return isFinal || isLast || (unknown && !state.repeatable)
     ? { kind: 'failure', code, unknown }
     : { kind: 'again', pauseMs: pauseMs(state.made, state.random) };
 }

@@ -22,6 +22,9 @@ export interface OutboundRequest {
   readonly onWritten?: (() => void) | undefined;
 }
 
+/** What stood in the way, for the log: never a text of the target, the runtime or the request. */
+export type FailureReason = 'name' | 'connection' | 'certificate' | 'broken_off';
+
 /** Why there is no reply. Holds nothing of the request, the target or the reply. */
 export interface OutboundFailure {
   readonly ok: false;
@@ -31,6 +34,8 @@ export interface OutboundFailure {
    * `destination_refused`, which stays). True: what the target did with it is unknown.
    */
   readonly sent: boolean;
+  /** Of `target_unreachable` alone. */
+  readonly reason?: FailureReason | undefined;
 }
 
 /** What became of a request. */
@@ -49,5 +54,8 @@ export interface OutboundLimits {
 export const MIN_VERSION = 'TLSv1.2';
 
 /** A failure; `sent` says whether a byte of the request may have left. */
-export const failure = (code: OutboundFailure['code'], sent: boolean): OutboundFailure =>
-  Object.freeze({ ok: false, code, sent });
+export const failure = (
+  code: OutboundFailure['code'],
+  sent: boolean,
+  reason?: FailureReason,
+): OutboundFailure => Object.freeze({ ok: false, code, sent, ...(reason && { reason }) });

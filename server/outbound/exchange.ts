@@ -4,6 +4,7 @@ import { checkServerIdentity, type SecureContext, type TLSSocket } from 'node:tl
 import { VaultError } from '../errors.ts';
 import { normalAddress } from './addresses.ts';
 import {
+  type FailureReason,
   failure,
   MIN_VERSION,
   type OutboundFailure,
@@ -95,6 +96,12 @@ const requestOptions = ({ call, destination, addresses, context, limits }: Excha
   },
 });
 
+/** The runtime's codes for chains, dates and names that it does not take. */
+const CERTIFICATE_CODE = /CERT|SIGNATURE|ISSUER|CHAIN|CRL|PURPOSE|EXTENSION|UNSPECIFIED/;
+
+const isAboutCertificate = (error: Error & { readonly code?: unknown }): boolean =>
+  typeof error.code === 'string' && CERTIFICATE_CODE.test(error.code);
+
 /** Connects, and hands over the request only to a peer that is trusted; ends with the connection destroyed. */
 export const exchange = (given: Exchange): Promise<OutboundResult> => {
   const { call, destination, addresses, limits, remainingMs } = given;
@@ -110,38 +117,48 @@ export const exchange = (given: Exchange): Promise<OutboundResult> => {
     outgoing.destroy();
     resolve(result);
   };
-  const fail = (code: OutboundFailure['code']): void => finish(failure(code, sent));
+  const fail = (code: OutboundFailure['code'], reason?: FailureReason): void =>
+    finish(failure(code, sent, reason));
+  const breakOff = (): void => fail('target_unreachable', sent ? 'broken_off' : 'connection');
   const connectTimer = setTimeout(() => sent || fail('target_timeout'), limits.connectMs);
   const deadline = setTimeout(() => fail('target_timeout'), remainingMs);
 
   const hand = (socket: TLSSocket): void => {
     if (finished || !isTrusted(socket, destination, addresses)) {
-      fail('target_unreachable');
+      fail('target_unreachable', 'certificate');
       return;
     }
     try {
       call.onWritten?.();
     } catch (error) {
       reject(error);
-      fail('target_unreachable');
+      breakOff();
       return;
     }
     sent = true;
     outgoing.end(call.body);
   };
   // Errors that come after the end find nobody waiting, but would end the process without a listener.
-  outgoing.on('error', () => fail('target_unreachable'));
-  outgoing.on('close', () => answered || fail('target_unreachable'));
+  outgoing.on('error', (error) =>
+    !sent && isAboutCertificate(error) ? fail('target_unreachable', 'certificate') : breakOff(),
+  );
+  outgoing.on('close', () => answered || breakOff());
   outgoing.on('upgrade', (_response, socket) => {
     socket.destroy();
-    fail('target_unreachable');
+    breakOff();
   });
   outgoing.on('socket', (socket) => socket.once('secureConnect', () => hand(socket as TLSSocket)));
   outgoing.on('response', async (response) => {
     answered = true;
     response.on('error', () => undefined);
     const reply = await readReply(response, limits.replyBodyBytes);
-    finish(typeof reply === 'string' ? failure(reply, sent) : { ok: true, ...reply });
+    if (typeof reply !== 'string') {
+      finish({ ok: true, ...reply });
+    } else if (reply === 'target_unreachable') {
+      breakOff();
+    } else {
+      fail(reply);
+    }
   });
   return promise;
 };

@@ -96,7 +96,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       ? { addresses: [normalAddress(destination.host) ?? ''] }
       : await resolveVetted(destination.host, { resolve, policy, timeoutMs });
     if ('code' in found) {
-      return failure(found.code, false);
+      return failure(found.code, false, found.code === 'target_unreachable' ? 'name' : undefined);
     }
     const remainingMs = call.deadlineMs - (performance.now() - startedAt);
     return remainingMs <= 0

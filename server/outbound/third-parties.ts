@@ -50,7 +50,7 @@ export interface WebhookCall {
 /** What became of a call: delivered or not, and for the log the status or the code of a failure. */
 export type WebhookOutcome =
   | { readonly delivered: boolean; readonly status: number }
-  | { readonly delivered: false; readonly code: string };
+  | { readonly delivered: false; readonly code: string; readonly reason?: string | undefined };
 
 /** The third parties of proxied requests: targets, requesters of network tokens, and webhooks. */
 export interface ThirdParties {
@@ -102,7 +102,7 @@ export const createThirdParties = (options: OutboundOptions): ThirdParties => {
     const result = await outbound.send({ method: 'POST', url, hosts, headers, body, deadlineMs });
     return result.ok
       ? { delivered: isDelivered(result.status), status: result.status }
-      : { delivered: false, code: result.code };
+      : { delivered: false, code: result.code, reason: result.reason };
   };
 
   return Object.freeze({

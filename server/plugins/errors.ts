@@ -22,6 +22,9 @@ export const errorResponse = (error: VaultError, requestId: string, headers: Hea
   if (error.retryAfterSeconds !== undefined) {
     response.headers.set('Retry-After', String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
   }
+  if (error.sentAs !== undefined) {
+    response.headers.set('X-Vault-Request-Id', error.sentAs);
+  }
   for (const [name, value] of headers) {
     response.headers.set(name, value);
   }

@@ -67,6 +67,7 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
     unsent.add(nonce);
     const begun = await insist(() => jobStore.begin(place.aid, place.id, stored, nonce, bill));
     unsent.delete(nonce);
+    unsent.delete(stored.flight);
     return begun ? { ...place, stored, nonce } : undefined;
   };
 
@@ -77,7 +78,7 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
     flight: string,
     { outcome, bytes }: Concluded,
   ): Promise<number> => {
-    const sealed = await crypto.sealReport(aid, id, record, outcome, bytes);
+    const sealed = await insist(() => crypto.sealReport(aid, id, record, outcome, bytes), isTransient);
     const isOurs = await insist(() => jobStore.tell(aid, id, flight, sealed));
     return isOurs ? 0 : ELSEWHERE_MS;
   };
@@ -95,25 +96,19 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
     try {
       return await insist(() => sending.conclude(job, result), isTransient);
     } catch (error) {
-      if (error instanceof VaultError) {
-        return failed(error.code);
-      }
-      throw error;
+      // The target has answered: whatever is wrong here, its outcome is not unknown.
+      return failed(error instanceof VaultError ? error.code : 'internal');
     }
   };
 
   const attempt = async (job: ProxyJob, { aid, id, stored, nonce }: Flight): Promise<number> => {
-    const startedAt = performance.now();
-    const result = await sending.attempt(job, ATTEMPT_MS);
     const made = stored.attempts + 1;
-    const verdict = sending.judge(job, result, made);
-    note('proxy_attempt', {
-      request_id: id,
-      account: job.account.name,
-      attempt: made,
-      ms: Math.round(performance.now() - startedAt),
-      ...(result.ok ? { status: result.status } : { code: result.code }),
+    const result = await insist(() => sending.attempt(job, made, ATTEMPT_MS), isTransient).catch((error) => {
+      // What it throws was thrown before a byte had left.
+      unsent.add(nonce);
+      throw error;
     });
+    const verdict = sending.judge(job, result, made);
     if (verdict.kind === 'again') {
       await insist(() => jobStore.end(aid, id, nonce));
       return verdict.pauseMs;
@@ -138,13 +133,13 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
     const { repeatable, attempts, what } = job.facts;
     const isUnknown = flight !== '' && !unsent.has(flight);
     if (made >= attempts || (isUnknown && !repeatable)) {
-      return report(place, record, flight, failed('outcome_unknown'));
+      return report(place, record, flight, failed(isUnknown ? 'outcome_unknown' : 'overloaded'));
     }
     try {
       await sending.admit(job, made);
     } catch (error) {
       if (error instanceof VaultError && error.status < 500) {
-        return report(place, record, flight, failed(error.code));
+        return report(place, record, flight, failed(isUnknown ? 'outcome_unknown' : error.code));
       }
       throw error;
     }

@@ -55,7 +55,8 @@ export interface ProxySending {
    * with `token_not_found`, `key_not_found` or `key_changed`, when what the request stands on is gone.
    */
   readonly admit: (job: ProxyJob, made: number) => Promise<void>;
-  readonly attempt: (job: ProxyJob, deadlineMs: number) => Promise<OutboundResult>;
+  /** Makes an attempt, counted by `made`, and logs how it ended; never what was sent. */
+  readonly attempt: (job: ProxyJob, made: number, deadlineMs: number) => Promise<OutboundResult>;
   /** What follows from an attempt; `made` counts it. */
   readonly judge: (job: ProxyJob, result: OutboundResult, made: number) => Verdict;
   /** Does with the reply what was asked for; refuses as storing does, and with `reply_not_storable`. */
@@ -69,6 +70,8 @@ export interface SendingParts {
   readonly storing: Storing;
   readonly credentials: ClientCredentials;
   readonly requesters: readonly ProxyRequester[];
+  /** Writes to the log. */
+  readonly note: (event: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
@@ -79,7 +82,7 @@ const headerOf = ({ headers }: ProxyReply, name: string): string | undefined =>
 
 export function createProxySending(parts: Parts, with_: SendingParts): ProxySending {
   const { crypto, itemStore, thirdParties, now, chance, settings } = parts;
-  const { keys, rules, storing, credentials } = with_;
+  const { keys, rules, storing, credentials, note } = with_;
   const requesters = new Map(with_.requesters.map((requester) => [requester.id, requester]));
   const simulates = settings.environment === 'staging';
 
@@ -165,7 +168,10 @@ export function createProxySending(parts: Parts, with_: SendingParts): ProxySend
     return { ok: true, status: 200, headers: [['Content-Type', 'application/json']], body };
   };
 
-  const attempt: ProxySending['attempt'] = async ({ id, facts, request, account }, deadlineMs) => {
+  const send = async (
+    { id, facts, request, account }: ProxyJob,
+    deadlineMs: number,
+  ): Promise<OutboundResult> => {
     const { requesterId } = facts;
     if (requesterId === SIMULATED_REQUESTER && simulates) {
       return simulate(id);
@@ -178,6 +184,19 @@ export function createProxySending(parts: Parts, with_: SendingParts): ProxySend
     const certId = requester ? requester.client_cert_id : facts.clientCertId;
     const clientCert = certId === undefined ? undefined : await credentials.find(account.aid, certId);
     return thirdParties.send({ id, request, requester, hosts: account.hosts, clientCert, deadlineMs });
+  };
+
+  const attempt: ProxySending['attempt'] = async (job, made, deadlineMs) => {
+    const startedAt = performance.now();
+    const result = await send(job, deadlineMs);
+    note('proxy_attempt', {
+      request_id: job.id,
+      account: job.account.name,
+      attempt: made,
+      ms: Math.round(performance.now() - startedAt),
+      ...(result.ok ? { status: result.status } : { code: result.code, reason: result.reason }),
+    });
+    return result;
   };
 
   const judge: ProxySending['judge'] = ({ facts: { attempts, repeatable } }, result, made) =>

@@ -89,7 +89,7 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
       }
       metering.count(job.account, operation);
       await Promise.all([metering.flush(), made === 1 ? sent?.set() : undefined]);
-      const result = await sending.attempt(job, until - now());
+      const result = await sending.attempt(job, made, until - now());
       hasSent ||= result.ok || result.sent;
       const verdict = sending.judge(job, result, made);
       if (verdict.kind === 'again' && now() + verdict.pauseMs < until) {
@@ -100,7 +100,7 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
         if (!hasSent) {
           await sent?.clear();
         }
-        throw new VaultError(codeOf(result, verdict));
+        throw new VaultError(codeOf(result, verdict), hasSent ? { sentAs: job.id } : {});
       }
     }
   };
@@ -119,7 +119,9 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
       return accepted(id, shown);
     }
     const reply = await sendNow(job, 'proxy_attempt', sent);
-    const { outcome, bytes } = await sending.conclude(job, reply);
+    const { outcome, bytes } = await sending.conclude(job, reply).catch((error) => {
+      throw error instanceof VaultError ? new VaultError(error.code, { ...error, sentAs: id }) : error;
+    });
     return crypto.reportProxy(caller.account.aid, id, record, outcome, bytes, shown);
   };
 

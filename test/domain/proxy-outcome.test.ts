@@ -56,13 +56,22 @@ describe('no reply', () => {
     }
   });
 
+  test('that is not who it should be is not asked again', () => {
+    const attempt = { ...broken('target_unreachable', false), reason: 'certificate' };
+    expect(judgeAttempt(attempt, state())).toEqual({
+      kind: 'failure',
+      code: 'target_unreachable',
+      unknown: false,
+    });
+  });
+
   test('when something was sent, only what may be repeated is sent again', () => {
     for (const code of ['target_unreachable', 'target_timeout'] as const) {
       const sent = broken(code, true);
       expect(judgeAttempt(sent, state())).toEqual({ kind: 'failure', code, unknown: true });
       expect(judgeAttempt(sent, state({ repeatable: true }))).toEqual({ kind: 'again', pauseMs: 500 });
       const last = judgeAttempt(sent, state({ repeatable: true, made: 8 }));
-      expect(last).toEqual({ kind: 'failure', code, unknown: false });
+      expect(last).toEqual({ kind: 'failure', code, unknown: true });
     }
   });
 

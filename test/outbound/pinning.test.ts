@@ -13,7 +13,12 @@ const authority = await newAuthority();
 const caPem = authority.pem;
 const good = await authority.issue();
 const REFUSED: OutboundFailure = { ok: false, code: 'destination_refused', sent: false };
-const UNREACHABLE: OutboundFailure = { ok: false, code: 'target_unreachable', sent: false };
+const unreachable = (reason: OutboundFailure['reason']): OutboundFailure => ({
+  ok: false,
+  code: 'target_unreachable',
+  sent: false,
+  reason,
+});
 
 /** A resolver that gives one answer after the other, the last one for ever. */
 const answering = (...answers: string[][]): { readonly resolve: Resolve; asked(): number } => {
@@ -113,19 +118,19 @@ describe('before the first byte', () => {
   test('nobody listens', async () => {
     const gone = await startListener();
     stopTargets();
-    expect(await localOutbound({ caPem }).send(postTo(gone.port))).toEqual(UNREACHABLE);
+    expect(await localOutbound({ caPem }).send(postTo(gone.port))).toEqual(unreachable('connection'));
   });
   test('the connection is closed at once, or speaks something else', async () => {
     for (const greet of ['', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', 'SSH-2.0-OpenSSH\r\n']) {
       const target = await startListener((socket) => socket.end(greet));
-      expect(await localOutbound({ caPem }).send(postTo(target.port))).toEqual(UNREACHABLE);
+      expect(await localOutbound({ caPem }).send(postTo(target.port))).toEqual(unreachable('connection'));
       expect(target.connections()).toBe(1);
     }
   });
   test('a name stands for nothing', async () => {
     const failing = () => Promise.reject(new Error('ENOTFOUND target.example'));
-    expect(await localOutbound({ resolve: failing }).send(postTo(443))).toEqual(UNREACHABLE);
-    expect(await localOutbound({ resolve: async () => [] }).send(postTo(443))).toEqual(UNREACHABLE);
+    expect(await localOutbound({ resolve: failing }).send(postTo(443))).toEqual(unreachable('name'));
+    expect(await localOutbound({ resolve: async () => [] }).send(postTo(443))).toEqual(unreachable('name'));
   });
   test('the caller hears of it once, and can still stop it', async () => {
     const target = await startTarget(good, always(OK));
@@ -162,7 +167,10 @@ describe('the environment', () => {
     expect(known).toMatchObject({ careless: true, outcome: { ok: true, status: 200 } });
     const before = target.received();
     const { pem } = await newAuthority('Some Other Root');
-    expect(await sendAlone(target.port, pem, variables)).toEqual({ careless: true, outcome: UNREACHABLE });
+    expect(await sendAlone(target.port, pem, variables)).toEqual({
+      careless: true,
+      outcome: unreachable('certificate'),
+    });
     expect(target.received()).toBe(before);
     expect(proxy.connections()).toBe(0);
   });

@@ -34,11 +34,19 @@ const BAD: [string, Terms][] = [
   ['with an unknown critical extension', { unknownCritical: true }],
 ];
 
+/** Nothing was sent, and nobody is to try again. */
+const UNTRUSTED = {
+  ok: false,
+  code: 'target_unreachable',
+  sent: false,
+  reason: 'certificate',
+} as const;
+
 const expectNothingSent = async (credential: Credential): Promise<void> => {
   const target = await startTarget(credential, always(OK));
   let written = 0;
   const call = postTo(target.port, { onWritten: () => (written += 1) });
-  expect(await send(call)).toEqual({ ok: false, code: 'target_unreachable', sent: false });
+  expect(await send(call)).toEqual(UNTRUSTED);
   await target.quiet();
   expect([written, target.received(), target.connections()]).toEqual([0, '', 1]);
 };
@@ -49,7 +57,7 @@ describe('not a byte of a request goes to a certificate', () => {
   test('of a trusted name but a trusted authority less', async () => {
     const target = await startTarget(good, always(OK));
     const outcome = await localOutbound().send(postTo(target.port));
-    expect(outcome).toEqual({ ok: false, code: 'target_unreachable', sent: false });
+    expect(outcome).toEqual(UNTRUSTED);
     expect(target.received()).toBe('');
   });
 });
@@ -65,7 +73,7 @@ describe('a good certificate', () => {
     const url = `https://a.example.net:${target.port}/`;
     expect(await send(postTo(target.port, { url }))).toMatchObject({ ok: true });
     const deeper = postTo(target.port, { url: `https://b.a.example.net:${target.port}/` });
-    expect(await send(deeper)).toEqual({ ok: false, code: 'target_unreachable', sent: false });
+    expect(await send(deeper)).toEqual(UNTRUSTED);
   });
   test('may be for an address, which is then not asked for', async () => {
     const credential = await authority.issue({ names: [{ type: 'ip', value: '127.0.0.1' }] });
@@ -79,11 +87,7 @@ describe('a good certificate', () => {
   test('for a name does not do for its address', async () => {
     const target = await startTarget(good, always(OK));
     const url = `https://127.0.0.1:${target.port}/`;
-    expect(await send(postTo(target.port, { url }))).toEqual({
-      ok: false,
-      code: 'target_unreachable',
-      sent: false,
-    });
+    expect(await send(postTo(target.port, { url }))).toEqual(UNTRUSTED);
     expect(target.received()).toBe('');
   });
   test('each of several added authorities counts', async () => {
@@ -97,7 +101,7 @@ describe('a good certificate', () => {
 
 test('TLS 1.1 is not spoken, TLS 1.2 is', async () => {
   const old = await startTarget(good, always(OK), { minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
-  expect(await send(postTo(old.port))).toEqual({ ok: false, code: 'target_unreachable', sent: false });
+  expect(await send(postTo(old.port))).toEqual({ ...UNTRUSTED, reason: 'connection' });
   const second = await startTarget(good, always(OK), { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2' });
   expect(await send(postTo(second.port))).toMatchObject({ ok: true });
 });
@@ -119,7 +123,7 @@ describe('client certificates', () => {
       rejectUnauthorized: false,
     });
     const outcome = await send(postTo(target.port, { clientCert }));
-    expect(outcome).toEqual({ ok: false, code: 'target_unreachable', sent: false });
+    expect(outcome).toEqual(UNTRUSTED);
     expect([target.received(), target.greetings]).toEqual(['', []]);
   });
   test('that are missing fail at the target', async () => {

@@ -76,7 +76,7 @@ const runLater = async (
   query: Query = {},
 ): Promise<{ readonly event: WebhookEvent; readonly calls: readonly Received[] }> => {
   const [item, path, receiver] = [await newItem(vault), freshPath(...acts), createReceiver(party)];
-  const webhook = { ...receiver.webhook, metadata: { order: 7, code: 'mine' } };
+  const webhook = { ...receiver.webhook, metadata: { order: 7, ref: 'mine' } };
   const order = { request: requestTo(party.url(path), changes), webhook };
   const event = await settled(proxyPost(item, order, { attempts: 2, ...query }), receiver);
   await jobsDone(vault, item.account);
@@ -191,7 +191,7 @@ describe.concurrent('a request that nobody answered', () => {
 describe.concurrent('an asynchronous request', () => {
   test('is sent again, and its webhook told once', async () => {
     const { event, calls } = await runLater([500, { body: 'paid' }]);
-    expect(event.json).toMatchObject({ status_code: 200, body: 'paid', order: 7, code: 'mine' });
+    expect(event.json).toMatchObject({ status_code: 200, body: 'paid', order: 7, ref: 'mine' });
     expect(calls.map(({ text }) => text)).toEqual([CHARGED, CHARGED]);
     expect(new Set(calls.map(({ header }) => header('x-vault-request-id')))).toEqual(new Set([event.id]));
   });
@@ -208,6 +208,7 @@ describe.concurrent('an asynchronous request', () => {
       error: expect.stringMatching(/\.$/),
       code: 'outcome_unknown',
       order: 7,
+      ref: 'mine',
     });
     expect(calls).toHaveLength(1);
   });
