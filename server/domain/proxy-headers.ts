@@ -18,7 +18,10 @@ export interface ProxyHeaders {
 /** A field name of HTTP (RFC 9110, section 5.6.2). */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** What belongs to the connection or to the message's framing, and what the service sets itself. */
+/**
+ * What belongs to the connection or to the message's framing, and what the service sets itself, also what makes a
+ * webhook call: a request to a target must never pass for one.
+ */
 const RESERVED: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -30,7 +33,11 @@ const RESERVED: ReadonlySet<string> = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
+  'webhook-id',
+  'webhook-signature',
+  'webhook-timestamp',
   'x-vault-request-id',
+  'x-vault-webhook-secret',
 ]);
 
 /** Whether a header, by its name as it is written, says that a repeat of its request does nothing more. */
@@ -59,7 +66,7 @@ function readEntry(entry: JsonValue, field: string): [string, string] {
  * Reads `request.headers`: a list of at most 64 objects with one member each, its name a header's name, its value
  * a template. Refused, at the place of the entry: anything else, control characters, characters beyond
  * ISO 8859-1, headers of the connection and of framing (`Host`, `Content-Length`, `Transfer-Encoding`, `Proxy-*`
- * and their like), and `X-Vault-Request-Id`, which the service sets. A name may come again, `Content-Type` may
+ * and their like), and what the service sets: `X-Vault-Request-Id` and the headers of webhook calls. A name may come again, `Content-Type` may
  * not, and that one holds no tags: how the body is escaped must not depend on stored data.
  */
 export function readHeaders(

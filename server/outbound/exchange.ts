@@ -14,6 +14,7 @@ import {
 } from './call.ts';
 import type { Destination } from './destination.ts';
 import { readReply } from './reply.ts';
+import { watchWire } from './wire.ts';
 
 const USER_AGENT = 'cardvault';
 
@@ -111,6 +112,9 @@ export const exchange = (given: Exchange): Promise<OutboundResult> => {
   let answered = false;
   let finished = false;
   const finish = (result: OutboundResult): void => {
+    if (finished) {
+      return;
+    }
     clearTimeout(connectTimer);
     clearTimeout(deadline);
     finished = true;
@@ -147,6 +151,7 @@ export const exchange = (given: Exchange): Promise<OutboundResult> => {
     socket.destroy();
     breakOff();
   });
+  watchWire(outgoing, limits, (code) => (code === 'target_unreachable' ? breakOff() : fail(code)));
   outgoing.on('socket', (socket) => socket.once('secureConnect', () => hand(socket as TLSSocket)));
   outgoing.on('response', async (response) => {
     answered = true;

@@ -12,6 +12,10 @@ export interface Reply {
   readonly body: Uint8Array;
 }
 
+/** Of final replies; the parser of the runtime takes any three digits. */
+const STATUS_MIN = 200;
+const STATUS_MAX = 599;
+
 type Unpack = (packed: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
 
 const UNPACK: ReadonlyMap<string, Unpack> = new Map<string, Unpack>([
@@ -30,26 +34,55 @@ const valuesOf = (headers: HeaderList, wanted: string): string =>
     .map(([, value]) => value.trim().toLowerCase())
     .join(',');
 
-/** The body as it came over the line, or undefined as soon as it is longer than `bytesMax`. */
-const collect = async (response: IncomingMessage, bytesMax: number): Promise<Uint8Array | undefined> => {
-  const chunks: Uint8Array[] = [];
+/** A body that comes in more pieces is made to keep us busy: 1 MB would be in chunks of less than 16 bytes. */
+const PIECES_MAX = 65_536;
+const FIRST_BYTES = 16_384;
+
+/** Copies pieces into one buffer that doubles, so that a piece does not keep the whole read that it came in. */
+const createCollector = (bytesMax: number) => {
+  let held = new Uint8Array(0);
   let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    if (bytes > bytesMax) {
-      return undefined;
+  let pieces = 0;
+  const add = (piece: Uint8Array): boolean => {
+    const needed = bytes + piece.length;
+    pieces += 1;
+    if (needed > bytesMax || pieces > PIECES_MAX) {
+      return false;
     }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+    if (needed > held.length) {
+      const larger = new Uint8Array(Math.min(bytesMax, Math.max(needed, 2 * held.length, FIRST_BYTES)));
+      larger.set(held.subarray(0, bytes));
+      held = larger;
+    }
+    held.set(piece, bytes);
+    bytes = needed;
+    return true;
+  };
+  return { add, whole: (): Uint8Array => Buffer.from(held.buffer, 0, bytes) };
+};
+
+/** The body as it came over the line, or undefined, with the reply destroyed, as soon as there is too much of it. */
+const collect = (response: IncomingMessage, bytesMax: number): Promise<Uint8Array | undefined> => {
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | undefined>();
+  const { add, whole } = createCollector(bytesMax);
+  response.on('data', (piece: Uint8Array) => {
+    if (!add(piece)) {
+      resolve(undefined);
+      response.destroy();
+    }
+  });
+  response.on('end', () => resolve(whole()));
+  response.on('error', reject);
+  response.on('close', () => reject(new Error('broken off')));
+  return promise;
 };
 
 const isTooLarge = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
 
 /**
- * Reads a whole reply, its body up to `bytesMax` bytes both as sent and unpacked. A reply that breaks off or
- * cannot be unpacked is `target_unreachable`: nobody knows what it said. Never rejects, and leaves the
+ * Reads a whole reply, its body up to `bytesMax` bytes both as sent and unpacked. A reply that breaks off, cannot
+ * be unpacked or has a status that no reply has is `target_unreachable`: nobody knows what it said. Never rejects, and leaves the
  * connection to its owner.
  */
 export const readReply = async (
@@ -57,6 +90,9 @@ export const readReply = async (
   bytesMax: number,
 ): Promise<Reply | 'reply_too_large' | 'target_unreachable'> => {
   const status = response.statusCode ?? 0;
+  if (status < STATUS_MIN || status > STATUS_MAX) {
+    return 'target_unreachable';
+  }
   const headers = pairsOf(response.rawHeaders);
   try {
     const packed = await collect(response, bytesMax);

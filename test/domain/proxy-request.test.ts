@@ -164,6 +164,7 @@ describe('a request is refused', () => {
       'Upgrade',
     ],
     ...['Proxy-Authorization', 'Proxy-Connection', 'proxy-anything', 'Expect', 'X-Vault-Request-ID'],
+    ...['webhook-id', 'Webhook-Timestamp', 'WEBHOOK-SIGNATURE', 'X-Vault-Webhook-Secret'],
   ].map((entry) => (typeof entry === 'string' && entry.length > 1 ? { [entry]: 'x' } : entry));
   test.each(each(...entries))('for the header %j', (entry) => {
     expect(requestField({ headers: [good, good, entry, good] })).toBe('headers[2]');

@@ -231,10 +231,45 @@ describe('a broken reply leaves the outcome unknown', () => {
     ['with two lengths', always('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nokk')],
     ['with a length and chunks', always(`${CHUNKED.slice(0, -2)}Content-Length: 2\r\n\r\nok`)],
     ['another protocol', always('HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nabc')],
+    ...['000', '099', '600', '999'].map((status): [string, Answer] => [
+      `with the status ${status}`,
+      always(OK.replace('200', status)),
+    ]),
+    ['with a status that ends nothing', always(OK.replace('200', '101'))],
     ['that is no gzip', always(withBody(Buffer.from('packed'), 'Content-Encoding: gzip'))],
     ['half a gzip', always(withBody(gzipSync('packed').subarray(0, 15), 'Content-Encoding: gzip'))],
   ])('%s', async (_name, answer) => {
     expect((await talk(answer)).outcome).toEqual(BROKEN_OFF);
+  });
+});
+
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+const HINTS = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n';
+
+describe('what only comes to keep us busy ends at once', () => {
+  const tooLarge: OutboundFailure = { ok: false, code: 'reply_too_large', sent: true };
+  test.each<[string, Answer, OutboundFailure]>([
+    ['Continue for ever', flood('', CONTINUE.repeat(1000)), BROKEN_OFF],
+    ['early hints for ever', flood('', HINTS.repeat(1000)), BROKEN_OFF],
+    ['nine early hints', always(HINTS.repeat(9)), BROKEN_OFF],
+    ['chunks of extensions', flood(CHUNKED, `1;${lump.slice(0, 4000)}\r\na\r\n`), tooLarge],
+    ['the length of a chunk', flood(CHUNKED, '0'.repeat(65_536)), tooLarge],
+    ['chunks of a byte', flood(CHUNKED, '1\r\na\r\n'.repeat(10_000)), tooLarge],
+  ])('%s', async (_name, answer, failed) => {
+    const before = process.memoryUsage.rss();
+    const { outcome, ms } = await talk(answer);
+    expect(outcome).toEqual(failed);
+    expect(ms).toBeLessThan(1500);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(48 * MIB);
+  });
+  test('eight early hints pass', async () => {
+    expect(bodyOf((await talk(always(HINTS.repeat(8) + OK))).outcome)).toBe('ok');
+  });
+  test('60 KB in chunks of a byte, and 1 MiB in chunks of 32, pass', async () => {
+    const bytes = `${CHUNKED}${'1\r\na\r\n'.repeat(60_000)}0\r\n\r\n`;
+    expect(bodyOf((await talk(always(bytes))).outcome)).toBe('a'.repeat(60_000));
+    const pieces = `${CHUNKED}${`20\r\n${'ab'.repeat(16)}\r\n`.repeat(32_768)}0\r\n\r\n`;
+    expect(bodyOf((await talk(always(pieces))).outcome)).toBe('ab'.repeat(MIB / 2));
   });
 });
 
@@ -251,7 +286,6 @@ describe('time runs out', () => {
     ['silence', () => undefined],
     ['a body drop by drop', dribble('HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n', 'a')],
     ['headers drop by drop', dribble('HTTP/1.1 200 OK\r\nX-A: ', 'a')],
-    ['early hints for ever', flood('', 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n')],
   ])('%s, after the request', async (_name, answer) => {
     const { outcome, ms } = await talk(answer, { deadlineMs: 300 });
     expect(outcome).toEqual(timeout(true));

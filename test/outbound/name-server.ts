@@ -1,0 +1,107 @@
+/** A name server on this machine, over UDP and TCP, whose answers a test decides by name and type. */
+import dgram from 'node:dgram';
+import net from 'node:net';
+
+/** Addresses of the type that is asked for; a word: no such name, no answer at all, or one that only fits TCP. */
+export type NameAnswer =
+  | readonly string[]
+  | 'none'
+  | 'failure'
+  | 'silent'
+  | { readonly overTcp: readonly string[] };
+
+export interface NameServer {
+  /** As a resolver is told about it. */
+  readonly address: string;
+  /** Every question so far: `udp A name`. */
+  readonly questions: readonly string[];
+  stop(): void;
+}
+
+type Question = { readonly name: string; readonly type: 'A' | 'AAAA'; readonly end: number };
+
+const readQuestion = (message: Buffer): Question => {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = message[at] ?? 0; length > 0; length = message[at] ?? 0) {
+    labels.push(message.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return {
+    name: labels.join('.'),
+    type: message.readUInt16BE(at + 1) === 1 ? 'A' : 'AAAA',
+    end: at + 5,
+  };
+};
+
+const bytesOf = (address: string): Buffer =>
+  address.includes(':')
+    ? Buffer.from(
+        address
+          .split(':')
+          .map((part) => part.padStart(4, '0'))
+          .join(''),
+        'hex',
+      )
+    : Buffer.from(address.split('.').map(Number));
+
+const recordOf = (address: string): Buffer => {
+  const data = bytesOf(address);
+  const head = Buffer.from([0xc0, 12, 0, data.length === 4 ? 1 : 28, 0, 1, 0, 0, 0, 0, 0, data.length]);
+  return Buffer.concat([head, data]);
+};
+
+const CODES = { none: 3, failure: 2 } as const;
+
+const reply = (message: Buffer, end: number, answer: NameAnswer, overTcp: boolean): Buffer => {
+  const cut = typeof answer === 'object' && 'overTcp' in answer && !overTcp;
+  const long = typeof answer === 'object' && 'overTcp' in answer && overTcp ? answer.overTcp : [];
+  const addresses = Array.isArray(answer) ? (answer as readonly string[]) : long;
+  const code = answer === 'none' || answer === 'failure' ? CODES[answer] : 0;
+  const head = Buffer.from(message.subarray(0, 12));
+  head.writeUInt16BE(0x8180 | code | (cut ? 0x200 : 0), 2);
+  head.writeUInt16BE(addresses.length, 6);
+  head.writeUInt32BE(0, 8);
+  return Buffer.concat([head, message.subarray(12, end), ...addresses.map(recordOf)]);
+};
+
+/** Starts one; IPv6 addresses of answers are written out in all eight parts. */
+export const startNameServer = async (
+  answerFor: (name: string, type: 'A' | 'AAAA') => NameAnswer,
+): Promise<NameServer> => {
+  const questions: string[] = [];
+  const answer = (message: Buffer, over: 'udp' | 'tcp'): Buffer | undefined => {
+    const { name, type, end } = readQuestion(message);
+    questions.push(`${over} ${type} ${name}`);
+    const found = answerFor(name, type);
+    return found === 'silent' ? undefined : reply(message, end, found, over === 'tcp');
+  };
+  const tcp = net.createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', (data) => {
+      const found = answer(data.subarray(2), 'tcp');
+      const length = Buffer.alloc(2);
+      length.writeUInt16BE(found?.length ?? 0);
+      socket.end(found === undefined ? '' : Buffer.concat([length, found]));
+    });
+  });
+  await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve));
+  const bound = tcp.address();
+  const port = typeof bound === 'object' && bound !== null ? bound.port : 0;
+  const udp = dgram.createSocket('udp4');
+  udp.on('message', (message, { port: from, address }) => {
+    const found = answer(message, 'udp');
+    if (found !== undefined) {
+      udp.send(found, from, address);
+    }
+  });
+  await new Promise<void>((resolve) => udp.bind(port, '127.0.0.1', resolve));
+  return {
+    address: `127.0.0.1:${port}`,
+    questions,
+    stop: () => {
+      udp.close();
+      tcp.close();
+    },
+  };
+};

@@ -1,0 +1,173 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createAddressPolicy } from '../../server/outbound/addresses.ts';
+import { createSystemResolver, resolveBySystem, resolveVetted } from '../../server/outbound/resolve.ts';
+import { type NameAnswer, startNameServer } from './name-server.ts';
+
+const SILENT = /^silent/;
+const answers = new Map<string, NameAnswer>([
+  ['A both.example', ['10.1.1.1', '10.1.1.2']],
+  ['AAAA both.example', ['2001:db8:0:0:0:0:0:1']],
+  ['A four.example', ['10.1.1.1']],
+  ['AAAA four.example', []],
+  ['A half.example', ['10.1.1.1']],
+  ['AAAA half.example', 'silent'],
+  ['A mute.example', []],
+  ['AAAA mute.example', 'silent'],
+  ['A odd.example', 'failure'],
+  ['AAAA odd.example', ['2001:db8:0:0:0:0:0:2']],
+  ['A many.example', { overTcp: Array.from({ length: 200 }, (_, at) => `10.1.2.${at}`) }],
+  ['A empty.example', []],
+  ['AAAA empty.example', []],
+  ['A broken.example', 'failure'],
+  ['AAAA broken.example', 'failure'],
+]);
+const server = await startNameServer(
+  (name, type) => answers.get(`${type} ${name}`) ?? (SILENT.test(name) ? 'silent' : 'none'),
+);
+const folder = mkdtempSync(join(tmpdir(), 'hosts-'));
+const hostsPath = join(folder, 'hosts');
+let clock = 0;
+const now = (): number => clock;
+const resolver = (options: Parameters<typeof createSystemResolver>[0] = {}) =>
+  createSystemResolver({ servers: [server.address], hostsPath, now, ...options });
+const codeOf = (asked: Promise<unknown>): Promise<unknown> =>
+  asked.then(
+    (found) => found,
+    (error: { code?: unknown }) => error.code,
+  );
+/** Settles when the server has heard of a name. */
+const heardOf = async (name: string): Promise<void> => {
+  while (!server.questions.some((question) => question.endsWith(` ${name}`))) {
+    await new Promise(setImmediate);
+  }
+};
+
+beforeEach(() => writeFileSync(hostsPath, ''));
+afterAll(() => {
+  server.stop();
+  rmSync(folder, { recursive: true });
+});
+
+describe('a name is asked for', () => {
+  test.each([
+    ['both.example', ['10.1.1.1', '10.1.1.2', '2001:db8::1']],
+    ['four.example', ['10.1.1.1']],
+    ['odd.example', ['2001:db8::2']],
+    ['many.example', Array.from({ length: 200 }, (_, at) => `10.1.2.${at}`)],
+  ])('%s, in both families', async (name, found) => {
+    expect(await resolver()(name)).toEqual(found);
+  });
+  test('and what one family has is enough when the other does not come', async () => {
+    const startedAt = performance.now();
+    expect(await resolver()('half.example')).toEqual(['10.1.1.1']);
+    expect(performance.now() - startedAt).toBeLessThan(1500);
+  });
+  test.each(['none.example', 'empty.example', 'broken.example'])('in vain: %s', async (name) => {
+    expect(await codeOf(resolver()(name))).toBeOneOf(['ENOTFOUND', 'ENODATA', 'ESERVFAIL']);
+  });
+  test.each(['silent.example', 'mute.example'])('and given up in time: %s', async (name) => {
+    const startedAt = performance.now();
+    expect(await resolver({ timeoutMs: 100 })(name)).toBeUndefined();
+    expect(performance.now() - startedAt).toBeWithin(95, 900);
+  });
+  test('as it is, without the domains that the system would try', async () => {
+    expect(await codeOf(resolver()('single'))).toBe('ENOTFOUND');
+    const asked = server.questions.filter((question) => question.includes('single'));
+    expect(asked.toSorted()).toEqual(['udp A single', 'udp AAAA single']);
+  });
+  test('once for all who ask at the same time, and again later', async () => {
+    const resolve = resolver();
+    const before = server.questions.length;
+    const found = await Promise.all(Array.from({ length: 20 }, () => resolve('four.example')));
+    expect(found).toEqual(Array(20).fill(['10.1.1.1']));
+    expect(server.questions.length - before).toBe(2);
+    await resolve('four.example');
+    expect(server.questions.length - before).toBe(4);
+  });
+});
+
+describe('names that nobody answers for', () => {
+  test('hold up neither other names nor the files of the process', async () => {
+    const resolve = resolver({ timeoutMs: 1500 });
+    const slow = Array.from({ length: 100 }, (_, at) => resolve(`silent${at}.example`));
+    await heardOf('silent0.example');
+    const startedAt = performance.now();
+    expect(await resolve('four.example')).toEqual(['10.1.1.1']);
+    expect((await readFile(import.meta.path)).length).toBeGreaterThan(0);
+    expect(performance.now() - startedAt).toBeLessThan(500);
+    expect(await Promise.all(slow)).toEqual(Array(100).fill(undefined));
+  });
+  test('are bounded: a new one is refused at once while those before it are young', async () => {
+    const resolve = resolver({ lookupsMax: 3, timeoutMs: 400 });
+    const slow = [1, 2, 3].map((at) => resolve(`silent-young${at}.example`));
+    await heardOf('silent-young3.example');
+    const startedAt = performance.now();
+    expect(await resolve('four.example')).toBeUndefined();
+    expect(performance.now() - startedAt).toBeLessThan(200);
+    expect(await Promise.all(slow)).toEqual([undefined, undefined, undefined]);
+    expect(await resolve('four.example')).toEqual(['10.1.1.1']);
+  });
+  test('give their place to a new one when they have had time enough, the oldest first', async () => {
+    const resolve = resolver({ lookupsMax: 3, timeoutMs: 1000 });
+    const slow: Promise<unknown>[] = [];
+    for (const at of [1, 2, 3]) {
+      slow.push(resolve(`silent-old${at}.example`));
+      await heardOf(`silent-old${at}.example`);
+      clock += 1000;
+    }
+    expect(await resolve('four.example')).toEqual(['10.1.1.1']);
+    expect(await slow[0]).toBeUndefined();
+    expect(await resolve('both.example')).toBeArrayOfSize(3);
+    expect(await Promise.race([slow[1], 'waiting'])).toBe('waiting');
+    expect(await Promise.all(slow)).toEqual([undefined, undefined, undefined]);
+  });
+  test('are a time-out to who asked, not a name that does not exist', async () => {
+    const policy = createAddressPolicy({ allow: [] });
+    const resolve = resolver({ timeoutMs: 50 });
+    const ask = (name: string) => resolveVetted(name, { resolve, policy, timeoutMs: 2000 });
+    expect(await ask('silent.example')).toEqual({ code: 'target_timeout' });
+    expect(await ask('none.example')).toEqual({ code: 'target_unreachable' });
+    expect(await ask('four.example')).toEqual({ code: 'destination_refused' });
+  });
+});
+
+describe('the hosts file', () => {
+  const HOSTS = [
+    '# 10.9.9.9 both.example',
+    '127.0.0.1\tlocalhost Alias.Example   other.example#four.example',
+    '::1 localhost',
+    '10.2.2.2 both.example # odd.example',
+    'nonsense four.example',
+    'fe80::1%lo0 localhost',
+    '\r',
+  ].join('\n');
+  test('comes before the name servers', async () => {
+    writeFileSync(hostsPath, HOSTS);
+    const resolve = resolver();
+    expect(await resolve('localhost')).toEqual(['127.0.0.1', '::1']);
+    expect(await resolve('alias.example')).toEqual(['127.0.0.1']);
+    expect(await resolve('other.example')).toEqual(['127.0.0.1']);
+    expect(await resolve('both.example')).toEqual(['10.2.2.2']);
+    expect(await resolve('odd.example')).toEqual(['2001:db8::2']);
+    expect(await resolve('four.example')).toEqual(['10.1.1.1']);
+    expect(await codeOf(resolve('constructor'))).toBe('ENOTFOUND');
+  });
+  test('is read again some seconds after it changed', async () => {
+    const resolve = resolver();
+    expect(await resolve('four.example')).toEqual(['10.1.1.1']);
+    writeFileSync(hostsPath, '10.3.3.3 four.example');
+    expect(await resolve('four.example')).toEqual(['10.1.1.1']);
+    clock += 6000;
+    expect(await resolve('four.example')).toEqual(['10.3.3.3']);
+    rmSync(hostsPath);
+    clock += 6000;
+    expect(await resolve('four.example')).toEqual(['10.1.1.1']);
+  });
+  test('of this system names it', async () => {
+    expect(await resolveBySystem('localhost')).toContain('127.0.0.1');
+  });
+});
