@@ -1,0 +1,238 @@
+/** A vault as its operator starts it, with the Redis of its own, which can be killed at any moment. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Redis from 'ioredis';
+import { preparePlace } from '../../server/embedded-redis-process.ts';
+import { type AccountClient, createAccountClient, type Handle } from '../helpers/clients.ts';
+
+const MAIN = join(import.meta.dir, '../../server/main.ts');
+const OWNER = { name: 'owner', password: 'a password for this place only', aid: '' };
+/** The kernel ends a server with this process, also when that is killed, and its Redis with it. */
+const GUARD = Bun.which('setpriv') === null ? [] : ['setpriv', '--pdeathsig', 'KILL'];
+/** What a supervisor waits before it starts a server again that has not come up. */
+const RESTART_MS = 250;
+const STARTS_MAX = 10;
+const POLL_MS = 20;
+/** Commands wait for as long as there is no Redis. */
+const PATIENT = { retryStrategy: () => POLL_MS, maxRetriesPerRequest: null } as const;
+
+/** One vault over all the lives of its server. */
+export interface MortalVault {
+  /** The first account; its requests wait for a server, and fail when that one dies. */
+  readonly client: AccountClient;
+  /** The vault's Redis past the vault. */
+  readonly raw: Redis;
+  readonly socketPath: string;
+  /** Where all its data is. */
+  readonly dataDir: string;
+  /** All that its servers have printed. */
+  readonly printed: () => string;
+  /** When servers were killed, in ms of `performance.now`. */
+  readonly kills: readonly number[];
+  /** When the Redis alone was killed. */
+  readonly redisKills: readonly number[];
+  /** Starts that ended before the server was ready. */
+  readonly failedStarts: () => number;
+  /** Starts a server, again when it ends before it is ready. */
+  readonly start: () => Promise<void>;
+  /** Ends the server as a power cut would; its Redis too, at the same moment, if `withRedis`. */
+  readonly kill: (withRedis?: boolean) => Promise<void>;
+  /** Ends the Redis under the running server, which starts another. */
+  readonly killRedis: () => Promise<void>;
+  /** Asks the server to end; gives its exit code. */
+  readonly terminate: () => Promise<number>;
+  /** Ends everything and removes the data. */
+  readonly remove: () => Promise<void>;
+}
+
+const alive = new Set<number>();
+const folders = new Set<string>();
+const end = (pid: number): void => {
+  alive.delete(pid);
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself: the kernel ends the Redis of a server that is gone.
+  }
+};
+const remove = (folder: string): void => {
+  folders.delete(folder);
+  rmSync(folder, { recursive: true, force: true });
+};
+process.once('exit', () => {
+  alive.forEach(end);
+  folders.forEach(remove);
+});
+
+type Server = Bun.Subprocess<'ignore', 'pipe', 'pipe'>;
+type Settings = Readonly<Record<string, string>>;
+
+const envOf = (folder: string, settings: Settings): Record<string, string | undefined> => {
+  const { PATH, HOME, LD_LIBRARY_PATH, VAULT_REDIS_BIN } = process.env;
+  return {
+    ...{ PATH, HOME, LD_LIBRARY_PATH, VAULT_REDIS_BIN },
+    VAULT_DATA_DIR: join(folder, 'data'),
+    VAULT_PORT: '0',
+    VAULT_WORKERS: '1',
+    VAULT_ARGON2: 'm=19456,t=2,p=1',
+    VAULT_WARM_UNLOCK_SECONDS: '300',
+    VAULT_BOOTSTRAP_USER: OWNER.name,
+    VAULT_BOOTSTRAP_PASSWORD: OWNER.password,
+    VAULT_BOOTSTRAP_UNMASKED: 'true',
+    VAULT_PROXY_ALLOW: '127.0.0.0/8',
+    VAULT_PROXY_CA_FILE: join(folder, 'ca.pem'),
+    ...settings,
+  };
+};
+
+/** Reads what a server prints for as long as it runs; gives its port as soon as it is known. */
+const portOf = (child: Server, printed: string[]): Promise<number> => {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const read = async (stream: typeof child.stdout): Promise<void> => {
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const chunk of stream) {
+      const piece = decoder.decode(chunk, { stream: true });
+      printed.push(piece);
+      text += piece;
+      const port = / API +http:\/\/[^:]+:(\d+)\/v1$/m.exec(text)?.[1];
+      if (port !== undefined) {
+        text = '';
+        resolve(Number(port));
+      }
+    }
+  };
+  Promise.all([read(child.stdout), read(child.stderr)])
+    .then(() => reject(new Error('the server ended')))
+    .catch(reject);
+  return promise;
+};
+
+/** The Redis of a vault, whichever process it is just now. */
+const createRedisProcess = (raw: Redis) => {
+  let pid = 0;
+  const note = async (): Promise<void> => {
+    const found = Number(/^process_id:(\d+)/m.exec(await raw.info('server'))?.[1]);
+    alive.delete(pid);
+    pid = found;
+    alive.add(pid);
+  };
+  return {
+    note,
+    end: () => end(pid),
+    /** Ends it, and waits until another one answers. */
+    async replace(): Promise<void> {
+      const killed = pid;
+      end(killed);
+      while (pid === killed) {
+        await Bun.sleep(POLL_MS);
+        await note();
+      }
+    },
+  };
+};
+
+/** The server of a vault, one process after the other. */
+const createServerProcess = (folder: string, settings: Settings) => {
+  const printed: string[] = [];
+  let child: Server | undefined;
+  let up = Promise.withResolvers<number>();
+  return {
+    printed,
+    /** The port, as soon as a server is up. */
+    port: () => up.promise,
+    isUp: (port: number) => up.resolve(port),
+    launch(): Promise<number> {
+      child = Bun.spawn([...GUARD, process.execPath, MAIN], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        cwd: folder,
+        env: envOf(folder, settings),
+      });
+      alive.add(child.pid);
+      return portOf(child, printed);
+    },
+    isRunning: () => child?.exitCode === null && child.signalCode === null,
+    async signal(signal: NodeJS.Signals): Promise<number> {
+      const ending = child;
+      up = Promise.withResolvers();
+      ending?.kill(signal);
+      const code = (await ending?.exited) ?? 0;
+      alive.delete(ending?.pid ?? 0);
+      return code;
+    },
+  };
+};
+
+type ServerProcess = ReturnType<typeof createServerProcess>;
+type RedisProcess = ReturnType<typeof createRedisProcess>;
+
+/** Starts a server as a supervisor does; gives how many starts have failed before. */
+const startServer = async (server: ServerProcess, redis: RedisProcess): Promise<number> => {
+  for (let failed = 0; ; failed++) {
+    try {
+      const port = await server.launch();
+      await redis.note();
+      server.isUp(port);
+      return failed;
+    } catch (error) {
+      if (failed === STARTS_MAX) {
+        throw new Error(`The server does not start; it printed:\n${server.printed.join('')}`, {
+          cause: error,
+        });
+      }
+      await Bun.sleep(RESTART_MS);
+    }
+  }
+};
+
+/**
+ * A vault with data of its own, not started yet; it trusts third parties whose authority is `caPem`. `settings` are
+ * added to those that every such vault has.
+ */
+export const newMortalVault = (caPem: string, settings: Settings = {}): MortalVault => {
+  const folder = mkdtempSync(join(tmpdir(), 'cv-mortal-'));
+  folders.add(folder);
+  writeFileSync(join(folder, 'ca.pem'), caPem);
+  const dataDir = join(folder, 'data');
+  const { socketPath } = preparePlace(dataDir);
+  const raw = new Redis({ path: socketPath, lazyConnect: true, ...PATIENT });
+  raw.on('error', () => undefined);
+  const [server, redis] = [createServerProcess(folder, settings), createRedisProcess(raw)];
+  const kills: number[] = [];
+  const redisKills: number[] = [];
+  let failedStarts = 0;
+  const handle: Handle = async ({ url, method, headers, body }) => {
+    const here = `http://127.0.0.1:${await server.port()}`;
+    return fetch(url.replace('http://localhost', here), { method, headers, body });
+  };
+  const kill: MortalVault['kill'] = async (withRedis = false) => {
+    if (withRedis) {
+      redis.end();
+    }
+    await server.signal('SIGKILL');
+    kills.push(performance.now());
+  };
+  return {
+    client: createAccountClient(handle, OWNER),
+    ...{ raw, socketPath, dataDir, kills, redisKills, kill },
+    printed: () => server.printed.join(''),
+    failedStarts: () => failedStarts,
+    start: async () => {
+      failedStarts += await startServer(server, redis);
+    },
+    killRedis: async () => {
+      redisKills.push(performance.now());
+      await redis.replace();
+    },
+    terminate: () => server.signal('SIGTERM'),
+    remove: async () => {
+      if (server.isRunning()) {
+        await kill(true);
+      }
+      redis.end();
+      raw.disconnect();
+      remove(folder);
+    },
+  };
+};
