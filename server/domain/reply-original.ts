@@ -16,6 +16,8 @@ export interface Original {
   readonly keep: (name: string, start: number, end: number) => void;
   /** Replaces a text wherever else it stands by a raw tag: of its name, or with a part of its own when `kept`. */
   readonly hide: (name: string, value: string, kept?: boolean) => void;
+  /** As `keep`, for places in their order, where nothing of one was replaced before. */
+  readonly keepFree: (name: string, places: Iterable<readonly [start: number, end: number]>) => void;
   /** The template, and the parts that it needs beside the named values. */
   readonly finish: () => { readonly template: string; readonly parts: JsonValue[] };
 }
@@ -86,5 +88,17 @@ export function createOriginal(text: string): Original {
     template += literal(at, text.length, false);
     return { template, parts };
   };
-  return { tag, keep, hide, finish };
+  const keepFree: Original['keepFree'] = (name, places) => {
+    const taken = holes.toSorted((a, b) => a.start - b.start);
+    let next = 0;
+    for (const [start, end] of places) {
+      while ((taken[next]?.end ?? text.length + 1) <= start) {
+        next++;
+      }
+      if ((taken[next]?.start ?? text.length) >= end) {
+        keep(name, start, end);
+      }
+    }
+  };
+  return { tag, keep, hide, keepFree, finish };
 }

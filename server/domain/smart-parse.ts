@@ -1,11 +1,11 @@
-import { findNumber } from './card-number.ts';
 import { onlyDigits } from './digits.ts';
 import type { JsonObject } from './json.ts';
+import { passesLuhn } from './luhn.ts';
 import { type BodyFormat, bodyFormat } from './media-type.ts';
 import { type FoundCard, findCard } from './reply-cards.ts';
 import { type ExpiryParts, expiryOf } from './reply-expiry.ts';
 import { formLeaves, looksLikeForm } from './reply-form.ts';
-import { jsonLeaves, replyJson } from './reply-json.ts';
+import { jsonLeaves } from './reply-json.ts';
 import type { Leaf } from './reply-leaves.ts';
 import { createOriginal } from './reply-original.ts';
 import { textLeaves } from './reply-text.ts';
@@ -40,6 +40,17 @@ function leavesOf(format: BodyFormat, text: string): readonly Leaf[] | undefined
       return formLeaves(text);
     case 'text':
       return textLeaves(text);
+  }
+}
+
+/** What may be a card's number, in any of the spellings that a masked account must not see one in. */
+const NUMBER_RUN = /(?<!\d)\d(?:[ .-]?\d){12,18}(?!\d)/g;
+
+function* numberRuns(text: string): Generator<readonly [start: number, end: number]> {
+  for (const { 0: run, index } of text.matchAll(NUMBER_RUN)) {
+    if (passesLuhn(onlyDigits(run))) {
+      yield [index, index + run.length];
+    }
   }
 }
 
@@ -83,6 +94,7 @@ function storedObject(text: string, card: FoundCard): JsonObject {
   }
   original.hide('card_number', card.number.value);
   original.hide('card_number', onlyDigits(card.number.value), true);
+  original.keepFree('card_number', numberRuns(text));
   const { template, parts } = original.finish();
   object.set('original_data', template);
   if (parts.length > 0) {
@@ -121,13 +133,4 @@ export function smartParse(text: string, contentType?: string): SmartParsed | un
     }
   }
   return undefined;
-}
-
-/**
- * The object that a reply is, to be stored as it is: JSON, an object, with a number under one of the names that
- * items have their number under. Undefined for any other reply.
- */
-export function storableObject(reply: string): JsonObject | undefined {
-  const value = reply.isWellFormed() ? replyJson(reply) : undefined;
-  return value instanceof Map && findNumber(value) !== undefined ? value : undefined;
 }
