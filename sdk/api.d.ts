@@ -296,7 +296,7 @@ export interface paths {
         put?: never;
         /**
          * Send a request filled with stored data
-         * @description Fills the request from the stored object, unmasked, sends it to a third party, and tells the webhook what was answered, or with `synchronous` answers with it. With an Idempotency-Key a repeat never sends the request again.
+         * @description Fills the request from the stored object, unmasked, sends it to a third party, and tells the webhook what was answered, or with `synchronous` answers with it. With an Idempotency-Key a repeat is answered with the first reply; one whose outcome is unknown is sent again only if it may be.
          */
         post: operations["proxyPost"];
         delete?: never;

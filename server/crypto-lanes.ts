@@ -53,13 +53,13 @@ export interface KeyPlace {
 }
 
 /** A thread's code as the error that callers see. Unknown codes are mistakes of ours. */
-function toVaultError(error: unknown): VaultError {
-  if (!(error instanceof JobError)) {
-    return new VaultError('internal');
-  }
-  const [code = '', field] = error.code.split(' ');
-  return new VaultError(isErrorCode(code) ? code : 'internal', field === undefined ? {} : { field });
+export function refusalOf(text: string): VaultError {
+  const [code = '', field = ''] = text.split(' ');
+  return new VaultError(isErrorCode(code) ? code : 'internal', field === '' ? {} : { field });
 }
+
+const toVaultError = (error: unknown): VaultError =>
+  error instanceof JobError ? refusalOf(error.code) : new VaultError('internal');
 
 /** A warm blob that did not open, as a result; everything else as the error that callers see. */
 export const missOrThrow = (error: unknown): WarmMiss => {

@@ -21,12 +21,14 @@ import {
   openingFields,
   type Passphrase,
   type RuleSet,
+  refusalOf,
   type SealedFields,
   singlesOf,
   type WarmBlob,
   type WarmMiss,
   type WithoutOpening,
 } from './crypto-lanes.ts';
+import type { VaultError } from './errors.ts';
 import { Secret } from './secret.ts';
 
 export type {
@@ -60,14 +62,19 @@ export interface ProxyCrypto {
     what: ProxyKind,
     body: Uint8Array,
   ): Promise<{ facts: OrderFacts; order: Uint8Array }>;
-  /** Fills the request from the opened item. `shown`: the request for `debug` as JSON text, else empty. */
+  /**
+   * Fills the request from the opened item. `shown`: the request for `debug` as JSON text, else empty. `refusal`:
+   * why there is no job; the item was read all the same.
+   */
   fillProxy(
     params: WithoutOpening<FillProxyParams>,
     opening: Opening,
     rules: RuleSet,
     item: SealedFields,
     order: Uint8Array,
-  ): Promise<{ job: Uint8Array; logEntry: Uint8Array; shown: Uint8Array } | WarmMiss>;
+  ): Promise<
+    { job: Uint8Array; logEntry: Uint8Array; shown: Uint8Array; refusal?: VaultError | undefined } | WarmMiss
+  >;
   /** A request to be sent as it stands, with what it takes to store its reply without the passphrase. */
   prepareFetch(
     params: PrepareFetchParams,
@@ -150,10 +157,11 @@ export const createProxyCrypto = ({ run, plain, one }: Lanes): ProxyCrypto => ({
   },
   fillProxy(params, opening, rules, { item, meta, sad, logTail }, order) {
     const fields = [...openingFields(params, opening, rules), item, meta, sad, logTail, order];
-    return run(KIND.fillProxy, fields, 'bulk', singlesOf(params.aid)).then(
-      (reply) => ({ job: at(reply, 0), logEntry: at(reply, 1), shown: at(reply, 2) }),
-      missOrThrow,
-    );
+    return run(KIND.fillProxy, fields, 'bulk', singlesOf(params.aid)).then((reply) => {
+      const code = decoder.decode(at(reply, 3));
+      const made = { job: at(reply, 0), logEntry: at(reply, 1), shown: at(reply, 2) };
+      return { ...made, refusal: code === '' ? undefined : refusalOf(code) };
+    }, missOrThrow);
   },
   prepareFetch(params, blob, passphrase, order) {
     const fields = [json(params), blob, passphrase.expose(), order];

@@ -6,10 +6,8 @@ import { createClientCredentials } from './services/cert.ts';
 import { createProxy, type ProxyParts } from './services/proxy.ts';
 import { createProxyJobs, type JobParts } from './services/proxy-job.ts';
 import { createProxySending, type SendingParts } from './services/proxy-send.ts';
+import { JOBS_AT_ONCE } from './services/proxy-slots.ts';
 import type { RedisTarget } from './store/redis.ts';
-
-/** How many jobs a server works on at once. */
-const JOBS_AT_ONCE = 64;
 
 /** What the operator has settled of requests to third parties. */
 export interface ProxyOptions {
@@ -55,7 +53,11 @@ export function openProxy(
   };
   const credentials = createClientCredentials(parts);
   const sending = createProxySending(parts, { ...services, credentials });
-  const jobs = createProxyJobs(parts, { ...services, sending, enqueue: (name) => queue().add(name) });
+  const jobs = createProxyJobs(parts, {
+    ...services,
+    sending,
+    enqueue: (name, place) => queue().add(name, { place }),
+  });
   return {
     proxy: createProxy(parts, { ...services, sending, jobs }),
     jobs: {

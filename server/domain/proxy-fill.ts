@@ -30,10 +30,11 @@ export interface FilledRequest {
 type Fill = (template: Template, escaping: TemplateEscape, field: string) => string;
 
 const URL_FIELD = 'body.request.url';
-const FILLED_URL_MAX = 16_384;
+/** As long as what goes out may be. */
+const FILLED_URL_MAX = 8_192;
 
-/** A segment that takes a step up or stays, in any of the spellings that URL parsers know. */
-const DOT_SEGMENT = /(?:^|[/\\])(?:\.|%2e){1,2}(?=[/\\]|$)/i;
+/** A segment that takes a step up or stays, also for servers that decode a path before they take it apart. */
+const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;]|%2f|%5c|%3b|$)/i;
 
 function createFill(view: JsonObject, now: () => number): Fill {
   const { spend, checkTime } = createWorkBudget(now, FILL_LIMITS);
@@ -70,8 +71,8 @@ function fillUrl(request: ProxyRequest, fill: Fill): string {
  * text in XML, and as it is in other types. In the URL it is percent-encoded, in header values it is put in as it
  * is. `{{{x}}}` is put in raw everywhere: what it does to the structure of body, path or query is the caller's
  * choice, but it reaches neither scheme nor host nor port. `invalid_request` at its place: a header with a control
- * character or one beyond ISO 8859-1, an `Idempotency-Key` that says nothing, a path with `.` or `..` as a segment or a URL over 16,384 characters, a
- * value that XML cannot hold. Over 1 MiB, 200 ms or the work budget: `template_limit`. Nothing is kept.
+ * character or one beyond ISO 8859-1, an `Idempotency-Key` that says nothing, a path with `.` or `..` as a segment,
+ * a URL over 8,192 characters, a value that XML cannot hold. Over 1 MiB, 200 ms or the work budget: `template_limit`. Nothing is kept.
  */
 export function fillRequest(request: ProxyRequest, view: JsonObject, now: () => number): FilledRequest {
   const fill = createFill(view, now);

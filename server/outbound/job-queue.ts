@@ -6,8 +6,8 @@ import { redisKeys } from '../store/redis-keys.ts';
 
 /** Ids that are to be run, each by one process at a time, kept in Redis. What an id means is not its business. */
 export interface JobQueue {
-  /** Lets an id run, after a delay if one is given; an id that is in the queue, or runs, stays as it is. */
-  add(id: string, delayMs?: number): Promise<void>;
+  /** Lets an id run; one that is in the queue, or runs, stays as it is. */
+  add(id: string, options?: AddOptions): Promise<void>;
   /** How many ids are in the queue: waiting, delayed or running. */
   waiting(): Promise<number>;
   /** Begins to run ids. */
@@ -16,6 +16,13 @@ export interface JobQueue {
   rest(): Promise<void>;
   /** Rests, and leaves Redis. */
   close(): Promise<void>;
+}
+
+/** When an id is to run. */
+export interface AddOptions {
+  readonly delayMs?: number;
+  /** From 1. Of ids that could run, those with a smaller place go first. */
+  readonly place?: number;
 }
 
 /** What a queue is made of. */
@@ -30,6 +37,8 @@ export interface JobQueueOptions {
 }
 
 const NAME = 'run';
+/** The library has no larger priority. */
+const PLACE_MAX = 2_097_151;
 /** The longest that `add` and `waiting` take. */
 const ANSWER_MS = 2_000;
 /** What a process that has ended held is run by another within the lock and two rounds of looking. */
@@ -184,8 +193,9 @@ export function createJobQueue(options: JobQueueOptions): JobQueue {
 
   return {
     start,
-    async add(id, delayMs = 0) {
-      await answer(() => queue.add(NAME, {}, { ...STORED, jobId: id, delay: delayMs }));
+    async add(id, { delayMs = 0, place = 1 } = {}) {
+      const priority = Math.min(place, PLACE_MAX);
+      await answer(() => queue.add(NAME, {}, { ...STORED, jobId: id, delay: delayMs, priority }));
     },
     rest,
     waiting: () => answer(() => queue.getJobCountByTypes('waiting', 'delayed', 'active', 'prioritized')),

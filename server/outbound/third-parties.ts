@@ -61,6 +61,8 @@ export interface ThirdParties {
   readonly vet: (url: string, hosts: readonly string[], field: string) => Promise<void>;
   /** Refuses headers that cannot be sent, with `invalid_request` at their place below `field`. */
   readonly checkHeaders: (request: Secret<FilledRequest>, field: string) => void;
+  /** Everything of a request that its target sees, as bytes that are the same for the same request. */
+  readonly contentOf: (request: Secret<FilledRequest>) => Uint8Array;
   /** Sends a request once over a new connection, to an address that is vetted at that moment. */
   readonly send: (request: ProxiedRequest) => Promise<OutboundResult>;
   /** Calls a webhook once. Only status 200 counts as delivered. */
@@ -110,6 +112,10 @@ export const createThirdParties = (options: OutboundOptions): ThirdParties => {
     tell,
     checkHeaders: (request: Secret<FilledRequest>, field: string) => {
       checkHeaders(request.expose().headers, { field });
+    },
+    contentOf: (request: Secret<FilledRequest>) => {
+      const { body, ...head } = request.expose();
+      return Buffer.concat([Buffer.from(JSON.stringify(head)), body ?? Buffer.alloc(0)]);
     },
     send: ({ id, request, requester, hosts, clientCert, deadlineMs }: ProxiedRequest) => {
       const filled = request.expose();

@@ -35,7 +35,7 @@ const post = defineRoute({
   operationId: 'proxyPost',
   summary: 'Send a request filled with stored data',
   description:
-    'Fills the request from the stored object, unmasked, sends it to a third party, and tells the webhook what was answered, or with `synchronous` answers with it. With an Idempotency-Key a repeat never sends the request again.',
+    'Fills the request from the stored object, unmasked, sends it to a third party, and tells the webhook what was answered, or with `synchronous` answers with it. With an Idempotency-Key a repeat is answered with the first reply; one whose outcome is unknown is sent again only if it may be.',
   query: ProxyPostQuery,
   body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX },
   response: ProxyPostReply,

@@ -1,3 +1,4 @@
+import { VaultError } from '../errors.ts';
 /**
  * Joins callers of the same work: at most one run is under way, and every caller's run begins after its call.
  * A result is therefore never older than the question, however many ask at once. Who waits behind a run that
@@ -110,6 +111,9 @@ export const pause = (ms: number): Promise<void> => new Promise((resolve) => set
 
 const INSIST_TRIES_MAX = 20;
 const INSIST_PAUSE_MS = 500;
+
+/** Whether an error says what the vault cannot do right now. */
+export const isTransient = (error: unknown): boolean => error instanceof VaultError && error.status === 503;
 
 /** Runs `work` again while it fails in a way that may pass, for about ten seconds; the last failure is thrown. */
 export async function insist<T>(

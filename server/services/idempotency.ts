@@ -18,8 +18,11 @@ export interface IdempotentRequest {
 export interface SentMark {
   /** Whether an earlier run of this request, whose reply nobody has kept, may have reached the third party. */
   readonly before: boolean;
-  /** Set before anything leaves: from now on a repeat knows that something may have been sent. */
-  readonly set: () => Promise<void>;
+  /**
+   * Set before anything leaves: from now on a repeat knows that something may have been sent. Refuses, with
+   * `outcome_unknown`, to send anything else than what was perhaps sent before.
+   */
+  readonly set: (content: Uint8Array) => Promise<void>;
   /** Taken back when nothing has left after all. */
   readonly clear: () => Promise<void>;
 }
@@ -82,11 +85,17 @@ export function createIdempotency({ crypto, idempotencyStore, randomId }: Parts)
         return { reply: await codec.unpack(kept, digest), replayed: true };
       }
       const { seed } = claim;
-      let isSent = claim.sent;
+      let isSent = claim.sent !== undefined;
+      let isDone = false;
       const sent: SentMark = {
-        before: claim.sent,
-        set: async () => {
-          await idempotencyStore.mark(digest, seed);
+        before: isSent,
+        set: async (content) => {
+          const print = await crypto.fingerprint(account.aid, encodeParts(['sent', key, content]));
+          if (claim.sent === undefined) {
+            await idempotencyStore.mark(digest, seed, print);
+          } else if (!claim.sent.equals(print)) {
+            throw new VaultError('outcome_unknown');
+          }
           isSent = true;
         },
         clear: async () => {
@@ -100,11 +109,12 @@ export function createIdempotency({ crypto, idempotencyStore, randomId }: Parts)
       }, RENEW_MS);
       try {
         const reply = await act(seed, sent);
+        isDone = true;
         const sealed = await crypto.sealRecord(place(account, digest), await codec.pack(reply, digest));
         await idempotencyStore.keep(digest, seed, sealed);
         return { reply, replayed: false };
       } catch (error) {
-        if (error instanceof VaultError && error.status < 500 && !isSent) {
+        if (error instanceof VaultError && error.status < 500 && !isSent && !isDone) {
           await idempotencyStore.release(digest, seed).catch(() => undefined);
         } else {
           // The outcome is unknown: the seed stays for the repeat that settles it. The caller has waited enough.

@@ -2,9 +2,9 @@ import type { Account, JobBill, Parts, StoredJob } from '../deps.ts';
 import { pauseMs } from '../domain/retry-pause.ts';
 import { type ErrorCode, VaultError } from '../errors.ts';
 import type { Accounts } from './account.ts';
-import { insist, pause } from './coalesce.ts';
+import { insist, isTransient, pause } from './coalesce.ts';
 import { monthOf } from './metering.ts';
-import type { Concluded, ProxyJob, ProxySending } from './proxy-send.ts';
+import { type Concluded, isOpen, type ProxyJob, type ProxySending } from './proxy-send.ts';
 import { createJobSlots } from './proxy-slots.ts';
 
 /** How long a third party may take for one attempt; below the time that a server has for its last work. */
@@ -20,7 +20,7 @@ export interface ProxyJobs {
   /** Does the next step of a job, `aid.id`; gives the ms until the one after it, undefined when there is none. */
   readonly run: (name: string) => Promise<number | undefined>;
   /** Has a job that is stored run, now or as soon as the queue can be reached. Never fails. */
-  readonly wake: (aid: string, id: string) => void;
+  readonly wake: (aid: string, id: string, place: number) => void;
   /** Wakes every job of an account; those that are in the queue stay as they are. */
   readonly resume: (aid: string) => Promise<void>;
   /** Takes no further step; what is under way is the queue's to wait for. */
@@ -31,8 +31,8 @@ export interface ProxyJobs {
 export interface JobParts {
   readonly accounts: Pick<Accounts, 'lookUp'>;
   readonly sending: ProxySending;
-  /** Puts a name into the queue, which calls `run` with it. */
-  readonly enqueue: (name: string) => Promise<void>;
+  /** Puts a name into the queue, which calls `run` with it; behind those with a smaller place. */
+  readonly enqueue: (name: string, place: number) => Promise<void>;
   /** Tells of what happened to a job; never what was sent. */
   readonly note: (event: string, fields: Readonly<Record<string, unknown>>) => void;
 }
@@ -48,8 +48,8 @@ interface Flight extends Place {
   readonly nonce: string;
 }
 
-/** What the vault cannot do right now. */
-const isTransient = (error: unknown): boolean => error instanceof VaultError && error.status === 503;
+/** Codes of attempts that could have been followed by another one. */
+const HAS_RUN_OUT: ReadonlySet<ErrorCode> = new Set(['target_unreachable', 'target_timeout', 'overloaded']);
 
 const failed = (code: ErrorCode): Concluded => ({ outcome: { kind: 'failure', code }, bytes: NO_BYTES });
 
@@ -71,17 +71,24 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
     return begun ? { ...place, stored, nonce } : undefined;
   };
 
-  /** Puts the report in the place of the request, whose card data is gone with that. */
-  const report = async (
+  const sealReport = (
     { aid, id }: Place,
     record: Uint8Array,
-    flight: string,
     { outcome, bytes }: Concluded,
-  ): Promise<number> => {
-    const sealed = await insist(() => crypto.sealReport(aid, id, record, outcome, bytes), isTransient);
+  ): Promise<Uint8Array> => insist(() => crypto.sealReport(aid, id, record, outcome, bytes), isTransient);
+
+  /** Puts a report in the place of the request, whose card data is gone with that. */
+  const tellSealed = async ({ aid, id }: Place, flight: string, sealed: Uint8Array): Promise<number> => {
     const isOurs = await insist(() => jobStore.tell(aid, id, flight, sealed));
     return isOurs ? 0 : ELSEWHERE_MS;
   };
+
+  const report = async (
+    place: Place,
+    record: Uint8Array,
+    flight: string,
+    concluded: Concluded,
+  ): Promise<number> => tellSealed(place, flight, await sealReport(place, record, concluded));
 
   const ownerOf = async ({ aid }: Place, name: string): Promise<Account | undefined> => {
     const account = await accounts.lookUp(name);
@@ -101,7 +108,8 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
     }
   };
 
-  const attempt = async (job: ProxyJob, { aid, id, stored, nonce }: Flight): Promise<number> => {
+  const attempt = async (job: ProxyJob, { stored, nonce, ...place }: Flight): Promise<number> => {
+    const { aid, id } = place;
     const made = stored.attempts + 1;
     const result = await insist(() => sending.attempt(job, made, ATTEMPT_MS), isTransient).catch((error) => {
       // What it throws was thrown before a byte had left.
@@ -110,14 +118,37 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
     });
     const verdict = sending.judge(job, result, made);
     if (verdict.kind === 'again') {
-      await insist(() => jobStore.end(aid, id, nonce));
+      const report = result.ok ? await sealReport(place, job.record, await conclude(job, result)) : undefined;
+      const over = { sent: result.ok || result.sent, report };
+      await insist(() => jobStore.end(aid, id, nonce, over));
       return verdict.pauseMs;
     }
-    const concluded =
-      verdict.kind === 'failure'
-        ? failed(verdict.unknown ? 'outcome_unknown' : verdict.code)
-        : result.ok && (await conclude(job, result));
-    return concluded ? report({ aid, id }, job.record, nonce, concluded) : ELSEWHERE_MS;
+    if (result.ok) {
+      return report(place, job.record, nonce, await conclude(job, result));
+    }
+    return giveUp(place, { ...stored, flight: nonce }, isOpen(result), result.code);
+  };
+
+  /**
+   * No further attempt. Where they have run out, the last reply is the outcome; whatever was sent behind it, or
+   * with `open` just now, leaves it unknown.
+   */
+  const giveUp = (
+    place: Place,
+    { record, flight, last, sent }: StoredJob,
+    open: boolean,
+    code: ErrorCode,
+  ): Promise<number> => {
+    if (last !== undefined && !open && HAS_RUN_OUT.has(code)) {
+      return tellSealed(place, flight, last);
+    }
+    const isUnknown = open || (sent && last === undefined);
+    return report(place, record, flight, failed(isUnknown ? 'outcome_unknown' : code));
+  };
+
+  const forget = async ({ aid, id }: Place, flight: string): Promise<undefined> => {
+    await insist(() => jobStore.remove(aid, id, flight));
+    return undefined;
   };
 
   const send = async (place: Place, stored: StoredJob): Promise<number | undefined> => {
@@ -126,31 +157,25 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
     const opened = await crypto.openJob(aid, id, record);
     const account = await ownerOf(place, opened.facts.account);
     if (!account) {
-      await jobStore.remove(aid, id, flight);
-      return undefined;
+      return forget(place, flight);
     }
     const job = { id, record, account, ...opened };
     const { repeatable, attempts, what } = job.facts;
     const isUnknown = flight !== '' && !unsent.has(flight);
     if (made >= attempts || (isUnknown && !repeatable)) {
-      return report(place, record, flight, failed(isUnknown ? 'outcome_unknown' : 'overloaded'));
+      return giveUp(place, stored, isUnknown, 'overloaded');
     }
     try {
       await sending.admit(job, made);
     } catch (error) {
       if (error instanceof VaultError && error.status < 500) {
-        return report(place, record, flight, failed(isUnknown ? 'outcome_unknown' : error.code));
+        return giveUp(place, stored, isUnknown, error.code);
       }
       throw error;
     }
     const operation = what === 'network_token' ? 'network_token' : 'proxy_attempt';
     const begun = await begin(place, stored, { month: monthOf(now()), operation });
     return begun ? attempt(job, begun) : ELSEWHERE_MS;
-  };
-
-  const forget = async ({ aid, id }: Place, flight: string): Promise<undefined> => {
-    await insist(() => jobStore.remove(aid, id, flight));
-    return undefined;
   };
 
   const tell = async (place: Place, stored: StoredJob): Promise<number | undefined> => {
@@ -176,7 +201,7 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
       }
       return forget(place, begun.nonce);
     }
-    await insist(() => jobStore.end(aid, id, begun.nonce));
+    await insist(() => jobStore.end(aid, id, begun.nonce, { sent: true }));
     return pauseMs(made, chance());
   };
 
@@ -197,16 +222,23 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
           return nextMs;
         }
       }
+    } catch (error) {
+      if (!(error instanceof VaultError) || error.code !== 'integrity_failed') {
+        throw error;
+      }
+      // Nothing here can mend it. It keeps its place in the directory, for the sweep to look at again.
+      note('job_damaged', { request_id: id, code: error.code });
+      return undefined;
     } finally {
       slots.give(aid);
     }
   };
 
-  const wake: ProxyJobs['wake'] = (aid, id) => {
+  const wake: ProxyJobs['wake'] = (aid, id, place) => {
     const again = async (): Promise<void> => {
       do {
         try {
-          return await enqueue(`${aid}.${id}`);
+          return await enqueue(`${aid}.${id}`, place);
         } catch {
           await pause(WAKE_PAUSE_MS);
         }
@@ -219,9 +251,11 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
     run,
     wake,
     async resume(aid) {
+      let place = 0;
       for await (const ids of jobStore.list(aid)) {
         for (const id of ids) {
-          await enqueue(`${aid}.${id}`);
+          place += 1;
+          await enqueue(`${aid}.${id}`, place);
         }
       }
     },

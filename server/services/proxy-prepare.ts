@@ -86,7 +86,8 @@ export function createProxyPreparing(
       }
       const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name };
       const actor = { ...actorOf(caller, now()), source: 'proxy' as const };
-      const params = { ...actor, ...place, ...own, token, reference, seen: read.logLength };
+      const named = { token, reference, seen: read.logLength, forcedMask: !account.unmasked };
+      const params = { ...actor, ...place, ...own, ...named };
       const made = await crypto.fillProxy(params, { blob, secret: passphrase }, applied, read, order.bytes);
       if ('kind' in made) {
         return made;
@@ -100,6 +101,9 @@ export function createProxyPreparing(
     });
     if (filled === 'missing') {
       throw new VaultError('token_not_found');
+    }
+    if (filled.refusal !== undefined) {
+      throw filled.refusal;
     }
     return filled;
   };

@@ -1,7 +1,8 @@
 import type { Parts } from '../deps.ts';
+import { VaultError } from '../errors.ts';
 
-/** How many jobs of one account a server works on at once. */
-const PER_ACCOUNT_MAX = 32;
+/** How many jobs a server works on at once. */
+export const JOBS_AT_ONCE = 64;
 const WAIT_MS = 1_000;
 /** What each job that waits adds to the time over which those that wait are spread. */
 const SPREAD_MS = 5;
@@ -9,7 +10,11 @@ const WAIT_MS_MAX = 60_000;
 /** Who has not asked again by then was done elsewhere. */
 const FORGET_MS = 2 * WAIT_MS_MAX;
 
-/** Keeps one account's jobs, whose targets may be slow, from taking the places of everybody else's. */
+/**
+ * Keeps the jobs of a few accounts, whose targets may be slow, from taking the places of everybody else's: an account
+ * gets another place while it has fewer than are free. One alone gets half of them, and a newcomer still finds one
+ * beside six others.
+ */
 export interface JobSlots {
   /** Takes a place for a job; or gives the ms after which it should ask again. */
   readonly take: (aid: string, name: string) => number | undefined;
@@ -34,13 +39,15 @@ function forgetOld(waiting: Map<string, number>, now: number): void {
 /** The more jobs of an account wait, the longer each does, so that asking again costs little. */
 export function createJobSlots({ now, chance }: Pick<Parts, 'now' | 'chance'>): JobSlots {
   const shares = new Map<string, Share>();
+  let running = 0;
   return {
     take(aid, name) {
       const share = shares.get(aid) ?? { running: 0, waiting: new Map<string, number>() };
       shares.set(aid, share);
       share.waiting.delete(name);
-      if (share.running < PER_ACCOUNT_MAX) {
+      if (share.running < JOBS_AT_ONCE - running) {
         share.running += 1;
+        running += 1;
         return undefined;
       }
       forgetOld(share.waiting, now());
@@ -53,8 +60,39 @@ export function createJobSlots({ now, chance }: Pick<Parts, 'now' | 'chance'>): 
         return;
       }
       share.running -= 1;
+      running -= 1;
       if (share.running === 0) {
         shares.delete(aid);
+      }
+    },
+  };
+}
+
+const CALLS_MAX = 1_024;
+const CALLS_PER_ACCOUNT_MAX = 256;
+
+/** Bounds the callers who wait for third parties, whose replies are held in memory; over it: `overloaded`. */
+export function createCallBounds() {
+  const calls = new Map<string, number>();
+  let all = 0;
+  return {
+    run: async <T>(aid: string, work: () => Promise<T>): Promise<T> => {
+      const own = calls.get(aid) ?? 0;
+      if (own >= CALLS_PER_ACCOUNT_MAX || all >= CALLS_MAX) {
+        throw new VaultError('overloaded');
+      }
+      calls.set(aid, own + 1);
+      all += 1;
+      try {
+        return await work();
+      } finally {
+        all -= 1;
+        const left = (calls.get(aid) ?? 1) - 1;
+        if (left === 0) {
+          calls.delete(aid);
+        } else {
+          calls.set(aid, left);
+        }
       }
     },
   };

@@ -3,7 +3,7 @@ import type {
   Caller,
   MeterOperation,
   NetworkTokenInput,
-  OutboundFailure,
+  OutboundResult,
   Parts,
   Passphrase,
   ProxyGetInput,
@@ -12,16 +12,16 @@ import type {
   Repeatable,
   RuleSet,
 } from '../deps.ts';
-import type { Verdict } from '../domain/proxy-outcome.ts';
-import { type ErrorCode, VaultError } from '../errors.ts';
-import { pause } from './coalesce.ts';
+import { VaultError } from '../errors.ts';
+import { insist, isTransient, pause } from './coalesce.ts';
 import type { IdempotencyService, ReplyCodec, SentMark } from './idempotency.ts';
 import type { Keys } from './key.ts';
 import { isRetry, type Unlocked } from './key-open.ts';
 import type { MeteringService } from './metering.ts';
 import type { ProxyJobs } from './proxy-job.ts';
 import { createProxyPreparing, type Order, type Prepared } from './proxy-prepare.ts';
-import type { ProxyJob, ProxyReply, ProxySending } from './proxy-send.ts';
+import { isOpen, type ProxyJob, type ProxyReply, type ProxySending } from './proxy-send.ts';
+import { createCallBounds } from './proxy-slots.ts';
 import type { Rules } from './rule.ts';
 
 /** What all attempts of a synchronous request may take together. */
@@ -45,9 +45,33 @@ export interface ProxyParts {
 const idFromSeed = (seed: string): string =>
   createHash('sha256').update(`proxy ${seed}`).digest('base64url').slice(0, 22);
 
-/** Nobody knows what became of a request that was broken off; that nobody has waited long enough is known. */
-const codeOf = ({ code }: OutboundFailure, verdict: Verdict): ErrorCode =>
-  verdict.kind === 'failure' && verdict.unknown && code !== 'target_timeout' ? 'outcome_unknown' : code;
+/** A refusal of a request that was sent: the third party knows it by this id. */
+const sentAs = ({ id }: ProxyJob, { code, field, retryAfterSeconds }: VaultError): VaultError =>
+  new VaultError(code, { field, retryAfterSeconds, sentAs: id });
+
+/** What the attempts of a request have come to so far. */
+interface Course {
+  hasSent: boolean;
+  /** Something was sent, and neither it nor anything behind it was answered. */
+  isUnknown: boolean;
+  last: ProxyReply | undefined;
+}
+
+function follow(course: Course, result: OutboundResult): void {
+  if (result.ok) {
+    Object.assign(course, { hasSent: true, isUnknown: false, last: result });
+  } else if (isOpen(result)) {
+    Object.assign(course, { hasSent: true, isUnknown: true, last: undefined });
+  } else {
+    course.hasSent ||= result.sent;
+  }
+}
+
+/** Whoever waits is told that the time is over; the id that goes along says what to ask for. */
+function refuse({ isUnknown }: Course, result: OutboundResult): never {
+  const code = result.ok ? 'internal' : result.code;
+  throw new VaultError(isUnknown && code !== 'target_timeout' ? 'outcome_unknown' : code);
+}
 
 const accepted = (id: string, shown: Uint8Array): Uint8Array => {
   const text = JSON.stringify({ message: ACCEPTED, id });
@@ -65,6 +89,7 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
   const { crypto, jobStore, thirdParties, now, randomId } = parts;
   const { metering, idempotency, keys, rules, sending, jobs } = with_;
   const { readOrder, vet, fill, prepareFetch } = createProxyPreparing(parts, with_);
+  const calls = createCallBounds();
 
   const openJob = async ({ account }: Caller, id: string, record: Uint8Array): Promise<ProxyJob> => {
     const opened = await crypto.openJob(account.aid, id, record);
@@ -73,35 +98,58 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
   };
 
   const accept = async ({ account }: Caller, { id, record }: ProxyJob, again: boolean): Promise<void> => {
-    if ((await jobStore.create(account.aid, { id, record, again }, now())) === 'full') {
+    const made = await jobStore.create(account.aid, { id, record, again }, now());
+    if (made.kind === 'full') {
       throw new VaultError('jobs_full');
     }
-    jobs.wake(account.aid, id);
+    jobs.wake(account.aid, id, made.kind === 'ok' ? made.place : 1);
   };
 
-  /** All attempts of a synchronous request; the reply that is the answer. */
-  const sendNow = async (job: ProxyJob, operation: MeterOperation, sent?: SentMark): Promise<ProxyReply> => {
-    const until = now() + SYNCHRONOUS_MS;
-    let hasSent = false;
+  /** One attempt of a caller who waits. What it throws was thrown before a byte had left. */
+  const attemptNow = async (
+    job: ProxyJob,
+    operation: MeterOperation,
+    { made, untilMs }: { readonly made: number; readonly untilMs: number },
+    sent?: SentMark,
+  ): Promise<OutboundResult> => {
+    if (made > 1) {
+      await sending.admit(job, made - 1);
+    }
+    metering.count(job.account, operation);
+    const mark = made === 1 ? sent?.set(thirdParties.contentOf(job.request)) : undefined;
+    await Promise.all([metering.flush(), mark]);
+    return sending.attempt(job, made, untilMs - now());
+  };
+
+  /** All attempts of a synchronous request; the last reply is the answer, unless something was sent behind it. */
+  const sendAll = async (
+    job: ProxyJob,
+    operation: MeterOperation,
+    course: Course,
+    sent?: SentMark,
+  ): Promise<ProxyReply> => {
+    const untilMs = now() + SYNCHRONOUS_MS;
     for (let made = 1; ; made++) {
-      if (made > 1) {
-        await sending.admit(job, made - 1);
-      }
-      metering.count(job.account, operation);
-      await Promise.all([metering.flush(), made === 1 ? sent?.set() : undefined]);
-      const result = await sending.attempt(job, made, until - now());
-      hasSent ||= result.ok || result.sent;
+      const result = await attemptNow(job, operation, { made, untilMs }, sent);
+      follow(course, result);
       const verdict = sending.judge(job, result, made);
-      if (verdict.kind === 'again' && now() + verdict.pauseMs < until) {
-        await pause(verdict.pauseMs);
-      } else if (result.ok) {
-        return result;
-      } else {
-        if (!hasSent) {
-          await sent?.clear();
-        }
-        throw new VaultError(codeOf(result, verdict), hasSent ? { sentAs: job.id } : {});
+      if (verdict.kind !== 'again' || now() + verdict.pauseMs >= untilMs) {
+        return course.last ?? refuse(course, result);
       }
+      await pause(verdict.pauseMs);
+    }
+  };
+
+  const sendNow = async (job: ProxyJob, operation: MeterOperation, sent?: SentMark): Promise<ProxyReply> => {
+    const course: Course = { hasSent: false, isUnknown: false, last: undefined };
+    try {
+      return await sendAll(job, operation, course, sent);
+    } catch (error) {
+      if (!course.hasSent) {
+        await sent?.clear();
+        throw error;
+      }
+      throw error instanceof VaultError ? sentAs(job, error) : error;
     }
   };
 
@@ -118,11 +166,16 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
       await accept(caller, job, sent !== undefined);
       return accepted(id, shown);
     }
-    const reply = await sendNow(job, 'proxy_attempt', sent);
-    const { outcome, bytes } = await sending.conclude(job, reply).catch((error) => {
-      throw error instanceof VaultError ? new VaultError(error.code, { ...error, sentAs: id }) : error;
-    });
-    return crypto.reportProxy(caller.account.aid, id, record, outcome, bytes, shown);
+    const reply = await calls.run(caller.account.aid, () => sendNow(job, 'proxy_attempt', sent));
+    try {
+      const { outcome, bytes } = await insist(() => sending.conclude(job, reply), isTransient);
+      const report = () => crypto.reportProxy(caller.account.aid, id, record, outcome, bytes, shown);
+      return await insist(report, isTransient);
+    } catch (error) {
+      // The third party has acted: `try again` would be wrong.
+      const isKnown = error instanceof VaultError && !isTransient(error);
+      throw sentAs(job, isKnown ? error : new VaultError('outcome_unknown'));
+    }
   };
 
   /** Replies may hold what the item holds: they are kept so that only the key's passphrase opens them. */
@@ -178,13 +231,13 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
     const { account } = caller;
     const { token, reference, attempts, debug, body } = input;
     const order = await readOrder(account, 'post', body);
+    const shows = account.unmasked ? 'plain' : 'masked';
     const request = {
       route: 'POST /v1/proxy/post',
-      parts: [token, reference, String(attempts), input.rules.join(), debug, body],
+      parts: [token, reference, String(attempts), input.rules.join(), debug && shows, body],
     };
     return once(caller, input, request, order, async (id, sent) => {
       const applied = await rules.find(account.aid, input.rules, 'query.rules');
-      const shows = account.unmasked ? 'plain' : 'masked';
       const own = { id, what: 'post', attempts, debug: debug ? shows : 'none' } as const;
       return carryOut(caller, order, id, await fill(caller, input, applied, order, own), sent);
     });
@@ -204,10 +257,10 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
 
   const networkToken = async (caller: Caller, input: NetworkTokenInput): Promise<Repeatable<Uint8Array>> => {
     const { token, reference, requester_id: requesterId, body } = input;
-    await sending.vetRequester(requesterId);
     const order = await readOrder(caller.account, 'network_token', body);
     const request = { route: 'POST /v1/proxy/network_token', parts: [token, reference, requesterId, body] };
     return once(caller, input, request, order, async (id, sent) => {
+      await sending.vetRequester(requesterId);
       const own = {
         id,
         what: 'network_token',

@@ -15,9 +15,9 @@ export const LEASE_MS = 30_000;
 export type Claim =
   /**
    * The caller may act; `seed` is the same for whoever has to repeat this request after a crash. `sent`: somebody
-   * marked it before, and may have sent what goes out once.
+   * marked it before, and may have sent what has this fingerprint.
    */
-  | { readonly kind: 'mine'; readonly seed: string; readonly sent: boolean }
+  | { readonly kind: 'mine'; readonly seed: string; readonly sent: Buffer | undefined }
   | { readonly kind: 'done'; readonly reply: Buffer; readonly seed: string }
   /** Still in flight elsewhere, or used for a different request. */
   | { readonly kind: 'conflict' };
@@ -28,10 +28,10 @@ export interface IdempotencyStore {
   keep(digest: string, seed: string, reply: Uint8Array): Promise<void>;
   renew(digest: string, seed: string): Promise<void>;
   /**
-   * Notes that something is about to be sent, before it is; false when that was noted before. Throws where the
-   * claim is not the caller's any more, who then must not send.
+   * Notes that something is about to be sent, before it is. Throws where the claim is not the caller's any more,
+   * or somebody else has noted it since: then the caller must not send.
    */
-  mark(digest: string, seed: string): Promise<boolean>;
+  mark(digest: string, seed: string, fingerprint: Uint8Array): Promise<void>;
   /** Takes the mark back: nothing was sent. */
   unmark(digest: string, seed: string): Promise<void>;
   /** Lets another request take over at once, with the same seed. */
@@ -56,7 +56,7 @@ export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
       const [word, first, second] = list(await redis.run(claim, [redisKeys.idempotency(digest)], args));
       switch (text(word)) {
         case 'mine':
-          return { kind: 'mine', seed: text(first), sent: text(second) === '1' };
+          return { kind: 'mine', seed: text(first), sent: text(second) === '' ? undefined : bytes(second) };
         case 'done':
           return { kind: 'done', reply: bytes(first), seed: text(second) };
         case 'busy':
@@ -68,12 +68,10 @@ export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
     },
     keep: (digest, seed, reply) => tell(digest, seed, 'keep', reply),
     renew: (digest, seed) => tell(digest, seed, 'renew', LEASE_MS),
-    async mark(digest, seed) {
-      const word = await end(digest, seed, 'mark', 0);
-      if (word === 'lost') {
+    async mark(digest, seed, fingerprint) {
+      if ((await end(digest, seed, 'mark', fingerprint)) !== 'ok') {
         throw new VaultError('idempotency_conflict');
       }
-      return word === 'ok';
     },
     unmark: (digest, seed) => tell(digest, seed, 'unmark', 0),
     yield: (digest, seed) => tell(digest, seed, 'renew', 0),

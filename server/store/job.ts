@@ -33,12 +33,25 @@ export interface NewJob {
   readonly again: boolean;
 }
 
+/** How an attempt ended: whether the request may have left, and the sealed report of its reply. */
+export interface Over {
+  readonly sent: boolean;
+  readonly report?: Uint8Array | undefined;
+}
+
+/** What became of a creation; `place`: which of the account's jobs it is, counted from 1. */
+export type Created = { readonly kind: 'ok'; readonly place: number } | { readonly kind: 'exists' | 'full' };
+
 /** A job as it lies in Redis, its record sealed. */
 export interface StoredJob {
   readonly phase: JobPhase;
   readonly record: Buffer;
   /** Attempts that were begun in this phase. */
   readonly attempts: number;
+  /** Whether an attempt that is over may have reached the target. */
+  readonly sent: boolean;
+  /** The sealed report of the last reply, unless something was sent behind it. */
+  readonly last: Buffer | undefined;
   /** Nonce of the attempt in flight, '' for none. One that nobody makes any more has an unknown outcome. */
   readonly flight: string;
 }
@@ -55,7 +68,7 @@ export interface JobStore {
    * `again`: the same id may be created again, by a caller who has not heard of it. Then `exists` is the answer
    * for a day after the job was removed.
    */
-  create(aid: string, job: NewJob, nowMs: number): Promise<'ok' | 'exists' | 'full'>;
+  create(aid: string, job: NewJob, nowMs: number): Promise<Created>;
   read(aid: string, id: string): Promise<StoredJob | undefined>;
   /**
    * Notes an attempt, and counts it for the bill, before it is made; false when the job is not as `seen` any more.
@@ -68,7 +81,7 @@ export interface JobStore {
     bill?: JobBill,
   ): Promise<boolean>;
   /** The attempt is over and another will follow; false when it is not the one in flight. */
-  end(aid: string, id: string, nonce: string): Promise<boolean>;
+  end(aid: string, id: string, nonce: string, over: Over): Promise<boolean>;
   /** From phase `send`, with `flight` as read, to phase `tell` with its record and no attempt made. */
   tell(aid: string, id: string, flight: string, record: Uint8Array): Promise<boolean>;
   /** Removes the job, if `flight` is as read. */
@@ -130,14 +143,11 @@ export function createJobStore(redis: RedisLink): JobStore {
       const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
       const args = [id, record, nowMs, JOBS_MAX, again ? '1' : ''];
       const word = text(await redis.run(createJob, keys, args));
-      if (word === 'ok' || word === 'exists' || word === 'full') {
-        return word;
-      }
-      throw new VaultError('internal');
+      return word === 'exists' || word === 'full' ? { kind: word } : { kind: 'ok', place: Number(word) };
     },
     async read(aid, id) {
-      const [phase, record, attempts, flight] = list(
-        await redis.command('HMGET', [redisKeys.job(aid, id), 'p', 'r', 'n', 'f']),
+      const [phase, record, attempts, flight, sent, last] = list(
+        await redis.command('HMGET', [redisKeys.job(aid, id), 'p', 'r', 'n', 'f', 'o', 'l']),
       );
       if (phase === null && record === null) {
         return undefined;
@@ -147,6 +157,8 @@ export function createJobStore(redis: RedisLink): JobStore {
         record: bytes(record),
         attempts: asAttempts(attempts),
         flight: text(flight),
+        sent: sent !== null,
+        last: last === null ? undefined : bytes(last),
       };
     },
     begin(aid, id, seen, nonce, bill) {
@@ -154,7 +166,8 @@ export function createJobStore(redis: RedisLink): JobStore {
       const args = [seen.phase, seen.attempts, seen.flight, nonce, bill?.operation ?? ''];
       return isOk(redis.run(beginJob, keys, args));
     },
-    end: (aid, id, nonce) => isOk(redis.run(endJob, [redisKeys.job(aid, id)], [nonce])),
+    end: (aid, id, nonce, { sent, report = '' }) =>
+      isOk(redis.run(endJob, [redisKeys.job(aid, id)], [nonce, sent ? '1' : '', report])),
     tell: (aid, id, flight, record) => isOk(redis.run(tellJob, [redisKeys.job(aid, id)], [flight, record])),
     remove(aid, id, flight) {
       const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];

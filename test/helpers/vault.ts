@@ -46,6 +46,8 @@ export interface TestVault {
   readonly handle: Handle;
   /** Every line that the HTTP side has logged. */
   readonly lines: LogLine[];
+  /** What the vault noted apart from requests. */
+  readonly events: VaultEvent[];
   /** The vault's Redis past the vault. */
   readonly raw: Redis;
   /** Makes an account with a fresh name, with unmasked output unless told otherwise, and its client. */
@@ -57,6 +59,11 @@ export interface TestVault {
   /** Another server of the same vault: threads, connection and memory of its own. */
   readonly secondServer: (settings?: VaultSettings) => Promise<TestVault>;
   readonly close: () => Promise<void>;
+}
+
+/** What the vault notes apart from requests. */
+interface VaultEvent extends Readonly<Record<string, unknown>> {
+  readonly event: string;
 }
 
 let accountsMade = 0;
@@ -91,7 +98,11 @@ const depsOf = (
   newRequestId: opened.parts.randomId,
 });
 
-const openServices = (settings: VaultSettings, socketPath: string): Promise<OpenVault> => {
+const openServices = (
+  settings: VaultSettings,
+  socketPath: string,
+  events: VaultEvent[],
+): Promise<OpenVault> => {
   const { workers = 1, now = Date.now, masterKey = MASTER_KEY, ...rest } = settings;
   const { redis: _, join: __, trustedProxies: ___, jobs: ____, proxy, ...services } = rest;
   return openVault({
@@ -111,6 +122,7 @@ const openServices = (settings: VaultSettings, socketPath: string): Promise<Open
     },
     proxy: { allow: [], requesters: [], ...proxy },
     now,
+    onEvent: (event, fields) => events.push({ event, ...fields }),
   });
 };
 
@@ -139,7 +151,8 @@ export const openTestVault = async (settings: VaultSettings = {}): Promise<TestV
   if (settings.join !== true) {
     await raw.flushall();
   }
-  const opened = await openServices(settings, redis.socketPath).catch((error: unknown) => {
+  const events: VaultEvent[] = [];
+  const opened = await openServices(settings, redis.socketPath, events).catch((error: unknown) => {
     raw.disconnect();
     throw error;
   });
@@ -156,6 +169,7 @@ export const openTestVault = async (settings: VaultSettings = {}): Promise<TestV
     app,
     handle,
     lines,
+    events,
     raw,
     account: (wanted = {}) => makeAccount(opened, handle, wanted),
     kidOf: async ({ aid }, user) => (await opened.keys.find({ aid }, user)).kid,

@@ -27,7 +27,7 @@ test('a Redis that ends by force has every id when it is back', async () => {
   queue.start();
   const asked = Date.now();
   const ids = Array.from({ length: 50 }, (_, i) => `a.${i}`);
-  await Promise.all(ids.map((id) => queue.add(id, 2_500)));
+  await Promise.all(ids.map((id) => queue.add(id, { delayMs: 2_500 })));
   const { promise, resolve } = Promise.withResolvers<void>();
   redis.onExit(resolve);
   process.kill(redis.pid, 'SIGKILL');

@@ -22,7 +22,7 @@ describe('an id', () => {
   test('runs once, however often it was added, and can be added again when it is done', async () => {
     const runs = createRuns();
     const queue = openQueue(socketPath, runs);
-    await Promise.all([queue.add('a.1'), queue.add('a.1'), queue.add('a.1', 60_000)]);
+    await Promise.all([queue.add('a.1'), queue.add('a.1'), queue.add('a.1', { delayMs: 60_000 })]);
     expect(await queue.waiting()).toBe(1);
     queue.start();
     await untilEmpty(queue);
@@ -38,12 +38,24 @@ describe('an id', () => {
     const queue = openQueue(socketPath, runs);
     queue.start();
     const asked = Date.now();
-    await queue.add('a.1', 400);
+    await queue.add('a.1', { delayMs: 400 });
     await queue.add('a.1');
     await runs.until(1);
     expect((runs.begun[0]?.at ?? 0) - asked).toBeGreaterThanOrEqual(400 - EARLY_MS);
     await untilEmpty(queue);
     expect(runs.ids()).toEqual(['a.1']);
+  });
+
+  test('with a smaller place goes before those that were there first', async () => {
+    const runs = createRuns();
+    const queue = openQueue(socketPath, runs, { concurrency: 1 });
+    for (const place of [2, 3, 3_000_000, 1]) {
+      await queue.add(`a.${place}`, { place });
+    }
+    await queue.add('b.1');
+    queue.start();
+    await untilEmpty(queue);
+    expect(runs.ids()).toEqual(['a.1', 'b.1', 'a.2', 'a.3', 'a.3000000']);
   });
 
   test('runs again after the time that its run asked for, and stays one', async () => {

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
-import { createJobSlots } from '../../server/services/proxy-slots.ts';
+import { createCallBounds, createJobSlots, JOBS_AT_ONCE } from '../../server/services/proxy-slots.ts';
 
-const PLACES = 32;
+/** What one account may have of all places. */
+const PLACES = JOBS_AT_ONCE / 2;
 
 test('an account has its places and no more, whatever the others do', () => {
   const slots = createJobSlots({ now: () => 0, chance: () => 0 });
@@ -34,4 +35,46 @@ test('the more wait, the longer each does, up to a minute; who asks again counts
   // Those that have not asked for two minutes are not waited behind any more.
   now = 120_000;
   expect(slots.take('a', 'a.new')).toBe(1_005);
+});
+
+test('each account gets less than is left, so that a newcomer finds a place beside six others', () => {
+  const slots = createJobSlots({ now: () => 0, chance: () => 0 });
+  const takeAll = (aid: string): number => {
+    let taken = 0;
+    while (slots.take(aid, `${aid}.${taken}`) === undefined) {
+      taken += 1;
+    }
+    return taken;
+  };
+  expect(['a', 'b', 'c', 'd', 'e', 'f', 'newcomer'].map(takeAll)).toEqual([32, 16, 8, 4, 2, 1, 1]);
+  expect(slots.take('too late', 'too late.1')).toBe(1_000);
+  slots.give('a');
+  expect(slots.take('too late', 'too late.1')).toBeUndefined();
+});
+
+test('callers who wait are bounded, for each account and for all', async () => {
+  const bounds = createCallBounds();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const running: Promise<void>[] = [];
+  const start = (aid: string): Promise<void> => {
+    const run = bounds.run(aid, () => promise);
+    running.push(run);
+    return run;
+  };
+  for (let i = 0; i < 256; i++) {
+    void start('greedy');
+  }
+  await expect(bounds.run('greedy', () => promise)).rejects.toMatchObject({ code: 'overloaded' });
+  void start('other');
+  for (const aid of ['b', 'c', 'd']) {
+    for (let i = 0; i < 255; i++) {
+      void start(aid);
+    }
+  }
+  void start('e');
+  void start('e');
+  await expect(bounds.run('late', () => promise)).rejects.toMatchObject({ code: 'overloaded' });
+  resolve();
+  await Promise.all(running);
+  expect(await bounds.run('late', async () => 'done')).toBe('done');
 });

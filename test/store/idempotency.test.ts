@@ -4,6 +4,7 @@ import { openRedis, type RedisLink } from '../../server/store/redis.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
 const PRINT = Buffer.from('fingerprint');
+const SENT = Buffer.from('fingerprint of what was sent');
 const LOST = { code: 'idempotency_conflict' };
 
 let server: TestRedis;
@@ -27,59 +28,60 @@ const claimAgain = async () => {
 
 describe('the mark of what may have been sent', () => {
   test('is told to whoever takes over', async () => {
-    expect(await claim()).toEqual({ kind: 'mine', seed: 'seed', sent: false });
-    expect(await claimAgain()).toMatchObject({ sent: false });
-    await store.mark('d', 'seed');
-    expect(await claimAgain()).toEqual({ kind: 'mine', seed: 'seed', sent: true });
-    expect(await claimAgain()).toMatchObject({ sent: true });
+    expect(await claim()).toEqual({ kind: 'mine', seed: 'seed', sent: undefined });
+    expect(await claimAgain()).toMatchObject({ sent: undefined });
+    await store.mark('d', 'seed', SENT);
+    expect(await claimAgain()).toEqual({ kind: 'mine', seed: 'seed', sent: SENT });
+    expect(await claimAgain()).toMatchObject({ sent: SENT });
   });
 
   test('is taken back where nothing was sent', async () => {
     await claim();
-    await store.mark('d', 'seed');
+    await store.mark('d', 'seed', SENT);
     await store.unmark('d', 'seed');
-    expect(await claimAgain()).toMatchObject({ sent: false });
-    expect(await store.mark('d', 'seed')).toBe(true);
+    expect(await claimAgain()).toMatchObject({ sent: undefined });
+    await store.mark('d', 'seed', SENT);
   });
 
   test('is set by one of many', async () => {
     await claim();
-    const marks = await Promise.all(Array.from({ length: 20 }, () => store.mark('d', 'seed')));
-    expect(marks.filter(Boolean)).toHaveLength(1);
+    const all = Array.from({ length: 20 }, () => store.mark('d', 'seed', SENT));
+    const marks = await Promise.allSettled(all);
+    expect(marks.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
   test('ends with the record when that is released', async () => {
     await claim();
-    await store.mark('d', 'seed');
+    await store.mark('d', 'seed', SENT);
     await store.release('d', 'seed');
-    expect(await claim()).toMatchObject({ sent: false });
+    expect(await claim()).toMatchObject({ sent: undefined });
   });
 
   test('cannot be set where the claim is lost: never made, ended, of another or answered', async () => {
-    await expect(store.mark('d', 'seed')).rejects.toMatchObject(LOST);
+    await expect(store.mark('d', 'seed', SENT)).rejects.toMatchObject(LOST);
     await claim();
-    await expect(store.mark('d', 'other')).rejects.toMatchObject(LOST);
+    await expect(store.mark('d', 'other', SENT)).rejects.toMatchObject(LOST);
     await store.release('d', 'seed');
-    await expect(store.mark('d', 'seed')).rejects.toMatchObject(LOST);
+    await expect(store.mark('d', 'seed', SENT)).rejects.toMatchObject(LOST);
     await claim();
     await store.keep('d', 'seed', Buffer.from('reply'));
-    await expect(store.mark('d', 'seed')).rejects.toMatchObject(LOST);
+    await expect(store.mark('d', 'seed', SENT)).rejects.toMatchObject(LOST);
   });
 
   test('is not taken back by somebody else, nor once there is a reply', async () => {
     await claim();
-    await store.mark('d', 'seed');
+    await store.mark('d', 'seed', SENT);
     await store.unmark('d', 'other');
-    expect(await claimAgain()).toMatchObject({ sent: true });
+    expect(await claimAgain()).toMatchObject({ sent: SENT });
     await store.keep('d', 'seed', Buffer.from('reply'));
     await store.unmark('d', 'seed');
-    expect(await redis.command('HGET', ['{d:d}', 'o'])).toEqual(Buffer.from('1'));
+    expect(await redis.command('HGET', ['{d:d}', 'o'])).toEqual(SENT);
     expect(await claim()).toEqual({ kind: 'done', reply: Buffer.from('reply'), seed: 'seed' });
   });
 
   test('leaves nothing behind that a claim did not make', async () => {
     await store.unmark('d', 'seed');
-    await store.mark('d', 'seed').catch(() => undefined);
+    await store.mark('d', 'seed', SENT).catch(() => undefined);
     expect(await redis.command('EXISTS', ['{d:d}'])).toBe(0);
   });
 });

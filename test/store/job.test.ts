@@ -7,7 +7,7 @@ import { startTestRedis } from '../helpers/redis.ts';
 
 const RECORD = Buffer.from('sealed request');
 const REPORT = Buffer.from([0, 255, 10, 13]);
-const FRESH = { phase: 'send', attempts: 0, flight: '' } as const;
+const FRESH = { phase: 'send', attempts: 0, flight: '', sent: false, last: undefined } as const;
 const BILL = { month: '2031-05', operation: 'proxy_attempt' } as const;
 
 let link: RedisLink;
@@ -28,8 +28,8 @@ afterAll(async () => {
   await link.close();
 });
 
-const create = (id = 'job', at = 5): Promise<string> =>
-  store.create('aid', { id, record: RECORD, again: false }, at);
+const create = async (id = 'job', at = 5): Promise<string> =>
+  (await store.create('aid', { id, record: RECORD, again: false }, at)).kind;
 const begin = (seen: Parameters<JobStore['begin']>[2], nonce: string, bill?: typeof BILL) =>
   store.begin('aid', 'job', seen, nonce, bill);
 const read = () => store.read('aid', 'job');
@@ -49,7 +49,9 @@ describe('a job', () => {
     expect(await read()).toBeUndefined();
     expect(await create()).toBe('ok');
     expect(await read()).toEqual({ ...FRESH, record: RECORD });
-    expect(await store.create('aid', { id: 'job', record: REPORT, again: false }, 9)).toBe('exists');
+    expect(await store.create('aid', { id: 'job', record: REPORT, again: false }, 9)).toMatchObject({
+      kind: 'exists',
+    });
     expect(await read()).toEqual({ ...FRESH, record: RECORD });
     expect(await ids()).toEqual(['job']);
     expect(await store.read('other', 'job')).toBeUndefined();
@@ -58,16 +60,41 @@ describe('a job', () => {
 
   test('that may be created again keeps its id for a day after its end', async () => {
     const again = { id: 'job', record: RECORD, again: true };
-    expect(await store.create('aid', again, 5)).toBe('ok');
-    expect(await store.create('aid', again, 5)).toBe('exists');
+    expect(await store.create('aid', again, 5)).toMatchObject({ kind: 'ok' });
+    expect(await store.create('aid', again, 5)).toMatchObject({ kind: 'exists' });
     expect(await raw.ttl(redisKeys.job('aid', 'job'))).toBe(-1);
     expect(await store.remove('aid', 'job', '')).toBe(true);
     expect([await read(), await ids()]).toEqual([undefined, []]);
-    expect(await store.create('aid', again, 6)).toBe('exists');
+    expect(await store.create('aid', again, 6)).toMatchObject({ kind: 'exists' });
     expect([await begin(FRESH, 'n'), await store.tell('aid', 'job', '', REPORT)]).toEqual([false, false]);
     expect(await store.remove('aid', 'job', '')).toBe(false);
     const ttl = await raw.ttl(redisKeys.job('aid', 'job'));
     expect(ttl).toBeWithin(86_000, 86_401);
+  });
+
+  test('tells what its attempts have come to: the last reply, until something is sent behind it', async () => {
+    await create();
+    const over = async (nonce: string, how: Parameters<JobStore['end']>[3]) => {
+      const stored = await read();
+      await begin(stored ?? FRESH, nonce);
+      expect(await store.end('aid', 'job', nonce, how)).toBe(true);
+      const { sent, last } = (await read()) ?? FRESH;
+      return [sent, last?.toString()];
+    };
+    expect(await over('a', { sent: false })).toEqual([false, undefined]);
+    expect(await over('b', { sent: true, report: Buffer.from('503') })).toEqual([true, '503']);
+    expect(await over('c', { sent: false })).toEqual([true, '503']);
+    expect(await over('d', { sent: true })).toEqual([true, undefined]);
+    expect(await over('e', { sent: true, report: Buffer.from('500') })).toEqual([true, '500']);
+    expect(await store.tell('aid', 'job', '', REPORT)).toBe(true);
+    expect(await read()).toEqual({ ...FRESH, phase: 'tell', record: REPORT });
+  });
+
+  test('may begin the same attempt again, when the reply to the first call was lost', async () => {
+    await create();
+    expect([await begin(FRESH, 'one', BILL), await begin(FRESH, 'one', BILL)]).toEqual([true, true]);
+    expect(await read()).toMatchObject({ attempts: 1, flight: 'one' });
+    expect(await billed()).toEqual({ proxy_attempt: '1' });
   });
 
   test('finds no place where the account has the most that it may have', async () => {
@@ -76,7 +103,9 @@ describe('a job', () => {
     expect(await create('one more')).toBe('full');
     expect(await create('last')).toBe('exists');
     expect(await store.read('aid', 'one more')).toBeUndefined();
-    expect(await store.create('other', { id: 'job', record: RECORD, again: false }, 5)).toBe('ok');
+    expect(await store.create('other', { id: 'job', record: RECORD, again: false }, 5)).toMatchObject({
+      kind: 'ok',
+    });
     expect(await store.remove('aid', 'last', '')).toBe(true);
     expect(await create('one more')).toBe('ok');
   });
@@ -104,7 +133,7 @@ describe('an attempt', () => {
     expect(await begin(FRESH, 'one', BILL)).toBe(true);
     expect(await read()).toMatchObject({ phase: 'send', attempts: 1, flight: 'one' });
     expect(await billed()).toEqual({ proxy_attempt: '1' });
-    expect(await store.end('aid', 'job', 'one')).toBe(true);
+    expect(await store.end('aid', 'job', 'one', { sent: false })).toBe(true);
     expect(await begin({ phase: 'send', attempts: 1, flight: '' }, 'two', BILL)).toBe(true);
     expect(await read()).toMatchObject({ attempts: 2, flight: 'two' });
     expect(await billed()).toEqual({ proxy_attempt: '2' });
@@ -147,7 +176,7 @@ describe('an attempt', () => {
     const seen = { phase: 'send', attempts: 1, flight: 'dead' } as const;
     const won = await Promise.all(['a', 'b', 'c'].map((nonce) => begin(seen, nonce)));
     expect(won.filter(Boolean)).toHaveLength(1);
-    expect(await store.end('aid', 'job', 'dead')).toBe(false);
+    expect(await store.end('aid', 'job', 'dead', { sent: false })).toBe(false);
     expect(await store.tell('aid', 'job', 'dead', REPORT)).toBe(false);
     expect(await store.remove('aid', 'job', 'dead')).toBe(false);
     expect(await read()).toMatchObject({
@@ -160,10 +189,10 @@ describe('an attempt', () => {
   test('ends once', async () => {
     await create();
     await begin(FRESH, 'one');
-    expect(await store.end('aid', 'job', 'other')).toBe(false);
-    expect(await store.end('aid', 'job', 'one')).toBe(true);
-    expect(await store.end('aid', 'job', 'one')).toBe(false);
-    expect(await store.end('aid', 'none', 'one')).toBe(false);
+    expect(await store.end('aid', 'job', 'other', { sent: false })).toBe(false);
+    expect(await store.end('aid', 'job', 'one', { sent: false })).toBe(true);
+    expect(await store.end('aid', 'job', 'one', { sent: false })).toBe(false);
+    expect(await store.end('aid', 'none', 'one', { sent: false })).toBe(false);
     expect(await read()).toMatchObject({ attempts: 1, flight: '' });
   });
 });
@@ -173,7 +202,7 @@ describe('a report', () => {
     await create();
     await begin(FRESH, 'one');
     expect(await store.tell('aid', 'job', 'one', REPORT)).toBe(true);
-    expect(await read()).toEqual({ phase: 'tell', attempts: 0, flight: '', record: REPORT });
+    expect(await read()).toEqual({ ...FRESH, phase: 'tell', record: REPORT });
     expect(await begin({ phase: 'tell', attempts: 0, flight: '' }, 'two')).toBe(true);
     expect(await read()).toMatchObject({ phase: 'tell', attempts: 1, flight: 'two' });
   });

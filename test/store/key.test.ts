@@ -105,7 +105,7 @@ describe('idempotency', () => {
     const store = createIdempotencyStore(redis);
     await store.claim('d', print, 'first');
     await store.yield('d', 'first');
-    expect(await store.claim('d', print, 'second')).toEqual({ kind: 'mine', seed: 'first', sent: false });
+    expect(await store.claim('d', print, 'second')).toEqual({ kind: 'mine', seed: 'first', sent: undefined });
   });
 
   test('a refused request is forgotten; somebody else cannot end a claim', async () => {
@@ -117,7 +117,7 @@ describe('idempotency', () => {
     expect(await store.claim('d', Buffer.from('other'), 'third')).toEqual({
       kind: 'mine',
       seed: 'third',
-      sent: false,
+      sent: undefined,
     });
   });
 

@@ -153,9 +153,14 @@ export const openProxyBench = async () => {
       what,
       attempts: 8,
       debug: 'none',
+      forcedMask: false,
       ...changes,
     } as const;
-    return opened(await crypto.fillProxy(params, opening, applied, item.fields, read));
+    const filled = opened(await crypto.fillProxy(params, opening, applied, item.fields, read));
+    if (filled.refusal !== undefined) {
+      throw filled.refusal;
+    }
+    return filled;
   };
 
   /** Prepares a fetch. */

@@ -14,6 +14,7 @@ import {
   paramsOf,
   type ThreadContext,
   toBytes,
+  toCode,
 } from './context.ts';
 import { checkReference, logEntry, metaOf, openText } from './items.ts';
 import { withKey } from './keys.ts';
@@ -98,7 +99,10 @@ function shownOf(
     : encodeJson(filledRequestJson(fillOrder(order, viewOf(debug === 'masked'))));
 }
 
-/** Fills a request from an item, whose opening is logged, and seals it as a job. Card data stays in the thread. */
+/**
+ * Fills a request from an item, whose opening is logged, and seals it as a job. Card data stays in the thread. What
+ * is wrong once the item is open comes back as a code beside the log entry.
+ */
 export const fillProxy: Handler = (context, fields) => {
   const params = paramsOf<FillProxyParams>(fields);
   const { what, token, reference, requesterId } = params;
@@ -106,23 +110,33 @@ export const fillProxy: Handler = (context, fields) => {
     const viewOf = openViews(context, params, fields, key);
     const order = readOrder(field(fields, 8));
     const isToken = what === 'network_token';
-    const out = isToken ? askForToken(viewOf(false)) : outgoing(fillOrder(order, viewOf(false)));
-    const facts: JobFacts = {
-      what,
-      ...commonFacts(params, order, key),
-      token,
-      reference,
-      requesterId,
-      rules: [],
-    };
-    const job = sealSend(context, params, {
-      facts,
-      ...out,
-      ...reportOf(order),
-      publicKey: isToken ? newestGeneration(key).publicKey : EMPTY,
-      tokenKey: EMPTY,
-    });
     const entry = logEntry(context, params, token, 'decrypt', field(fields, 7));
-    return [job, entry, isToken ? EMPTY : shownOf(params, order, viewOf)];
+    const make = (): [job: Uint8Array, shown: Uint8Array] => {
+      const out = isToken ? askForToken(viewOf(false)) : outgoing(fillOrder(order, viewOf(false)));
+      const facts: JobFacts = {
+        what,
+        ...commonFacts(params, order, key),
+        token,
+        reference,
+        requesterId,
+        rules: [],
+      };
+      const job = sealSend(context, params, {
+        facts,
+        ...out,
+        ...reportOf(order),
+        publicKey: isToken ? newestGeneration(key).publicKey : EMPTY,
+        tokenKey: EMPTY,
+      });
+      return [job, isToken ? EMPTY : shownOf(params, order, viewOf)];
+    };
+    try {
+      const [job, shown] = make();
+      return [job, entry, shown, EMPTY];
+    } catch (error) {
+      // What the item holds has decided this: that it was read is logged all the same.
+      const [code = '', place = ''] = toCode(error).split(' ');
+      return [EMPTY, entry, EMPTY, toBytes(params.forcedMask ? code : `${code} ${place}`)];
+    }
   });
 };

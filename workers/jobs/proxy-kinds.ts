@@ -40,6 +40,8 @@ export interface FillProxyParams extends JobOwner, OpeningParams, RulesParams, A
   readonly what: 'post' | 'network_token';
   readonly debug: 'none' | 'masked' | 'plain';
   readonly requesterId?: string | undefined;
+  /** Whether the account sees numbers masked: then no refusal may tell what an item holds. */
+  readonly forcedMask: boolean;
 }
 
 export interface PrepareFetchParams extends JobOwner, KeyParams, RulesParams {

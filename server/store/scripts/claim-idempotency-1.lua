@@ -1,7 +1,7 @@
 -- Claims an idempotency key, or tells who holds it.
--- KEYS  1 record (hash: f fingerprint, u lease end ms, s seed, o whether something was sent, r reply)
+-- KEYS  1 record (hash: f fingerprint, u lease end ms, s seed, o fingerprint of what was sent, r reply)
 -- ARGV  1 fingerprint  2 lease ms  3 seed for a first try  4 lifetime ms
--- Reply {'mine', seed, '1' or '0': marked as sent} | {'done', reply, seed} | {'busy'} | {'other'}
+-- Reply {'mine', seed, fingerprint of what was sent or ''} | {'done', reply, seed} | {'busy'} | {'other'}
 local have = redis.call('HMGET', KEYS[1], 'f', 'u', 's', 'r', 'o')
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -20,4 +20,4 @@ else
 end
 redis.call('HSET', KEYS[1], 'u', string.format('%.0f', now + tonumber(ARGV[2])))
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return { 'mine', have[3] or ARGV[3], have[5] and '1' or '0' }
+return { 'mine', have[3] or ARGV[3], have[5] or '' }

@@ -1,9 +1,9 @@
 -- Stores a job, ready for its first attempt.
 -- KEYS  1 job (hash: p phase, r sealed record, n attempts made in this phase, f nonce of the attempt in flight or '',
---         k set when its creation may be repeated)
+--         o set when an attempt that is over may have reached the target, l sealed report of the last reply, k set when its creation may be repeated)
 --       2 directory of the account's jobs
 -- ARGV  1 id  2 sealed record  3 creation ms  4 jobs at most  5 '1' when its creation may be repeated, else ''
--- Reply 'ok' | 'exists' | 'full'
+-- Reply jobs of the account, this one included | 'exists' | 'full'
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 'exists'
 end
@@ -15,4 +15,4 @@ if ARGV[5] == '1' then
   redis.call('HSET', KEYS[1], 'k', 1)
 end
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
-return 'ok'
+return tostring(redis.call('ZCARD', KEYS[2]))
