@@ -87,6 +87,11 @@ function compile(ranges: readonly BrandRange[]): Segments {
 const RANGES: readonly BrandRange[] = brandRanges();
 const SEGMENTS = compile(RANGES);
 
+/** The networks of all numbers in order, each stretch with its first eight digits: a small copy for browsers is built of it. */
+export const BRAND_STRETCHES: readonly { readonly start: number; readonly brand: string | undefined }[] = [
+  ...SEGMENTS.starts,
+].map((start, at) => ({ start, brand: SEGMENTS.brands[at] }));
+
 /**
  * The card network that a number's leading digits belong to: `visa`, `mastercard`, `american-express`, … as the
  * package credit-card-type spells them, and `dankort` and `rupay`. Spaces and dashes are ignored; neither length

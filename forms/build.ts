@@ -1,0 +1,68 @@
+/** Builds what browsers load of the hosted forms: for the server at its start, and for the published package. */
+import { join } from 'node:path';
+import manifest from './package.json';
+
+/** One script as it is served: the same bytes from the same sources, wherever they lie. */
+export interface FormBundle {
+  readonly name: string;
+  readonly text: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** `sha384-…`, for the integrity attribute of a script tag. */
+  readonly integrity: string;
+}
+
+/** All scripts of one build. */
+export interface FormBundles {
+  /** The package's version and eight hex digits that differ as soon as a byte of any script does. */
+  readonly version: string;
+  readonly files: readonly FormBundle[];
+}
+
+interface Entry {
+  readonly name: string;
+  readonly source: string;
+  readonly format: 'esm' | 'iife';
+}
+
+const ENTRIES: readonly Entry[] = [
+  { name: 'vault-forms.js', source: 'index.ts', format: 'esm' },
+  { name: 'vault-forms.global.js', source: 'global.ts', format: 'iife' },
+  { name: 'vault-form-page.js', source: 'page.ts', format: 'iife' },
+];
+
+/**
+ * Builds the three scripts in memory, in well under a second. Writes nothing, reads only this project's sources, and
+ * rejects with the compiler's words when these do not compile.
+ */
+export const buildForms = async (): Promise<FormBundles> => {
+  const files = await Promise.all(ENTRIES.map(buildBundle));
+  return { version: `${manifest.version}-${fingerprintOf(files)}`, files };
+};
+
+const buildBundle = async ({ name, source, format }: Entry): Promise<FormBundle> => {
+  const { outputs } = await Bun.build({
+    entrypoints: [join(import.meta.dir, source)],
+    root: import.meta.dir,
+    target: 'browser',
+    format,
+    minify: true,
+    sourcemap: 'none',
+    // The surroundings of the build must not change it.
+    env: 'disable',
+  });
+  const [output] = outputs;
+  if (output === undefined || outputs.length !== 1) {
+    throw new Error(`${source} must build to one script, but gave ${outputs.length}`);
+  }
+  const bytes = new Uint8Array(await output.arrayBuffer());
+  const integrity = `sha384-${new Bun.CryptoHasher('sha384').update(bytes).digest('base64')}`;
+  return { name, text: new TextDecoder().decode(bytes), bytes, integrity };
+};
+
+const fingerprintOf = (files: readonly FormBundle[]): string => {
+  const hasher = new Bun.CryptoHasher('sha256');
+  for (const { name, integrity } of files) {
+    hasher.update(`${name} ${integrity}\n`);
+  }
+  return hasher.digest('hex').slice(0, 8);
+};

@@ -1,0 +1,23 @@
+/** The owner's own functions, which the service put into the page as `window.vaultCallbacks`. */
+
+declare global {
+  interface Window {
+    vaultCallbacks?: unknown;
+  }
+}
+
+/** Calls one of them, if it is there. What it throws is shown in the console and disturbs nothing. */
+export const callBack = (name: 'success' | 'error', value: unknown): void => {
+  const callbacks = window.vaultCallbacks;
+  const callback: unknown =
+    typeof callbacks === 'object' && callbacks !== null && name in callbacks
+      ? (callbacks as Readonly<Record<string, unknown>>)[name]
+      : undefined;
+  try {
+    if (typeof callback === 'function') {
+      callback(value);
+    }
+  } catch (error) {
+    reportError(error);
+  }
+};

@@ -1,0 +1,32 @@
+/** Copying a text to the clipboard, also in a sandboxed frame, where the newer way is often forbidden. */
+
+/** Whether the text is in the clipboard now. */
+export const copyText = async (text: string): Promise<boolean> => {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyBySelection(text);
+  }
+};
+
+/** The text is in the page only until the browser has taken it, and never in an attribute. */
+const copyBySelection = (text: string): boolean => {
+  const area = document.createElement('textarea');
+  const focused = document.activeElement;
+  area.value = text;
+  area.readOnly = true;
+  area.className = 'vf-hidden';
+  area.ariaHidden = 'true';
+  document.body.append(area);
+  area.select();
+  try {
+    return document.execCommand('copy');
+  } finally {
+    area.value = '';
+    area.remove();
+    if (focused instanceof HTMLElement) {
+      focused.focus();
+    }
+  }
+};

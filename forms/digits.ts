@@ -1,0 +1,80 @@
+/** Digits as people and keyboards write them, and editing a field of digits without losing one's place in it. */
+
+/** The first of ten digits in a row: fullwidth, Arabic-Indic, Persian and Urdu. */
+const ZEROS = [0xff10, 0x660, 0x6f0];
+
+/** The same text with such digits as ASCII ones; every character keeps its place. */
+export const asciiDigits = (text: string): string =>
+  text.replace(/[０-９٠-٩۰-۹]/g, (digit) => {
+    const unit = digit.charCodeAt(0);
+    const zero = ZEROS.find((start) => unit >= start && unit < start + 10) ?? unit;
+    return String(unit - zero);
+  });
+
+/** The digits of a text, of any of those scripts, as ASCII digits. */
+export const onlyDigits = (text: string): string => asciiDigits(text).replace(/\D/g, '');
+
+/** One change of a field: what it held, what it holds now, where the caret is, and the event's `inputType`. */
+export interface Typed {
+  readonly before: string;
+  readonly value: string;
+  readonly caret: number;
+  readonly kind: string;
+}
+
+/** What the field is to hold, and where the caret is to be. */
+export interface Edited {
+  readonly value: string;
+  readonly caret: number;
+}
+
+export type Edit = (typed: Typed) => Edited;
+
+const isInsert = (kind: string): boolean => !kind.startsWith('delete');
+
+/** The place after so many digits; when something was put in, also after the separator that follows them. */
+const placeAfter = (text: string, count: number, skipSeparator: boolean): number => {
+  let left = count;
+  let at = 0;
+  while (at < text.length && left > 0) {
+    left -= /\d/.test(text.charAt(at)) ? 1 : 0;
+    at += 1;
+  }
+  while (skipSeparator && at < text.length && /\D/.test(text.charAt(at))) {
+    at += 1;
+  }
+  return at;
+};
+
+/**
+ * Writes a field of digits anew after a change. The caret stays with the digits that it stood between; deleting a
+ * separator takes the digit on its other side; a digit typed into a full field is not taken, so that none falls off
+ * at the end.
+ */
+export const editDigits = (
+  { before, value, caret, kind }: Typed,
+  format: (digits: string) => string,
+  lengthMax: (digits: string) => number,
+): Edited => {
+  const had = onlyDigits(before);
+  let digits = onlyDigits(value);
+  let at = onlyDigits(value.slice(0, caret)).length;
+  if (digits === had && value.length < before.length && !isInsert(kind)) {
+    const cut = kind === 'deleteContentForward' ? at : at - 1;
+    digits = cut < 0 ? digits : digits.slice(0, cut) + digits.slice(cut + 1);
+    at = Math.min(at, Math.max(cut, 0));
+  }
+  if (digits.length > lengthMax(digits)) {
+    const full = kind === 'insertText' && had.length === lengthMax(had);
+    at -= full ? digits.length - had.length : 0;
+    digits = full ? had : digits.slice(0, lengthMax(digits));
+  }
+  const text = format(digits);
+  return { value: text, caret: placeAfter(text, at, isInsert(kind)) };
+};
+
+/** An edit for a field of digits without separators. */
+export const plainDigits =
+  (lengthMax: () => number): Edit =>
+  (typed) =>
+    editDigits(typed, (digits) => digits, lengthMax);

@@ -1,0 +1,93 @@
+/** An expiry date while it is typed, pasted or filled in by the browser: always shown as MM/YY. */
+import { asciiDigits, type Edit, onlyDigits } from './digits.ts';
+
+/** `month` and `year` are numbers as a calendar has them: 1 to 12, and four digits. */
+export interface Expiry {
+  readonly month: number;
+  readonly year: number;
+}
+
+/** Of a four-digit year; two digits are always of this century. */
+const CENTURY = 2000;
+const YEARS_AHEAD_MAX = 50;
+
+const FORMS = [
+  /^(?<month>\d{1,2})\s*\D\s*(?<year>\d{4}|\d{2})$/,
+  /^(?<year>\d{4})\s*\D\s*(?<month>\d{1,2})(?:\D\d{1,2})?$/,
+  /^(?<month>\d{2})(?<year>\d{4}|\d{2})$/,
+];
+
+/** Reads 01/30, 1/30, 0130, 01/2030, 012030 and 2030-01. Undefined for anything else and for no month. */
+export const parseExpiry = (text: string): Expiry | undefined => {
+  for (const form of FORMS) {
+    const { month, year } = form.exec(asciiDigits(text).trim())?.groups ?? {};
+    if (month !== undefined && year !== undefined && Number(month) >= 1 && Number(month) <= 12) {
+      return { month: Number(month), year: year.length === 2 ? CENTURY + Number(year) : Number(year) };
+    }
+  }
+  return undefined;
+};
+
+const two = (value: number): string => String(value % 100).padStart(2, '0');
+
+/** MM/YY. */
+export const showExpiry = ({ month, year }: Expiry): string => `${two(month)}/${two(year)}`;
+
+/** The members that a date is posted as; no member when the text is no date. */
+export const expiryParts = (text: string): Readonly<Record<string, string>> => {
+  const date = parseExpiry(text);
+  return date === undefined
+    ? {}
+    : {
+        expiry: showExpiry(date),
+        expiry_month: two(date.month),
+        expiry_year: String(date.year),
+        expiry_year_short: two(date.year),
+      };
+};
+
+/** Whether a card may be used in this month: cards are good until the end of theirs. */
+export const expiryState = ({ month, year }: Expiry, now: Date): 'good' | 'past' | 'far' => {
+  const months = (year - now.getFullYear()) * 12 + month - (now.getMonth() + 1);
+  if (months < 0) {
+    return 'past';
+  }
+  return months > YEARS_AHEAD_MAX * 12 ? 'far' : 'good';
+};
+
+/** A year of four digits while it is typed; once complete its first two go. */
+const yearOf = (digits: string): string => {
+  const year = digits.slice(0, digits.startsWith('20') ? 4 : 2);
+  return year.length === 4 ? year.slice(2) : year;
+};
+
+/** Splits what is typed into month and year, at the separator or where the month must end. */
+const partsOf = (text: string, inserting: boolean): [string, string] => {
+  const [head = '', ...rest] = text.split(/\D+/);
+  const digits = head + rest.join('');
+  if (rest.length > 0 && head.length <= 2) {
+    return [inserting && /^[1-9]$/.test(head) ? `0${head}` : head, rest.join('')];
+  }
+  if (inserting && (/^[2-9]/.test(digits) || Number(digits.slice(0, 2)) > 12)) {
+    return [`0${digits.charAt(0)}`, digits.slice(1)];
+  }
+  return [digits.slice(0, 2), digits.slice(2)];
+};
+
+/** Edits the expiry field. A month needs no leading zero, and the slash comes by itself. */
+export const editExpiry: Edit = ({ before, value, caret, kind }) => {
+  const inserting = !kind.startsWith('delete');
+  // Several characters at once were filled in, dictated or pasted, whatever the browser calls it.
+  const typing = !inserting || (kind === 'insertText' && value.length - before.length <= 1);
+  const date = typing ? undefined : parseExpiry(value);
+  if (date !== undefined) {
+    return { value: showExpiry(date), caret: 5 };
+  }
+  const lostSlash = !inserting && value === before.replace('/', '') && caret === value.length;
+  const text = asciiDigits(lostSlash ? value.slice(0, -1) : value);
+  const [month, year] = partsOf(text.replace(/^\D+/, ''), inserting);
+  const slash = month.length === 2 && (inserting || year !== '' || text.includes('/')) ? '/' : '';
+  const split = slash === '' && year !== '' ? '/' : slash;
+  const shown = onlyDigits(text) === '' ? '' : `${month}${split}${yearOf(year)}`;
+  return { value: shown, caret: caret >= value.length ? shown.length : Math.min(caret, shown.length) };
+};

@@ -1,0 +1,70 @@
+/**
+ * What a form page and the page around it say to each other with `postMessage`: one description for both sides.
+ * No message ever carries a field's value. The guards take a message only when it has exactly the members of its
+ * type, as own and plain values, so that anything a stranger sends falls through.
+ */
+
+/** What the form page tells the page around it. `height` is in CSS pixels; `status` is 0 when no reply came. */
+export type FrameMessage =
+  | { readonly type: 'vault.ready' }
+  | { readonly type: 'vault.height'; readonly height: number }
+  | {
+      readonly type: 'vault.success';
+      readonly token: string;
+      readonly reference: string;
+      readonly user: string;
+    }
+  | { readonly type: 'vault.error'; readonly status: number; readonly code: string };
+
+/** What the page around may ask of the form page; the hello tells it the origin to answer to. */
+export type ParentMessage =
+  | { readonly type: 'vault.hello' }
+  | { readonly type: 'vault.submit' }
+  | { readonly type: 'vault.reset' };
+
+type Shape = Readonly<Record<string, 'string' | 'number'>>;
+
+const FRAME_SHAPES: Readonly<Record<FrameMessage['type'], Shape>> = {
+  'vault.ready': {},
+  'vault.height': { height: 'number' },
+  'vault.success': { token: 'string', reference: 'string', user: 'string' },
+  'vault.error': { status: 'number', code: 'string' },
+};
+
+const PARENT_SHAPES: Readonly<Record<ParentMessage['type'], Shape>> = {
+  'vault.hello': {},
+  'vault.submit': {},
+  'vault.reset': {},
+};
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Structured clones have only own members, but the guards also serve objects that a test or a caller made. */
+const fits = (value: unknown, shapes: Readonly<Record<string, Shape>>): boolean => {
+  if (!isObject(value) || !Object.hasOwn(value, 'type')) {
+    return false;
+  }
+  const { type } = value;
+  if (typeof type !== 'string' || !Object.hasOwn(shapes, type)) {
+    return false;
+  }
+  const shape = shapes[type] ?? {};
+  const names = Reflect.ownKeys(value).filter((name) => name !== 'type');
+  return (
+    names.length === Object.keys(shape).length &&
+    names.every(
+      (name) =>
+        typeof name === 'string' &&
+        Object.hasOwn(shape, name) &&
+        typeof value[name] === shape[name] &&
+        (shape[name] !== 'number' || Number.isFinite(value[name])),
+    )
+  );
+};
+
+/** Whether a message's data is one that form pages send. Who sent it is for the caller to check. */
+export const isFrameMessage = (data: unknown): data is FrameMessage => fits(data, FRAME_SHAPES);
+
+/** Whether a message's data is one that form pages act on. Who sent it is for the caller to check. */
+export const isParentMessage = (data: unknown): data is ParentMessage => fits(data, PARENT_SHAPES);

@@ -1,0 +1,34 @@
+/** The module script, `vault-forms.js`: hosted forms for the pages of others. */
+import { createForms, type VaultForms } from './host.ts';
+
+export type { VaultCardFormElement } from './element.ts';
+export type { FormEvents, FormHandle } from './handle.ts';
+export type { VaultForms } from './host.ts';
+export type { FormOptions } from './options.ts';
+
+const forms = createForms(import.meta.url);
+
+/**
+ * Puts a card form into an element, or into the first that a selector finds, and returns a handle to it. Throws a
+ * TypeError that says which option is wrong.
+ *
+ * @example
+ * const form = mountCardForm('#card', { url, secret, reference: 'order-1001' });
+ * form.on('success', ({ token, reference }) => console.log(reference, token));
+ */
+export const mountCardForm: VaultForms['mountCardForm'] = forms.mountCardForm;
+
+/**
+ * The same for any form: cards (`pcd`), bank accounts (`ach`), or one that was created, by its id.
+ *
+ * @example
+ * const form = mountForm('#account', { form: 'ach', url, secret });
+ * form.on('error', ({ status, code }) => console.log(status, code));
+ */
+export const mountForm: VaultForms['mountForm'] = forms.mountForm;
+
+/** The class of `<vault-card-form>`, for a page that makes its elements in code. */
+export const VaultCardForm: VaultForms['VaultCardForm'] = forms.VaultCardForm;
+
+/** Defines `<vault-card-form>`, unless something has. Loading the module already does it. */
+export const defineVaultCardForm: VaultForms['defineVaultCardForm'] = forms.defineVaultCardForm;

@@ -1,0 +1,216 @@
+/** What a page may say about a form, and what follows from it: where the form is loaded from, with what. */
+
+/** How a form is mounted. Texts that are empty count as left out. */
+export interface FormOptions {
+  /** The endpoint, as its creation returned it: `/v1/capture/shop`, or the same as a whole URL. */
+  readonly url: string;
+  /** The endpoint's secret: `vcs1_…` shows a form to fill in, `vrs1_…` one that shows a stored item. */
+  readonly secret: string;
+  /** `pcd` (cards), `ach` (bank accounts) or the id of a form that was created. */
+  readonly form?: string | undefined;
+  /** Where the service is. Left out: where this script came from; else where `url` is, when that is whole. */
+  readonly baseUrl?: string | undefined;
+  /** Whether `baseUrl` is a separate host for forms, which gives them an origin of their own. */
+  readonly formsHost?: boolean | undefined;
+  /** The token to show; retrieval endpoints alone. */
+  readonly token?: string | undefined;
+  /** The reference to store under, or that of the item to show. */
+  readonly reference?: string | undefined;
+  /** The title of the form's page. */
+  readonly title?: string | undefined;
+  /** Whether the form talks to the service's staging environment. */
+  readonly testing?: boolean | undefined;
+  /** The form's language, such as `de` or `de-AT`. Left out: that of the form, else of the browser. */
+  readonly locale?: string | undefined;
+  /** Texts that are stored beside the fields; capture endpoints alone. */
+  readonly extraData?: Readonly<Record<string, string>> | undefined;
+  /** What screen readers call the frame. */
+  readonly label?: string | undefined;
+}
+
+/** A frame that is ready to be made. */
+export interface FormPlan {
+  readonly src: string;
+  readonly sandbox: string;
+  /** The origin that the form's messages have: `null` for a sandboxed one, as browsers write it. */
+  readonly origin: string;
+  readonly label: string;
+}
+
+type Mode = 'capture' | 'retrieve';
+
+const NAMES: Readonly<Record<keyof FormOptions, 'string' | 'boolean' | 'object'>> = {
+  url: 'string',
+  secret: 'string',
+  form: 'string',
+  baseUrl: 'string',
+  formsHost: 'boolean',
+  token: 'string',
+  reference: 'string',
+  title: 'string',
+  testing: 'boolean',
+  locale: 'string',
+  extraData: 'object',
+  label: 'string',
+};
+
+/** Parameters of the form's page, which `extraData` must leave alone. */
+const RESERVED = ['unique_id', 'secret', 'token', 'reference', 'title', 'testing', 'locale'];
+const DANGEROUS = ['__proto__', 'constructor', 'prototype'];
+const ENDPOINT_URL = /^(?<base>https?:\/\/[^?#\\\s]+)?\/v1\/(?<mode>capture|retrieve)\/(?<id>[^/?#\\\s]+)$/;
+const SCRIPT_PATH = /\/forms\/(?:[^/]+\/)?[\w.-]+\.js$/;
+const ID = /^(?!(?:iframe|\.{1,2})$)[A-Za-z0-9_.@:-]{1,128}$/;
+
+const refuse = (text: string): never => {
+  throw new TypeError(text);
+};
+
+const parseUrl = (text: string): URL | null => {
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
+};
+
+/**
+ * Where the service of a script is: its URL up to `/forms/`, whether it has a version or not. Undefined for a script
+ * that lies elsewhere, such as in a shop's own bundle.
+ */
+export const baseOfScript = (script: string | undefined): string | undefined => {
+  const url = parseUrl(script ?? '');
+  return url !== null && /^https?:$/.test(url.protocol) && SCRIPT_PATH.test(url.pathname)
+    ? url.origin + url.pathname.replace(SCRIPT_PATH, '')
+    : undefined;
+};
+
+/**
+ * Checks the options and works out the frame. The secret goes into the fragment of its address, which is never sent
+ * to a server. Throws a TypeError that says what is wrong, and never the secret.
+ */
+export const planForm = (given: FormOptions, scriptBase: string | undefined): FormPlan => {
+  const options = checkShape(given);
+  const mode = modeOf(options.secret);
+  const { base, id } = endpointOf(options.url, mode);
+  checkMode(options, mode);
+  const { form = 'pcd', formsHost = false, title, testing = false, label } = options;
+  if (!ID.test(form)) {
+    refuse('The option "form" must be pcd, ach or the id of a form.');
+  }
+  const url = baseUrlOf(options.baseUrl ?? scriptBase ?? base);
+  url.pathname = `${url.pathname.replace(/\/$/, '')}/v1/${mode}/iframe/${form}`;
+  url.search = new URLSearchParams({
+    ...(title !== undefined && { title }),
+    ...(testing && { testing: 'true' }),
+  }).toString();
+  url.hash = fragmentOf(options, id);
+  return {
+    src: url.href,
+    sandbox: `allow-scripts allow-forms${formsHost ? ' allow-same-origin' : ''}`,
+    origin: formsHost ? url.origin : 'null',
+    label: label ?? title ?? (mode === 'capture' ? 'Payment details' : 'Stored payment details'),
+  };
+};
+
+/** The options without those left out: a typing mistake must not pass for one of these. */
+const checkShape = (given: FormOptions): FormOptions => {
+  if (typeof given !== 'object' || given === null) {
+    refuse('A form takes an object of options: { url, secret, … }.');
+  }
+  const kept = Object.entries(given).filter(([, value]) => value !== undefined && value !== '');
+  for (const [name, value] of kept) {
+    const type = Object.hasOwn(NAMES, name) ? NAMES[name as keyof FormOptions] : undefined;
+    if (type === undefined) {
+      refuse(`There is no option "${name}". There are: ${Object.keys(NAMES).join(', ')}.`);
+    }
+    if (typeof value !== type || value === null) {
+      refuse(`The option "${name}" must be ${type === 'object' ? 'an' : 'a'} ${type}.`);
+    }
+  }
+  const options: Partial<FormOptions> = Object.fromEntries(kept);
+  const { url = refuse('The option "url" is missing: the url of a capture or retrieval endpoint.') } =
+    options;
+  const { secret = refuse('The option "secret" is missing: the secret that came with the endpoint.') } =
+    options;
+  return { ...options, url, secret };
+};
+
+const modeOf = (secret: string): Mode => {
+  if (secret.startsWith('vcs1_')) {
+    return 'capture';
+  }
+  return secret.startsWith('vrs1_')
+    ? 'retrieve'
+    : refuse(
+        'The option "secret" must be that of a capture endpoint (vcs1_…) or retrieval endpoint (vrs1_…).',
+      );
+};
+
+const endpointOf = (url: string, mode: Mode): { readonly base: string | undefined; readonly id: string } => {
+  const { base, mode: found, id = '' } = ENDPOINT_URL.exec(url)?.groups ?? {};
+  if (found === undefined) {
+    refuse(
+      'The option "url" must be the url of an endpoint: /v1/capture/… or /v1/retrieve/…, or a whole one.',
+    );
+  }
+  if (found !== mode) {
+    refuse(`The options "url" and "secret" do not fit: the secret is one of a ${mode} endpoint.`);
+  }
+  const decoded = decode(id);
+  return ID.test(decoded)
+    ? { base, id: decoded }
+    : refuse('The option "url" does not end with the id of an endpoint.');
+};
+
+const decode = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return '';
+  }
+};
+
+const checkMode = ({ token, extraData }: FormOptions, mode: Mode): void => {
+  if (mode === 'capture' && token !== undefined) {
+    refuse('The option "token" is for retrieval endpoints: a capture makes the token.');
+  }
+  if (mode === 'retrieve' && token === undefined) {
+    refuse('The option "token" is missing: the token of the item to show.');
+  }
+  if (mode === 'retrieve' && extraData !== undefined) {
+    refuse('The option "extraData" is for capture endpoints.');
+  }
+};
+
+const baseUrlOf = (base: string | undefined): URL => {
+  if (base === undefined) {
+    return refuse('The option "baseUrl" is missing: this script does not come from the service itself.');
+  }
+  const url = parseUrl(base);
+  return url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(base)
+    ? url
+    : refuse('The option "baseUrl" must be the https URL of the service, without user, query and fragment.');
+};
+
+const fragmentOf = (options: FormOptions, id: string): string => {
+  const { secret, token, reference, locale, extraData = {} } = options;
+  const parameters = new URLSearchParams({ unique_id: id, secret });
+  const add = (name: string, value: string | undefined): void => {
+    if (value !== undefined && value !== '') {
+      parameters.append(name, value);
+    }
+  };
+  add('token', token);
+  add('reference', reference);
+  add('locale', locale?.toLowerCase().replace(/[-_].*$/, ''));
+  for (const [name, value] of Object.entries(extraData)) {
+    if (name === '' || RESERVED.includes(name) || DANGEROUS.includes(name)) {
+      refuse(`The option "extraData" may not have a member "${name}".`);
+    }
+    if (typeof value !== 'string') {
+      refuse(`The member "${name}" of the option "extraData" must be a string.`);
+    }
+    add(name, value);
+  }
+  return parameters.toString();
+};

@@ -1,0 +1,97 @@
+/** The script of a form's page: it reads what the service and the address say, and shows a form or a stored item. */
+import { clearAddress } from './address.ts';
+import { readConfig } from './config.ts';
+import { createForm, type FormContext } from './form.ts';
+import { openFrame } from './frame.ts';
+import type { FrameMessage, ParentMessage } from './frame-messages.ts';
+import { pickLocale, textsOf } from './messages.ts';
+import { createItemView } from './retrieve.ts';
+import { applyTheme } from './theme.ts';
+import { isRetrieval, readVisit } from './visit.ts';
+import { wipeWhenLeft } from './wipe.ts';
+
+const TAG = 'vault-form';
+
+const config = readConfig(document.querySelector('#vault-form')?.textContent ?? '');
+const visit = readVisit(location.search, location.hash, config);
+clearAddress();
+
+/** What the page does for its form and for the page around it. */
+interface Mounted {
+  readonly element: HTMLElement;
+  act(type: ParentMessage['type']): void;
+  wipe(idle: boolean): void;
+}
+
+const mountPart = (context: FormContext): Mounted => {
+  if (isRetrieval(visit)) {
+    const view = createItemView(context);
+    view.load();
+    return { element: view.element, wipe: view.wipe, act: () => undefined };
+  }
+  const form = createForm(context);
+  const act = (type: ParentMessage['type']): void => {
+    if (type === 'vault.submit') {
+      form.submit();
+    } else if (type === 'vault.reset') {
+      form.reset();
+    }
+  };
+  return { element: form.element, wipe: form.wipe, act };
+};
+
+/** Tells the page around how high the form is, each time that this changes. */
+const reportHeight = (element: HTMLElement, tell: (message: FrameMessage) => void): void => {
+  let last = 0;
+  const report = (): void => {
+    const height = Math.ceil(element.getBoundingClientRect().height);
+    if (height !== last) {
+      last = height;
+      tell({ type: 'vault.height', height });
+    }
+  };
+  new ResizeObserver(report).observe(element);
+};
+
+/** The element that holds the form; there is one in a page. */
+class VaultForm extends HTMLElement {
+  connectedCallback(): void {
+    if (this.childElementCount > 0) {
+      return;
+    }
+    const locale = pickLocale([visit.locale, config.settings.locale, ...navigator.languages]);
+    applyTheme(this, config, locale);
+    let mounted: Mounted | undefined;
+    const frame = openFrame(
+      { own: window, ancestors: location.ancestorOrigins, allowed: config.settings.frame_ancestors },
+      (type) => mounted?.act(type),
+    );
+    document.documentElement.toggleAttribute('data-framed', frame.framed);
+    document.title = visit.title ?? document.title;
+    mounted = mountPart({
+      config,
+      visit,
+      texts: textsOf(locale),
+      tell: frame.send,
+      fetch: (url, init) => fetch(url, init),
+      wait: (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000)),
+      now: () => new Date(),
+    });
+    this.replaceChildren(mounted.element);
+    wipeWhenLeft(mounted.wipe);
+    reportHeight(this, frame.send);
+    frame.send({ type: 'vault.ready' });
+  }
+}
+
+/** The owner's scripts have run by then, and the address was clear before the first of them. */
+const begin = (): void => {
+  customElements.define(TAG, VaultForm);
+  (document.querySelector('#vault-form-root') ?? document.body).append(document.createElement(TAG));
+};
+
+if (document.readyState === 'loading') {
+  document.addEventListener('DOMContentLoaded', begin);
+} else {
+  begin();
+}

@@ -1,0 +1,21 @@
+/** The styles as one short text: macros run while the script is built. */
+import base from './styles/base.css' with { type: 'text' };
+import card from './styles/card.css' with { type: 'text' };
+import field from './styles/field.css' with { type: 'text' };
+import modern from './styles/modern.css' with { type: 'text' };
+import state from './styles/state.css' with { type: 'text' };
+import vault from './styles/vault.css' with { type: 'text' };
+
+/** Takes out comments and the white space that means nothing; the sheets hold no texts that it could harm. */
+const shorten = (css: string): string =>
+  css
+    .replace(/\/\*.*?\*\//gs, '')
+    .replace(/\s+/g, ' ')
+    .replace(/ ?([{};,>~]) ?/g, '$1')
+    .replace(/: /g, ':')
+    .replace(/;\}/g, '}')
+    .replace(/="(\w+)"\]/g, '=$1]')
+    .trim();
+
+/** All style sheets of the page, those of the base styles last. */
+export const pageStyles = (): string => shorten([base, field, card, state, vault, modern].join('\n'));

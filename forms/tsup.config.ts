@@ -1,0 +1,13 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'tsup';
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+/** The types alone, beside the scripts: these come from build.ts, so that the package has the bytes that are served. */
+export default defineConfig({
+  entry: { index: here('index.ts') },
+  outDir: here('dist'),
+  tsconfig: here('tsconfig.json'),
+  format: ['esm'],
+  dts: { only: true },
+});

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'bun:test';
+import { type FrameWindow, hear, openFrame } from '../../forms/frame.ts';
+import { isFrameMessage, isParentMessage } from '../../forms/frame-messages.ts';
+
+type Listener = Parameters<FrameWindow['addEventListener']>[1];
+
+/** A window inside another, which keeps what it sends; time passes only when told. */
+const framed = () => {
+  const sent: [unknown, string][] = [];
+  const timers: (() => void)[] = [];
+  const listeners: Listener[] = [];
+  const parent = { postMessage: (message: unknown, origin: string) => sent.push([message, origin]) };
+  const own: FrameWindow = {
+    parent,
+    postMessage: () => undefined,
+    addEventListener: (_, listener) => listeners.push(listener),
+    setTimeout: (act) => timers.push(act),
+  };
+  const say = (data: unknown, origin = 'https://shop.example', source: unknown = parent): void => {
+    for (const listener of listeners) {
+      listener({ source, origin, data });
+    }
+  };
+  const pass = (): void => {
+    for (const act of timers.splice(0)) {
+      act();
+    }
+  };
+  return { own, parent, sent, say, pass };
+};
+
+const SUCCESS = { type: 'vault.success', token: 't', reference: 'r', user: 'u' } as const;
+
+describe('the guards', () => {
+  test.each([
+    [{ type: 'vault.ready' }],
+    [{ type: 'vault.height', height: 12.5 }],
+    [SUCCESS],
+    [{ type: 'vault.error', status: 410, code: 'endpoint_gone' }],
+  ])('%p is from a frame', (message) => {
+    expect(isFrameMessage(message)).toBe(true);
+    expect(isParentMessage(message)).toBe(false);
+  });
+
+  test.each(['vault.hello', 'vault.submit', 'vault.reset'])('%s is from a parent', (type) => {
+    expect(isParentMessage({ type })).toBe(true);
+    expect(isFrameMessage({ type })).toBe(false);
+  });
+
+  test.each([
+    [null],
+    ['vault.ready'],
+    [[]],
+    [{}],
+    [{ type: 'vault.unknown' }],
+    [{ type: 'constructor' }],
+    [{ type: ['vault.hello'] }],
+    [{ type: 'vault.hello', extra: 1 }],
+    [{ type: 'vault.submit', [Symbol('s')]: 1 }],
+    [{ type: 'vault.height' }],
+    [{ type: 'vault.height', height: '12' }],
+    [{ type: 'vault.height', height: Number.NaN }],
+    [{ type: 'vault.height', height: Number.POSITIVE_INFINITY }],
+    [{ ...SUCCESS, card_number: '4111111111111111' }],
+    [{ type: 'vault.error', status: 1, code: {} }],
+    [Object.create({ type: 'vault.hello' })],
+    [JSON.parse('{"type":"vault.hello","__proto__":{}}')],
+  ])('%p is nothing', (message) => {
+    expect(isFrameMessage(message)).toBe(false);
+    expect(isParentMessage(message)).toBe(false);
+  });
+});
+
+describe('hearing', () => {
+  const hello = { type: 'vault.hello' };
+  const { own, parent } = framed();
+
+  test('the parent is heard, strangers are not', () => {
+    const origin = 'https://shop.example';
+    expect(hear({ source: parent, origin, data: hello }, own, [])).toEqual({ type: 'vault.hello' });
+    expect(hear({ source: own, origin, data: hello }, own, [])).toBeUndefined();
+    expect(hear({ source: null, origin, data: hello }, own, [])).toBeUndefined();
+  });
+
+  test('from an origin that may embed the form alone', () => {
+    const allowed = ['https://shop.example'];
+    expect(hear({ source: parent, origin: 'https://shop.example', data: hello }, own, allowed)).toBeDefined();
+    for (const origin of ['https://shop.example.evil.example', 'http://shop.example', 'null', '']) {
+      expect(hear({ source: parent, origin, data: hello }, own, allowed)).toBeUndefined();
+    }
+  });
+
+  test('a page that is not in another hears nobody', () => {
+    const alone = {
+      postMessage: () => undefined,
+      addEventListener: () => undefined,
+      setTimeout: () => undefined,
+    };
+    const top: FrameWindow = Object.assign(alone, { parent: alone });
+    expect(hear({ source: top, origin: 'https://shop.example', data: hello }, top, [])).toBeUndefined();
+  });
+});
+
+describe('sending', () => {
+  test('to the origin around, as the browser knows it', () => {
+    const { own, sent } = framed();
+    openFrame({ own, ancestors: ['https://shop.example'], allowed: [] }, () => undefined).send(SUCCESS);
+    expect(sent).toEqual([[SUCCESS, 'https://shop.example']]);
+  });
+
+  test('success waits for a hello, readiness does not', () => {
+    const { own, sent, say, pass } = framed();
+    const frame = openFrame({ own, ancestors: undefined, allowed: [] }, () => undefined);
+    frame.send({ type: 'vault.ready' });
+    frame.send(SUCCESS);
+    expect(sent).toEqual([[{ type: 'vault.ready' }, '*']]);
+    say({ type: 'vault.hello' });
+    expect(sent.slice(1)).toEqual([[SUCCESS, 'https://shop.example']]);
+    pass();
+    expect(sent).toHaveLength(2);
+  });
+
+  test('without a hello it goes out after all, to those that may embed the form', () => {
+    const { own, sent, pass } = framed();
+    openFrame(
+      { own, ancestors: ['null'], allowed: ['https://a.example', 'https://b.example'] },
+      () => undefined,
+    ).send(SUCCESS);
+    expect(sent).toEqual([]);
+    pass();
+    expect(sent).toEqual([
+      [SUCCESS, 'https://a.example'],
+      [SUCCESS, 'https://b.example'],
+    ]);
+  });
+
+  test('acts on what the parent asks, and on nothing else', () => {
+    const { own, say } = framed();
+    const acted: string[] = [];
+    openFrame({ own, ancestors: undefined, allowed: ['https://shop.example'] }, (type) => acted.push(type));
+    say({ type: 'vault.submit' });
+    say({ type: 'vault.reset' }, 'https://evil.example');
+    say({ type: 'vault.reset' }, 'https://shop.example', {});
+    say({ type: 'vault.reset', x: 1 });
+    expect(acted).toEqual(['vault.submit']);
+  });
+});

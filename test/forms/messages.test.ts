@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'bun:test';
+import { packTexts } from '../../forms/messages.macro.ts';
+import { fill, pickLocale, type Texts, textsOf } from '../../forms/messages.ts';
+import { EN } from '../../forms/messages-en.ts';
+
+const NAMES = Object.keys(EN) as (keyof Texts)[];
+const LOCALES = ['en', 'es', 'fr', 'de', 'ar'] as const;
+
+const places = (text: string): string[] => (text.match(/\{\w+\}/g) ?? []).sort();
+
+describe.each(LOCALES)('%s', (locale) => {
+  test.each(NAMES)('has %s with the same places', (name) => {
+    const text = textsOf(locale)[name];
+    expect(text.trim()).not.toBe('');
+    expect(places(text)).toEqual(places(EN[name]));
+  });
+});
+
+test('sentences are translated, not copied', () => {
+  for (const locale of LOCALES.slice(1)) {
+    const copied = NAMES.filter((name) => EN[name].length > 20 && textsOf(locale)[name] === EN[name]);
+    expect(copied).toEqual([]);
+  }
+});
+
+test('packing loses nothing', () => {
+  const { names, texts } = packTexts();
+  expect(names.split('|')).toEqual(NAMES);
+  expect(texts.en.split('|')).toEqual(Object.values(EN));
+});
+
+test.each([
+  [['de-AT'], 'de'],
+  [['pt', 'fr-CA', 'en'], 'fr'],
+  [['AR_EG'], 'ar'],
+  [[null, undefined, 'es'], 'es'],
+  [['ja'], 'en'],
+  [['constructor'], 'en'],
+  [[], 'en'],
+] as const)('%p speaks %s', (wanted, locale) => {
+  expect(pickLocale(wanted)).toBe(locale);
+});
+
+test('places are filled in, once', () => {
+  expect(fill('{n} of {list}', { n: 3, list: '{n}' })).toBe('3 of {n}');
+});

@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { onlyDigits, plainDigits } from '../../forms/digits.ts';
+import { editNumber, groupNumber, isCardNumber, pickNumber } from '../../forms/number-input.ts';
+
+/** Puts a text in where `|` is, as a browser does, and shows the caret as `|` again. */
+const change = (before: string, replaced: string, kind: string): string => {
+  const had = before.replace('|', '');
+  const { value, caret } = editNumber({
+    before: had,
+    value: replaced.replace('|', ''),
+    caret: replaced.indexOf('|'),
+    kind,
+  });
+  return `${value.slice(0, caret)}|${value.slice(caret)}`;
+};
+
+describe('groups', () => {
+  test.each([
+    ['4111111111111111', '4111 1111 1111 1111'],
+    ['411111', '4111 11'],
+    ['4111', '4111'],
+    ['378282246310005', '3782 822463 10005'],
+    ['30569309025904', '3056 930902 5904'],
+    ['6304000000000000000', '6304 0000 0000 0000 000'],
+    ['', ''],
+  ])('%s is written %s', (digits, shown) => {
+    expect(groupNumber(digits)).toBe(shown);
+  });
+});
+
+describe('the caret', () => {
+  test.each([
+    ['at the end', '411|', '4111|', 'insertText', '4111|'],
+    ['over a gap', '4111|', '41111|', 'insertText', '4111 1|'],
+    ['in the middle', '4111 11|11', '4111 112|11', 'insertText', '4111 112|1 1'],
+    ['before a gap, where it moves on', '411|1 1111', '4115|1 1111', 'insertText', '4115 |1111 1'],
+    ['deleting back', '4111 1|', '4111 |', 'deleteContentBackward', '4111|'],
+    [
+      'deleting a gap takes the digit before it',
+      '4111 |1234',
+      '4111|1234',
+      'deleteContentBackward',
+      '411|1 234',
+    ],
+    [
+      'deleting a gap forward takes the digit after it',
+      '4111| 1234',
+      '4111|1234',
+      'deleteContentForward',
+      '4111| 234',
+    ],
+    ['deleting in the middle', '4111 12|34', '4111 1|34', 'deleteContentBackward', '4111 1|34'],
+    ['deleting a gap at the start takes nothing', '| 411', '|411', 'deleteContentBackward', '|411'],
+  ])('%s', (_, before, replaced, kind, shown) => {
+    expect(change(before, replaced, kind)).toBe(shown);
+  });
+
+  test('a digit typed into a full number is not taken', () => {
+    expect(change('5555 5|555 5555 4444', '5555 59|555 5555 4444', 'insertText')).toBe(
+      '5555 5|555 5555 4444',
+    );
+  });
+
+  test('letters are not taken', () => {
+    expect(change('4111|', '4111x|', 'insertText')).toBe('4111|');
+  });
+
+  test('too many pasted digits are cut at the end', () => {
+    expect(change('|', '55555555555544449999|', 'insertFromPaste')).toBe('5555 5555 5555 4444|');
+  });
+});
+
+describe('what is pasted', () => {
+  test.each([
+    ['4111-1111-1111-1111'],
+    [' 4111 1111 1111 1111\n'],
+    ['4111.1111.1111.1111'],
+    ['４１１１　１１１１　１１１１　１１１１'],
+    ['٤١١١ ١١١١ ١١١١ ١١١١'],
+    ['۴۱۱۱۱۱۱۱۱۱۱۱۱۱۱۱'],
+    ['4111 1111 1111 1111 12/29 123'],
+    ['4111111111111111 1229 123'],
+    ['4111111111111111,2029-12,123'],
+    ['Card: 4111 1111 1111 1111, exp. 12/2029, CVV 123'],
+    ['4111 1111 1111 1111\t12-29\t123'],
+  ])('%j is the number in it', (text) => {
+    expect(pickNumber(text)).toBe('4111111111111111');
+  });
+
+  test('American Express with its date', () => {
+    expect(pickNumber('3782 822463 10005 01/30 1234')).toBe('378282246310005');
+  });
+
+  test.each(['', 'hello', '4111', '4111 1111 1111 1112', '12/29'])('%j is no number', (text) => {
+    expect(pickNumber(text)).toBeUndefined();
+  });
+});
+
+test('any text leaves digits in groups, no more than a card has, with the caret inside', () => {
+  fc.assert(
+    fc.property(
+      fc.string(),
+      fc.string(),
+      fc.nat(40),
+      fc.constantFrom('insertText', 'deleteContentBackward', ''),
+      (before, value, at, kind) => {
+        const caret = Math.min(at, value.length);
+        const shown = editNumber({ before, value, caret, kind });
+        expect(shown.value).toMatch(/^(?:\d[\d ]*\d|\d?)$/);
+        expect(onlyDigits(shown.value).length).toBeLessThanOrEqual(19);
+        expect(shown.caret).toBeGreaterThanOrEqual(0);
+        expect(shown.caret).toBeLessThanOrEqual(shown.value.length);
+      },
+    ),
+  );
+});
+
+test.each([
+  ['4111111111111111', true],
+  ['4111111111111112', false],
+  ['411111111111111', false],
+  ['378282246310005', true],
+  ['6011111111111117', true],
+  ['30569309025904', true],
+  ['0000000000000000', true],
+  ['', false],
+])('%s is a whole card number: %p', (digits, whole) => {
+  expect(isCardNumber(digits)).toBe(whole);
+});
+
+test('a field of plain digits keeps its place too', () => {
+  const edit = plainDigits(() => 3);
+  expect(edit({ before: '12', value: '1x2', caret: 2, kind: 'insertText' })).toEqual({
+    value: '12',
+    caret: 1,
+  });
+  expect(edit({ before: '123', value: '1423', caret: 2, kind: 'insertText' })).toEqual({
+    value: '123',
+    caret: 1,
+  });
+  expect(edit({ before: '', value: '12345', caret: 5, kind: 'insertFromPaste' })).toEqual({
+    value: '123',
+    caret: 3,
+  });
+});
