@@ -124,7 +124,7 @@ export interface paths {
         put?: never;
         /**
          * Create a capture endpoint
-         * @description Creates an endpoint that stores what is posted to it, and can do nothing else. Give its url and secret to whoever is to send data. The rules run over the data before it is stored.
+         * @description Creates an endpoint that stores what is posted to it, and can do nothing else. Give its url and secret to whoever is to send data. The rules run over the data before it is stored. With `Accept: text/html` the reply is a card form that sends to the endpoint as it stands.
          */
         post: operations["createCaptureEndpoint"];
         delete?: never;
@@ -172,7 +172,7 @@ export interface paths {
         put?: never;
         /**
          * Create a retrieval endpoint
-         * @description Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first.
+         * @description Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that shows a card of the endpoint as it stands.
          */
         post: operations["createRetrieveEndpoint"];
         delete?: never;
@@ -200,6 +200,102 @@ export interface paths {
          * @description Deletes an endpoint of either kind, at once, and frees its id.
          */
         delete: operations["deleteRetrieveEndpoint"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/retrieve/iframe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read one hosted form, or list all
+         * @description With `form_id` that form; otherwise all forms of the account.
+         */
+        get: operations["listForms"];
+        put?: never;
+        /**
+         * Create a hosted form
+         * @description Creates a form: a page that sends what is typed to a capture endpoint, or shows what a retrieval endpoint reaches. Which of the two, its visitor brings along. All settings are optional.
+         */
+        post: operations["createForm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/retrieve/iframe/{form_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Load a hosted form
+         * @description The page of a form, of any account, for embedding; `pcd` and `ach` are there without being created. The page itself reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, best from behind the `#`, and sends every other parameter along as data.
+         */
+        get: operations["showForm"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a hosted form
+         * @description Deletes a form of the account, at once, and frees its id.
+         */
+        delete: operations["deleteForm"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/capture/iframe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read one hosted form, or list all
+         * @description With `form_id` that form; otherwise all forms of the account.
+         */
+        get: operations["listCaptureForms"];
+        put?: never;
+        /**
+         * Create a hosted form
+         * @description Creates a form: a page that sends what is typed to a capture endpoint, or shows what a retrieval endpoint reaches. Which of the two, its visitor brings along. All settings are optional.
+         */
+        post: operations["createCaptureForm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/capture/iframe/{form_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Load a hosted form
+         * @description The page of a form, of any account, for embedding; `pcd` and `ach` are there without being created. The page itself reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, best from behind the `#`, and sends every other parameter along as data.
+         */
+        get: operations["showCaptureForm"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a hosted form
+         * @description Deletes a form of the account, at once, and frees its id.
+         */
+        delete: operations["deleteCaptureForm"];
         options?: never;
         head?: never;
         patch?: never;
@@ -720,6 +816,186 @@ export interface components {
              */
             reference?: string;
         };
+        FormAdditionalField: {
+            /**
+             * @description The member of the stored object; no name of a field that the form has anyway.
+             * @example order_note
+             */
+            name: string;
+            /**
+             * @description What stands above the field; the name when left out.
+             * @example Note
+             */
+            label?: string;
+            /** @description Whether the field must be filled in; false when left out. */
+            required?: boolean;
+        };
+        FormSettings: {
+            /** @description Style sheets that the form loads, in this order. */
+            css_links?: string[] | null;
+            /** @description Scripts that the form loads, in this order. */
+            js_links?: string[] | null;
+            /** @description Style rules of the form. At most 64 KB of UTF-8, in base64. */
+            embedded_css?: string | null;
+            /** @description A script of the form. It sees what is typed. At most 64 KB of UTF-8, in base64. */
+            embedded_js?: string | null;
+            /** @description Whether the form is loaded with Cross-Origin-Embedder-Policy: require-corp. Linked files must then come with Cross-Origin-Resource-Policy: cross-origin. */
+            require_corp?: boolean | null;
+            /** @description A JavaScript function that is called with the reply once the data is stored. At most 64 KB of UTF-8, in base64. */
+            success_callback?: string | null;
+            /** @description A JavaScript function that is called with `{ status, code, error }` when it was not stored. At most 64 KB of UTF-8, in base64. */
+            error_callback?: string | null;
+            /** @description `standalone` (when left out) is a page of its own; `embedded` has neither background nor frame, and a heading only if it is asked for. */
+            display_mode?: ("standalone" | "embedded") | null;
+            /** @description Whether numbers can only be put in with a keypad on the screen, in random order. */
+            force_keypad?: boolean | null;
+            /** @description Whether the sample card is left out. */
+            hide_card?: boolean | null;
+            /** @description Whether the part of the sample card that is being filled in is highlighted. */
+            highlight_fields?: boolean | null;
+            /** @description Turns off all validation. */
+            disable_luhn?: boolean | null;
+            /** @description Whether the card number is sent without spaces. */
+            strip_spaces?: boolean | null;
+            /** @description The language of the form; that of the browser when left out. */
+            locale?: ("en" | "es" | "fr" | "de" | "ar") | null;
+            /** @description The origins whose pages may embed the form; any when left out or empty. */
+            frame_ancestors?: string[] | null;
+            /** @description Fields after those of the type. */
+            additional_fields?: components["schemas"]["FormAdditionalField"][] | null;
+            /** @description Light or dark colours; `auto` (when left out) follows the preference of whoever looks at the form. */
+            color_mode?: ("light" | "dark" | "auto") | null;
+            /** @description Options by the name of the field. */
+            field_options?: {
+                [key: string]: {
+                    /** @description False: whatever is typed into the field is taken. */
+                    validate?: boolean | null;
+                    /** @description False: the form does not have the field. */
+                    visible?: boolean | null;
+                } | null;
+            } | null;
+            /** @description Style, colours and logo. */
+            theme?: {
+                /** @description The style that everything else is based on; `vault` when left out. */
+                style?: ("vault" | "modern") | null;
+                /** @description Colour of the button and of what has the focus: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                primary_color?: string | null;
+                /** @description Colour of the sample card: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                card_primary_color?: string | null;
+                /** @description Colour of the sample card's shadow: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                card_shadow_color?: string | null;
+                /** @description Colour of messages of success: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                success_color?: string | null;
+                /** @description Colour of messages of errors: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                error_color?: string | null;
+                /** @description A PNG, JPEG, GIF, WebP or SVG image of at most 256 KB, in base64. */
+                logo_image?: string | null;
+            } | null;
+        };
+        Form: {
+            /**
+             * @description Identifier of the form, unique in the whole vault.
+             * @example customers-2026
+             */
+            id: string;
+            /**
+             * @description Where the form is: a path, or a whole URL where forms have a host of their own.
+             * @example /v1/retrieve/iframe/checkout
+             */
+            url: string;
+            /**
+             * @description The kind of hosted form that sends the data; the action log then names a form as source.
+             * @enum {string}
+             */
+            form_type: "pcd" | "ach" | "custom";
+            /** @description Style sheets that the form loads, in this order. */
+            css_links?: string[];
+            /** @description Scripts that the form loads, in this order. */
+            js_links?: string[];
+            /** @description Style rules of the form. At most 64 KB of UTF-8, in base64. */
+            embedded_css?: string;
+            /** @description A script of the form. It sees what is typed. At most 64 KB of UTF-8, in base64. */
+            embedded_js?: string;
+            /** @description Whether the form is loaded with Cross-Origin-Embedder-Policy: require-corp. Linked files must then come with Cross-Origin-Resource-Policy: cross-origin. */
+            require_corp?: boolean;
+            /** @description A JavaScript function that is called with the reply once the data is stored. At most 64 KB of UTF-8, in base64. */
+            success_callback?: string;
+            /** @description A JavaScript function that is called with `{ status, code, error }` when it was not stored. At most 64 KB of UTF-8, in base64. */
+            error_callback?: string;
+            /**
+             * @description `standalone` (when left out) is a page of its own; `embedded` has neither background nor frame, and a heading only if it is asked for.
+             * @enum {string}
+             */
+            display_mode?: "standalone" | "embedded";
+            /** @description Whether numbers can only be put in with a keypad on the screen, in random order. */
+            force_keypad?: boolean;
+            /** @description Whether the sample card is left out. */
+            hide_card?: boolean;
+            /** @description Whether the part of the sample card that is being filled in is highlighted. */
+            highlight_fields?: boolean;
+            /** @description Turns off all validation. */
+            disable_luhn?: boolean;
+            /** @description Whether the card number is sent without spaces. */
+            strip_spaces?: boolean;
+            /**
+             * @description The language of the form; that of the browser when left out.
+             * @enum {string}
+             */
+            locale?: "en" | "es" | "fr" | "de" | "ar";
+            /** @description The origins whose pages may embed the form; any when left out or empty. */
+            frame_ancestors?: string[];
+            /** @description Fields after those of the type. */
+            additional_fields?: components["schemas"]["FormAdditionalField"][];
+            /**
+             * @description Light or dark colours; `auto` (when left out) follows the preference of whoever looks at the form.
+             * @enum {string}
+             */
+            color_mode?: "light" | "dark" | "auto";
+            /** @description Options by the name of the field. */
+            field_options?: {
+                [key: string]: {
+                    /** @description False: whatever is typed into the field is taken. */
+                    validate?: boolean;
+                    /** @description False: the form does not have the field. */
+                    visible?: boolean;
+                };
+            };
+            /** @description Style, colours and logo. */
+            theme?: {
+                /**
+                 * @description The style that everything else is based on; `vault` when left out.
+                 * @enum {string}
+                 */
+                style?: "vault" | "modern";
+                /**
+                 * @description Colour of the button and of what has the focus: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * @example #0055cc
+                 */
+                primary_color?: string;
+                /**
+                 * @description Colour of the sample card: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * @example #0055cc
+                 */
+                card_primary_color?: string;
+                /**
+                 * @description Colour of the sample card's shadow: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * @example #0055cc
+                 */
+                card_shadow_color?: string;
+                /**
+                 * @description Colour of messages of success: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * @example #0055cc
+                 */
+                success_color?: string;
+                /**
+                 * @description Colour of messages of errors: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * @example #0055cc
+                 */
+                error_color?: string;
+                /** @description A PNG, JPEG, GIF, WebP or SVG image of at most 256 KB, in base64. */
+                logo_image?: string;
+            };
+        };
         CreateKey: {
             /**
              * @description Identifier of the vault key.
@@ -1073,7 +1349,7 @@ export interface components {
              * @description Stable; see docs/errors.md.
              * @enum {string}
              */
-            code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "certificates_full" | "rules_full" | "key_not_empty" | "key_changed" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "jobs_full" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
+            code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "jobs_full" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
             /** @description The same as the X-Request-Id header; quote it when you ask for help. */
             request_id: string;
             /** @description The place of the fault, such as `query.user` or `body.passphrase`. */
@@ -2356,6 +2632,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CaptureEndpoint"];
+                    "text/html": string;
                 };
             };
             /**
@@ -2925,6 +3202,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RetrieveEndpoint"];
+                    "text/html": string;
                 };
             };
             /**
@@ -3055,6 +3333,8 @@ export interface operations {
                 limit?: number;
                 /** @description The X-Vault-Next-Token of the previous page, with all other parameters unchanged. */
                 next_token?: string;
+                /** @description The kind of hosted form that shows the data; the action log then names a form as source. */
+                form_type?: "pcd" | "ach" | "custom";
             };
             header?: never;
             path: {
@@ -3229,6 +3509,888 @@ export interface operations {
                 };
             };
             /** @description `endpoint_not_found`: There is no such endpoint. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listForms: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Identifier of the form, unique in the whole vault.
+                 * @example customers-2026
+                 */
+                form_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Read one hosted form, or list all */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Form"] | components["schemas"]["Form"][];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `form_not_found`: There is no such form. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createForm: {
+        parameters: {
+            query?: {
+                /** @description What the form asks for: a card (`pcd`), a bank account (`ach`), or additional fields alone. */
+                form_type?: "pcd" | "ach" | "custom";
+                /**
+                 * @description The identifier to give the form; a random one when left out. In use by anybody: 409.
+                 * @example customers-2026
+                 */
+                form_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FormSettings"];
+            };
+        };
+        responses: {
+            /** @description Create a hosted form */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Form"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `form_exists`: This form id is already in use.
+             *
+             *     `forms_full`: The account has as many forms as it may have; delete some first.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: The body is larger than this route accepts. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    showForm: {
+        parameters: {
+            query?: {
+                /** @description Whether the form stores to and reads from the staging environment. */
+                testing?: boolean;
+                /** @description The title of the page. */
+                title?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Identifier of the form, unique in the whole vault.
+                 * @example customers-2026
+                 */
+                form_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Load a hosted form */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `form_not_found`: There is no such form. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteForm: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Identifier of the form, unique in the whole vault.
+                 * @example customers-2026
+                 */
+                form_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a hosted form */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `form_not_found`: There is no such form. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listCaptureForms: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Identifier of the form, unique in the whole vault.
+                 * @example customers-2026
+                 */
+                form_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Read one hosted form, or list all */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Form"] | components["schemas"]["Form"][];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `form_not_found`: There is no such form. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createCaptureForm: {
+        parameters: {
+            query?: {
+                /** @description What the form asks for: a card (`pcd`), a bank account (`ach`), or additional fields alone. */
+                form_type?: "pcd" | "ach" | "custom";
+                /**
+                 * @description The identifier to give the form; a random one when left out. In use by anybody: 409.
+                 * @example customers-2026
+                 */
+                form_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FormSettings"];
+            };
+        };
+        responses: {
+            /** @description Create a hosted form */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Form"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `form_exists`: This form id is already in use.
+             *
+             *     `forms_full`: The account has as many forms as it may have; delete some first.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: The body is larger than this route accepts. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    showCaptureForm: {
+        parameters: {
+            query?: {
+                /** @description Whether the form stores to and reads from the staging environment. */
+                testing?: boolean;
+                /** @description The title of the page. */
+                title?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Identifier of the form, unique in the whole vault.
+                 * @example customers-2026
+                 */
+                form_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Load a hosted form */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `form_not_found`: There is no such form. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteCaptureForm: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Identifier of the form, unique in the whole vault.
+                 * @example customers-2026
+                 */
+                form_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a hosted form */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `form_not_found`: There is no such form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -2,6 +2,7 @@ import { type AdminCalls, createAdminCalls } from './admin.ts';
 import type { VaultOptions } from './call.ts';
 import { type CaptureCalls, createCaptureCalls } from './capture.ts';
 import { type CertificateCalls, createCertificateCalls } from './certificate.ts';
+import { createFormCalls, type FormCalls } from './form.ts';
 import { basicAuth } from './headers.ts';
 import { createKeyCalls, type KeyCalls } from './key.ts';
 import { createProxyCalls, type ProxyCalls } from './proxy.ts';
@@ -26,6 +27,7 @@ export class Vault {
   readonly vault: VaultCalls;
   readonly capture: CaptureCalls;
   readonly retrieve: RetrieveCalls;
+  readonly forms: FormCalls;
   readonly rules: RuleCalls;
   readonly proxy: ProxyCalls;
   readonly certificates: CertificateCalls;
@@ -40,6 +42,7 @@ export class Vault {
     this.vault = createVaultCalls(transport, passphrase);
     this.capture = createCaptureCalls(transport, passphrase);
     this.retrieve = createRetrieveCalls(transport, passphrase);
+    this.forms = createFormCalls(transport);
     this.rules = createRuleCalls(transport);
     this.proxy = createProxyCalls(transport, passphrase);
     this.certificates = createCertificateCalls(transport);

@@ -10,6 +10,7 @@ export type { CertificateCalls } from './certificate.ts';
 export { Vault } from './client.ts';
 export type { EndpointOptions } from './endpoint.ts';
 export { VaultApiError, VaultConnectionError, VaultError, VaultTimeoutError } from './errors.ts';
+export type { FormCalls } from './form.ts';
 export type { KeyCalls } from './key.ts';
 export type { Page, Pages } from './pages.ts';
 export type { ProxyCalls } from './proxy.ts';

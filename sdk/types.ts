@@ -103,10 +103,20 @@ export type CaptureItem = Omit<Query<'capture'>, 'card_number' | 'account_number
 export type RetrieveItem = Pick<Query<'retrieve'>, 'reference'> & { readonly token: string };
 
 /** What to list of what a retrieval endpoint reaches; nothing means all of it. */
-export type RetrieveTree = Omit<Query<'retrieve'>, 'token' | 'decrypt_all'>;
+export type RetrieveTree = Omit<Query<'retrieve'>, 'token' | 'decrypt_all' | 'form_type'>;
 
 /** Which of the items that a retrieval endpoint reaches to open. */
 export type RetrieveAll = Omit<RetrieveTree, 'next_token'>;
+
+/** A hosted form with its settings. */
+export type Form = Schemas['Form'];
+export type FormSettings = Given<Schemas['FormSettings']>;
+/** A field of a form beside those of its type. */
+export type FormAdditionalField = Schemas['FormAdditionalField'];
+
+export type CreateForm = Query<'createForm'> & FormSettings;
+export type ReadForm = PathOf<'deleteForm'>;
+export type DeleteForm = PathOf<'deleteForm'>;
 
 /** A named list of operations. */
 export type Rule = Schemas['Rule'];

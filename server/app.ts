@@ -2,6 +2,8 @@ import { Elysia } from 'elysia';
 import type { Deps } from './deps.ts';
 import { buildOpenApi } from './openapi.ts';
 import { docsPages } from './plugins/docs.ts';
+import { formBundlePages } from './plugins/form-bundles.ts';
+import { formGalleryPages } from './plugins/form-gallery.ts';
 import { mountPages, operatorPages, type Page } from './plugins/pages.ts';
 import { answerUnrouted, mountRoutes } from './plugins/shell.ts';
 import { ROUTES } from './routes/table.ts';
@@ -30,7 +32,14 @@ export const createApp = (deps: Deps): Elysia => {
     answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, deps),
   );
   mountRoutes(app, ROUTES, deps);
-  mountPages(app, [...operatorPages(deps), documentPage(deps.http.publicUrl), ...docsPages()], deps);
+  const pages = [
+    ...operatorPages(deps),
+    documentPage(deps.http.publicUrl),
+    ...docsPages(),
+    ...formBundlePages(deps),
+    ...formGalleryPages(deps),
+  ];
+  mountPages(app, pages, deps);
   app.compile();
   return app;
 };

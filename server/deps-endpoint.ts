@@ -77,6 +77,8 @@ export interface RetrieveInput extends EndpointAddress {
   readonly decrypt_all: boolean;
   readonly limit: number;
   readonly next_token?: string | undefined;
+  /** The hosted form that shows the data, when one does. */
+  readonly form_type?: string | undefined;
 }
 
 export interface RetrieveService {

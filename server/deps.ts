@@ -2,6 +2,7 @@ import type { Crypto } from './crypto.ts';
 import type { CertService } from './deps-cert.ts';
 import type { Account, Caller, ItemAddress, Repeatable, SecretBytes, TreeStream } from './deps-common.ts';
 import type { CaptureService, EndpointService, RetrieveService, RuleService } from './deps-endpoint.ts';
+import type { FormPages, FormService } from './deps-form.ts';
 import type { ProxyService } from './deps-proxy.ts';
 import type { ErrorCode } from './errors.ts';
 import type { Requester, ThirdParties } from './outbound/third-parties.ts';
@@ -14,6 +15,7 @@ import type { AccountStore } from './store/account.ts';
 import type { BinStore } from './store/bin.ts';
 import type { CertStore } from './store/cert.ts';
 import type { EndpointStore } from './store/endpoint.ts';
+import type { FormStore } from './store/form.ts';
 import type { IdempotencyStore } from './store/idempotency.ts';
 import type { JobStore } from './store/job.ts';
 import type { KeyStore } from './store/key.ts';
@@ -43,10 +45,12 @@ export type {
 export type * from './deps-cert.ts';
 export type * from './deps-common.ts';
 export type * from './deps-endpoint.ts';
+export type * from './deps-form.ts';
 export type * from './deps-proxy.ts';
 export type { OutboundFailure, OutboundResult } from './outbound/call.ts';
 export type { FilledRequest, Requester } from './outbound/third-parties.ts';
 export type { EndpointEntry, StoredEndpoint } from './store/endpoint.ts';
+export type { FormEntry, StoredForm } from './store/form.ts';
 export type { JobBill, StoredJob } from './store/job.ts';
 export type { Bucket, Position, Refused } from './store/vault.ts';
 
@@ -58,6 +62,7 @@ export interface Parts {
   readonly itemStore: ItemStore;
   readonly endpointStore: EndpointStore;
   readonly ruleStore: RuleStore;
+  readonly formStore: FormStore;
   readonly certStore: CertStore;
   readonly idempotencyStore: IdempotencyStore;
   readonly binStore: BinStore;
@@ -261,6 +266,8 @@ export interface LogLine {
 export interface HttpConfig {
   /** The base URL that callers see, without `/v1` and without a trailing slash. */
   readonly publicUrl: string;
+  /** The origin of the host that is for hosted forms alone, if there is one. */
+  readonly formsUrl?: string | undefined;
   /** CIDRs whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
   /** Whether the server itself speaks TLS. */
@@ -280,6 +287,8 @@ export interface Deps {
   readonly retrievals: RetrieveService;
   readonly rules: RuleService;
   readonly certs: CertService;
+  readonly forms: FormService;
+  readonly formPages: FormPages;
   readonly proxy: ProxyService;
   readonly utility: UtilityService;
   readonly accounts: AccountService;

@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { version } from '../package.json';
 import type { Operator } from './cli-commands.ts';
-import { type Config, ensureMasterKey } from './config.ts';
+import { type Config, ensureMasterKey, publicUrl } from './config.ts';
+import type { FormBundles, FormPages } from './deps.ts';
 import { startEmbeddedRedis } from './embedded-redis.ts';
 import { createOperator } from './operator.ts';
+import { createFormPages } from './plugins/form-pages.ts';
 import type { Secret } from './secret.ts';
 import type { RedisLink, RedisTarget } from './store/redis.ts';
 import { describeUnsafe, findUnsafe } from './store/redis-safety.ts';
@@ -91,6 +94,23 @@ export async function openConfigured(config: Config, note: Note): Promise<Opened
     await redis.stop();
     throw error;
   }
+}
+
+/** The pages of forms on the hosts of the configuration. */
+export function createConfiguredForms(config: Config, bundles: FormBundles): FormPages {
+  const own = publicUrl(config, config.port);
+  const { env, formsUrl, stagingUrl } = config;
+  if (formsUrl !== undefined && new URL(formsUrl).host === new URL(own).host) {
+    throw new StartError('VAULT_FORMS_URL must have another host than VAULT_PUBLIC_URL, or be left out.');
+  }
+  return createFormPages({
+    bundles,
+    publicUrl: own,
+    formsUrl,
+    stagingUrl,
+    gallery: env === 'staging',
+    newNonce: () => randomBytes(16).toString('base64url'),
+  });
 }
 
 /** An account that was made just now, with the password that the vault made for it. */

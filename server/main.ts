@@ -1,11 +1,12 @@
 import { availableParallelism } from 'node:os';
+import { buildForms } from '../forms/build.ts';
 import { createApp } from './app.ts';
 import { type Config, ConfigError, describeConfig, loadConfig, processEnv, publicUrl } from './config.ts';
 import type { Deps } from './deps.ts';
 import { VaultError } from './errors.ts';
 import { listen } from './listen.ts';
 import { createLogSink } from './log-sink.ts';
-import { ensureFirstAccount, type FirstAccount, openConfigured } from './main-deps.ts';
+import { createConfiguredForms, ensureFirstAccount, type FirstAccount, openConfigured } from './main-deps.ts';
 import { createMetrics } from './plugins/metrics.ts';
 import { createHealth } from './services/health.ts';
 import { StartError } from './vault-parts.ts';
@@ -51,6 +52,17 @@ const chosenSettings = (config: Config): Readonly<Record<string, string>> =>
     Object.entries(describeConfig(config)).filter(([, value]) => !/^not set$| \(default\)$/.test(value)),
   );
 
+/** Pages and documents name the port before anybody listens: a free one is picked first. */
+function withFreePort(config: Config): Config {
+  if (config.port !== 0) {
+    return config;
+  }
+  const probe = Bun.listen({ hostname: config.host, port: 0, socket: { data: () => undefined } });
+  const { port } = probe;
+  probe.stop(true);
+  return Object.freeze({ ...config, port });
+}
+
 function listenOrExplain(config: Config, deps: Deps): ReturnType<typeof listen> {
   try {
     return listen(createApp(deps), {
@@ -74,11 +86,12 @@ function listenOrExplain(config: Config, deps: Deps): ReturnType<typeof listen> 
 }
 
 async function main(): Promise<void> {
-  const config = loadConfig(processEnv(), process.execArgv);
+  const config = withFreePort(loadConfig(processEnv(), process.execArgv));
   const sink = createLogSink(process.stdout.fd);
   const note = (event: string, fields: Readonly<Record<string, unknown>> = {}): void =>
     sink.write({ time: new Date().toISOString(), level: 'info', event, ...fields });
 
+  const formPages = createConfiguredForms(config, await buildForms());
   const opened = await openConfigured(config, note);
   const { vault } = opened;
   const health = createHealth(
@@ -96,6 +109,7 @@ async function main(): Promise<void> {
   const deps: Deps = {
     http: {
       publicUrl: publicUrl(config, config.port),
+      formsUrl: config.formsUrl,
       trustedProxies: config.trustedProxies,
       tls: config.tls !== undefined,
       bodyTimeoutMs: BODY_TIMEOUT_MS,
@@ -108,6 +122,8 @@ async function main(): Promise<void> {
     retrievals: vault.retrievals,
     rules: vault.rules,
     certs: vault.certs,
+    forms: vault.forms,
+    formPages,
     proxy: vault.proxy,
     utility: vault.utility,
     accounts: vault.accounts,
@@ -126,7 +142,7 @@ async function main(): Promise<void> {
   health.release();
   note('started', { cores: availableParallelism(), settings: chosenSettings(config) });
   sink.flush();
-  process.stdout.write(banner(publicUrl(config, server.port ?? config.port), first, config));
+  process.stdout.write(banner(publicUrl(config, config.port), first, config));
   const sweep = async (): Promise<void> => {
     const isDone = await vault.sweep().then(
       () => true,

@@ -201,6 +201,14 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => {
   };
 };
 
+const contentOf = (route: RouteShape, writer: SchemaWriter): Json => {
+  const page = { 'text/html': { schema: { type: 'string', description: 'A page of HTML.' } } };
+  return {
+    ...(route.html === 'always' ? {} : { 'application/json': { schema: writer.write(route.response) } }),
+    ...(route.html === undefined ? {} : page),
+  };
+};
+
 const responsesOf = (route: RouteShape, writer: SchemaWriter): Json => {
   const names = ['X-Request-Id'];
   if ('next_token' in route.query.properties) {
@@ -217,7 +225,7 @@ const responsesOf = (route: RouteShape, writer: SchemaWriter): Json => {
     '200': {
       description: route.summary,
       headers: headerRefs(names),
-      content: { 'application/json': { schema: writer.write(route.response) } },
+      content: contentOf(route, writer),
     },
     ...Object.fromEntries(refusals),
   };

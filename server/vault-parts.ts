@@ -7,6 +7,7 @@ import type {
   CaptureService,
   CertService,
   EndpointService,
+  FormService,
   Parts,
   ProxyService,
   RetrieveService,
@@ -20,6 +21,7 @@ import { createCaptures } from './services/capture.ts';
 import { createCerts } from './services/cert.ts';
 import { createEndpoints } from './services/endpoint.ts';
 import { createEndpointUse } from './services/endpoint-use.ts';
+import { createForms } from './services/form.ts';
 import { createIdempotency } from './services/idempotency.ts';
 import { createKeys, type Keys } from './services/key.ts';
 import { createMetering, type MeteringService } from './services/metering.ts';
@@ -35,6 +37,7 @@ import { createAccountStore } from './store/account.ts';
 import { createBinStore } from './store/bin.ts';
 import { createCertStore } from './store/cert.ts';
 import { createEndpointStore } from './store/endpoint.ts';
+import { createFormStore } from './store/form.ts';
 import { createIdempotencyStore } from './store/idempotency.ts';
 import { claimInstallation, type Installation, probeRedis, readInstallation } from './store/installation.ts';
 import { createJobStore } from './store/job.ts';
@@ -84,6 +87,7 @@ export interface OpenVault {
   readonly retrievals: RetrieveService;
   readonly rules: RuleService;
   readonly certs: CertService;
+  readonly forms: FormService;
   readonly proxy: ProxyService;
   readonly jobs: RunningJobs;
   readonly utility: UtilityService;
@@ -175,6 +179,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     itemStore: createItemStore(redis, buckets),
     endpointStore: createEndpointStore(redis),
     ruleStore: createRuleStore(redis),
+    formStore: createFormStore(redis),
     certStore: createCertStore(redis),
     idempotencyStore: createIdempotencyStore(redis),
     binStore: createBinStore(redis),
@@ -196,6 +201,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
   const reading = createReading(parts, cards);
   const trees = createVaultList(parts, metering, keys, cards, rules);
   const endpoints = createEndpoints(parts, metering, keys);
+  const forms = createForms(parts);
   const endpointUse = createEndpointUse(parts, accounts, keys);
   const shared = { metering, rules, endpoints, endpointUse };
   const { proxy, jobs } = openProxy(parts, options.redis, {
@@ -206,6 +212,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
   const removeRest = async (aid: string): Promise<void> => {
     await parts.jobStore.removeAll(aid);
     await parts.endpointStore.removeAll(aid);
+    await parts.formStore.removeAll(aid);
     await keys.removeAll(aid);
     await parts.ruleStore.removeAll(aid);
     await parts.certStore.removeAll(aid);
@@ -224,6 +231,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     retrievals: createRetrievals({ ...shared, reading, trees }),
     rules,
     certs: createCerts(parts, metering),
+    forms,
     proxy,
     jobs,
     utility: createUtility(parts, metering),
@@ -241,6 +249,11 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
           ({ aid }) =>
             () =>
               endpoints.sweep(aid),
+        ),
+        ...live.map(
+          ({ aid }) =>
+            () =>
+              forms.sweep(aid),
         ),
         ...live.map(
           ({ aid }) =>

@@ -21,7 +21,7 @@ const SYSTEM = /^server\/(?:main|cli|log-sink|config|embedded-redis)[^/]*\.ts$|^
 const SCHEMA = /^server\/schema\//;
 const ERRORS = /^server\/errors\.ts$/;
 const SECRET = /^server\/secret\.ts$/;
-const DEPS = /^server\/deps(?:-cert|-common|-endpoint|-proxy)?\.ts$/;
+const DEPS = /^server\/deps(?:-cert|-common|-endpoint|-form|-proxy)?\.ts$/;
 const DOMAIN = /^server\/domain\//;
 const STORE = /^server\/store\//;
 const OUTBOUND = /^server\/outbound\//;
@@ -87,6 +87,7 @@ export const LAYERS: readonly Layer[] = [
     files: /^scripts\//,
     may: [
       /^server\/app\.ts$/,
+      /^forms\/build\.ts$/,
       OPENAPI,
       SCHEMA,
       ERRORS,

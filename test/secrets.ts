@@ -23,6 +23,7 @@ const NOWHERE = /^$/;
  * request: that goes through server/domain/json.ts, which keeps every number's text and refuses repeated names.
  */
 export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
+  'forms/config.ts': 'what the service put into the page, member by member',
   'sdk/errors.ts': "a refusal's body, of which only checked parts are kept",
   'sdk/pages.ts': "a reply's body",
   'sdk/webhook.ts': "a webhook's body, once its signature fits",
@@ -33,6 +34,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/services/account.ts': 'an opened service record',
   'server/services/cert.ts': 'an opened certificate record',
   'server/services/cursor.ts': 'an authenticated cursor',
+  'server/services/form.ts': 'an opened form',
   'server/services/idempotency.ts': 'an opened kept reply',
   'server/services/vault-card.ts': 'a row of the BIN table',
   'server/services/rule.ts': 'an opened rule',

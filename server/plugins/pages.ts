@@ -1,11 +1,14 @@
 import type { Elysia } from 'elysia';
 import type { Deps } from '../deps.ts';
 import { beginExchange, endExchange, refuse } from './exchange.ts';
+import { isOnFormsHost } from './forms-host.ts';
 import { answerUnrouted } from './shell.ts';
 
 /** What is served outside `/v1`: public, read only, without a schema of its own. */
 export interface Page {
   readonly path: string;
+  /** Whether the host that is for forms alone has it too. */
+  readonly onFormsHost?: boolean;
   readonly respond: (request: Request) => Promise<Response> | Response;
 }
 
@@ -14,9 +17,10 @@ const json = (value: object, status = 200): Response =>
 
 /** Health for supervisors and balancers, and the metrics for Prometheus. */
 export const operatorPages = (deps: Pick<Deps, 'health' | 'metrics'>): readonly Page[] => [
-  { path: '/health/live', respond: () => json({ status: 'ok' }) },
+  { path: '/health/live', onFormsHost: true, respond: () => json({ status: 'ok' }) },
   {
     path: '/health/ready',
+    onFormsHost: true,
     respond: async () => {
       const { ready, checks } = await deps.health.ready();
       return json({ status: ready ? 'ok' : 'failing', checks }, ready ? 200 : 503);
@@ -48,10 +52,13 @@ const answerPage = async (page: Page, request: Request, deps: Deps): Promise<Res
 /** Mounts pages for GET and HEAD; other methods are refused. */
 export const mountPages = (app: Elysia, pages: readonly Page[], deps: Deps): void => {
   for (const page of pages) {
-    app.all(page.path, ({ request }) =>
-      request.method === 'GET' || request.method === 'HEAD'
+    app.all(page.path, ({ request }) => {
+      if (page.onFormsHost !== true && isOnFormsHost(deps.http, request)) {
+        return answerUnrouted(request, { route: '(none)' }, deps);
+      }
+      return request.method === 'GET' || request.method === 'HEAD'
         ? answerPage(page, request, deps)
-        : answerUnrouted(request, { route: page.path, allow: 'GET, HEAD' }, deps),
-    );
+        : answerUnrouted(request, { route: page.path, allow: 'GET, HEAD' }, deps);
+    });
   }
 };

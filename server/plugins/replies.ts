@@ -65,6 +65,9 @@ const bodyOf = (reply: Reply, onStreamError: (error: unknown) => void) => {
   if (reply.json !== undefined) {
     return JSON.stringify(reply.json);
   }
+  if (reply.html !== undefined) {
+    return reply.html;
+  }
   if (reply.stream !== undefined) {
     return watch(reply.stream, onStreamError);
   }

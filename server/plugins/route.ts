@@ -31,12 +31,24 @@ export type SecretRule = 'capture_secret' | 'retrieve_secret';
 /** `basic` needs the credentials of an account; `public` routes check their callers themselves. */
 export type AuthRule = 'basic' | 'public' | SecretRule;
 
-/** What a handler answers with 200: an object to write as JSON, JSON bytes, or a stream of them. */
-export type Reply = { readonly headers?: Readonly<Record<string, string>> } & (
-  | { readonly json: object; readonly jsonBytes?: never; readonly stream?: never }
-  | { readonly jsonBytes: Uint8Array; readonly json?: never; readonly stream?: never }
-  | { readonly stream: ReadableStream<Uint8Array>; readonly json?: never; readonly jsonBytes?: never }
-);
+interface Bodies {
+  readonly json: object;
+  readonly jsonBytes: Uint8Array;
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly html: string;
+}
+
+type OneBody<Kind extends keyof Bodies> = Pick<Bodies, Kind> & {
+  readonly [Other in Exclude<keyof Bodies, Kind>]?: never;
+};
+
+/**
+ * What a handler answers with 200: an object to write as JSON, JSON bytes, or a stream of them; or a page, whose
+ * headers say all that is to be said of it.
+ */
+export type Reply = { readonly headers?: Readonly<Record<string, string>> } & {
+  [Kind in keyof Bodies]: OneBody<Kind>;
+}[keyof Bodies];
 
 const NO_PARAMS = Type.Object({});
 
@@ -93,6 +105,8 @@ export interface RouteShape {
   readonly passphrase: PassphraseRule;
   readonly body: BodyRule;
   readonly response: TSchema;
+  /** Whether it answers with a page of HTML: always, then also to HEAD, or to who prefers that to JSON. */
+  readonly html?: 'always' | 'preferred';
   /** The refusals that are this route's own; those of every route are added by `routeErrors`. */
   readonly errors: readonly ErrorCode[];
   /** The operations that the route may bill; empty for zero-rated routes. */

@@ -5,6 +5,7 @@ import { VaultError } from '../errors.ts';
 import { type Arrival, type CallReader, compileCallReader, readCall } from './call.ts';
 import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';
 import { beginExchange, type Exchange, endExchange, refuse, reportBrokenReply } from './exchange.ts';
+import { isOnFormsHost } from './forms-host.ts';
 import { emptyResponse, type HeaderList, replyResponse } from './replies.ts';
 import type { Reply, Route } from './route.ts';
 
@@ -20,7 +21,7 @@ const compileReplyCheck = (route: Route): ((reply: Reply) => void) => {
   const schema = TypeCompiler.Compile(route.response);
   const decoder = new TextDecoder();
   return (reply) => {
-    if (reply.stream !== undefined) {
+    if (reply.stream !== undefined || reply.html !== undefined) {
       return;
     }
     const value = reply.json ?? JSON.parse(decoder.decode(reply.jsonBytes));
@@ -99,10 +100,20 @@ export const answerUnrouted = (request: Request, unrouted: Unrouted, deps: Deps)
 
 const mountPath = (app: Elysia, path: string, ofPath: readonly Route[], deps: Deps): void => {
   const methods = new Map(ofPath.map((route) => [route.method as string, compileRoute(route, deps)]));
+  const page = ofPath.find(({ html }) => html === 'always');
+  const mountedPage = page && methods.get(page.method);
+  if (mountedPage !== undefined) {
+    // The runtime leaves out the body, and tells its length.
+    methods.set('HEAD', mountedPage);
+  }
   const preflight = preflightOf(ofPath);
   const allow = [...methods.keys(), ...(preflight === undefined ? [] : ['OPTIONS'])].join(', ');
   app.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), ({ request, server, params }) => {
     const mounted = methods.get(request.method);
+    const isOpenMethod = mounted?.isOpen ?? (request.method === 'OPTIONS' && preflight !== undefined);
+    if (!isOpenMethod && isOnFormsHost(deps.http, request)) {
+      return answerUnrouted(request, { route: '(none)' }, deps);
+    }
     if (mounted !== undefined) {
       return answer(mounted, request, { server, params }, deps);
     }
@@ -115,7 +126,8 @@ const mountPath = (app: Elysia, path: string, ofPath: readonly Route[], deps: De
 /**
  * Mounts a table of routes. Each path is mounted once for all methods, with and without its trailing slash, so
  * that no framework default answers for a method of ours: HEAD would run the GET handler, others would be 404.
- * A path in plain words goes before one with a parameter in their place.
+ * A path in plain words goes before one with a parameter in their place. On the host that is for forms alone there
+ * are only the open routes: nothing there ever takes the credentials of an account.
  */
 export const mountRoutes = (app: Elysia, routes: readonly Route[], deps: Deps): void => {
   for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {

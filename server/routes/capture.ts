@@ -4,7 +4,7 @@ import { Captured, CaptureEndpoint, CaptureQuery, CreateCaptureQuery } from '../
 import { Message } from '../schema/common.ts';
 import { EndpointList, EndpointListQuery, EndpointPath } from '../schema/endpoint.ts';
 import { STORED_BYTES_MAX, StoredObject } from '../schema/vault.ts';
-import { NO_QUERY, shownOnce } from './endpoint.ts';
+import { NO_QUERY, readyPage, shownOnce } from './endpoint.ts';
 
 const createCapture = defineRoute({
   method: 'POST',
@@ -13,18 +13,20 @@ const createCapture = defineRoute({
   noun: 'capture',
   summary: 'Create a capture endpoint',
   description:
-    'Creates an endpoint that stores what is posted to it, and can do nothing else. Give its url and secret to whoever is to send data. The rules run over the data before it is stored.',
+    'Creates an endpoint that stores what is posted to it, and can do nothing else. Give its url and secret to whoever is to send data. The rules run over the data before it is stored. With `Accept: text/html` the reply is a card form that sends to the endpoint as it stands.',
   auth: 'basic',
   query: CreateCaptureQuery,
   passphrase: 'required',
   body: { kind: 'none' },
+  html: 'preferred',
   response: CaptureEndpoint,
   errors: ['endpoint_exists', 'passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['capture_create'],
   idempotent: false,
-  handle: async ({ caller, query, passphrase, deps }) => {
+  handle: async ({ caller, query, passphrase, request, deps }) => {
     const { rules = [], ...input } = query;
-    return { json: shownOnce(await deps.captures.create(caller, { ...input, rules, passphrase })) };
+    const made = await deps.captures.create(caller, { ...input, rules, passphrase });
+    return readyPage({ request, deps }, made) ?? { json: shownOnce(made) };
   },
 });
 

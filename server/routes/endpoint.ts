@@ -1,5 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import type { NewEndpoint } from '../deps.ts';
+import type { Deps, NewEndpoint } from '../deps.ts';
+import { prefersHtml } from '../plugins/accept.ts';
+import type { Reply } from '../plugins/route.ts';
 
 /** A query without parameters. */
 export const NO_QUERY = Type.Object({});
@@ -11,3 +13,25 @@ export const shownOnce = ({ url, unique_id, secret, expires_at }: NewEndpoint) =
   secret: secret.expose(),
   expires_at,
 });
+
+/** A card form that works with a new endpoint as it stands; undefined for who wants the endpoint itself. */
+export const readyPage = (
+  { request, deps }: { readonly request: Request; readonly deps: Pick<Deps, 'formPages'> },
+  { unique_id, secret }: NewEndpoint,
+  lock: { readonly token?: string | undefined; readonly reference?: string | undefined } = {},
+): Reply | undefined => {
+  if (!prefersHtml(request.headers.get('accept'))) {
+    return undefined;
+  }
+  const { token, reference } = lock;
+  const visit = {
+    unique_id,
+    secret: secret.expose(),
+    ...(token === undefined ? {} : { token }),
+    ...(reference === undefined ? {} : { reference }),
+  };
+  return deps.formPages.render(
+    { form_type: 'pcd', settings: {} },
+    { onFormsHost: false, testing: false, visit },
+  );
+};

@@ -5,7 +5,7 @@ import { Message } from '../schema/common.ts';
 import { EndpointList, EndpointListQuery, EndpointPath } from '../schema/endpoint.ts';
 import { CreateRetrieveQuery, RetrieveEndpoint, RetrieveQuery } from '../schema/retrieve.ts';
 import { StoredObject, Tree } from '../schema/vault.ts';
-import { NO_QUERY, shownOnce } from './endpoint.ts';
+import { NO_QUERY, readyPage, shownOnce } from './endpoint.ts';
 
 const createRetrieve = defineRoute({
   method: 'POST',
@@ -14,20 +14,23 @@ const createRetrieve = defineRoute({
   noun: 'retrieve',
   summary: 'Create a retrieval endpoint',
   description:
-    'Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first.',
+    'Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that shows a card of the endpoint as it stands.',
   auth: 'basic',
   query: CreateRetrieveQuery,
   passphrase: 'required',
   body: { kind: 'none' },
+  html: 'preferred',
   response: RetrieveEndpoint,
   errors: ['endpoint_exists', 'passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['retrieve_create'],
   idempotent: false,
-  handle: async ({ caller, query, passphrase, deps }) => {
+  handle: async ({ caller, query, passphrase, request, deps }) => {
     const { rules = [], mask_fields = [], ...input } = query;
     const made = await deps.retrievals.create(caller, { ...input, rules, mask_fields, passphrase });
     const { user, token, reference } = query;
-    return { json: { ...shownOnce(made), user, token, reference } };
+    return (
+      readyPage({ request, deps }, made, query) ?? { json: { ...shownOnce(made), user, token, reference } }
+    );
   },
 });
 

@@ -2,6 +2,7 @@ import type { Route } from '../plugins/route.ts';
 import { ADMIN_ROUTES } from './admin.ts';
 import { CAPTURE_ROUTES } from './capture.ts';
 import { CERT_ROUTES } from './cert.ts';
+import { FORM_ROUTES } from './form.ts';
 import { KEY_ROUTES } from './key.ts';
 import { PROXY_ROUTES } from './proxy.ts';
 import { RETRIEVE_ROUTES } from './retrieve.ts';
@@ -15,6 +16,7 @@ export const ROUTES: readonly Route[] = [
   ...VAULT_ROUTES,
   ...CAPTURE_ROUTES,
   ...RETRIEVE_ROUTES,
+  ...FORM_ROUTES,
   ...KEY_ROUTES,
   ...RULE_ROUTES,
   ...PROXY_ROUTES,

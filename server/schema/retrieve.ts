@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { FormType } from './capture.ts';
 import { MaskFields, NextToken, Reference, ShownReference, Token, User } from './common.ts';
 import { CREATE_MEMBERS, ExpiresAt, NewSecret, UniqueId } from './endpoint.ts';
 import { Limit } from './kinds.ts';
@@ -38,4 +39,8 @@ export const RetrieveQuery = Type.Object({
   }),
   limit: Limit(1024),
   next_token: Type.Optional(NextToken),
+  form_type: Type.Optional({
+    ...FormType,
+    description: 'The kind of hosted form that shows the data; the action log then names a form as source.',
+  }),
 });

@@ -88,7 +88,8 @@ export function createRetrievals(with_: RetrieveParts): RetrieveService {
 
   const use: RetrieveService['use'] = async (visitor, input) => {
     const endpoint = await endpointUse.admit('retrieve', input);
-    const caller: Caller = { ...visitor, account: endpoint.account, source: 'retrieve' };
+    const source = input.form_type === undefined ? 'retrieve' : 'form';
+    const caller: Caller = { ...visitor, account: endpoint.account, source };
     const { token, reference } = withinLock(endpoint, input);
     const reply =
       token === undefined

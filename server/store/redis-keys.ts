@@ -53,6 +53,10 @@ export const redisKeys = {
   endpointDirectory: (aid: string): string => `${accountTag(aid)}e`,
   /** Sorted set: a key's endpoints that were not stopped, by generation. */
   liveEndpoints: (aid: string, kid: string): string => `${accountTag(aid)}l:${kid}`,
+  /** Hash: a hosted form, or the reservation of its id. */
+  form: (id: string): string => `{h:${id}}`,
+  /** Sorted set: the account's forms by when the sweep should look at them, in ms. */
+  formDirectory: (aid: string): string => `${accountTag(aid)}h`,
   /** Hash: one idempotency key of one scope, both inside the digest. */
   idempotency: (digest: string): string => `{d:${digest}}`,
   /** String: version of the BIN table in force. */

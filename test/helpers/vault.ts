@@ -1,11 +1,13 @@
 import Redis from 'ioredis';
 import { createApp } from '../../server/app.ts';
-import type { Deps, LogLine, ServiceSettings } from '../../server/deps.ts';
+import type { Deps, FormBundles, LogLine, ServiceSettings } from '../../server/deps.ts';
+import { createFormPages } from '../../server/plugins/form-pages.ts';
 import { createMetrics } from '../../server/plugins/metrics.ts';
 import { Secret } from '../../server/secret.ts';
 import { createHealth } from '../../server/services/health.ts';
 import { type OpenVault, openVault, type VaultOptions } from '../../server/vault-parts.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
+import { SMALL_BUNDLES } from './forms.ts';
 import { startTestRedis, type TestRedis } from './redis.ts';
 
 /** The lowest cost that the vault takes, so that the tests spend their time elsewhere. */
@@ -20,6 +22,10 @@ export interface VaultSettings extends Partial<ServiceSettings> {
   readonly masterKey?: Uint8Array;
   /** CIDRs whose X-Forwarded-For is believed; requests in process come from 127.0.0.1. */
   readonly trustedProxies?: readonly string[];
+  /** The origin of a host for hosted forms alone; none when left out. */
+  readonly formsUrl?: string;
+  /** The scripts of forms; small ones when left out. */
+  readonly bundles?: FormBundles;
   readonly redis?: Pick<TestRedis, 'socketPath'>;
   /** Adds a server to the vault that is already on this Redis, instead of beginning with an empty one. */
   readonly join?: boolean;
@@ -70,11 +76,12 @@ let accountsMade = 0;
 
 const depsOf = (
   opened: OpenVault,
-  { now = Date.now, trustedProxies = [] }: VaultSettings,
+  { now = Date.now, trustedProxies = [], formsUrl, bundles = SMALL_BUNDLES }: VaultSettings,
   lines: LogLine[],
 ): Deps => ({
   http: {
     publicUrl: 'http://localhost',
+    formsUrl,
     trustedProxies,
     tls: false,
     bodyTimeoutMs: 30_000,
@@ -87,6 +94,14 @@ const depsOf = (
   retrievals: opened.retrievals,
   rules: opened.rules,
   certs: opened.certs,
+  forms: opened.forms,
+  formPages: createFormPages({
+    bundles,
+    publicUrl: 'http://localhost',
+    formsUrl,
+    gallery: opened.parts.settings.environment === 'staging',
+    newNonce: opened.parts.randomId,
+  }),
   proxy: opened.proxy,
   utility: opened.utility,
   accounts: opened.accounts,
@@ -104,7 +119,8 @@ const openServices = (
   events: VaultEvent[],
 ): Promise<OpenVault> => {
   const { workers = 1, now = Date.now, masterKey = MASTER_KEY, ...rest } = settings;
-  const { redis: _, join: __, trustedProxies: ___, jobs: ____, proxy, ...services } = rest;
+  const { redis: _, join: __, trustedProxies: ___, jobs: ____, formsUrl: _____, ...known } = rest;
+  const { bundles: ______, proxy, ...services } = known;
   return openVault({
     redis: { kind: 'socket', path: socketPath },
     replicas: 0,

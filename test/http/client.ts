@@ -15,7 +15,7 @@ export interface Answer {
 
 export interface Client {
   readonly deps: StubDeps;
-  /** Sends a request in process, with good credentials unless `headers` say otherwise. */
+  /** Sends a request in process, with good credentials unless `headers` say otherwise, to the host of `x-test-host`. */
   readonly send: (method: string, target: string, init?: RequestInit) => Promise<Answer>;
   /** What the last service call was given. */
   readonly lastInput: () => unknown;
@@ -39,9 +39,9 @@ export const createClient = (
       for (const [name, value] of new Headers(init.headers)) {
         headers.set(name, value);
       }
-      const response = await app.handle(
-        new Request(`http://localhost${target}`, { ...init, method, headers }),
-      );
+      const host = headers.get('x-test-host') ?? 'localhost';
+      headers.delete('x-test-host');
+      const response = await app.handle(new Request(`http://${host}${target}`, { ...init, method, headers }));
       const text = await response.text();
       const isRefusal = !response.ok && text.startsWith('{');
       return {

@@ -165,6 +165,7 @@ describe('404 and 405', () => {
       const isOpen = ofPath.some((route) => route.auth !== 'basic');
       const allowed: readonly string[] = [
         ...ofPath.map((route) => route.method),
+        ...(ofPath.some(({ html }) => html === 'always') ? ['HEAD'] : []),
         ...(isOpen ? ['OPTIONS'] : []),
       ];
       for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'PROPFIND']) {

@@ -1,7 +1,16 @@
-import type { Deps, EndpointAddress, NewEndpoint, SecretBytes, Visitor } from '../../server/deps.ts';
+import type {
+  Deps,
+  EndpointAddress,
+  HostedForm,
+  NewEndpoint,
+  SecretBytes,
+  Visitor,
+} from '../../server/deps.ts';
 import { VaultError } from '../../server/errors.ts';
+import { createFormPages } from '../../server/plugins/form-pages.ts';
 import type { Rule } from '../../server/schema/rule.ts';
 import { Secret } from '../../server/secret.ts';
+import { SMALL_BUNDLES } from '../helpers/forms.ts';
 import type { Note } from './stub-deps.ts';
 
 /** The one endpoint that there is, of both kinds. */
@@ -29,6 +38,12 @@ const refuseOthers = ({ unique_id, secret }: EndpointAddress): void => {
   }
 };
 
+/** The one form that there is. */
+export const FORM: HostedForm = { id: 'shop', form_type: 'pcd', settings: { hide_card: true } };
+
+const textStream = (text: string): ReadableStream<Uint8Array> =>
+  new Response(text).body ?? new ReadableStream<Uint8Array>();
+
 /** What a request to a third party was answered with. */
 export const PROXY_REPLY = '{"status_code":201,"headers":[{"X-A":"b"}],"body":"1.10"}';
 export const ACCEPTED = '{"message":"The request was accepted.","id":"job-1"}';
@@ -38,7 +53,10 @@ const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 /** Services of endpoints, rules and third parties that answer at once and remember what they were asked, if they were let to. */
 export const createStubEndpoints = (
   note: Note,
-): Pick<Deps, 'captures' | 'retrievals' | 'endpoints' | 'rules' | 'certs' | 'proxy'> => {
+): Pick<
+  Deps,
+  'captures' | 'retrievals' | 'endpoints' | 'rules' | 'certs' | 'forms' | 'formPages' | 'proxy'
+> => {
   const captured = note('capture', () => ({
     reply: { token: 'tok', user: 'u1', reference: 'shop' },
     replayed: false,
@@ -67,13 +85,28 @@ export const createStubEndpoints = (
     rules: {
       create: note('createRule', () => RULE),
       read: note('readRule', () => RULE),
-      list: note(
-        'listRules',
-        () => new Response(JSON.stringify([RULE])).body ?? new ReadableStream<Uint8Array>(),
-      ),
+      list: note('listRules', () => textStream(JSON.stringify([RULE]))),
       remove: note('removeRule', () => undefined),
       operations: note('operations', () => ({ operations: ['noop', 'substr'] })),
     },
+    forms: {
+      create: note('createForm', () => FORM),
+      read: note('readForm', () => FORM),
+      list: (caller, show) => note('listForms', () => textStream(JSON.stringify([show(FORM)])))(caller),
+      remove: note('removeForm', () => undefined),
+      open: async (id) => {
+        if (id !== FORM.id) {
+          throw new VaultError('form_not_found');
+        }
+        return FORM;
+      },
+    },
+    formPages: createFormPages({
+      bundles: SMALL_BUNDLES,
+      publicUrl: 'https://vault.test',
+      gallery: true,
+      newNonce: () => 'a-fresh-nonce',
+    }),
     proxy: {
       post: note('proxyPost', () => ({ reply: bytesOf(PROXY_REPLY), replayed: false })),
       get: note('proxyGet', () => ({ reply: bytesOf(ACCEPTED), replayed: true })),

@@ -321,6 +321,31 @@ const PROXY: Readonly<Record<string, Wire>> = {
 };
 
 const OTHERS: Readonly<Record<string, Wire>> = {
+  'forms.create': {
+    call: ({ client }) =>
+      client.forms.create({
+        form_type: 'ach',
+        form_id: UNIQUE_ID,
+        hide_card: true,
+        theme: { style: 'modern' },
+      }),
+    request: `POST /v1/retrieve/iframe?form_type=ach&form_id=${encodeURIComponent(UNIQUE_ID)}`,
+    body: { hide_card: true, theme: { style: 'modern' } },
+  },
+  'forms.create of nothing': {
+    call: ({ client }) => client.forms.create(),
+    request: 'POST /v1/retrieve/iframe',
+    body: {},
+  },
+  'forms.get': {
+    call: ({ client }) => client.forms.get({ form_id: 'f1' }),
+    request: 'GET /v1/retrieve/iframe?form_id=f1',
+  },
+  'forms.list': { call: ({ client }) => client.forms.list(), request: 'GET /v1/retrieve/iframe' },
+  'forms.delete': {
+    call: ({ client }) => client.forms.delete({ form_id: UNIQUE_ID }),
+    request: `DELETE /v1/retrieve/iframe/${encodeURIComponent(UNIQUE_ID)}`,
+  },
   'rules.create': {
     call: ({ client }) => client.rules.create(rule),
     request: 'POST /v1/rule?id=short-year',

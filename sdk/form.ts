@@ -1,0 +1,57 @@
+/** Hosted forms: pages of the service that send what is typed to an endpoint, or show what one reaches. */
+
+import type { CallOptions } from './call.ts';
+import { readJson } from './pages.ts';
+import type { Transport } from './transport.ts';
+import type { CreateForm, DeleteForm, Form, Message, ReadForm } from './types.ts';
+
+/** The calls of `/retrieve/iframe`. Every form serves capture and retrieval endpoints alike. */
+export interface FormCalls {
+  /**
+   * Creates a form; all settings are optional, and code and images in them are base64. `invalid_request` names the
+   * place of the first fault in `field`, such as `body.css_links[0]`. Throws `form_exists` when the id is taken, by
+   * anybody; so would a repeat after a lost reply, and the call is repeated only where the service said that it did
+   * nothing.
+   * @example
+   * const { url } = await client.forms.create({ form_type: 'pcd', form_id: 'checkout', hide_card: true });
+   */
+  readonly create: (form?: CreateForm, options?: CallOptions) => Promise<Form>;
+  /**
+   * One form with its settings. Throws `form_not_found`, also for a form of another account.
+   * @example
+   * const { url, theme } = await client.forms.get({ form_id: 'checkout' });
+   */
+  readonly get: (form: ReadForm, options?: CallOptions) => Promise<Form>;
+  /**
+   * All forms of the account, by id.
+   * @example
+   * const ids = (await client.forms.list()).map(({ id }) => id);
+   */
+  readonly list: (options?: CallOptions) => Promise<Form[]>;
+  /**
+   * Deletes a form, at once. Throws `form_not_found`, also when an earlier attempt, whose reply was lost, had
+   * succeeded.
+   * @example
+   * await client.forms.delete({ form_id: 'checkout' });
+   */
+  readonly delete: (form: DeleteForm, options?: CallOptions) => Promise<Message>;
+}
+
+const path = ['retrieve', 'iframe'] as const;
+
+export const createFormCalls = (transport: Transport): FormCalls => ({
+  create: ({ form_type, form_id, ...settings } = {}, options) =>
+    readJson(transport, {
+      method: 'POST',
+      path,
+      repeat: 'when_refused',
+      query: { form_type, form_id },
+      body: JSON.stringify(settings),
+      options,
+    }),
+  get: ({ form_id }, options) =>
+    readJson(transport, { method: 'GET', path, repeat: 'always', query: { form_id }, options }),
+  list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
+  delete: ({ form_id }, options) =>
+    readJson(transport, { method: 'DELETE', path: [...path, form_id], repeat: 'always', options }),
+});

@@ -1,0 +1,67 @@
+import type { Caller } from './deps-common.ts';
+import type { FormSettings, FormTypeName, PageVisit, ShownFormSettings } from './schema/form.ts';
+
+/** Types only, a part of deps.ts: hosted forms, and the pages that they are served as. */
+
+/** A form, as its owner has set it up. */
+export interface HostedForm {
+  readonly id: string;
+  readonly form_type: FormTypeName;
+  readonly settings: ShownFormSettings;
+}
+
+export interface FormService {
+  readonly create: (
+    caller: Caller,
+    input: {
+      readonly form_id?: string | undefined;
+      readonly form_type: FormTypeName;
+      readonly settings: FormSettings;
+    },
+  ) => Promise<HostedForm>;
+  readonly read: (caller: Caller, id: string) => Promise<HostedForm>;
+  /** All forms of the account as JSON text, each as `show` presents it. */
+  readonly list: (caller: Caller, show: (form: HostedForm) => object) => Promise<ReadableStream<Uint8Array>>;
+  readonly remove: (caller: Caller, id: string) => Promise<void>;
+  /** A form of anybody, or one of the built-in ones, for whoever asks. */
+  readonly open: (id: string) => Promise<HostedForm>;
+}
+
+/** One script as it is served. */
+export interface FormBundle {
+  readonly name: string;
+  readonly text: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** `sha384-…`, for the integrity attribute of a script tag. */
+  readonly integrity: string;
+}
+
+/** The scripts that forms and the pages around them load: all of one build. */
+export interface FormBundles {
+  /** Differs as soon as a byte of any script does. */
+  readonly version: string;
+  readonly files: readonly FormBundle[];
+}
+
+/** What differs from visit to visit of a form. */
+export interface FormVisit {
+  /** Whether the request came in on the host that is for forms alone. */
+  readonly onFormsHost: boolean;
+  readonly testing: boolean;
+  readonly title?: string | undefined;
+  /** The endpoint that the page is made for, where it is made together with one. */
+  readonly visit?: PageVisit | undefined;
+}
+
+/** Forms as pages. */
+export interface FormPages {
+  readonly render: (
+    form: Pick<HostedForm, 'form_type' | 'settings'>,
+    visit: FormVisit,
+  ) => { readonly html: string; readonly headers: Readonly<Record<string, string>> };
+  readonly bundles: FormBundles;
+  /** Fresh each time and not to be guessed: what a policy lets scripts and styles be known by. */
+  readonly newNonce: () => string;
+  /** Whether there are pages for trying out what forms look like. */
+  readonly gallery: boolean;
+}

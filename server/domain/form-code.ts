@@ -1,0 +1,54 @@
+/** What a form's owner sends in base64: texts and an image. */
+
+const TEXT_BYTES_MAX = 65_536;
+const LOGO_BYTES_MAX = 262_144;
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** The bytes of a text of standard base64, line breaks allowed; undefined for any other text, or for too many bytes. */
+function decodeBase64(text: string, bytesMax: number): Uint8Array | undefined {
+  try {
+    const bytes = Uint8Array.fromBase64(text, { lastChunkHandling: 'strict' });
+    return bytes.length <= bytesMax ? bytes : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The text, of at most 64 KB, that base64 stands for; undefined when it is none. */
+export function decodeFormText(text: string): string | undefined {
+  const bytes = decodeBase64(text, TEXT_BYTES_MAX);
+  try {
+    return bytes && decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the bytes of an image begin with, each byte one character; `.` stands for any. */
+const BEGINNINGS: readonly (readonly [type: string, beginning: string])[] = [
+  ['image/png', '\x89PNG\r\n\x1a\n'],
+  ['image/jpeg', '\xff\xd8\xff'],
+  ['image/gif', 'GIF87a'],
+  ['image/gif', 'GIF89a'],
+  ['image/webp', 'RIFF....WEBP'],
+];
+/** Comments and declarations may come before the root. */
+const SVG =
+  /^(?:\xef\xbb\xbf)?\s*(?:(?:<\?[^?]*\?>|<!--(?:[^-]|-(?!->))*-->|<!DOCTYPE svg\b[^>[]*>)\s*)*<svg[\s>/]/i;
+const HEAD_BYTES = 4_096;
+
+const beginsWith = (head: string, beginning: string): boolean =>
+  [...beginning].every((character, i) => character === '.' || character === head[i]);
+
+function imageType(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString('latin1');
+  const known = BEGINNINGS.find(([, beginning]) => beginsWith(head, beginning));
+  return known?.[0] ?? (SVG.test(head) ? 'image/svg+xml' : undefined);
+}
+
+/** The data: URL of an image of at most 256 KB in base64; its type is told by its first bytes. */
+export function logoUrl(text: string): string | undefined {
+  const bytes = decodeBase64(text, LOGO_BYTES_MAX);
+  const type = bytes && imageType(bytes);
+  return type && `data:${type};base64,${bytes.toBase64()}`;
+}

@@ -1,0 +1,303 @@
+import {
+  type Static,
+  type TNull,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+  type TUnion,
+  Type,
+} from '@sinclair/typebox';
+import { FormType } from './capture.ts';
+import { Identifier } from './common.ts';
+
+/** The names of the fields that each type of form has, in their order, before any additional ones. */
+export const FORM_FIELDS = {
+  pcd: ['card_number', 'card_holder', 'expiry', 'cvv'],
+  ach: ['account_number', 'routing_number', 'account_type', 'account_holder'],
+  custom: [],
+} as const satisfies Readonly<Record<FormTypeName, readonly string[]>>;
+
+/** What a form posts beside its fields; no additional field may have such a name either. */
+export const POSTED_BESIDE = {
+  pcd: ['expiry_month', 'expiry_year', 'expiry_year_short', 'card_type', 'last_four'],
+  ach: [],
+  custom: [],
+} as const satisfies Readonly<Record<FormTypeName, readonly string[]>>;
+
+export type FormTypeName = Static<typeof FormType>;
+
+/** The languages that forms speak. */
+export const FORM_LOCALES = ['en', 'es', 'fr', 'de', 'ar'] as const;
+
+const FIELD_NAME = '^(?!(?:__proto__|constructor|prototype)$)[A-Za-z0-9_.-]{1,64}$';
+const COLOUR =
+  '^(?:#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})|(?:rgb|hsl)a?\\( ?-?[0-9.]{1,9}(?:%|deg)?(?:(?:, ?| / | )-?[0-9.]{1,9}%?){2,3} ?\\)|[A-Za-z]{3,24})$';
+/** In base64 and with line breaks, 64 KB and 256 KB come to no more. */
+const TEXT_CHARACTERS_MAX = 90_000;
+const LOGO_CHARACTERS_MAX = 360_000;
+
+const words = <const Words extends readonly string[]>(list: Words, description: string) =>
+  Type.Unsafe<Words[number]>(
+    Type.Union(
+      list.map((word) => Type.Literal(word)),
+      { description },
+    ),
+  );
+
+const flag = (description: string) => Type.Boolean({ description });
+
+const links = (what: string) =>
+  Type.Array(
+    Type.String({
+      maxLength: 2048,
+      examples: ['https://cdn.example/form.css'],
+      description:
+        'An https URL. A hash after `#`, such as `#sha384-…`, becomes the integrity of the link: a file that does not fit it is not used.',
+    }),
+    { maxItems: 20, description: `${what}, in this order.` },
+  );
+
+const code = (description: string) =>
+  Type.String({
+    maxLength: TEXT_CHARACTERS_MAX,
+    description: `${description} At most 64 KB of UTF-8, in base64.`,
+  });
+
+const colour = (of: string) =>
+  Type.String({
+    pattern: COLOUR,
+    maxLength: 64,
+    examples: ['#0055cc'],
+    description: `Colour of ${of}: \`#rgb\`, \`#rrggbb\`, \`rgb()\`, \`hsl()\` or a name.`,
+  });
+
+const FIELD_OPTION = {
+  validate: flag('False: whatever is typed into the field is taken.'),
+  visible: flag('False: the form does not have the field.'),
+};
+
+const THEME = {
+  style: words(['vault', 'modern'], 'The style that everything else is based on; `vault` when left out.'),
+  primary_color: colour('the button and of what has the focus'),
+  card_primary_color: colour('the sample card'),
+  card_shadow_color: colour("the sample card's shadow"),
+  success_color: colour('messages of success'),
+  error_color: colour('messages of errors'),
+  logo_image: Type.String({
+    maxLength: LOGO_CHARACTERS_MAX,
+    description: 'A PNG, JPEG, GIF, WebP or SVG image of at most 256 KB, in base64.',
+  }),
+};
+
+const AdditionalField = Type.Object(
+  {
+    name: Type.String({
+      pattern: FIELD_NAME,
+      examples: ['order_note'],
+      description: 'The member of the stored object; no name of a field that the form has anyway.',
+    }),
+    label: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        examples: ['Note'],
+        description: 'What stands above the field; the name when left out.',
+      }),
+    ),
+    required: Type.Optional(flag('Whether the field must be filled in; false when left out.')),
+  },
+  { $id: 'FormAdditionalField' },
+);
+
+const OWN = {
+  css_links: links('Style sheets that the form loads'),
+  js_links: links('Scripts that the form loads'),
+  embedded_css: code('Style rules of the form.'),
+  embedded_js: code('A script of the form. It sees what is typed.'),
+  require_corp: flag(
+    'Whether the form is loaded with Cross-Origin-Embedder-Policy: require-corp. Linked files must then come with Cross-Origin-Resource-Policy: cross-origin.',
+  ),
+  success_callback: code('A JavaScript function that is called with the reply once the data is stored.'),
+  error_callback: code(
+    'A JavaScript function that is called with `{ status, code, error }` when it was not stored.',
+  ),
+  display_mode: words(
+    ['standalone', 'embedded'],
+    '`standalone` (when left out) is a page of its own; `embedded` has neither background nor frame, and a heading only if it is asked for.',
+  ),
+  force_keypad: flag('Whether numbers can only be put in with a keypad on the screen, in random order.'),
+  hide_card: flag('Whether the sample card is left out.'),
+  highlight_fields: flag('Whether the part of the sample card that is being filled in is highlighted.'),
+  disable_luhn: flag('Turns off all validation.'),
+  strip_spaces: flag('Whether the card number is sent without spaces.'),
+  locale: words(FORM_LOCALES, 'The language of the form; that of the browser when left out.'),
+  frame_ancestors: Type.Array(
+    Type.String({
+      maxLength: 300,
+      examples: ['https://shop.example'],
+      description: 'An https origin: scheme, host and port.',
+    }),
+    { maxItems: 20, description: 'The origins whose pages may embed the form; any when left out or empty.' },
+  ),
+  additional_fields: Type.Array(AdditionalField, {
+    maxItems: 32,
+    description: 'Fields after those of the type.',
+  }),
+  color_mode: words(
+    ['light', 'dark', 'auto'],
+    'Light or dark colours; `auto` (when left out) follows the preference of whoever looks at the form.',
+  ),
+};
+
+/** Lets every member be null, which means the same as leaving it out. */
+type Nullable<Members extends TProperties> = {
+  [Name in keyof Members]: TOptional<TUnion<[Members[Name], TNull]>>;
+};
+
+const nullable = <Members extends TProperties>(members: Members): Nullable<Members> =>
+  Object.fromEntries(
+    Object.entries(members).map(([name, schema]) => [
+      name,
+      Type.Optional(Type.Union([schema, Type.Null()], { description: descriptionOf(schema) })),
+    ]),
+  ) as Nullable<Members>;
+
+const descriptionOf = (schema: TSchema): string => schema.description ?? '';
+
+const fieldOptions = <Option extends TSchema>(option: Option) =>
+  Type.Record(Type.String({ pattern: FIELD_NAME }), option, {
+    maxProperties: 64,
+    additionalProperties: false,
+    description: 'Options by the name of the field.',
+  });
+
+const THEME_OPTIONS = { description: 'Style, colours and logo.' };
+
+/** The settings of a form as they may be sent: null is the same as left out. What they hold is checked further. */
+export const FormSettings = Type.Object(
+  nullable({
+    ...OWN,
+    field_options: fieldOptions(Type.Union([Type.Object(nullable(FIELD_OPTION)), Type.Null()])),
+    theme: Type.Object(nullable(THEME), THEME_OPTIONS),
+  }),
+  { $id: 'FormSettings' },
+);
+export type FormSettings = Static<typeof FormSettings>;
+
+const SHOWN = Type.Partial(
+  Type.Object({
+    ...OWN,
+    field_options: fieldOptions(Type.Partial(Type.Object(FIELD_OPTION))),
+    theme: Type.Partial(Type.Object(THEME, THEME_OPTIONS)),
+  }),
+);
+/** The settings of a form without those that were left out. */
+export type ShownFormSettings = Static<typeof SHOWN>;
+
+/** Every member of the settings, in the order in which a reply has them. */
+export const SETTING_NAMES = Object.keys(SHOWN.properties) as readonly (keyof ShownFormSettings)[];
+export const THEME_NAMES = Object.keys(THEME) as readonly (keyof typeof THEME)[];
+
+export const FormId = Identifier('Identifier of the form, unique in the whole vault.');
+
+/** What a form may be called: URLs cannot name `.` and `..`. */
+const NewFormId = Type.String({
+  ...Identifier('The identifier to give the form; a random one when left out. In use by anybody: 409.'),
+  pattern: '^(?!(?:iframe|\\.{1,2})$)[A-Za-z0-9._@:-]{1,128}$',
+});
+
+export const CreateFormQuery = Type.Object({
+  form_type: Type.Union(FormType.anyOf, {
+    default: 'pcd',
+    description:
+      'What the form asks for: a card (`pcd`), a bank account (`ach`), or additional fields alone.',
+  }),
+  form_id: Type.Optional(NewFormId),
+});
+
+export const FormQuery = Type.Object({ form_id: Type.Optional(FormId) });
+
+/** Any other text is a form that does not exist. */
+export const FormPath = Type.Object({ form_id: FormId });
+
+export const ShowFormQuery = Type.Object({
+  testing: Type.Boolean({
+    default: false,
+    description: 'Whether the form stores to and reads from the staging environment.',
+  }),
+  title: Type.Optional(Type.String({ maxLength: 200, description: 'The title of the page.' })),
+});
+
+export const Form = Type.Object(
+  {
+    id: FormId,
+    url: Type.String({
+      description: 'Where the form is: a path, or a whole URL where forms have a host of their own.',
+      examples: ['/v1/retrieve/iframe/checkout'],
+    }),
+    form_type: FormType,
+    ...SHOWN.properties,
+  },
+  { $id: 'Form' },
+);
+export type Form = Static<typeof Form>;
+
+export const FormList = Type.Array(Form, { description: 'In ascending order of id.' });
+
+/** A page of HTML in a reply. */
+export const HtmlPage = Type.String({ description: 'A page of HTML.' });
+
+/** One field beside those of the type, as the page has it. */
+export interface PageField {
+  readonly name: string;
+  readonly label: string;
+  readonly required: boolean;
+}
+
+/** What a form page is given of the form's settings, with what was left out filled in. */
+export interface PageSettings {
+  readonly display_mode: 'standalone' | 'embedded';
+  readonly force_keypad: boolean;
+  readonly hide_card: boolean;
+  readonly highlight_fields: boolean;
+  readonly disable_luhn: boolean;
+  readonly strip_spaces: boolean;
+  readonly field_options: Readonly<
+    Record<string, { readonly validate?: boolean | null; readonly visible?: boolean | null }>
+  >;
+  readonly additional_fields: readonly PageField[];
+  readonly theme: {
+    readonly style: 'vault' | 'modern';
+    readonly primary_color?: string;
+    readonly card_primary_color?: string;
+    readonly card_shadow_color?: string;
+    readonly success_color?: string;
+    readonly error_color?: string;
+    /** A data: URL. */
+    readonly logo_image?: string;
+  };
+  readonly color_mode: 'light' | 'dark' | 'auto';
+  /** Null: the language of the browser, or English. */
+  readonly locale: (typeof FORM_LOCALES)[number] | null;
+  /** Origins; none means any. */
+  readonly frame_ancestors: readonly string[];
+}
+
+/** What a page is told of the endpoint that it was made for, where it was made together with one. */
+export interface PageVisit {
+  readonly unique_id: string;
+  readonly secret: string;
+  readonly token?: string;
+  readonly reference?: string;
+}
+
+/** What a form page finds in its `<script type="application/json" id="vault-form">`. */
+export interface PageConfig {
+  readonly form_type: FormTypeName;
+  /** Where the form posts to and reads from, without `/v1`. */
+  readonly api: string;
+  readonly testing: boolean;
+  readonly title?: string;
+  readonly settings: PageSettings;
+  readonly visit?: PageVisit;
+}

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type CreateForm, VaultApiError } from '../../sdk/index.ts';
+import { type Live, openLive, outcomeOf } from './live.ts';
+
+let live: Live;
+beforeAll(async () => {
+  live = await openLive();
+});
+afterAll(() => live.vault.close());
+
+describe('forms', () => {
+  test('are created, read, listed and deleted', async () => {
+    const { forms } = live.owner.sdk;
+    const settings = {
+      hide_card: true,
+      additional_fields: [{ name: 'note', label: 'Note' }],
+      field_options: { cvv: { visible: false } },
+      theme: { style: 'modern', primary_color: '#0055cc' },
+      frame_ancestors: ['https://shop.example'],
+    } as const satisfies CreateForm;
+    expect(await forms.list()).toEqual([]);
+    const created = await forms.create({ form_type: 'ach', form_id: 'bank', ...settings });
+    expect<object>(created).toEqual({
+      id: 'bank',
+      url: '/v1/retrieve/iframe/bank',
+      form_type: 'ach',
+      ...settings,
+    });
+    const { id, form_type } = await forms.create();
+    expect(form_type).toBe('pcd');
+    expect(await forms.get({ form_id: 'bank' })).toEqual(created);
+    expect((await forms.list()).map((form) => form.id)).toEqual(['bank', id].sort());
+    expect(await forms.delete({ form_id: id })).toEqual({ message: expect.any(String) });
+    expect(await forms.list()).toEqual([created]);
+  });
+
+  test('can be created again of what was shown', async () => {
+    const { forms } = live.owner.sdk;
+    const { id, url: _, ...shown } = await forms.create({ form_id: 'first', locale: 'de', hide_card: null });
+    const copy = await forms.create({ form_id: `${id}-copy`, ...shown });
+    expect(copy).toMatchObject({ form_type: 'pcd', locale: 'de' });
+    expect(copy).not.toHaveProperty('hide_card');
+  });
+
+  test('are refused by code and place', async () => {
+    const { forms } = live.owner.sdk;
+    expect(await outcomeOf(() => forms.create({ form_id: 'pcd' }))).toBe('409 form_exists');
+    expect(await outcomeOf(() => forms.get({ form_id: 'nowhere' }))).toBe('404 form_not_found');
+    expect(await outcomeOf(() => forms.delete({ form_id: 'nowhere' }))).toBe('404 form_not_found');
+    const faulty = { css_links: ['https://a.example/', 'http://secret.example/'] };
+    const error = await forms.create(faulty).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(VaultApiError);
+    expect(error).toMatchObject({ code: 'invalid_request', field: 'body.css_links[1]' });
+    expect(Bun.inspect(error)).not.toContain('secret.example');
+  });
+});
