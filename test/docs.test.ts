@@ -6,7 +6,7 @@ import { Glob } from 'bun';
 import { readSources } from './sources.ts';
 
 const root = join(import.meta.dir, '..');
-const pages = ['*.md', 'docs/**/*.md', 'sdk/*.md'].flatMap((pattern) => [
+const pages = ['*.md', 'docs/**/*.md', 'sdk/*.md', 'forms/*.md'].flatMap((pattern) => [
   ...new Glob(pattern).scanSync({ cwd: root }),
 ]);
 

@@ -19,6 +19,7 @@ const PAGES = [
   'docs/guides/proxy.md',
   'docs/guides/webhooks.md',
   'docs/guides/client-certificates.md',
+  'docs/guides/forms.md',
 ];
 const MS_MAX = 60_000;
 const ROOT = join(import.meta.dir, '..', '..');
@@ -90,6 +91,7 @@ const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   capture: ['capture'],
   retrieve: ['retrieve'],
   proxy: ['proxyPost', 'proxyGet', 'requestNetworkToken'],
+  forms: ['createForm', 'listForms', 'showForm', 'deleteForm'],
 };
 
 describe.each(Object.entries(OPERATIONS))('the errors that the guide %s lists', (name, operations) => {

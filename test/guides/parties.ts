@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Act, type Received, startThirdParty, thirdPartyTrust } from '../helpers/third-party.ts';
 import { newAuthority } from '../workers/crypto/authority.ts';
+import { freePort } from './server.ts';
 
 export interface GuideParties {
   /** The file with the authority of their certificates. */
@@ -19,12 +20,6 @@ const reply = (status: number, body: object): Act => ({
   headers: [['Content-Type', 'application/json']],
   body: JSON.stringify(body),
 });
-
-const freePort = (): number => {
-  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } });
-  listener.stop(true);
-  return listener.port;
-};
 
 /** Who pays is charged, if the card is told as the guides tell it. */
 const charge = ({ text }: Received): Act => {

@@ -12,13 +12,22 @@ export interface GuideServer {
 const MAIN = join(import.meta.dir, '..', '..', 'server', 'main.ts');
 const GREETING = /API +(?<url>http:\S+)\/v1.*password +(?<password>\S+)\n/s;
 
+/** A port of 127.0.0.1 on which nobody listens. */
+export const freePort = (): number => {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } });
+  listener.stop(true);
+  return listener.port;
+};
+
 /** Starts a server on an empty data folder and a free port, and reads what it prints for its first user. */
 export const startServer = async (
   dataDir: string,
   settings: Readonly<Record<string, string>>,
 ): Promise<GuideServer> => {
+  // Forms name the server's own URL, which therefore has to be known before it listens.
+  const port = String(freePort());
   const server = Bun.spawn([process.execPath, MAIN], {
-    env: { PATH: process.env['PATH'], VAULT_DATA_DIR: dataDir, VAULT_PORT: '0', ...settings },
+    env: { PATH: process.env['PATH'], VAULT_DATA_DIR: dataDir, VAULT_PORT: port, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ready = Promise.withResolvers<Pick<GuideServer, 'url' | 'password'>>();
