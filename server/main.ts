@@ -22,6 +22,9 @@ const BODY_TIMEOUT_MS = 30_000;
 /** The lines that greet whoever starts the server: where it is, how to get in, and one thing to try. */
 function banner(url: string, first: FirstAccount | undefined, config: Config): string {
   const lines = ['', `Cardvault (${config.env}) is ready.`, `  API   ${url}/v1`, `  Docs  ${url}/docs`];
+  if (config.env === 'staging') {
+    lines.push(`  Forms ${url}/forms`);
+  }
   if (config.redis.kind === 'embedded') {
     lines.push(`  Data  ${config.dataDir} (back it up, with the master key)`);
   }
