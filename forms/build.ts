@@ -1,6 +1,7 @@
 /** Builds what browsers load of the hosted forms: for the server at its start, and for the published package. */
 import { join } from 'node:path';
 import manifest from './package.json';
+import { pageStyles } from './styles.macro.ts';
 
 /** One script as it is served: the same bytes from the same sources, wherever they lie. */
 export interface FormBundle {
@@ -16,6 +17,8 @@ export interface FormBundles {
   /** The package's version and eight hex digits that differ as soon as a byte of any script does. */
   readonly version: string;
   readonly files: readonly FormBundle[];
+  /** How a policy names the styles that the page's script adds: `'sha256-…'`. */
+  readonly styles: string;
 }
 
 interface Entry {
@@ -36,7 +39,8 @@ const ENTRIES: readonly Entry[] = [
  */
 export const buildForms = async (): Promise<FormBundles> => {
   const files = await Promise.all(ENTRIES.map(buildBundle));
-  return { version: `${manifest.version}-${fingerprintOf(files)}`, files };
+  const hash = new Bun.CryptoHasher('sha256').update(pageStyles()).digest('base64');
+  return { version: `${manifest.version}-${fingerprintOf(files)}`, files, styles: `'sha256-${hash}'` };
 };
 
 const buildBundle = async ({ name, source, format }: Entry): Promise<FormBundle> => {

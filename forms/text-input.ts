@@ -28,6 +28,9 @@ const inputOf = (plan: FieldPlan): HTMLInputElement =>
 export const createText = (plan: FieldPlan, changed: () => void): Part => {
   const input = inputOf(plan);
   let before = '';
+  const fill = input.autocomplete;
+  /** Browsers write what is typed to the disk, to restore it, unless an input is not to be completed. */
+  const keepOffDisk = (): void => input.setAttribute('autocomplete', input.value === '' ? fill : 'off');
   const settle = (kind: string): void => {
     if (plan.edit !== undefined) {
       const caret = input.selectionStart ?? input.value.length;
@@ -38,6 +41,7 @@ export const createText = (plan: FieldPlan, changed: () => void): Part => {
       }
     }
     before = input.value;
+    keepOffDisk();
     changed();
   };
   const put = (text: string, kind: string): void => {
@@ -70,6 +74,7 @@ export const createText = (plan: FieldPlan, changed: () => void): Part => {
     clear: () => {
       input.value = '';
       before = '';
+      keepOffDisk();
       changed();
     },
     focus: () => input.focus(),

@@ -1,25 +1,15 @@
 /** The look of a form: base style, colours of the owner, light or dark, and which way the language runs. */
-import { readableOn } from './color.ts';
+import { COLORS, readableOn } from './color.ts';
 import type { PageConfig } from './config.ts';
 import type { Locale } from './messages.ts';
 import { pageStyles } from './styles.macro.ts' with { type: 'macro' };
 
-/** The owner's colours, each by the custom property that carries it. */
-const COLORS = {
-  primary_color: '--vf-primary',
-  card_primary_color: '--vf-card',
-  card_shadow_color: '--vf-card-shadow',
-  success_color: '--vf-success',
-  error_color: '--vf-error',
-} as const;
-
 /** On which of the two the text must be read, and the property that carries the text's colour. */
 const READ_ON = { primary_color: '--vf-on-primary', card_primary_color: '--vf-on-card' } as const;
 
-/** Adds the styles before all others of the page, so that the owner's own win. */
-const addStyles = (nonce: string): void => {
+/** Adds the styles before all others of the page, so that the owner's own win. The policy knows them by their hash. */
+const addStyles = (): void => {
   const style = document.createElement('style');
-  style.nonce = nonce;
   style.textContent = pageStyles();
   document.head.prepend(style);
 };
@@ -35,7 +25,7 @@ const resolve = (element: HTMLElement, color: string): string => {
 /** Dresses the page. Follows the system's light or dark as long as the page is open when the form says `auto`. */
 export const applyTheme = (form: HTMLElement, config: PageConfig, locale: Locale): void => {
   const { theme, color_mode, display_mode } = config.settings;
-  addStyles(document.querySelector<HTMLScriptElement>('script[nonce]')?.nonce ?? '');
+  addStyles();
   const root = document.documentElement;
   root.lang = locale;
   root.dir = locale === 'ar' ? 'rtl' : 'ltr';

@@ -41,6 +41,8 @@ export interface FormBundles {
   /** Differs as soon as a byte of any script does. */
   readonly version: string;
   readonly files: readonly FormBundle[];
+  /** How a policy names the styles that the page's script adds: `'sha256-…'`. */
+  readonly styles: string;
 }
 
 /** What differs from visit to visit of a form. */
@@ -60,7 +62,7 @@ export interface FormPages {
     visit: FormVisit,
   ) => { readonly html: string; readonly headers: Readonly<Record<string, string>> };
   readonly bundles: FormBundles;
-  /** Fresh each time and not to be guessed: what a policy lets scripts and styles be known by. */
+  /** Fresh each time and not to be guessed: what the gallery's policy knows its script and styles by. */
   readonly newNonce: () => string;
   /** Whether there are pages for trying out what forms look like. */
   readonly gallery: boolean;

@@ -1,14 +1,16 @@
 import type { ShownFormSettings } from '../schema/form.ts';
+import { hashSource, inlineOf } from './form-inline.ts';
 import { parseFormLink } from './form-link.ts';
 
 /** What the headers of a form page depend on. */
 export interface FormPolicyParts {
   readonly settings: ShownFormSettings;
-  readonly nonce: string;
   /** The base URLs that the page may send requests to. */
   readonly connect: readonly string[];
-  /** The base URL of our own scripts. */
-  readonly assets: string;
+  /** The URL of our own script. */
+  readonly script: string;
+  /** The hash source of the styles that it adds. */
+  readonly styles: string;
   /** Whether the page is kept in an origin of its own, which it must be where the API is served as well. */
   readonly sandboxed: boolean;
 }
@@ -57,14 +59,20 @@ const sourceOf = (base: string): string => {
 const directive = (name: string, sources: readonly string[]): string =>
   `${name} ${sources.length === 0 ? "'none'" : [...new Set(sources)].join(' ')}`;
 
-function contentPolicy({ settings, nonce, connect, assets, sandboxed }: FormPolicyParts): string {
-  const named = `'nonce-${nonce}'`;
+/**
+ * Code in the page is known by its hash, and files by where they lie: a nonce could be read by any script of the page,
+ * which could load whatever it likes under it.
+ */
+function contentPolicy({ settings, connect, script, styles, sandboxed }: FormPolicyParts): string {
+  const own = inlineOf(settings);
+  const code = [...own.callbacks, own.script ?? []].flat().map(hashSource);
+  const looks = own.style === undefined ? [styles] : [styles, hashSource(own.style)];
   const sheets = originsOf(settings.css_links);
   const ancestors = settings.frame_ancestors ?? [];
   return [
     "default-src 'none'",
-    directive('script-src', [named, ...originsOf(settings.js_links), new URL(assets).origin]),
-    directive('style-src', [named, ...sheets]),
+    directive('script-src', [script, ...code, ...originsOf(settings.js_links)]),
+    directive('style-src', [...looks, ...sheets]),
     'img-src data:',
     directive('font-src', sheets),
     directive('connect-src', connect.map(sourceOf)),
@@ -75,6 +83,16 @@ function contentPolicy({ settings, nonce, connect, assets, sandboxed }: FormPoli
     ...(sandboxed ? ['sandbox allow-scripts allow-forms'] : []),
   ].join('; ');
 }
+
+/**
+ * A second policy, for the page itself: files come from the hosts of the settings alone. The first one would also let
+ * in a file from anywhere that claims, by its integrity, to be the code in the page.
+ */
+export const filePolicy = ({ settings, script }: Pick<FormPolicyParts, 'settings' | 'script'>): string =>
+  [
+    directive('script-src', ["'unsafe-inline'", script, ...originsOf(settings.js_links)]),
+    directive('style-src', ["'unsafe-inline'", ...originsOf(settings.css_links)]),
+  ].join('; ');
 
 /** The headers of a form page: what it may load, send to and use, and who may embed it. */
 export const formHeaders = (parts: FormPolicyParts): Readonly<Record<string, string>> => ({

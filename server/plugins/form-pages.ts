@@ -1,6 +1,6 @@
 import type { FormBundles, FormPages } from '../deps.ts';
 import { type FormPageParts, renderFormPage } from '../domain/form-page.ts';
-import { formHeaders } from '../domain/form-policy.ts';
+import { filePolicy, formHeaders } from '../domain/form-policy.ts';
 
 /** What form pages are made with. */
 export interface FormPagesOptions {
@@ -26,7 +26,7 @@ const digestOf = (html: string, headers: Readonly<Record<string, string>>): stri
 
 /**
  * Makes pages of forms. Each page comes with a digest over itself and its headers, taken without what differs from
- * visit to visit: nonce, title, and the endpoint that it was made for.
+ * visit to visit: title, and the endpoint that it was made for.
  */
 export const createFormPages = (options: FormPagesOptions): FormPages => {
   const { bundles, publicUrl, formsUrl, stagingUrl = publicUrl, gallery, newNonce } = options;
@@ -44,13 +44,15 @@ export const createFormPages = (options: FormPagesOptions): FormPages => {
       const api = testing ? stagingUrl : publicUrl;
       const script = { src: `${assets}${bundlePath(bundles, SCRIPT)}`, integrity };
       const connect = [publicUrl, api];
-      const make = (varying: Pick<FormPageParts, 'nonce' | 'title' | 'visit'>) => ({
-        html: renderFormPage({ form_type, settings, script, api, testing, ...varying }),
-        headers: formHeaders({ settings, connect, assets, sandboxed: !onFormsHost, nonce: varying.nonce }),
-      });
-      const { html, headers } = make({ nonce: newNonce(), title, visit });
-      const plain = make({ nonce: '' });
-      return { html, headers: { ...headers, 'X-Vault-Form-Digest': digestOf(plain.html, plain.headers) } };
+      const files = filePolicy({ settings, script: script.src });
+      const page: FormPageParts = { form_type, settings, script, files, api, testing };
+      const policy = { settings, connect, script: script.src, styles: bundles.styles };
+      const headers = formHeaders({ ...policy, sandboxed: !onFormsHost });
+      const digest = digestOf(renderFormPage(page), headers);
+      return {
+        html: renderFormPage({ ...page, title, visit }),
+        headers: { ...headers, 'X-Vault-Form-Digest': digest },
+      };
     },
   };
 };

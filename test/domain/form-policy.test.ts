@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { type FormPolicyParts, formHeaders } from '../../server/domain/form-policy.ts';
+import { type FormPolicyParts, filePolicy, formHeaders } from '../../server/domain/form-policy.ts';
 import type { ShownFormSettings } from '../../server/schema/form.ts';
 
 const PUBLIC = 'https://vault.test';
@@ -7,10 +7,15 @@ const STAGING = 'https://staging.vault.test';
 const FORMS = 'https://forms.test';
 const SHEET = 'https://css.example:8443/a.css';
 const SCRIPT = `https://js.example/a.js#sha384-${'A'.repeat(64)}`;
+const OURS = `${PUBLIC}/forms/1/page.js`;
+const STYLES = "'sha256-styles'";
 const BOTH = 'https://both.example/x';
 
 const headersOf = (settings: ShownFormSettings, parts: Partial<FormPolicyParts> = {}) =>
-  formHeaders({ settings, nonce: 'n', connect: [PUBLIC], assets: PUBLIC, sandboxed: true, ...parts });
+  formHeaders({ settings, connect: [PUBLIC], script: OURS, styles: STYLES, sandboxed: true, ...parts });
+
+const sha256 = (text: string): string =>
+  `'sha256-${new Bun.CryptoHasher('sha256').update(text).digest('base64')}'`;
 
 /** The directives of a policy; a name that stands twice, or nothing between two `;`, fails. */
 const parsePolicy = (policy: string): Readonly<Record<string, string[]>> => {
@@ -26,8 +31,8 @@ const parsePolicy = (policy: string): Readonly<Record<string, string[]>> => {
 const NONE = ["'none'"];
 const COMMON = {
   'default-src': NONE,
-  'script-src': ["'nonce-n'", PUBLIC],
-  'style-src': ["'nonce-n'"],
+  'script-src': [OURS],
+  'style-src': [STYLES],
   'img-src': ['data:'],
   'font-src': NONE,
   'connect-src': [PUBLIC],
@@ -47,28 +52,23 @@ const configurations: readonly (readonly [string, ShownFormSettings, Partial<For
     {},
     {
       ...COMMON,
-      'style-src': ["'nonce-n'", 'https://css.example:8443'],
+      'style-src': [STYLES, 'https://css.example:8443'],
       'font-src': ['https://css.example:8443'],
     },
   ],
-  [
-    'a script',
-    { js_links: [SCRIPT] },
-    {},
-    { ...COMMON, 'script-src': ["'nonce-n'", 'https://js.example', PUBLIC] },
-  ],
+  ['a script', { js_links: [SCRIPT] }, {}, { ...COMMON, 'script-src': [OURS, 'https://js.example'] }],
   [
     'both from one host, twice',
     { css_links: [BOTH, BOTH], js_links: [BOTH, `${BOTH}y`] },
     {},
     {
       ...COMMON,
-      'script-src': ["'nonce-n'", 'https://both.example', PUBLIC],
-      'style-src': ["'nonce-n'", 'https://both.example'],
+      'script-src': [OURS, 'https://both.example'],
+      'style-src': [STYLES, 'https://both.example'],
       'font-src': ['https://both.example'],
     },
   ],
-  ['a script of ours', { js_links: [`${PUBLIC}/x.js`] }, {}, COMMON],
+  ['a script of ours', { js_links: [`${PUBLIC}/x.js`] }, {}, { ...COMMON, 'script-src': [OURS, PUBLIC] }],
   [
     'links that are none',
     { css_links: ['x; script-src *'], js_links: ["https://a;script-src *'/"] },
@@ -89,30 +89,51 @@ const configurations: readonly (readonly [string, ShownFormSettings, Partial<For
   ],
   ['no ancestors', { frame_ancestors: [] }, {}, COMMON],
   ['no links', { css_links: [], js_links: [] }, {}, COMMON],
-  ['embedded code', { embedded_css: 'eA==', embedded_js: 'eA==' }, {}, COMMON],
-  ['callbacks', { success_callback: 'eA==', error_callback: 'eA==' }, {}, COMMON],
+  [
+    'embedded code',
+    { embedded_css: 'eA==', embedded_js: 'eA==' },
+    {},
+    { ...COMMON, 'script-src': [OURS, sha256('x')], 'style-src': [STYLES, sha256('x')] },
+  ],
+  [
+    'callbacks',
+    { success_callback: 'eA==', error_callback: 'eA==' },
+    {},
+    {
+      ...COMMON,
+      'script-src': [
+        OURS,
+        sha256('(window.vaultCallbacks??={}).success=(\nx\n);'),
+        sha256('(window.vaultCallbacks??={}).error=(\nx\n);'),
+      ],
+    },
+  ],
   ['a logo', { theme: { logo_image: 'R0lGODlh' } }, {}, COMMON],
   ['require_corp', { require_corp: true }, {}, COMMON],
   ['require_corp that is off', { require_corp: false }, {}, COMMON],
   [
     'a forms host',
     {},
-    { sandboxed: false, assets: FORMS },
-    { ...UNBOXED, 'script-src': ["'nonce-n'", FORMS] },
+    { sandboxed: false, script: `${FORMS}/page.js` },
+    { ...UNBOXED, 'script-src': [`${FORMS}/page.js`] },
   ],
   ['staging elsewhere', {}, { connect: [PUBLIC, STAGING] }, { ...COMMON, 'connect-src': [PUBLIC, STAGING] }],
   ['staging here', {}, { connect: [PUBLIC, PUBLIC] }, COMMON],
   [
     'a path before the API',
     {},
-    { connect: [`${PUBLIC}/cards`], assets: `${PUBLIC}/cards` },
+    { connect: [`${PUBLIC}/cards`] },
     { ...COMMON, 'connect-src': [`${PUBLIC}/cards/`] },
   ],
   [
-    'another nonce',
+    'all kinds of code',
+    { embedded_css: btoa('p{}\r\n'), embedded_js: btoa('</script>'), success_callback: btoa('f;') },
     {},
-    { nonce: 'm-_9' },
-    { ...COMMON, 'script-src': ["'nonce-m-_9'", PUBLIC], 'style-src': ["'nonce-m-_9'"] },
+    {
+      ...COMMON,
+      'script-src': [OURS, sha256('(window.vaultCallbacks??={}).success=(\nf\n);'), sha256('<\\/script>')],
+      'style-src': [STYLES, sha256('p{}\n')],
+    },
   ],
 ];
 
@@ -132,5 +153,17 @@ describe('the policy of a form with', () => {
       'Cross-Origin-Resource-Policy': 'cross-origin',
       ...corp,
     });
+  });
+});
+
+test('files come from the hosts of the settings alone, whatever their integrity claims', () => {
+  expect(parsePolicy(filePolicy({ settings: {}, script: OURS }))).toEqual({
+    'script-src': ["'unsafe-inline'", OURS],
+    'style-src': ["'unsafe-inline'"],
+  });
+  const settings = { css_links: [SHEET], js_links: [SCRIPT], embedded_js: 'eA==' };
+  expect(parsePolicy(filePolicy({ settings, script: OURS }))).toEqual({
+    'script-src': ["'unsafe-inline'", OURS, 'https://js.example'],
+    'style-src': ["'unsafe-inline'", 'https://css.example:8443'],
   });
 });

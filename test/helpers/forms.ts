@@ -9,6 +9,7 @@ const bundle = (name: string, text: string): FormBundle => {
 /** Scripts in place of those of the build, for tests that are not about what they do. */
 export const SMALL_BUNDLES: FormBundles = {
   version: '0.0.0-12345678',
+  styles: "'sha256-styles'",
   files: [
     bundle('vault-forms.js', `export const mountForm = () => undefined; // ${'x'.repeat(2_000)}\n`),
     bundle('vault-forms.global.js', 'var VaultForms = {};\n'),

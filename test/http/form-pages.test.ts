@@ -84,7 +84,7 @@ describe('bundles', () => {
 
   test('must have the one that pages load', () => {
     const files = SMALL_BUNDLES.files.filter(({ name }) => name !== 'vault-form-page.js');
-    expect(() => pagesWith({ bundles: { version: '1', files } })).toThrow('vault-form-page.js');
+    expect(() => pagesWith({ bundles: { ...SMALL_BUNDLES, files } })).toThrow('vault-form-page.js');
   });
 });
 
@@ -92,20 +92,14 @@ describe('a page', () => {
   const form = { form_type: 'pcd', settings: {} } as const;
   const visit = { onFormsHost: false, testing: false } as const;
 
-  test('has a nonce of its own, in policy and elements alike', () => {
-    const pages = pagesWith();
-    for (const nonce of ['nonce-1', 'nonce-2']) {
-      const { html, headers } = pages.render(form, visit);
-      expect(headers['Content-Security-Policy']).toContain(`script-src 'nonce-${nonce}'`);
-      const { elements } = parsePage(html);
-      const script = elements.find(({ attributes }) => 'src' in attributes)?.attributes;
-      expect(script).toMatchObject({
-        nonce,
-        src: `https://vault.test/forms/${SMALL_BUNDLES.version}/vault-form-page.js`,
-        integrity: SMALL_BUNDLES.files.find(({ name }) => name === 'vault-form-page.js')?.integrity as string,
-        crossorigin: 'anonymous',
-      });
-    }
+  test('knows its script by where it lies and by what it is', () => {
+    const { html, headers } = pagesWith().render(form, visit);
+    const src = `https://vault.test/forms/${SMALL_BUNDLES.version}/vault-form-page.js`;
+    expect(headers['Content-Security-Policy']).toContain(`script-src ${src};`);
+    expect(headers['Content-Security-Policy']).toContain(`style-src ${SMALL_BUNDLES.styles};`);
+    const script = parsePage(html).elements.find(({ attributes }) => 'src' in attributes)?.attributes;
+    const integrity = SMALL_BUNDLES.files.find(({ name }) => name === 'vault-form-page.js')?.integrity;
+    expect(script).toEqual({ src, integrity: integrity ?? '', crossorigin: 'anonymous' });
   });
 
   test.each([
@@ -128,7 +122,7 @@ describe('a page', () => {
     const pages = pagesWith({ formsUrl: FORMS });
     const there = pages.render(form, { ...visit, onFormsHost: true });
     expect(there.headers['Content-Security-Policy']).not.toContain('sandbox');
-    expect(there.headers['Content-Security-Policy']).toContain(`${FORMS};`);
+    expect(there.headers['Content-Security-Policy']).toContain(`script-src ${FORMS}/forms/`);
     expect(there.html).toContain(`src="${FORMS}/forms/`);
     expect(there.html).toContain('"api":"https://vault.test"');
     const here = pages.render(form, visit);
@@ -177,30 +171,31 @@ describe('the gallery', () => {
   });
 
   test('has a preview of each', async () => {
-    for (const [query, part] of [
+    for (const [look, part] of [
       ['', '"form_type":"pcd"'],
-      ['?form_type=ach', '"form_type":"ach"'],
-      ['?form_type=custom', '"name":"full_name"'],
-      ['?style=modern', 'data-style="modern"'],
-      ['?color_mode=dark', 'data-mode="dark"'],
-      ['?locale=ar', 'dir="rtl"'],
-      ['?display_mode=embedded', '"display_mode":"embedded"'],
-      ['?force_keypad=true&hide_card=t', '"force_keypad":true,"hide_card":true'],
-      ['?embedded_js=YQ%3D%3D&title=x', '<title>Secure form</title>'],
+      ['/form_type=ach', '"form_type":"ach"'],
+      ['/form_type=custom', '"name":"full_name"'],
+      ['?form_type=ach', '"form_type":"pcd"'],
+      ['/style=modern', 'data-style="modern"'],
+      ['/color_mode=dark', 'data-mode="dark"'],
+      ['/locale=ar', 'dir="rtl"'],
+      ['/display_mode=embedded', '"display_mode":"embedded"'],
+      ['/force_keypad=true&hide_card=t', '"force_keypad":true,"hide_card":true'],
+      ['/embedded_js=YQ%3D%3D&title=x', '<title>Secure form</title>'],
     ]) {
-      const answer = await createClient().send('GET', `/forms/preview${query}`, NOBODY);
+      const answer = await createClient().send('GET', `/forms/preview${look}`, NOBODY);
       expect(answer.status).toBe(200);
       expect(answer.text).toContain(part as string);
       expect(answer.headers.get('Content-Security-Policy')).toContain('sandbox');
       expect(answer.headers.get('Cache-Control')).toBe('no-store');
     }
-    const wrong = await createClient().send('GET', '/forms/preview?style=%22%3E', NOBODY);
+    const wrong = await createClient().send('GET', '/forms/preview/style=%22%3E', NOBODY);
     expect(wrong).toMatchObject({ status: 400, error: { field: 'query.style' } });
   });
 
   test('is not there in production', async () => {
     const client = createClient({ formPages: pagesWith({ gallery: false }) });
-    for (const path of ['/forms', '/forms/preview']) {
+    for (const path of ['/forms', '/forms/preview', '/forms/preview/style=vault']) {
       expect((await client.send('GET', path, NOBODY)).status).toBe(404);
     }
     expect((await client.send('GET', '/forms/sri.json', NOBODY)).status).toBe(200);
@@ -249,6 +244,7 @@ describe('a host for forms alone', () => {
     ['GET', '/metrics'],
     ['GET', '/forms'],
     ['GET', '/forms/preview'],
+    ['GET', '/forms/preview/style=vault'],
     ['GET', '/'],
   ];
 
