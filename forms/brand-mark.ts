@@ -65,18 +65,14 @@ export const brandMark = (brand: string): SVGSVGElement => {
   const size = Math.min(11, 46 / Math.max(1, name.length));
   const draw = MARKS[brand] ?? (brand === '' ? unknown : () => [plate('#3d4a5f'), words(name, '#fff', size)]);
   const label = brand === '' ? { 'aria-hidden': 'true' } : { role: 'img', 'aria-label': name };
-  return svg(
-    'svg',
-    { class: 'vf-mark', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, focusable: 'false', ...label },
-    ...draw(),
-  );
+  return svg('svg', { class: 'vf-mark', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, ...label }, ...draw());
 };
 
 /** Where the security code is: on the back of most cards, on the front of American Express. */
 export const codeMark = (front: boolean): SVGSVGElement =>
   svg(
     'svg',
-    { class: 'vf-mark', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, 'aria-hidden': 'true', focusable: 'false' },
+    { class: 'vf-mark', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, 'aria-hidden': 'true' },
     svg('rect', { x: 0.75, y: 0.75, width: 38.5, height: 24.5, rx: 4, class: 'vf-blank' }),
     svg('path', { d: front ? 'M6 18.5h12M6 8h5' : 'M1 7.5h38M6 16h12', class: 'vf-blank' }),
     svg('rect', { x: 23, y: front ? 6 : 12, width: 12, height: 8, rx: 4, class: 'vf-spot' }),

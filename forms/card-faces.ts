@@ -38,6 +38,8 @@ const side = (name: string, ...children: SVGElement[]): SVGElement =>
 /** Draws the front. */
 export const createFront = (texts: Texts): Front => {
   const number = write(26, 128, 'vf-art-number', 'start');
+  // As wide as the lines below it, in whatever typeface the machine has.
+  number.setAttribute('textLength', '288');
   const name = write(26, 184, 'vf-art-text', 'start');
   const expiry = write(314, 184, 'vf-art-text', 'end');
   const code = write(314, 92, 'vf-art-text', 'end');
@@ -53,7 +55,7 @@ export const createFront = (texts: Texts): Front => {
     frame('cvv', 262, 70, 62, 32),
     number,
     write(26, 164, 'vf-art-label', 'start', texts.card_holder),
-    write(314, 164, 'vf-art-label', 'end', texts.valid),
+    write(314, 164, 'vf-art-label', 'end', texts.expiry),
     name,
     expiry,
     code,

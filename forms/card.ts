@@ -7,7 +7,7 @@ import { h } from './dom.ts';
 import { editExpiry, expiryParts } from './expiry-input.ts';
 import type { Field } from './field.ts';
 import { editNumber, pickNumber } from './number-input.ts';
-import { createFields, type FieldSketch, type FormPart, type PartContext } from './parts.ts';
+import { createFields, type FieldSketch, type FormPart, isVisible, type PartContext } from './parts.ts';
 import { checkCode, checkExpiry, checkName, checkNumber } from './validate.ts';
 
 const AMEX = 'american-express';
@@ -19,6 +19,8 @@ interface Adornments {
 
 const sketch = (context: PartContext, number: () => string, adornments: Adornments): FieldSketch[] => {
   const codeLengths = (): readonly number[] => codeLengthsOf(brandOf(onlyDigits(number())));
+  // One alone has the whole row.
+  const half = isVisible(context, 'expiry') && isVisible(context, 'cvv');
   return [
     {
       name: 'card_number',
@@ -37,7 +39,7 @@ const sketch = (context: PartContext, number: () => string, adornments: Adornmen
     {
       name: 'expiry',
       digits: true,
-      half: true,
+      half,
       attributes: { autocomplete: 'cc-exp', inputmode: 'numeric', placeholder: context.texts.date },
       edit: editExpiry,
       problem: (value) => checkExpiry(value, context.now()),
@@ -45,7 +47,7 @@ const sketch = (context: PartContext, number: () => string, adornments: Adornmen
     {
       name: 'cvv',
       digits: true,
-      half: true,
+      half,
       attributes: { autocomplete: 'cc-csc', inputmode: 'numeric', placeholder: '123' },
       adornment: adornments.code,
       edit: plainDigits(() => Math.max(...codeLengths())),

@@ -1,4 +1,13 @@
-/** Which text can be read on a colour that the owner chose. */
+/** The colours that an owner can choose, and which text can be read on them. */
+
+/** The owner's colours, each by the custom property that carries it. */
+export const COLORS = {
+  primary_color: '--vf-primary',
+  card_primary_color: '--vf-card',
+  card_shadow_color: '--vf-card-shadow',
+  success_color: '--vf-success',
+  error_color: '--vf-error',
+} as const;
 
 /** Above this luminance black is easier to read than white: where both have a contrast of about 4.6 to 1. */
 const LUMINANCE_MIDDLE = 0.179;

@@ -1,15 +1,10 @@
 /** What the service put into the page: the form's settings. Read with care, as the page may be older than the script. */
 import type { PageConfig, PageField, PageSettings, PageVisit } from '../server/schema/form.ts';
+import { COLORS } from './color.ts';
 
 export type { PageConfig } from '../server/schema/form.ts';
 
-const COLORS = [
-  'primary_color',
-  'card_primary_color',
-  'card_shadow_color',
-  'success_color',
-  'error_color',
-] as const;
+const COLOR_NAMES = Object.keys(COLORS) as (keyof typeof COLORS)[];
 const LOGO = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]+$/;
 
 type Members = Readonly<Record<string, unknown>>;
@@ -27,16 +22,24 @@ const oneOf = <Word extends string>(value: unknown, words: readonly [Word, ...Wo
 const texts = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 
+/** The texts among the members of these names. */
+const pick = <Name extends string>(given: Members, names: readonly Name[]): { [Each in Name]?: string } =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = text(given[name]);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  ) as { [Each in Name]?: string };
+
 /** Reads the configuration; whatever is missing or odd takes its default, so that a form always shows. */
 export const readConfig = (json: string): PageConfig => {
   const given = members(parse(json));
-  const title = text(given['title']);
   const visit = readVisit(members(given['visit']));
   return {
     form_type: oneOf(given['form_type'], ['pcd', 'ach', 'custom']),
     api: (text(given['api']) ?? '').replace(/\/+$/, ''),
     testing: given['testing'] === true,
-    ...(title === undefined ? {} : { title }),
+    ...pick(given, ['title']),
     settings: readSettings(members(given['settings'])),
     ...(visit === undefined ? {} : { visit }),
   };
@@ -60,7 +63,7 @@ const readSettings = (given: Members): PageSettings => ({
   field_options: readOptions(members(given['field_options'])),
   additional_fields: readFields(given['additional_fields']),
   theme: readTheme(members(given['theme'])),
-  color_mode: oneOf(given['color_mode'], ['auto', 'light', 'dark']),
+  color_mode: oneOf(given['color_mode'], ['light', 'dark', 'auto']),
   locale:
     oneOf<'' | 'en' | 'es' | 'fr' | 'de' | 'ar'>(given['locale'], ['', 'en', 'es', 'fr', 'de', 'ar']) || null,
   frame_ancestors: texts(given['frame_ancestors']),
@@ -85,27 +88,15 @@ const readFields = (given: unknown): PageField[] =>
   });
 
 const readTheme = (given: Members): PageSettings['theme'] => {
-  const logo = text(given['logo_image']);
-  const colors = COLORS.flatMap((name) => {
-    const color = text(given[name]);
-    return color === undefined ? [] : [[name, color] as const];
-  });
+  const { logo_image: logo = '', ...colors } = pick(given, [...COLOR_NAMES, 'logo_image']);
   return {
     style: oneOf(given['style'], ['vault', 'modern']),
-    ...Object.fromEntries(colors),
-    ...(logo !== undefined && LOGO.test(logo) ? { logo_image: logo } : {}),
+    ...colors,
+    ...(LOGO.test(logo) && { logo_image: logo }),
   };
 };
 
 const readVisit = (given: Members): PageVisit | undefined => {
-  const [unique_id, secret] = [text(given['unique_id']), text(given['secret'])];
-  const [token, reference] = [text(given['token']), text(given['reference'])];
-  return unique_id === undefined || secret === undefined
-    ? undefined
-    : {
-        unique_id,
-        secret,
-        ...(token === undefined ? {} : { token }),
-        ...(reference === undefined ? {} : { reference }),
-      };
+  const { unique_id, secret, ...item } = pick(given, ['unique_id', 'secret', 'token', 'reference']);
+  return unique_id === undefined || secret === undefined ? undefined : { unique_id, secret, ...item };
 };

@@ -38,11 +38,7 @@ export const svg = <Tag extends keyof SVGElementTagNameMap>(
 
 /** An icon of one path, in a square of 24, drawn in the colour of the text around it. */
 export const icon = (path: string, name = 'vf-icon'): SVGSVGElement =>
-  svg(
-    'svg',
-    { class: name, viewBox: '0 0 24 24', 'aria-hidden': 'true', focusable: 'false' },
-    svg('path', { d: path }),
-  );
+  svg('svg', { class: name, viewBox: '0 0 24 24', 'aria-hidden': 'true' }, svg('path', { d: path }));
 
 export const LOCK =
   'M7 10V7.5a5 5 0 0 1 10 0V10M6.5 10h11A1.5 1.5 0 0 1 19 11.5v7a1.5 1.5 0 0 1-1.5 1.5h-11A1.5 1.5 0 0 1 5 18.5v-7A1.5 1.5 0 0 1 6.5 10Z';

@@ -1,17 +1,19 @@
 /** The element `<vault-card-form>`: a form that is mounted by attributes alone. */
-import { ATTRIBUTES, optionsOf } from './attributes.ts';
+import { ATTRIBUTES, adviceFor, optionsOf } from './attributes.ts';
+import { EVENTS } from './events.ts';
 import type { FormEvents, FormHandle } from './handle.ts';
 import type { FormOptions } from './options.ts';
 
 /** A form in markup. Its events `vault-ready`, `vault-height`, `vault-success`, `vault-error` do not bubble. */
 export interface VaultCardFormElement extends HTMLElement {
-  /** Does what the form's own button does. */
+  /** Sends the form, or reports `form_invalid`. */
   submit(): void;
   /** Empties the form. */
   reset(): void;
 }
 
-const EVENTS: readonly (keyof FormEvents)[] = ['ready', 'height', 'success', 'error'];
+/** Attributes may come one after another; those that have not come by then are missing. */
+const ADVICE_MS = 1000;
 
 /** Where a page is made on a server there are no elements: the script can be imported there, and does nothing. */
 const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
@@ -25,9 +27,11 @@ export const createElementClass = (
     #secret: string | undefined;
     #handle: FormHandle | undefined;
     #isWaiting = false;
+    #isAdvised = false;
 
     connectedCallback(): void {
       this.#remount();
+      setTimeout(() => this.#advise(), ADVICE_MS);
     }
 
     disconnectedCallback(): void {
@@ -78,6 +82,15 @@ export const createElementClass = (
         handle.on(name, (detail) => this.dispatchEvent(new CustomEvent(`vault-${name}`, { detail })));
       }
       this.#handle = handle;
+    }
+
+    #advise(): void {
+      const missing = [this.getAttribute('url') ? '' : 'url', this.#secret ? '' : 'secret'].filter(Boolean);
+      const advice = adviceFor(this.getAttributeNames(), missing);
+      if (this.isConnected && !this.#isAdvised && advice !== undefined) {
+        this.#isAdvised = true;
+        console.warn(advice);
+      }
     }
 
     #destroy(): void {

@@ -2,6 +2,13 @@
 import type { Texts } from './messages.ts';
 import type { Failure } from './submit.ts';
 
+/** Nothing can be sent to, or read from, nowhere. */
+export const UNCONNECTED: Failure = {
+  status: 0,
+  code: 'not_connected',
+  error: 'The form has no endpoint, secret or token.',
+};
+
 const BY_CODE: Readonly<Record<string, keyof Texts>> = {
   network: 'e_network',
   not_connected: 'e_unconnected',
@@ -20,17 +27,17 @@ const BY_STATUS: Readonly<Record<number, keyof Texts>> = {
   400: 'e_invalid',
   401: 'e_refused',
   403: 'e_refused',
-  404: 'e_missing',
-  409: 'e_conflict',
+  404: 'e_refused',
+  409: 'e_busy',
   410: 'e_gone',
-  413: 'e_large',
+  413: 'e_invalid',
   422: 'e_invalid',
   429: 'e_limit',
   503: 'e_busy',
 };
 
 /** After these, sending the same once more may well succeed. */
-const PASSING: readonly (keyof Texts)[] = ['e_network', 'e_conflict', 'e_limit', 'e_busy', 'e_server'];
+const PASSING: readonly (keyof Texts)[] = ['e_network', 'e_limit', 'e_busy', 'e_server'];
 
 /** The name of the sentence for a failure. */
 export const failureText = ({ status, code }: Failure): keyof Texts =>

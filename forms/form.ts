@@ -4,7 +4,7 @@ import { afterPress } from './after-press.ts';
 import { callBack } from './callbacks.ts';
 import { createCard } from './card.ts';
 import type { CardPart } from './card-art.ts';
-import { failureText, mayPass } from './failure-text.ts';
+import { failureText, mayPass, UNCONNECTED } from './failure-text.ts';
 import type { Field } from './field.ts';
 import { createFormView, type FormView } from './form-view.ts';
 import type { FrameMessage } from './frame-messages.ts';
@@ -32,6 +32,7 @@ export interface FormContext extends PageContext, CallDeps {
 /** The form as the page uses it. */
 export interface CaptureForm {
   readonly element: HTMLElement;
+  /** Sends it for the page around, which then hears that something is wrong as well. */
   submit(): void;
   /** Empties it and shows it again, also after a success. */
   reset(): void;
@@ -100,11 +101,11 @@ const successMessage = (reply: unknown): FrameMessage => {
   return { type: 'vault.success', token: text(token), reference: text(reference), user: text(user) };
 };
 
-const UNCONNECTED: Failure = {
-  status: 0,
-  code: 'not_connected',
-  error: 'The form was opened without an endpoint and its secret.',
-};
+/** Where the service has pages for trying out what forms look like. */
+const PREVIEW = /\/forms\/preview$/;
+
+const isConnected = ({ visit }: FormContext): boolean =>
+  visit.unique_id !== undefined && visit.secret !== undefined;
 
 /** Checks every field, and leads to the first that is wrong. */
 const checkAll = ({ list }: Fields, view: FormView, texts: Texts): boolean => {
@@ -165,13 +166,15 @@ export const createForm = (context: FormContext): CaptureForm => {
     callBack('success', outcome.reply);
     context.tell(successMessage(outcome.reply));
   };
-  const submit = (): void => {
+  const submit = (asked: boolean): void => {
     if (sending || !view.form.isConnected) {
       return;
     }
     view.alert(undefined, false);
     if (!checkAll(fields, view, texts)) {
-      context.tell({ type: 'vault.error', status: 0, code: 'form_invalid' });
+      if (asked) {
+        context.tell({ type: 'vault.error', status: 0, code: 'form_invalid' });
+      }
       return;
     }
     sending = true;
@@ -180,11 +183,16 @@ export const createForm = (context: FormContext): CaptureForm => {
   };
   view.form.addEventListener('submit', (event) => {
     event.preventDefault();
-    submit();
+    submit(false);
   });
+  const { display_mode } = context.config.settings;
+  // The gallery's previews are there to be looked at; a page around an embedded form may know why it is not connected.
+  if (!isConnected(context) && display_mode === 'standalone' && !PREVIEW.test(location.pathname)) {
+    view.alert(texts.e_unconnected, false);
+  }
   return {
     element: view.element,
-    submit,
+    submit: () => submit(true),
     reset: () => {
       if (!sending) {
         clear();

@@ -1,4 +1,5 @@
 /** A form in a page: its frame, what it reports, and what it can be told. */
+import { checkEvent, createWait } from './events.ts';
 import type { FrameMessage, ParentMessage } from './frame-messages.ts';
 import { frameHeight, messageFrom } from './heard.ts';
 import type { FormPlan } from './options.ts';
@@ -13,7 +14,7 @@ export interface FormEvents {
   readonly height: Told<'vault.height'>;
   /** Stored, under this token and reference. */
   readonly success: Told<'vault.success'>;
-  /** Refused, with the status and code of the service; status 0 when there was no answer. */
+  /** Not stored or not shown, with the status and code of the service; status 0 when there was no answer from it. */
   readonly error: Told<'vault.error'>;
 }
 
@@ -21,13 +22,16 @@ export interface FormEvents {
 export interface FormHandle {
   /** The frame, for its size and place in the page. */
   readonly iframe: HTMLIFrameElement;
-  /** Does what the form's own button does. Before the form is ready, it waits for that. */
+  /** Sends the form, or reports `form_invalid`. Before the form is ready, it waits for that. */
   submit(): void;
   /** Empties the form. */
   reset(): void;
   /** Takes the form out of the page. Nothing is reported from then on. */
   destroy(): void;
-  /** Calls the listener at every such event, until the function that is returned is called. */
+  /**
+   * Calls the listener at every such event, until the function that is returned is called. Throws a TypeError for any
+   * other name.
+   */
   on<Name extends keyof FormEvents>(event: Name, listener: (detail: FormEvents[Name]) => void): () => void;
 }
 
@@ -40,6 +44,9 @@ export const mountPlan = (container: Element, plan: FormPlan): FormHandle => {
   let isReady = false;
   let shown: Window | null = null;
 
+  const report = ({ type, ...detail }: FrameMessage): boolean =>
+    events.dispatchEvent(new CustomEvent(type.slice('vault.'.length), { detail }));
+  const wait = createWait(view, () => report({ type: 'vault.error', status: 0, code: 'form_unavailable' }));
   const tell = (message: ParentMessage): void =>
     // An opaque origin cannot be named; what is told says nothing but what to do.
     iframe.contentWindow?.postMessage(message, plan.origin === 'null' ? '*' : plan.origin);
@@ -52,6 +59,7 @@ export const mountPlan = (container: Element, plan: FormPlan): FormHandle => {
   };
   const begin = (): void => {
     isReady = true;
+    wait.end();
     tell({ type: 'vault.hello' });
     if (pending !== undefined) {
       tell(pending);
@@ -68,8 +76,7 @@ export const mountPlan = (container: Element, plan: FormPlan): FormHandle => {
     } else if (message.type === 'vault.height') {
       iframe.style.height = `${frameHeight(message.height)}px`;
     }
-    const { type, ...detail } = message;
-    events.dispatchEvent(new CustomEvent(type.slice('vault.'.length), { detail }));
+    report(message);
   };
   // Whoever records the page would record the attribute src, and so the secret: the frame is led there instead. A
   // frame gets a new window whenever it is put into the page, and then loads an empty page first.
@@ -80,6 +87,7 @@ export const mountPlan = (container: Element, plan: FormPlan): FormHandle => {
       // Only now: with its own origin the empty page would be one with this page, of which browsers warn.
       iframe.setAttribute('sandbox', plan.sandbox);
       shown?.location.replace(plan.src);
+      wait.begin();
     }
   };
 
@@ -92,11 +100,13 @@ export const mountPlan = (container: Element, plan: FormPlan): FormHandle => {
     submit: () => ask({ type: 'vault.submit' }),
     reset: () => ask({ type: 'vault.reset' }),
     destroy: () => {
+      wait.end();
       view.removeEventListener('message', hear);
       iframe.removeEventListener('load', lead);
       iframe.remove();
     },
     on: (event, listener) => {
+      checkEvent(event);
       const forward = (told: Event): void => listener((told as CustomEvent).detail);
       events.addEventListener(event, forward);
       return () => events.removeEventListener(event, forward);
@@ -104,12 +114,15 @@ export const mountPlan = (container: Element, plan: FormPlan): FormHandle => {
   } satisfies FormHandle);
 };
 
+/** Between two schemes browsers put a background. The form has none, so the frame must not take the page's either. */
+const STYLE = { display: 'block', width: '100%', border: '0', colorScheme: 'normal' };
+
 const frameOf = (page: Document, { origin, label }: FormPlan): HTMLIFrameElement => {
   const iframe = page.createElement('iframe');
   iframe.setAttribute('sandbox', '');
   iframe.allow = origin === 'null' ? 'clipboard-write' : `clipboard-write ${origin}`;
   iframe.title = label;
   // Styles set one by one pass a page's policy; a style attribute would not.
-  Object.assign(iframe.style, { display: 'block', width: '100%', border: '0' });
+  Object.assign(iframe.style, STYLE);
   return iframe;
 };

@@ -9,53 +9,64 @@ import { groupNumber } from './number-input.ts';
 export interface StoredValue {
   readonly name: string;
   /** The owner's label, or the name; without one there is a text for the field. */
-  readonly label?: string;
+  readonly label: string | undefined;
   readonly secret: boolean;
   readonly text: string;
 }
 
 const FIELDS = formFields();
-/** Everything else of cards and accounts helps people to see which one it is. */
-const OPEN = ['card_holder', 'expiry', 'routing_number', 'account_type', 'account_holder'];
 const KNOWN: readonly string[] = [...FIELDS.pcd, ...FIELDS.ach];
+/** The names under which the service takes the number of an item, in their order. */
+export const NUMBERS = ['card_number', 'account_number', 'n', 'number'];
+/** What is hidden of cards and accounts, with the other names that it may be stored under. */
+const SECRETS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['card_number', NUMBERS],
+  ['account_number', NUMBERS],
+  ['cvv', ['cvc', 'security_code']],
+]);
 const TAIL_DIGITS = 4;
-
-type Item = Readonly<Record<string, unknown>>;
-
-const textOf = (item: Item, name: string): string => {
-  const value = Object.hasOwn(item, name) ? item[name] : undefined;
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-};
+/** What the number of a card looks like, masked or not. Every item has a number, whatever it is. */
+const NUMBER = /^[\d\s*-]{12,}$/;
 
 /** The date of items that were stored with its parts alone. */
-const expiryOf = (item: Item): string => {
-  const [month, year] = [textOf(item, 'expiry_month'), textOf(item, 'expiry_year')];
-  return month === '' || year === '' ? '' : `${month.padStart(2, '0')}/${year.slice(-2)}`;
-};
+const expiryOf = (month = '', year = ''): string =>
+  month && year && `${month.padStart(2, '0')}/${year.slice(-2)}`;
 
-/** The values that a form of this type shows, in its order, those left out that the item does not have. */
-export const storedValues = (item: Item, { form_type, settings }: PageConfig): StoredValue[] => {
-  const own = FIELDS[form_type].map((name) => ({
+/**
+ * The values that a form of this type shows, in its order, those left out that the item does not have. A form for
+ * cards shows a bank account as one; what has nothing of either is shown with all its texts and numbers.
+ */
+export const storedValues = (item: object, { form_type, settings }: PageConfig): StoredValue[] => {
+  const texts = new Map(
+    Object.entries(item).filter(
+      (entry): entry is [string, string] => entry[1] && typeof entry[1] === 'string',
+    ),
+  );
+  const textOf = (name: string): string =>
+    [name, ...(SECRETS.get(name) ?? [])].map((each) => texts.get(each)).find(Boolean) ??
+    (name === 'expiry'
+      ? expiryOf(texts.get('expiry_month'), texts.get('expiry_year') ?? texts.get('expiry_year_short'))
+      : '');
+  const shownAs = (name: string, label?: string): StoredValue => ({
     name,
-    secret: !OPEN.includes(name),
-    text: textOf(item, name) || (name === 'expiry' ? expiryOf(item) : ''),
-  }));
-  const added = settings.additional_fields.map(({ name, label }) => ({
-    name,
-    label,
-    secret: true,
-    text: textOf(item, name),
-  }));
-  const all =
-    form_type === 'custom' && added.length === 0
-      ? Object.keys(item).map((name) => ({
-          name,
-          ...(KNOWN.includes(name) ? {} : { label: name }),
-          secret: true,
-          text: textOf(item, name),
-        }))
-      : [...own, ...added];
-  return all.filter(({ name, text }) => text !== '' && settings.field_options[name]?.visible !== false);
+    label: label ?? (KNOWN.includes(name) ? undefined : name),
+    secret: SECRETS.has(name) || !KNOWN.includes(name),
+    text: textOf(name),
+  });
+  const added = settings.additional_fields;
+  const isAccount =
+    form_type === 'pcd' && !texts.has('card_number') && FIELDS.ach.slice(1).some((name) => texts.has(name));
+  const own: readonly string[] = FIELDS[isAccount ? 'ach' : form_type];
+  const found = [
+    ...own.map((name) => shownAs(name)),
+    ...added.map(({ name, label }) => shownAs(name, label)),
+  ].filter(({ text }) => text);
+  const isMeant =
+    form_type === 'custom'
+      ? added.length > 0
+      : found.some(({ name }) => name === 'expiry' || texts.has(name)) || NUMBER.test(textOf('card_number'));
+  const all = isMeant ? found : [...texts.keys()].map((name) => shownAs(name));
+  return all.filter(({ name }) => settings.field_options[name]?.visible !== false);
 };
 
 const isWholeNumber = (text: string): boolean => /^[\d\s-]+$/.test(text);

@@ -10,9 +10,9 @@ export type Locale = 'en' | 'es' | 'fr' | 'de' | 'ar';
 const PACKED = packTexts();
 const SEPARATOR = '|';
 
-/** The texts of a language. */
-export const textsOf = (locale: Locale): Texts => {
-  const texts = PACKED.texts[locale].split(SEPARATOR);
+/** The texts of a language. Of `[link/form]` the second is for a form in another page, which is nobody's link. */
+export const textsOf = (locale: Locale, framed = false): Texts => {
+  const texts = PACKED.texts[locale].replace(/\[(.+?)\/(.+?)\]/g, framed ? '$2' : '$1').split(SEPARATOR);
   const pairs = PACKED.names.split(SEPARATOR).map((name, at) => [name, texts[at] ?? '']);
   // The names are those of the English texts, which are what the type is made of.
   return Object.fromEntries(pairs) as Texts;

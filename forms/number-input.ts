@@ -6,6 +6,9 @@ import { asciiDigits, type Edit, editDigits, onlyDigits } from './digits.ts';
 /** A month and a year, or a year and a month, as they follow a number that was copied together with its date. */
 const DATE = /(?<!\d)(?:\d{1,2}\s*[/.-]\s*(?:\d{4}|\d{2})|\d{4}-\d{2})(?!\d|[ -]\d{4}).*$/s;
 
+/** How many runs of digits of a text are looked at. */
+const RUNS_MAX = 50;
+
 /** Networks whose numbers need not pass the check: UnionPay issued some without. */
 const UNCHECKED = 'unionpay';
 
@@ -26,21 +29,19 @@ export const editNumber: Edit = (typed) =>
   editDigits(typed, groupNumber, (digits) => Math.max(...lengthsOf(brandOf(digits))));
 
 /**
- * The card number in a text that was pasted, when there is a whole one: "4111-1111…", or a number with the date and
- * the code behind it. Undefined otherwise; then the text counts as typed.
+ * The card number in a text that was pasted, when there is a whole one: "4111-1111…", a number with the date and the
+ * code behind it, or with something before it. Undefined otherwise; then the text counts as typed.
  */
 export const pickNumber = (pasted: string): string | undefined => {
   const text = asciiDigits(pasted);
   const whole = onlyDigits(text.replace(DATE, ''));
-  if (isCardNumber(whole)) {
-    return whole;
-  }
-  let digits = '';
-  for (const [part] of text.matchAll(/\d+/g)) {
-    digits += part;
-    if (isCardNumber(digits)) {
-      return digits;
-    }
-  }
-  return undefined;
+  const runs = (text.match(/\d+/g) ?? []).slice(0, RUNS_MAX);
+  const joined = runs.flatMap((_, start) =>
+    runs.slice(start).map((__, end, after) => after.slice(0, end + 1).join('')),
+  );
+  // What only by chance passes the check is mostly of no network.
+  return (
+    [whole, ...joined].find((digits) => brandOf(digits) !== '' && isCardNumber(digits)) ??
+    (isCardNumber(whole) ? whole : undefined)
+  );
 };

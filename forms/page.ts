@@ -12,7 +12,9 @@ import { wipeWhenLeft } from './wipe.ts';
 
 const TAG = 'vault-form';
 
-const config = readConfig(document.querySelector('#vault-form')?.textContent ?? '');
+const source = document.querySelector('#vault-form');
+const config = readConfig(source?.textContent ?? '');
+source?.remove();
 const visit = readVisit(location.search, location.hash, config);
 clearAddress();
 
@@ -71,14 +73,19 @@ class VaultForm extends HTMLElement {
     mounted = mountPart({
       config,
       visit,
-      texts: textsOf(locale),
+      texts: textsOf(locale, frame.framed),
       tell: frame.send,
       fetch: (url, init) => fetch(url, init),
       wait: (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000)),
       now: () => new Date(),
     });
     this.replaceChildren(mounted.element);
-    wipeWhenLeft(mounted.wipe);
+    const { element, wipe } = mounted;
+    wipeWhenLeft((idle) => {
+      wipe(idle);
+      // Out of the page and back: an undo would bring back what was typed.
+      this.replaceChildren(element);
+    });
     reportHeight(this, frame.send);
     frame.send({ type: 'vault.ready' });
   }

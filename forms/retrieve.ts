@@ -5,11 +5,11 @@ import { createCardArt } from './card-art.ts';
 import { copyText } from './copy.ts';
 import { onlyDigits } from './digits.ts';
 import { COPY, EYE, h, icon, TICK } from './dom.ts';
-import { failureText, mayPass } from './failure-text.ts';
+import { failureText, mayPass, UNCONNECTED } from './failure-text.ts';
 import type { FormContext } from './form.ts';
 import { alertParts } from './form-view.ts';
 import { hiddenText, type StoredValue, shownText, storedValues } from './mask.ts';
-import { createFoot, createHead } from './shell.ts';
+import { createHead } from './shell.ts';
 import { call, callUrl, type Failure } from './submit.ts';
 
 const SHOWN_MS = 30_000;
@@ -20,8 +20,8 @@ export interface ItemView {
   readonly element: HTMLElement;
   /** Reads the item anew. */
   load(): void;
-  /** Forgets the item. */
-  wipe(): void;
+  /** Forgets the item; `idle` says that people should be told. */
+  wipe(idle: boolean): void;
 }
 
 /** A shown value: `reveal` swaps between the hidden and the plain text. */
@@ -34,7 +34,7 @@ interface Row {
 export const createItemView = (context: FormContext): ItemView => {
   const { config, visit, texts } = context;
   const body = h('div', { class: 'vf-body' });
-  const element = h('div', { class: 'vf-panel' }, createHead(context), body, createFoot(context));
+  const element = h('div', { class: 'vf-panel' }, createHead(context), body);
   let conceal = (): void => undefined;
   const say = (sentence: string, again: boolean): void => {
     const parts = alertParts(sentence, again ? texts.again : undefined);
@@ -56,11 +56,7 @@ export const createItemView = (context: FormContext): ItemView => {
   const load = (): void => {
     const { unique_id, secret, token, reference } = visit;
     if (unique_id === undefined || secret === undefined || token === undefined) {
-      fail({
-        status: 0,
-        code: 'not_connected',
-        error: 'The page was opened without an endpoint, its secret and a token.',
-      });
+      fail(UNCONNECTED);
       return;
     }
     body.replaceChildren(
@@ -81,9 +77,13 @@ export const createItemView = (context: FormContext): ItemView => {
   return {
     element,
     load,
-    wipe: () => {
+    wipe: (idle) => {
       conceal = () => undefined;
-      say(texts.idle, true);
+      if (idle) {
+        say(texts.idle, true);
+      } else {
+        body.replaceChildren();
+      }
     },
   };
 };
@@ -96,8 +96,9 @@ const fillBody = (body: HTMLElement, values: readonly StoredValue[], context: Fo
     return () => undefined;
   }
   const rows = values.map((value) => createRow(value, context));
-  const art =
-    config.form_type === 'pcd' && !config.settings.hide_card ? createCardArt(texts, false) : undefined;
+  const number = values.find(({ name }) => name === 'card_number')?.text;
+  const isCard = config.form_type !== 'custom' && number !== undefined;
+  const art = isCard && !config.settings.hide_card ? createCardArt(texts, false) : undefined;
   const toggle = h('button', { type: 'button', class: 'vf-button vf-show', 'aria-pressed': 'false' });
   let timer: ReturnType<typeof setTimeout> | undefined;
   const reveal = (now: boolean): void => {
@@ -112,13 +113,12 @@ const fillBody = (body: HTMLElement, values: readonly StoredValue[], context: Fo
       const value = values.find((candidate) => candidate.name === name);
       return value === undefined ? '' : now || !value.secret ? shownText(value) : hiddenText(value);
     };
-    const number = values.find(({ name }) => name === 'card_number')?.text ?? '';
     art?.show({
       number: text('card_number'),
       name: text('card_holder'),
       expiry: text('expiry'),
       code: text('cvv'),
-      brand: brandOf(onlyDigits(number)),
+      brand: brandOf(onlyDigits(number ?? '')),
     });
   };
   toggle.addEventListener('click', () => reveal(toggle.getAttribute('aria-pressed') !== 'true'));

@@ -32,6 +32,6 @@ export const createHead = ({ config, visit, texts }: PageContext): HTMLElement =
   );
 };
 
-/** The bottom of the page. */
+/** The bottom of the page, where something can be sent. */
 export const createFoot = ({ texts }: PageContext): HTMLElement =>
   h('p', { class: 'vf-foot' }, icon(LOCK), texts.secure);

@@ -49,6 +49,16 @@ export const bodyOf = (
   return JSON.stringify({ ...extra, ...Object.fromEntries(filled) });
 };
 
+/** JSON with each number as the text that it was: the numbers of JavaScript lose digits of long ones, and last zeros. */
+export const readJson = (json: string): unknown => {
+  let inText = false;
+  const quoted = json.replace(/\\.|"|-?\d[\d.eE+-]*/g, (part) => {
+    inText = inText !== (part === '"');
+    return inText || part === '"' ? part : `"${part}"`;
+  });
+  return JSON.parse(quoted);
+};
+
 /**
  * Calls the service, and again when it says that it is busy and for how long. Never throws. The request carries no
  * cookies and no address, and its reply is kept nowhere.
@@ -69,7 +79,10 @@ export const call = async (url: string, init: RequestInit, deps: CallDeps): Prom
         await deps.wait(seconds);
         continue;
       }
-      const body: unknown = await response.json().catch(() => undefined);
+      const body = await response
+        .text()
+        .then(readJson)
+        .catch(() => undefined);
       return response.ok && body !== undefined
         ? { reply: body }
         : { failure: failureOf(response.status, body) };

@@ -172,7 +172,7 @@ export interface paths {
         put?: never;
         /**
          * Create a retrieval endpoint
-         * @description Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that shows a card of the endpoint as it stands.
+         * @description Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that shows the item as it stands: that needs `token`, and `reference` when the item has one.
          */
         post: operations["createRetrieveEndpoint"];
         delete?: never;
@@ -863,7 +863,7 @@ export interface components {
             frame_ancestors?: string[] | null;
             /** @description Fields after those of the type. */
             additional_fields?: components["schemas"]["FormAdditionalField"][] | null;
-            /** @description Light or dark colours; `auto` (when left out) follows the preference of whoever looks at the form. */
+            /** @description Light (when left out) or dark colours; `auto` follows the preference of whoever looks at the form. */
             color_mode?: ("light" | "dark" | "auto") | null;
             /** @description Options by the name of the field. */
             field_options?: {
@@ -947,7 +947,7 @@ export interface components {
             /** @description Fields after those of the type. */
             additional_fields?: components["schemas"]["FormAdditionalField"][];
             /**
-             * @description Light or dark colours; `auto` (when left out) follows the preference of whoever looks at the form.
+             * @description Light (when left out) or dark colours; `auto` follows the preference of whoever looks at the form.
              * @enum {string}
              */
             color_mode?: "light" | "dark" | "auto";

@@ -113,7 +113,7 @@ export function toPageSettings(settings: ShownFormSettings): PageSettings {
       required,
     })),
     theme: { style, ...colours, ...(image === undefined ? {} : { logo_image: image }) },
-    color_mode: settings.color_mode ?? 'auto',
+    color_mode: settings.color_mode ?? 'light',
     locale: settings.locale ?? null,
     frame_ancestors: settings.frame_ancestors ?? [],
   };

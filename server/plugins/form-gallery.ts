@@ -19,8 +19,8 @@ const TYPES = FormType.anyOf.map((type) => type.const);
 const STYLES = ['vault', 'modern'] as const;
 const MODES = ['light', 'dark', 'auto'] as const;
 
-/** No text of the query gets into the page: there are words to choose from, and nothing else. */
-const PreviewQuery = Type.Object({
+/** No text of the path gets into the page: there are words to choose from, and nothing else. */
+const PreviewLook = Type.Object({
   form_type: word(TYPES, 'pcd'),
   style: word(STYLES, 'vault'),
   color_mode: word(MODES, 'auto'),
@@ -33,16 +33,26 @@ const PreviewQuery = Type.Object({
   strip_spaces: flag(),
 });
 
-const decodeQuery = compileQuery(PreviewQuery);
+const decodeLook = compileQuery(PreviewLook);
 
 const OWN_FIELDS = [
+  { name: 'number', label: 'Membership number', required: true },
   { name: 'full_name', label: 'Full name', required: true },
   { name: 'note', label: 'Note' },
 ];
 
+const PREVIEW = '/forms/preview';
+
+/**
+ * A look is in the path as elsewhere in a query: `/forms/preview/form_type=ach&style=modern`. The query belongs to
+ * the form, which stores all that it finds there.
+ */
 const previewOf = (url: string): Pick<HostedForm, 'form_type' | 'settings'> => {
+  const { origin, pathname } = new URL(url);
   // The decoder gives exactly what the schema says.
-  const { form_type, style, ...settings } = decodeQuery(url) as typeof PreviewQuery.static;
+  const { form_type, style, ...settings } = decodeLook(
+    `${origin}/?${pathname.slice(PREVIEW.length + 1)}`,
+  ) as typeof PreviewLook.static;
   const own = form_type === 'custom' ? { additional_fields: OWN_FIELDS } : {};
   return { form_type, settings: { ...settings, ...own, theme: { style } } };
 };
@@ -51,12 +61,12 @@ const STYLE = `
 :root { color-scheme: light dark; font-family: system-ui, sans-serif; }
 body { margin: 0 auto; max-width: 80rem; padding: 1rem; }
 form { display: flex; flex-wrap: wrap; gap: 1rem; align-items: end; }
-label { display: grid; gap: .25rem; }
-input, select, button { font: inherit; padding: .4rem .6rem; }
-#frames { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(22rem, 1fr)); margin-top: 1.5rem; }
+label { display: grid; gap: .25rem; min-width: 0; }
+input, select, button { box-sizing: border-box; font: inherit; max-width: 100%; padding: .4rem .6rem; }
+#frames { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(22rem, 100%), 1fr)); margin-top: 1.5rem; }
 figure { margin: 0; }
 figcaption { padding: .25rem 0; }
-iframe { border: 1px solid #8888; border-radius: .5rem; height: 34rem; width: 100%; }
+iframe { border: 1px solid #8888; border-radius: .5rem; box-sizing: border-box; height: 34rem; width: 100%; }
 `;
 
 /** Each frame is made anew: a form reads its URL once, when it is loaded. */
@@ -69,15 +79,15 @@ const show = () => {
     if (elements[name].value !== '') fragment.set(name, elements[name].value);
   }
   frames.replaceChildren(...LOOKS.map(({ form_type, style, color_mode }) => {
-    const query = new URLSearchParams({ form_type, style, color_mode });
-    if (elements.locale.value !== '') query.set('locale', elements.locale.value);
+    const look = new URLSearchParams({ form_type, style, color_mode });
+    if (elements.locale.value !== '') look.set('locale', elements.locale.value);
     const frame = document.createElement('iframe');
     frame.setAttribute('sandbox', 'allow-scripts allow-forms');
     frame.allow = 'clipboard-write';
     frame.referrerPolicy = 'no-referrer';
     frame.loading = 'lazy';
     frame.title = [form_type, style, color_mode].join(', ');
-    frame.src = '/forms/preview?' + query + (fragment.size > 0 ? '#' + fragment : '');
+    frame.src = '${PREVIEW}/' + look + (fragment.size > 0 ? '#' + fragment : '');
     const caption = document.createElement('figcaption');
     caption.textContent = frame.title;
     const figure = document.createElement('figure');
@@ -119,7 +129,7 @@ const galleryPage = (nonce: string): string => `<!doctype html>
 <label>secret <input name="secret" type="password" autocomplete="off"></label>
 <label>token <input name="token" autocomplete="off"></label>
 <label>reference <input name="reference" autocomplete="off"></label>
-<label>locale <select name="locale"><option></option>${FORM_LOCALES.map((locale) => `<option>${locale}</option>`).join('')}</select></label>
+<label>locale <select name="locale"><option value="">browser</option>${FORM_LOCALES.map((locale) => `<option>${locale}</option>`).join('')}</select></label>
 <button>Show</button>
 </form>
 <div id="frames"></div>
@@ -157,15 +167,15 @@ export const formGalleryPages = ({ formPages }: Pick<Deps, 'formPages'>): readon
             return new Response(galleryPage(nonce), { headers });
           },
         },
-        {
-          path: '/forms/preview',
-          respond: ({ url }) => {
+        ...[PREVIEW, `${PREVIEW}/:look`].map((path) => ({
+          path,
+          respond: ({ url }: Request) => {
             const { html, headers } = formPages.render(previewOf(url), {
               onFormsHost: false,
               testing: false,
             });
             return new Response(html, { headers });
           },
-        },
+        })),
       ]
     : [];

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps, NewEndpoint } from '../deps.ts';
+import { VaultError } from '../errors.ts';
 import { prefersHtml } from '../plugins/accept.ts';
 import type { Reply } from '../plugins/route.ts';
 
@@ -14,11 +15,24 @@ export const shownOnce = ({ url, unique_id, secret, expires_at }: NewEndpoint) =
   expires_at,
 });
 
+/** What an endpoint reaches, as far as its page names it. */
+interface Lock {
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
+}
+
+/** Refuses a page for an endpoint that is not locked to a token: a page shows one item. */
+export const refuseUnlockedPage = (request: Request, { token }: Lock): void => {
+  if (token === undefined && prefersHtml(request.headers.get('accept'))) {
+    throw new VaultError('invalid_request', { field: 'query.token' });
+  }
+};
+
 /** A card form that works with a new endpoint as it stands; undefined for who wants the endpoint itself. */
 export const readyPage = (
   { request, deps }: { readonly request: Request; readonly deps: Pick<Deps, 'formPages'> },
   { unique_id, secret }: NewEndpoint,
-  lock: { readonly token?: string | undefined; readonly reference?: string | undefined } = {},
+  lock: Lock = {},
 ): Reply | undefined => {
   if (!prefersHtml(request.headers.get('accept'))) {
     return undefined;

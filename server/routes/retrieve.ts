@@ -5,7 +5,7 @@ import { Message } from '../schema/common.ts';
 import { EndpointList, EndpointListQuery, EndpointPath } from '../schema/endpoint.ts';
 import { CreateRetrieveQuery, RetrieveEndpoint, RetrieveQuery } from '../schema/retrieve.ts';
 import { StoredObject, Tree } from '../schema/vault.ts';
-import { NO_QUERY, readyPage, shownOnce } from './endpoint.ts';
+import { NO_QUERY, readyPage, refuseUnlockedPage, shownOnce } from './endpoint.ts';
 
 const createRetrieve = defineRoute({
   method: 'POST',
@@ -14,7 +14,7 @@ const createRetrieve = defineRoute({
   noun: 'retrieve',
   summary: 'Create a retrieval endpoint',
   description:
-    'Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that shows a card of the endpoint as it stands.',
+    'Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that shows the item as it stands: that needs `token`, and `reference` when the item has one.',
   auth: 'basic',
   query: CreateRetrieveQuery,
   passphrase: 'required',
@@ -25,6 +25,7 @@ const createRetrieve = defineRoute({
   meter: ['retrieve_create'],
   idempotent: false,
   handle: async ({ caller, query, passphrase, request, deps }) => {
+    refuseUnlockedPage(request, query);
     const { rules = [], mask_fields = [], ...input } = query;
     const made = await deps.retrievals.create(caller, { ...input, rules, mask_fields, passphrase });
     const { user, token, reference } = query;

@@ -145,7 +145,7 @@ const OWN = {
   }),
   color_mode: words(
     ['light', 'dark', 'auto'],
-    'Light or dark colours; `auto` (when left out) follows the preference of whoever looks at the form.',
+    'Light (when left out) or dark colours; `auto` follows the preference of whoever looks at the form.',
   ),
 };
 

@@ -27,6 +27,10 @@ export interface Forms extends FormService {
   readonly sweep: (aid: string) => Promise<void>;
 }
 
+/** Whether a form is the one of an entry: directories are not sealed, and may name the forms of others. */
+const isEntered = (aid: string, nonce: string, stored: StoredForm | undefined): stored is StoredForm =>
+  stored?.nonce === nonce && stored.aid === aid;
+
 /** Hosted forms: named settings of pages that anybody may load. They are sealed, since they hold an owner's code. */
 export function createForms({ crypto, formStore, now, randomId, settings: server }: Parts): Forms {
   const place = (aid: string, id: string) =>
@@ -71,7 +75,7 @@ export function createForms({ crypto, formStore, now, randomId, settings: server
     const entries = [...(await formStore.entries(aid))].sort(byId);
     const forms = mapAhead(toAsync(entries), READ_AHEAD, async ({ id, nonce }) => {
       const stored = await formStore.read(id);
-      return stored?.nonce === nonce ? openForm(id, stored) : undefined;
+      return isEntered(aid, nonce, stored) ? openForm(id, stored) : undefined;
     });
     let lead = '[';
     for await (const form of forms) {
@@ -84,9 +88,9 @@ export function createForms({ crypto, formStore, now, randomId, settings: server
   }
 
   /** Also when what is there is damaged: that is left for people to look at. */
-  const isThere = async ({ id, nonce }: FormEntry): Promise<boolean> => {
+  const isThere = async (aid: string, { id, nonce }: FormEntry): Promise<boolean> => {
     try {
-      return (await formStore.read(id))?.nonce === nonce;
+      return isEntered(aid, nonce, await formStore.read(id));
     } catch (error) {
       if (error instanceof VaultError && error.code === 'integrity_failed') {
         return true;
@@ -132,7 +136,7 @@ export function createForms({ crypto, formStore, now, randomId, settings: server
       for (;;) {
         const entries = await formStore.due(aid, now());
         for (const entry of entries) {
-          await ((await isThere(entry))
+          await ((await isThere(aid, entry))
             ? formStore.putOff(aid, entry, NEVER_MS)
             : formStore.remove(aid, entry));
         }

@@ -3,10 +3,10 @@ import { bytes, list, type RedisLink, script, text } from './redis.ts';
 import { redisKeys } from './redis-keys.ts';
 import commitText from './scripts/commit-form-1.lua' with { type: 'text' };
 import indexText from './scripts/index-form-1.lua' with { type: 'text' };
-import removeText from './scripts/remove-endpoint-1.lua' with { type: 'text' };
+import removeText from './scripts/remove-form-1.lua' with { type: 'text' };
 import reserveText from './scripts/reserve-endpoint-1.lua' with { type: 'text' };
 
-// An id is reserved and freed as that of an endpoint is: both scripts know nothing but the nonce.
+// An id is reserved as that of an endpoint is: the script knows nothing but the nonce.
 const reserve = script(reserveText);
 const remove = script(removeText);
 const commit = script(commitText);
@@ -53,7 +53,7 @@ export interface FormStore {
   commit(id: string, form: NewForm): Promise<boolean>;
   /** Puts off the next look at an entry. */
   putOff(aid: string, entry: FormEntry, lookAt: number): Promise<void>;
-  /** Deletes the form, frees its id, and takes it out of the directory. */
+  /** Deletes the form if it is the account's, which frees its id, and takes it out of the account's directory. */
   remove(aid: string, entry: FormEntry): Promise<boolean>;
   /** All entries of an account, in the order of when they should be looked at. */
   entries(aid: string): Promise<readonly FormEntry[]>;
@@ -96,7 +96,9 @@ export function createFormStore(redis: RedisLink): FormStore {
   };
 
   const removeEntry: FormStore['remove'] = async (aid, entry) => {
-    const reply = await redis.run(remove, [redisKeys.form(entry.id)], [entry.nonce]).catch(unlessDamaged);
+    const reply = await redis
+      .run(remove, [redisKeys.form(entry.id)], [entry.nonce, aid])
+      .catch(unlessDamaged);
     await redis.write('ZREM', [redisKeys.formDirectory(aid), textOf(entry)]);
     return reply !== undefined && text(reply) === 'ok';
   };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { ATTRIBUTES, optionsOf } from '../../forms/attributes.ts';
+import { ATTRIBUTES, adviceFor, optionsOf } from '../../forms/attributes.ts';
 import { frameHeight, messageFrom } from '../../forms/heard.ts';
 import { baseOfScript, type FormOptions, planForm } from '../../forms/options.ts';
 import { HOSTILE_DATA, TOLD } from './messages.ts';
@@ -245,6 +245,26 @@ describe('attributes', () => {
       return null;
     });
     expect([...asked].sort()).toEqual([...ATTRIBUTES].sort());
+  });
+});
+
+describe('a developer is told', () => {
+  const common = ['id', 'class', 'style', 'slot', 'hidden', 'title', 'lang', 'dir', 'data-x', 'aria-label'];
+
+  test('nothing of attributes that the element or every element has', () => {
+    expect(adviceFor([...common, ...ATTRIBUTES, 'secret'], [])).toBeUndefined();
+    expect(adviceFor([], [])).toBeUndefined();
+  });
+
+  test.each(['ur', 'baseurl', 'extradata', 'classes', 'data', 'formid', 'constructor'])('of %s', (name) => {
+    const advice = adviceFor(['url', name, 'class'], []);
+    expect(advice).toBe(`<vault-card-form> does not know: ${name}.`);
+  });
+
+  test('what is missing, in the same sentence', () => {
+    expect(adviceFor(['secrets'], ['url', 'secret'])).toBe(
+      '<vault-card-form> does not know: secrets; shows nothing without: url, secret.',
+    );
   });
 });
 

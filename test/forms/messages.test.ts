@@ -16,6 +16,27 @@ describe.each(LOCALES)('%s', (locale) => {
   });
 });
 
+describe.each(LOCALES)('%s in the page of another', (locale) => {
+  const alone = textsOf(locale);
+  const framed = textsOf(locale, true);
+
+  test('speaks of a form where it else speaks of a link, and of nothing else differently', () => {
+    const differing = NAMES.filter((name) => alone[name] !== framed[name]);
+    expect(differing).toEqual(['e_gone', 'e_refused']);
+  });
+
+  test('leaves no choice open', () => {
+    for (const text of [...Object.values(alone), ...Object.values(framed)]) {
+      expect(text).not.toMatch(/[[\]]/);
+    }
+  });
+});
+
+test('an endpoint that is gone, in English', () => {
+  expect(textsOf('en').e_gone).toBe('This link has expired. Please ask for a new one.');
+  expect(textsOf('en', true).e_gone).toBe('This form has expired. Please reload the page.');
+});
+
 test('sentences are translated, not copied', () => {
   for (const locale of LOCALES.slice(1)) {
     const copied = NAMES.filter((name) => EN[name].length > 20 && textsOf(locale)[name] === EN[name]);

@@ -84,12 +84,27 @@ describe('what is pasted', () => {
     ['4111111111111111,2029-12,123'],
     ['Card: 4111 1111 1111 1111, exp. 12/2029, CVV 123'],
     ['4111 1111 1111 1111\t12-29\t123'],
+    ['1. 4111 1111 1111 1111'],
+    ['Card 2: 4111 1111 1111 1111'],
+    ['2) 4111-1111-1111-1111 12/29 123'],
+    ['18: 4111111111111111'],
+    ['Order 1001 of 03.05.2029, card 4111 1111 1111 1111, 12/29'],
   ])('%j is the number in it', (text) => {
     expect(pickNumber(text)).toBe('4111111111111111');
   });
 
   test('American Express with its date', () => {
     expect(pickNumber('3782 822463 10005 01/30 1234')).toBe('378282246310005');
+  });
+
+  test('one whose network nobody knows, when there is nothing else', () => {
+    expect(pickNumber('0000 0000 0000 0000 12/29')).toBe('0000000000000000');
+  });
+
+  test('the first 50 runs of digits are looked at, so that a book is pasted at once', () => {
+    const book = '1 23 456 '.repeat(200_000);
+    expect(pickNumber(`4111111111111111 ${book}`)).toBe('4111111111111111');
+    expect(pickNumber(`${book} 4111111111111111`)).toBeUndefined();
   });
 
   test.each(['', 'hello', '4111', '4111 1111 1111 1112', '12/29'])('%j is no number', (text) => {

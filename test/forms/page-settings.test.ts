@@ -28,7 +28,7 @@ describe('the configuration', () => {
         field_options: {},
         additional_fields: [],
         theme: { style: 'vault' },
-        color_mode: 'auto',
+        color_mode: 'light',
         locale: null,
         frame_ancestors: [],
       },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
 import { failureText, mayPass } from '../../forms/failure-text.ts';
-import { bodyOf, call, callUrl, createAttempts } from '../../forms/submit.ts';
+import { bodyOf, call, callUrl, createAttempts, readJson } from '../../forms/submit.ts';
 import { ERRORS } from '../../server/errors.ts';
 
 /** Answers with the replies in turn, and keeps what it was asked and how long was waited. */
@@ -70,6 +71,23 @@ describe('a call', () => {
     });
   });
 
+  test('gives numbers as the texts that they were', async () => {
+    const body = String.raw`{"a":12345678901234567,"b":[4111111111111111110, -1.10, 1e400,0.0],"c":"1.10 \"2","d\\":3,
+      "é 4":"\u00e9\\\\", "e":true,"f":null,"__proto__":5}`;
+    const { deps } = service(new Response(body));
+    const outcome = await call('u', INIT, deps);
+    expect('reply' in outcome && Object.entries(Object(outcome.reply))).toEqual([
+      ['a', '12345678901234567'],
+      ['b', ['4111111111111111110', '-1.10', '1e400', '0.0']],
+      ['c', '1.10 "2'],
+      ['d\\', '3'],
+      ['é 4', 'é\\\\'],
+      ['e', true],
+      ['f', null],
+      ['__proto__', '5'],
+    ]);
+  });
+
   test('without a reply the status is 0', async () => {
     const { deps } = service();
     expect(await call('u', INIT, deps)).toMatchObject({ failure: { status: 0, code: 'network' } });
@@ -83,6 +101,25 @@ describe('a call', () => {
     expect(await call('u', INIT, deps)).toEqual({ failure: { status: 200, code: 'unknown', error: '' } });
     expect(await call('u', INIT, deps)).toEqual({ failure: { status: 502, code: 'unknown', error: '' } });
   });
+});
+
+test('JSON of any kind is read as it is, but for its numbers', () => {
+  const quoted = (value: unknown): unknown => {
+    if (typeof value === 'number') {
+      return JSON.stringify(value);
+    }
+    if (typeof value !== 'object' || value === null) {
+      return value;
+    }
+    return Array.isArray(value)
+      ? value.map(quoted)
+      : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, quoted(member)]));
+  };
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.constantFrom(0, 2), (value, indent) => {
+      expect(readJson(JSON.stringify(value, null, indent))).toEqual(quoted(value));
+    }),
+  );
 });
 
 test('the address has the id and the parameters escaped, and none that is left out', () => {
@@ -150,9 +187,10 @@ describe('sentences', () => {
     [400, 'invalid_request', 'e_invalid'],
     [403, 'endpoint_refused', 'e_refused'],
     [404, 'token_not_found', 'e_missing'],
-    [409, 'idempotency_conflict', 'e_conflict'],
+    [404, 'rule_not_found', 'e_refused'],
+    [409, 'idempotency_conflict', 'e_busy'],
     [410, 'endpoint_gone', 'e_gone'],
-    [413, 'body_too_large', 'e_large'],
+    [413, 'body_too_large', 'e_invalid'],
     [429, 'too_many_failures', 'e_limit'],
     [500, 'internal', 'e_server'],
     [503, 'overloaded', 'e_busy'],

@@ -247,6 +247,18 @@ describe('a new endpoint as a page', () => {
     expect(answer.text.startsWith('<!doctype html>')).toBe(isPage);
   });
 
+  test.each(['', '&reference=r'])(
+    'of retrieval is of one token, so that there is none for %p',
+    async (lock) => {
+      const refused = await make('retrieve', HTML, lock);
+      expect(refused).toMatchObject({
+        status: 400,
+        error: { code: 'invalid_request', field: 'query.token' },
+      });
+      expect((await make('retrieve', undefined, lock)).status).toBe(200);
+    },
+  );
+
   test('refusals are JSON for everybody', async () => {
     const answer = await createClient().send('POST', '/v1/capture?user=u1', { headers: { Accept: HTML } });
     expect(answer).toMatchObject({ status: 400, error: { code: 'invalid_request' } });

@@ -220,6 +220,29 @@ describe('somebody who writes to Redis', () => {
     await vault.raw.del(redisKeys.form(damaged));
   });
 
+  test('cannot bring a form into the list, the sweep or the deletion of another account', async () => {
+    const id = freshId();
+    await create(id);
+    const [entry = ''] = await vault.raw.zrange(redisKeys.formDirectory(account.aid), '0', '-1');
+    const stranger = await vault.account();
+    const directory = redisKeys.formDirectory(stranger.aid);
+    const bring = (): Promise<unknown> => vault.raw.zadd(directory, 0, entry);
+    const isKept = async (): Promise<void> => {
+      expect(await listed()).toEqual([id]);
+      expect(await pageStatus(id)).toBe(200);
+    };
+    await bring();
+    expect((await stranger.send('GET', IFRAME)).text).toBe('[]');
+    await vault.opened.sweep();
+    expect(await vault.raw.zcard(directory)).toBe(0);
+    await isKept();
+    await bring();
+    await vault.opened.removeAccount(stranger.name);
+    expect(await vault.raw.exists(directory)).toBe(0);
+    await isKept();
+    await remove(id);
+  });
+
   test('cannot make an account’s deletion stop half-way', async () => {
     const client = await vault.account();
     const id = freshId();

@@ -237,15 +237,41 @@ test('what is typed into a form is logged with that source, and so is what one s
   ]);
 });
 
-test('an endpoint made as a page is one that works', async () => {
-  await owner.key('pages');
-  const headers = { accept: 'text/html' };
-  const sending = { query: { user: 'pages' }, passphrase: PASSPHRASE, headers };
-  const { text } = await owner.send('POST', '/capture', sending);
-  const [, json = ''] = /id="vault-form">(.*)<\/script>/.exec(text) ?? [];
-  const { visit } = JSON.parse(json);
-  const made = { url: `/v1/capture/${visit.unique_id}`, secret: visit.secret };
-  expect((await capture(vault, made, { body: { number: '1' } })).outcome).toBe('200');
+describe('an endpoint made as a page', () => {
+  /** What the page of a new endpoint is to work with. */
+  const made = async (kind: 'capture' | 'retrieve', query: Record<string, string>) => {
+    const headers = { accept: 'text/html' };
+    const answer = await owner.send('POST', `/${kind}`, { query, passphrase: PASSPHRASE, headers });
+    const [, json] = /id="vault-form">(.*)<\/script>/.exec(answer.text) ?? [];
+    const visit = json === undefined ? undefined : JSON.parse(json).visit;
+    return { answer, visit, endpoint: { url: `/v1/${kind}/${visit?.unique_id}`, secret: visit?.secret } };
+  };
+  beforeAll(() => owner.key('pages'));
+
+  test('stores what its form sends', async () => {
+    const { endpoint } = await made('capture', { user: 'pages' });
+    expect((await capture(vault, endpoint, { body: { number: '1' } })).outcome).toBe('200');
+  });
+
+  test.each([undefined, 'order 1'])(
+    'shows the item that it is locked to, of reference %p',
+    async (reference) => {
+      const item = '{"iban":"DE89 3704 0044 0532 0130 00","n":12345678901234567,"fee":1.10}';
+      const lock = reference === undefined ? {} : { reference };
+      const token = await owner.store('pages', item, lock);
+      const { visit, endpoint } = await made('retrieve', { user: 'pages', ...lock, token });
+      const { unique_id, secret, ...locked } = visit;
+      expect(locked).toEqual({ ...lock, token });
+      expect((await retrieve(vault, endpoint, { query: { ...locked, form_type: 'pcd' } })).text).toBe(item);
+    },
+  );
+
+  test('must be locked to a token, and is not made else', async () => {
+    const { answer } = await made('retrieve', { user: 'pages', reference: 'r', unique_id: 'unlocked' });
+    expect(placeOf(answer)).toBe('400 invalid_request query.token');
+    const listed = await owner.send('GET', '/retrieve', { query: { user: 'pages' } });
+    expect(listed.text).not.toContain('unlocked');
+  });
 });
 
 test('a digest stays for 100 fetches, and goes with any change', async () => {

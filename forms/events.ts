@@ -1,0 +1,36 @@
+/** What a form reports, by name, and how long the page around waits for the first of it. */
+
+/** The names of the events. */
+export const EVENTS = ['ready', 'height', 'success', 'error'] as const;
+
+/** A form that has not said that it is ready by then is not there. */
+const READY_MS = 10_000;
+
+/** Throws a TypeError that says which events there are. */
+export const checkEvent = (name: string): void => {
+  if (!EVENTS.some((event) => event === name)) {
+    throw new TypeError(`There is no event "${name}". There are: ${EVENTS.join(', ')}.`);
+  }
+};
+
+/** What is used of a window's timers. */
+interface Timers {
+  setTimeout(act: () => void, milliseconds: number): number;
+  clearTimeout(timer: number | undefined): void;
+}
+
+/** A wait for a form to be ready: it can begin anew, and `late` is called once unless it ends before. */
+export const createWait = (timers: Timers, late: () => void) => {
+  let timer: number | undefined;
+  const end = (): void => {
+    timers.clearTimeout(timer);
+    timer = undefined;
+  };
+  return {
+    begin: (): void => {
+      end();
+      timer = timers.setTimeout(late, READY_MS);
+    },
+    end,
+  };
+};
