@@ -1,0 +1,146 @@
+/** Everything that hosted forms need in a browser: a vault with the real scripts, a shop of another origin, Chromium. */
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { buildForms } from '../../forms/build.ts';
+import { createApp } from '../../server/app.ts';
+import type { FormBundles } from '../../server/deps.ts';
+import { listen } from '../../server/listen.ts';
+import { createFormPages } from '../../server/plugins/form-pages.ts';
+import type { CaptureEndpoint } from '../../server/schema/capture.ts';
+import type { FormSettings, FormTypeName } from '../../server/schema/form.ts';
+import { freePort } from '../guides/server.ts';
+import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../helpers/vault.ts';
+import { launchChromium } from './chromium.ts';
+
+/** An endpoint as a shop's server hands it to its page. */
+export interface Endpoint {
+  readonly url: string;
+  readonly unique_id: string;
+  readonly secret: string;
+}
+
+/** Whose key everything is stored under. */
+export const USER = 'shop';
+/** How long a test may take, which on a busy machine is many times what it usually takes. */
+export const CASE_MS_MAX = 30_000;
+const TIMEOUT_MS = 10_000;
+
+export interface FormsWorld {
+  readonly vault: TestVault;
+  /** The vault's own URL, which is what its forms talk to. */
+  readonly url: string;
+  /** The origin of the shop. */
+  readonly shop: string;
+  readonly bundles: FormBundles;
+  readonly owner: AccountClient;
+  readonly browser: Browser;
+  /** Serves a page, or a script, at a path of the shop, and gives its URL. */
+  readonly serve: (path: string, text: string) => string;
+  readonly capture: (query?: Query) => Promise<Endpoint>;
+  readonly retrieve: (query?: Query) => Promise<Endpoint>;
+  /** Makes a form and gives its id. */
+  readonly form: (type: FormTypeName, settings?: FormSettings) => Promise<string>;
+  /** What is stored under a token. */
+  readonly stored: (token: string, reference: string) => Promise<unknown>;
+  /** How many items are stored. */
+  readonly count: () => Promise<number>;
+  /** A page in a context of its own; the context of the page before is closed. */
+  readonly page: (options?: Parameters<Browser['newContext']>[0]) => Promise<Page>;
+  readonly close: () => Promise<void>;
+}
+
+const startShop = () => {
+  const pages = new Map<string, string>();
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: ({ url }) => {
+      const { pathname } = new URL(url);
+      const text = pages.get(pathname);
+      const type = pathname.endsWith('.js') ? 'text/javascript' : 'text/html';
+      return new Response(text ?? 'not found', {
+        status: text === undefined ? 404 : 200,
+        headers: { 'Content-Type': `${type}; charset=utf-8`, 'Access-Control-Allow-Origin': '*' },
+      });
+    },
+  });
+  return { pages, server };
+};
+
+/** The vault listens on 127.0.0.1 and the shop under the name localhost: these are two sites. */
+const startVault = async (bundles: FormBundles) => {
+  const vault = await openTestVault({ bundles });
+  const port = freePort();
+  const publicUrl = `http://127.0.0.1:${port}`;
+  const formPages = createFormPages({
+    bundles,
+    publicUrl,
+    gallery: true,
+    newNonce: vault.opened.parts.randomId,
+  });
+  const app = createApp({ ...vault.deps, http: { ...vault.deps.http, publicUrl }, formPages });
+  const server = listen(app, { hostname: '127.0.0.1', port, idleTimeoutSeconds: 30 });
+  return { vault, url: publicUrl, server };
+};
+
+/** What a shop's own server does: it makes endpoints and forms, and reads what was stored. */
+const createShopkeeper = (owner: AccountClient) => {
+  const make = async (kind: 'capture' | 'retrieve', query: Query = {}): Promise<Endpoint> => {
+    const options = { query: { user: USER, ...query }, passphrase: PASSPHRASE };
+    return (await owner.send('POST', `/${kind}`, options)).as<CaptureEndpoint>();
+  };
+  return {
+    capture: (query?: Query) => make('capture', query),
+    retrieve: (query?: Query) => make('retrieve', query),
+    form: async (type: FormTypeName, settings: FormSettings = {}): Promise<string> => {
+      const query = { form_type: type };
+      const answer = await owner.send('POST', '/capture/iframe', { query, body: settings });
+      if (answer.status !== 200) {
+        throw new Error(answer.text);
+      }
+      return answer.as<{ id: string }>().id;
+    },
+    stored: async (token: string, reference: string): Promise<unknown> =>
+      JSON.parse(await owner.open(USER, token, { reference })),
+    count: async (): Promise<number> => {
+      const answer = await owner.send('GET', '/vault', { query: { user: USER }, passphrase: PASSPHRASE });
+      return answer.as<Record<string, unknown[]>>()[USER]?.length ?? 0;
+    },
+  };
+};
+
+/** Opens it all. */
+export const openFormsWorld = async (): Promise<FormsWorld> => {
+  const [bundles, browser] = await Promise.all([buildForms(), launchChromium()]);
+  const { vault, url, server } = await startVault(bundles);
+  const owner = await vault.account();
+  await owner.key(USER);
+  const shop = startShop();
+  const origin = `http://localhost:${shop.server.port}`;
+  let context: BrowserContext | undefined;
+  return {
+    vault,
+    url,
+    shop: origin,
+    bundles,
+    owner,
+    browser,
+    ...createShopkeeper(owner),
+    serve: (path, text) => {
+      shop.pages.set(path, text);
+      return `${origin}${path}`;
+    },
+    page: async (options) => {
+      await context?.close();
+      context = await browser.newContext({ locale: 'en-GB', ...options });
+      const page = await context.newPage();
+      page.setDefaultTimeout(TIMEOUT_MS);
+      return page;
+    },
+    close: async () => {
+      await browser.close();
+      await Promise.all([shop.server.stop(true), server.stop(true)]);
+      await vault.close();
+    },
+  };
+};
