@@ -124,8 +124,8 @@ const SHOTS: readonly Shot[] = [
     width: 320,
     step: keypad,
   },
-  { name: 'pcd-success', type: 'pcd', settings: {}, width: 480, visit: capture, step: saved },
-  { name: 'pcd-offline', type: 'pcd', settings: {}, width: 480, visit: capture, step: offline },
+  { name: 'pcd-success', type: 'pcd', settings: {}, width: 480, step: saved },
+  { name: 'pcd-offline', type: 'pcd', settings: {}, width: 480, step: offline },
   { name: 'pcd-ar', type: 'pcd', settings: { locale: 'ar' }, width: 480, step: filled },
   { name: 'ach', type: 'ach', settings: {}, width: 480, step: type(ACCOUNT) },
   {
@@ -139,7 +139,7 @@ const SHOTS: readonly Shot[] = [
 ];
 
 const take = async (world: FormsWorld, shot: Shot, folder: string): Promise<void> => {
-  const { name, settings, width, visit, step } = shot;
+  const { name, settings, width, visit = capture, step } = shot;
   const scheme = settings.color_mode === 'dark' ? 'dark' : 'light';
   const page = await world.page({
     // As high as the form, which a whole page is at least.
@@ -148,7 +148,7 @@ const take = async (world: FormsWorld, shot: Shot, folder: string): Promise<void
     reducedMotion: 'reduce',
   });
   const form = await world.form(shot.type, settings);
-  const fragment = new URLSearchParams(await visit?.(world));
+  const fragment = new URLSearchParams(await visit(world));
   await page.goto(`${world.url}/v1/capture/iframe/${form}#${fragment}`);
   await page.locator('.vf-panel').waitFor();
   await step?.(page);

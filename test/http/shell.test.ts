@@ -177,7 +177,7 @@ describe('404 and 405', () => {
         expect(answer.headers.get('Allow')).toBe(allowed.join(', '));
       }
     }
-  });
+  }, 30_000);
 });
 
 describe('the request log and the metrics', () => {

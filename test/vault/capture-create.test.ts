@@ -53,7 +53,7 @@ describe('what a creation answers', () => {
     expect(answer.json).toMatchObject({ url: '/v1/capture/web-shop', unique_id: 'web-shop' });
   });
 
-  test.each(['text/html', 'text/html,application/json;q=0.9', '*/*', 'application/json', 'image/png'])(
+  test.each(['application/json,text/html;q=0.9', 'text/html;q=0', '*/*', 'application/json', 'image/png'])(
     'is JSON, whatever %p accepts',
     async (accept) => {
       const answer = await create({}, { headers: { accept } });

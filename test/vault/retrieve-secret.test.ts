@@ -167,7 +167,8 @@ describe('with the right secret', () => {
     const before = [(await account.sdk.vault.list({ limit: -1 })).data, await account.open('u', token)];
     const wrong: string[] = [];
     let addresses = 0;
-    for (const { method, path, auth } of ROUTES) {
+    // Forms are open to everybody, and hold nothing of an endpoint.
+    for (const { method, path, auth } of ROUTES.filter((route) => route.auth !== 'public')) {
       const target = path.replace('{unique_id}', 'open');
       if (method === 'GET' && target === open.url) {
         continue;
