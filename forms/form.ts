@@ -102,7 +102,7 @@ const successMessage = (reply: unknown): FrameMessage => {
 };
 
 /** Where the service has pages for trying out what forms look like. */
-const PREVIEW = /\/forms\/preview$/;
+const PREVIEW = /\/forms\/preview(?:\/|$)/;
 
 const isConnected = ({ visit }: FormContext): boolean =>
   visit.unique_id !== undefined && visit.secret !== undefined;
