@@ -1,7 +1,10 @@
+import type { FormBundles } from '../forms/build.ts';
 import type { Caller } from './deps-common.ts';
 import type { FormSettings, FormTypeName, PageVisit, ShownFormSettings } from './schema/form.ts';
 
 /** Types only, a part of deps.ts: hosted forms, and the pages that they are served as. */
+
+export type { FormBundle, FormBundles } from '../forms/build.ts';
 
 /** A form, as its owner has set it up. */
 export interface HostedForm {
@@ -25,24 +28,6 @@ export interface FormService {
   readonly remove: (caller: Caller, id: string) => Promise<void>;
   /** A form of anybody, or one of the built-in ones, for whoever asks. */
   readonly open: (id: string) => Promise<HostedForm>;
-}
-
-/** One script as it is served. */
-export interface FormBundle {
-  readonly name: string;
-  readonly text: string;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** `sha384-…`, for the integrity attribute of a script tag. */
-  readonly integrity: string;
-}
-
-/** The scripts that forms and the pages around them load: all of one build. */
-export interface FormBundles {
-  /** Differs as soon as a byte of any script does. */
-  readonly version: string;
-  readonly files: readonly FormBundle[];
-  /** How a policy names the styles that the page's script adds: `'sha256-…'`. */
-  readonly styles: string;
 }
 
 /** What differs from visit to visit of a form. */

@@ -47,7 +47,7 @@ export type * from './deps-common.ts';
 export type * from './deps-endpoint.ts';
 export type * from './deps-form.ts';
 export type * from './deps-proxy.ts';
-export type { OutboundFailure, OutboundResult } from './outbound/call.ts';
+export type { OutboundResult } from './outbound/call.ts';
 export type { FilledRequest, Requester } from './outbound/third-parties.ts';
 export type { EndpointEntry, StoredEndpoint } from './store/endpoint.ts';
 export type { FormEntry, StoredForm } from './store/form.ts';

@@ -42,7 +42,7 @@ export const LAYERS: readonly Layer[] = [
     name: 'server/deps.ts',
     files: DEPS,
     may: [],
-    mayTypes: [SCHEMA, SECRET, ERRORS, CRYPTO, STORE, OUTBOUND],
+    mayTypes: [SCHEMA, SECRET, ERRORS, CRYPTO, STORE, OUTBOUND, /^forms\/build\.ts$/],
   },
   { name: 'server/domain', files: DOMAIN, may: [SCHEMA, ERRORS] },
   { name: 'server/store', files: STORE, may: [SCHEMA, ERRORS, SECRET] },

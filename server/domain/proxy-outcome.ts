@@ -5,13 +5,15 @@ import { parseRetryAfter, pauseMs } from './retry-pause.ts';
 /** How an attempt ended: with a reply, or without one and perhaps with the request sent. */
 export type Attempt =
   | { readonly ok: true; readonly status: number; readonly retryAfter?: string | undefined }
-  | {
-      readonly ok: false;
-      readonly code: FailureCode;
-      readonly sent: boolean;
-      /** `certificate`: the target is not who it should be, and will not be in a minute either. */
-      readonly reason?: string | undefined;
-    };
+  | Failed;
+
+interface Failed {
+  readonly ok: false;
+  readonly code: FailureCode;
+  readonly sent: boolean;
+  /** `certificate`: the target is not who it should be, and will not be in a minute either. */
+  readonly reason?: string | undefined;
+}
 
 type FailureCode = Extract<
   ErrorCode,
@@ -38,6 +40,13 @@ export type Verdict =
   /** `unknown`: the target may have done what it was asked to. */
   | { readonly kind: 'failure'; readonly code: FailureCode; readonly unknown: boolean };
 
+/**
+ * Whether nobody knows what became of a request that failed: it may have been sent, and there is no reply. Of a reply
+ * that is too large, or of what was refused, it is known.
+ */
+export const isOpen = ({ code, sent }: Pick<Failed, 'code' | 'sent'>): boolean =>
+  sent && (code === 'target_unreachable' || code === 'target_timeout');
+
 /** Whether a status asks for another attempt: 429, and everything from 500 on. */
 export const asksForRepeat = (status: number): boolean => status === 429 || status >= 500;
 
@@ -60,7 +69,7 @@ export function judgeAttempt(attempt: Attempt, state: AttemptState): Verdict {
   // A reply that is too large was given: the request has arrived, and a repeat would bring the same.
   const isFinal =
     code === 'destination_refused' || code === 'reply_too_large' || (!sent && reason === 'certificate');
-  const unknown = sent && !isFinal;
+  const unknown = isOpen(attempt);
   return isFinal || isLast || (unknown && !state.repeatable)
     ? { kind: 'failure', code, unknown }
     : { kind: 'again', pauseMs: pauseMs(state.made, state.random) };

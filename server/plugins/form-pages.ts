@@ -48,10 +48,11 @@ export const createFormPages = (options: FormPagesOptions): FormPages => {
       const page: FormPageParts = { form_type, settings, script, files, api, testing };
       const policy = { settings, connect, script: script.src, styles: bundles.styles };
       const headers = formHeaders({ ...policy, sandboxed: !onFormsHost });
-      const digest = digestOf(renderFormPage(page), headers);
+      const plain = renderFormPage(page);
+      const isPlain = title === undefined && visit === undefined;
       return {
-        html: renderFormPage({ ...page, title, visit }),
-        headers: { ...headers, 'X-Vault-Form-Digest': digest },
+        html: isPlain ? plain : renderFormPage({ ...page, title, visit }),
+        headers: { ...headers, 'X-Vault-Form-Digest': digestOf(plain, headers) },
       };
     },
   };

@@ -1,10 +1,11 @@
 import type { Account, JobBill, Parts, StoredJob } from '../deps.ts';
+import { isOpen } from '../domain/proxy-outcome.ts';
 import { pauseMs } from '../domain/retry-pause.ts';
 import { type ErrorCode, VaultError } from '../errors.ts';
 import type { Accounts } from './account.ts';
 import { insist, isTransient, pause } from './coalesce.ts';
 import { monthOf } from './metering.ts';
-import { type Concluded, isOpen, type ProxyJob, type ProxySending } from './proxy-send.ts';
+import type { Concluded, ProxyJob, ProxySending } from './proxy-send.ts';
 import { createJobSlots } from './proxy-slots.ts';
 
 /** How long a third party may take for one attempt; below the time that a server has for its last work. */

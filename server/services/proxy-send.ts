@@ -4,7 +4,6 @@ import type {
   Caller,
   FilledRequest,
   JobFacts,
-  OutboundFailure,
   OutboundResult,
   Parts,
   ProxyOutcome,
@@ -74,13 +73,6 @@ export interface SendingParts {
   /** Writes to the log. */
   readonly note: (event: string, fields: Readonly<Record<string, unknown>>) => void;
 }
-
-/**
- * Whether nobody knows what became of a request that failed: it may have been sent, and there is no reply. Of a reply
- * that is too large, or of what was refused, it is known.
- */
-export const isOpen = ({ code, sent }: OutboundFailure): boolean =>
-  sent && (code === 'target_unreachable' || code === 'target_timeout');
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 

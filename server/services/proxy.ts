@@ -12,6 +12,7 @@ import type {
   Repeatable,
   RuleSet,
 } from '../deps.ts';
+import { isOpen } from '../domain/proxy-outcome.ts';
 import { VaultError } from '../errors.ts';
 import { insist, isTransient, pause } from './coalesce.ts';
 import type { IdempotencyService, ReplyCodec, SentMark } from './idempotency.ts';
@@ -20,7 +21,7 @@ import { isRetry, type Unlocked } from './key-open.ts';
 import type { MeteringService } from './metering.ts';
 import type { ProxyJobs } from './proxy-job.ts';
 import { createProxyPreparing, type Order, type Prepared } from './proxy-prepare.ts';
-import { isOpen, type ProxyJob, type ProxyReply, type ProxySending } from './proxy-send.ts';
+import type { ProxyJob, ProxyReply, ProxySending } from './proxy-send.ts';
 import { createCallBounds } from './proxy-slots.ts';
 import type { Rules } from './rule.ts';
 

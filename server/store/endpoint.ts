@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { readDirectory, unlessDamaged } from './directory.ts';
 import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
 import { redisKeys } from './redis-keys.ts';
 import commitText from './scripts/commit-endpoint-1.lua' with { type: 'text' };
@@ -83,32 +83,13 @@ function entryOf(member: string): EndpointEntry | undefined {
     : { kid, kind, nonce, id };
 }
 
-/** A record of another type was put there by somebody else: it must not hold up the endpoints beside it. */
-function unlessDamaged(error: unknown): undefined {
-  if (!(error instanceof VaultError) || error.code !== 'integrity_failed') {
-    throw error;
-  }
-}
-
 export function createEndpointStore(redis: RedisLink): EndpointStore {
   const indexKeys = (aid: string, { kid }: Pick<EndpointEntry, 'kid'>): string[] => [
     redisKeys.endpointDirectory(aid),
     redisKeys.liveEndpoints(aid, kid),
   ];
-  /** A part of a directory. It is not sealed: what is no entry was put there by somebody else, and goes. */
-  const range = async (key: string, rest: readonly (string | number)[]): Promise<EndpointEntry[]> => {
-    const members = list(await redis.command('ZRANGE', [key, ...rest])).map(bytes);
-    // Bytes that are no text would come back as other bytes, and never be removed.
-    const entries = members.map((member) => {
-      const entry = entryOf(text(member));
-      return entry && Buffer.from(textOf(entry)).equals(member) ? entry : undefined;
-    });
-    const strange = members.filter((_, i) => !entries[i]);
-    if (strange.length > 0) {
-      await redis.write('ZREM', [key, ...strange]);
-    }
-    return entries.filter((entry) => entry !== undefined);
-  };
+  const range = (key: string, rest: readonly (string | number)[]): Promise<EndpointEntry[]> =>
+    readDirectory(redis, key, rest, { textOf, entryOf });
 
   const removeEntry: EndpointStore['remove'] = async (aid, entry) => {
     const reply = await redis.run(remove, [redisKeys.endpoint(entry.id)], [entry.nonce]).catch(unlessDamaged);

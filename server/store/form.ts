@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { readDirectory, unlessDamaged } from './directory.ts';
 import { bytes, list, type RedisLink, script, text } from './redis.ts';
 import { redisKeys } from './redis-keys.ts';
 import commitText from './scripts/commit-form-1.lua' with { type: 'text' };
@@ -71,29 +71,9 @@ function entryOf(member: string): FormEntry | undefined {
   return id === undefined || rest.length > 0 ? undefined : { nonce, id };
 }
 
-/** A record of another type was put there by somebody else: it must not hold up the forms beside it. */
-function unlessDamaged(error: unknown): undefined {
-  if (!(error instanceof VaultError) || error.code !== 'integrity_failed') {
-    throw error;
-  }
-}
-
 export function createFormStore(redis: RedisLink): FormStore {
-  /** A part of a directory. It is not sealed: what is no entry was put there by somebody else, and goes. */
-  const range = async (aid: string, rest: readonly (string | number)[]): Promise<FormEntry[]> => {
-    const key = redisKeys.formDirectory(aid);
-    const members = list(await redis.command('ZRANGE', [key, ...rest])).map(bytes);
-    // Bytes that are no text would come back as other bytes, and never be removed.
-    const entries = members.map((member) => {
-      const entry = entryOf(text(member));
-      return entry && Buffer.from(textOf(entry)).equals(member) ? entry : undefined;
-    });
-    const strange = members.filter((_, i) => !entries[i]);
-    if (strange.length > 0) {
-      await redis.write('ZREM', [key, ...strange]);
-    }
-    return entries.filter((entry) => entry !== undefined);
-  };
+  const range = (aid: string, rest: readonly (string | number)[]): Promise<FormEntry[]> =>
+    readDirectory(redis, redisKeys.formDirectory(aid), rest, { textOf, entryOf });
 
   const removeEntry: FormStore['remove'] = async (aid, entry) => {
     const reply = await redis
