@@ -1,15 +1,44 @@
 import { writeSync } from 'node:fs';
 import { runCommandLine } from './cli-run.ts';
 import { loadConfig, processEnv } from './config.ts';
+import { errorCode } from './config-folder.ts';
+
+const PIPE_FULL_MS = 5;
+const nap = new Int32Array(new SharedArrayBuffer(4));
+
+/** Writes all of it, also to a pipe whose reader is slow. A reader that went away ends the command. */
+const writeAll = (fd: number, text: string | Uint8Array): void => {
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text;
+  for (let at = 0; at < bytes.length; ) {
+    try {
+      at += writeSync(fd, bytes, at);
+    } catch (error) {
+      if (errorCode(error) !== 'EAGAIN') {
+        process.exit(1);
+      }
+      Atomics.wait(nap, 0, 0, PIPE_FULL_MS);
+    }
+  }
+};
+
+const stopping = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (stopping.signal.aborted) {
+      process.exit(1);
+    }
+    stopping.abort();
+  });
+}
 
 const exitCode = await runCommandLine(process.argv.slice(2), {
-  out: (text) => void writeSync(1, text),
-  err: (text) => void writeSync(2, text),
-  open: async () => {
-    const config = loadConfig(processEnv(), process.execArgv);
-    // Imported when needed: a help text and a wrong command line do not load the server.
-    const { buildOperator } = await import('./main-deps.ts');
-    return buildOperator(config);
-  },
+  out: (text) => writeAll(1, text),
+  err: (text) => writeAll(2, text),
+  isTerminal: process.stderr.isTTY,
+  now: Date.now,
+  signal: stopping.signal,
+  config: () => loadConfig(processEnv(), process.execArgv),
+  // Imported when needed: a help text and a wrong command line do not load the server.
+  open: async (config) => (await import('./main-deps.ts')).openSession(config),
 });
 process.exit(exitCode);

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { version } from '../package.json';
-import type { Operator } from './cli-commands.ts';
-import { type Config, ensureMasterKey, publicUrl } from './config.ts';
+import type { Session } from './commands/command.ts';
+import { type Config, ensureMasterKey, type MasterKeyRing, publicUrl } from './config.ts';
 import type { FormBundles, FormPages } from './deps.ts';
 import { startEmbeddedRedis } from './embedded-redis.ts';
-import { createOperator } from './operator.ts';
 import { createFormPages } from './plugins/form-pages.ts';
 import type { Secret } from './secret.ts';
 import type { RedisLink, RedisTarget } from './store/redis.ts';
@@ -16,6 +15,8 @@ type Note = (event: string, fields?: Readonly<Record<string, unknown>>) => void;
 /** The vault that a configuration describes, with the Redis that was started for it, if any. */
 export interface Opened {
   readonly vault: OpenVault;
+  readonly target: RedisTarget;
+  readonly ring: MasterKeyRing;
   readonly close: () => Promise<void>;
 }
 
@@ -85,6 +86,8 @@ export async function openConfigured(config: Config, note: Note): Promise<Opened
     });
     return {
       vault,
+      target: redis.target,
+      ring,
       close: async () => {
         await vault.close();
         await redis.stop();
@@ -145,10 +148,10 @@ export async function ensureFirstAccount(
   return made && { name: made.name, password };
 }
 
-/** Opens the vault for the command line; a server that runs on the same data is shared, not disturbed. */
-export async function buildOperator(
+/** Opens the vault for one command; a server that runs on the same data is shared, not disturbed. */
+export async function openSession(
   config: Config,
-): Promise<{ readonly operator: Operator; readonly close: () => Promise<void> }> {
-  const opened = await openConfigured({ ...config, workers: 1 }, () => undefined);
-  return { operator: createOperator(opened.vault), close: opened.close };
+): Promise<{ readonly session: Session; readonly close: () => Promise<void> }> {
+  const { vault, target, ring, close } = await openConfigured({ ...config, workers: 1 }, () => undefined);
+  return { session: { vault, config, target, ring }, close };
 }

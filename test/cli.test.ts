@@ -1,101 +1,43 @@
-import { describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Operator } from '../server/cli-commands.ts';
-import { runCommandLine } from '../server/cli-run.ts';
+import { startProgress } from '../server/cli-progress.ts';
 import { ConfigError } from '../server/config.ts';
 import { VaultError } from '../server/errors.ts';
-import { Secret } from '../server/secret.ts';
-import type { AccountInfo, AccountSettings } from '../server/services/account.ts';
+import { commandJson, runCommand } from './helpers/command.ts';
+import { openTestVault, type TestVault } from './helpers/vault.ts';
 
-const account = (name: string, settings: AccountSettings = {}): AccountInfo => ({
-  name,
-  aid: 'internal-id',
-  unmasked: settings.unmasked ?? false,
-  paying: settings.paying ?? false,
-  hosts: settings.hosts ?? [],
-  created_at: '2026-01-02T03:04:05Z',
+let vault: TestVault;
+beforeAll(async () => {
+  vault = await openTestVault();
+  await run(['account', 'create', 'taken']);
 });
+afterAll(() => vault.close());
 
-/** A vault with the account `taken`, which writes down what it is asked for. */
-const fakeOperator = (calls: unknown[], ready = true): Operator => ({
-  createAccount: async (name, settings) => {
-    calls.push(['create', name, settings]);
-    return name === 'taken'
-      ? undefined
-      : { account: account(name, settings), password: new Secret('pass-word') };
-  },
-  listAccounts: async () => [
-    account('one', { hosts: ['a.example', 'b.example'] }),
-    account('two', { unmasked: true }),
-  ],
-  setAccount: async (name, settings) => {
-    calls.push(['set', name, settings]);
-    return name === 'taken' ? account(name, settings) : undefined;
-  },
-  renewPassword: async (name) => {
-    calls.push(['password', name]);
-    return name === 'taken' ? new Secret('new-pass-word') : undefined;
-  },
-  deleteAccount: async (name) => {
-    calls.push(['delete', name]);
-    return name === 'taken' ? account(name) : undefined;
-  },
-  loadBins: async (text) =>
-    text === 'bad' ? { error: { line: 3, reason: 'A cell is missing.' } } : { rows: 2, segments: 3 },
-  health: async () => ({ ready, checks: { redis: ready ? 'ok' : 'failing', workers: 'ok' } }),
-});
-
-const run = async (
-  args: readonly string[],
-  { ready = true, fails }: { ready?: boolean; fails?: Error } = {},
-) => {
-  const calls: unknown[] = [];
-  const out: string[] = [];
-  const err: string[] = [];
-  let opened = 0;
-  const closed: string[] = [];
-  const code = await runCommandLine(args, {
-    out: (text) => void out.push(text),
-    err: (text) => void err.push(text),
-    open: async () => {
-      opened += 1;
-      if (fails !== undefined) {
-        throw fails;
-      }
-      return { operator: fakeOperator(calls, ready), close: async () => void closed.push('closed') };
-    },
-  });
-  expect(closed).toHaveLength(fails === undefined ? opened : 0);
-  return { code, out: out.join(''), err: err.join(''), opened, calls };
-};
+const run = (args: readonly string[]) => runCommand(args, { vault });
 
 describe('account create', () => {
   test('prints the password once', async () => {
-    const { code, out, calls } = await run(['account', 'create', 'shop']);
-    expect(code).toBe(0);
-    expect(out).toBe('Account shop was made. Its password, shown only now:\npass-word\n');
-    expect(calls).toEqual([['create', 'shop', {}]]);
+    const { code, out, err } = await run(['account', 'create', 'shop']);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(/^Account shop was made\. Its password, shown only now:\n[\w-]{43}\n$/);
   });
 
   test('takes settings wherever they stand, and prints JSON without internal ids', async () => {
-    const { out, calls } = await run([
-      'account',
-      'create',
-      '--unmasked',
-      'shop',
-      '--paying=false',
-      '--allow-host',
-      'API.example',
+    const reply = await commandJson(
+      vault,
+      ...['account', 'create', '--unmasked', 'options', '--paying=false', '--allow-host', 'API.example'],
       '--allow-host=10.0.0.1,::1,*.shop.example',
-      '--json',
-    ]);
-    const hosts = ['api.example', '10.0.0.1', '::1', '*.shop.example'];
-    expect(calls).toEqual([['create', 'shop', { unmasked: true, paying: false, hosts }]]);
-    const reply = JSON.parse(out);
-    expect(reply).toMatchObject({ name: 'shop', password: 'pass-word', unmasked: true, paying: false });
-    expect(reply).not.toHaveProperty('aid');
+    );
+    expect(reply).toEqual({
+      name: 'options',
+      unmasked: true,
+      paying: false,
+      hosts: ['api.example', '10.0.0.1', '::1', '*.shop.example'],
+      created_at: expect.any(String),
+      password: expect.any(String),
+    });
   });
 
   test('fails on a name that is taken', async () => {
@@ -108,21 +50,29 @@ describe('account create', () => {
 });
 
 describe('account list, set, delete', () => {
-  test('list has a line for each account', async () => {
+  test('list has a row for each account, in columns', async () => {
+    await run(['account', 'create', 'listed', '--unmasked', '--allow-host', 'a.example,b.example']);
     const { out } = await run(['account', 'list']);
-    expect(out).toBe(
-      'one\tmasked\tnot paying\ta.example,b.example\t2026-01-02T03:04:05Z\ntwo\tunmasked\tnot paying\tany host\t2026-01-02T03:04:05Z\n',
-    );
-    expect(JSON.parse((await run(['account', 'list', '--json'])).out)).toHaveLength(2);
+    const [heading = '', ...rows] = out.split('\n');
+    expect(heading).toMatch(/^Account +Numbers +Paying +Hosts +Made$/);
+    const row = rows.find((line) => line.startsWith('listed ')) ?? '';
+    expect(row).toMatch(/^listed +unmasked +no +a\.example,b\.example +\d{4}-\S+Z$/);
+    expect(row.indexOf('unmasked')).toBe(heading.indexOf('Numbers'));
+    expect(await commandJson<unknown[]>(vault, 'account', 'list')).toHaveLength(rows.length - 1);
   });
 
   test('set changes what is given and nothing else', async () => {
-    expect((await run(['account', 'set', 'taken', '--unmasked=false'])).calls).toEqual([
-      ['set', 'taken', { unmasked: false }],
-    ]);
-    expect((await run(['account', 'set', 'taken', '--paying', '--allow-host', 'any'])).calls).toEqual([
-      ['set', 'taken', { paying: true, hosts: [] }],
-    ]);
+    await run(['account', 'create', 'set', '--unmasked', '--allow-host', 'a.example']);
+    expect(await commandJson(vault, 'account', 'set', 'set', '--unmasked=false')).toMatchObject({
+      ...{ unmasked: false, paying: false },
+      hosts: ['a.example'],
+    });
+    expect(
+      await commandJson(vault, 'account', 'set', 'set', '--paying', '--allow-host', 'any'),
+    ).toMatchObject({
+      ...{ unmasked: false, paying: true },
+      hosts: [],
+    });
     expect(await run(['account', 'set', 'nobody', '--paying'])).toMatchObject({
       code: 1,
       err: 'There is no account of this name.\n',
@@ -130,10 +80,11 @@ describe('account list, set, delete', () => {
   });
 
   test('delete asks for --yes', async () => {
-    expect(await run(['account', 'delete', 'taken'])).toMatchObject({ code: 2, opened: 0 });
-    expect(await run(['account', 'delete', 'taken', '--yes'])).toMatchObject({
+    await run(['account', 'create', 'gone']);
+    expect(await run(['account', 'delete', 'gone'])).toMatchObject({ code: 2, opened: 0 });
+    expect(await run(['account', 'delete', 'gone', '--yes'])).toMatchObject({
       code: 0,
-      out: 'Account taken was deleted.\n',
+      out: 'Account gone was deleted.\n',
     });
   });
 });
@@ -142,9 +93,9 @@ describe('account password', () => {
   test('prints the new password, once', async () => {
     const plain = await run(['account', 'password', 'taken']);
     expect(plain.code).toBe(0);
-    expect(plain.out).toEndWith('\nnew-pass-word\n');
-    const asJson = await run(['account', 'password', 'taken', '--json']);
-    expect(JSON.parse(asJson.out)).toEqual({ name: 'taken', password: 'new-pass-word' });
+    expect(plain.out).toMatch(/^The new password of taken, shown only now:\n[\w-]{43}\n$/);
+    const asJson = await commandJson(vault, 'account', 'password', 'taken');
+    expect(asJson).toEqual({ name: 'taken', password: expect.stringMatching(/^[\w-]{43}$/) });
   });
 
   test('of an account that is not there fails', async () => {
@@ -157,14 +108,13 @@ describe('bin load and health', () => {
   test('bin load tells what it loaded, or the line that was refused', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'cv-cli-'));
     const path = join(folder, 'bins.csv');
-    writeFileSync(path, 'good');
+    const header = 'bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level\n';
+    writeFileSync(path, `${header}411111,411113,VISA,A Bank,,,\n411112,411112,VISA,B Bank,,,\n`);
     expect(await run(['bin', 'load', path])).toMatchObject({ code: 0, out: 'Loaded 2 rows (3 ranges).\n' });
-    writeFileSync(path, 'bad');
+    writeFileSync(path, `${header}411111,411113,VISA,A Bank,,,\nx\n`);
     const refused = await run(['bin', 'load', path]);
-    expect(refused).toMatchObject({
-      code: 1,
-      err: 'Line 3 of FILE was refused, and nothing was loaded: A cell is missing.\n',
-    });
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(/^Line 3 of FILE was refused, and nothing was loaded: .+\n$/);
     writeFileSync(path, Uint8Array.of(0xff));
     expect((await run(['bin', 'load', path])).err).toBe('FILE cannot be read, or is not UTF-8 text.\n');
     rmSync(folder, { recursive: true });
@@ -172,10 +122,14 @@ describe('bin load and health', () => {
   });
 
   test('health has an exit code', async () => {
-    expect(await run(['health'])).toMatchObject({ code: 0, out: 'ready, redis ok, workers ok\n' });
-    expect(await run(['health'], { ready: false })).toMatchObject({
+    expect(await run(['health'])).toMatchObject({ code: 0, out: 'ready, redis ok\n' });
+    const ill: TestVault = {
+      ...vault,
+      opened: { ...vault.opened, probe: () => Promise.reject(new Error()) },
+    };
+    expect(await runCommand(['health'], { vault: ill })).toMatchObject({
       code: 1,
-      err: 'not ready, redis failing, workers ok\n',
+      out: 'not ready, redis failing\n',
     });
   });
 });
@@ -218,6 +172,7 @@ describe('a wrong command line is one line, exit code 2, and opens nothing', () 
     ['account', 'list', '--unmasked'],
     ['bin', 'load'],
     ['health', '-x'],
+    ['health', '--quiet=1'],
   ];
   test.each(lines.map((line) => [line.join(' '), line] as const))('%s', async (_name, line) => {
     const { code, out, err, opened } = await run(line);
@@ -238,6 +193,60 @@ describe('a failure is one line, exit code 1', () => {
     if (fails === undefined) {
       throw new Error('no such row');
     }
-    expect(await run(['health'], { fails })).toMatchObject({ code: 1, out: '', err: `${text}\n` });
+    expect(await runCommand(['health'], { open: () => Promise.reject(fails) })).toMatchObject({
+      code: 1,
+      out: '',
+      err: `${text}\n`,
+    });
   });
+});
+
+describe('progress', () => {
+  const show = (isTerminal: boolean, total?: number): string => {
+    let now = 1_000;
+    const shown: string[] = [];
+    const progress = startProgress(
+      { err: (text) => shown.push(text), isTerminal, now: () => now },
+      ...(['Copying', 'items', total] as const),
+    );
+    for (let done = 0; done <= 12_000; done += 1) {
+      progress.at(done);
+      now += 1;
+    }
+    progress.end();
+    return shown.join('');
+  };
+
+  test('is a bar on a terminal, drawn ten times a second', () => {
+    const drawings = show(true, 24_000).split('\r\u001b[K');
+    expect(drawings).toHaveLength(123);
+    expect(drawings[61]).toBe('Copying  [######..................]  25 %  6,000 of 24,000 items');
+    expect(drawings.at(-1)).toEndWith(' 50 %  12,000 of 24,000 items\n');
+  });
+
+  test('is a line every five seconds elsewhere, and none for a short work', () => {
+    expect(show(false)).toBe('Copying  5,000 items\nCopying  10,000 items\nCopying  12,000 items\n');
+    const shown: string[] = [];
+    const screen = { err: (text: string) => shown.push(text), isTerminal: false, now: () => 0 };
+    const progress = startProgress(screen, 'Copying', 'items');
+    progress.at(1);
+    progress.end();
+    expect(shown).toEqual([]);
+  });
+});
+
+test('a command that is stopped lets go of the vault and fails', async () => {
+  const stopping = new AbortController();
+  const hangs: TestVault = {
+    ...vault,
+    opened: {
+      ...vault.opened,
+      probe: async () => {
+        stopping.abort();
+        await new Promise(() => undefined);
+      },
+    },
+  };
+  const ran = await runCommand(['health'], { vault: hangs, signal: stopping.signal });
+  expect(ran).toEqual({ code: 1, out: '', err: 'Stopped.\n', opened: 1 });
 });

@@ -16,8 +16,8 @@ interface Layer {
 
 const EVERYTHING = /^/;
 /** Where the parts are put together and the system is met. */
-const EDGE = /^server\/(?:main|cli|operator|vault-parts|log-sink)[^/]*\.ts$/;
-const SYSTEM = /^server\/(?:main|cli|log-sink|config|embedded-redis)[^/]*\.ts$|^scripts\//;
+const EDGE = /^server\/(?:main|cli|vault-parts|log-sink)[^/]*\.ts$|^server\/commands\//;
+const SYSTEM = /^server\/(?:(?:main|cli|log-sink|config|embedded-redis)[^/]*\.ts$|commands\/)|^scripts\//;
 const SCHEMA = /^server\/schema\//;
 const ERRORS = /^server\/errors\.ts$/;
 const SECRET = /^server\/secret\.ts$/;
@@ -78,7 +78,7 @@ export const LAYERS: readonly Layer[] = [
     files: /^server\/embedded-redis[^/]*\.ts$/,
     may: [/^server\/config[^/]*\.ts$/, ERRORS],
   },
-  { name: 'server/main, server/cli', files: EDGE, may: [EVERYTHING] },
+  { name: 'server/main, server/cli, server/commands', files: EDGE, may: [EVERYTHING] },
   { name: 'workers', files: WORKERS, may: [DOMAIN] },
   { name: 'sdk', files: SDK, may: [] },
   { name: 'forms', files: /^forms\//, may: [SDK, SCHEMA, /^server\/domain\/(?:luhn|card-brand)\.ts$/] },

@@ -54,7 +54,7 @@ export const CONFINEMENTS: readonly Confinement[] = [
     code: /\.\s*expose\s*\(/,
     files: SERVER_SIDE,
     except:
-      /^server\/(?:crypto(?:-lanes|-proxy)?\.ts$|plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|routes\/|config|main|cli)/,
+      /^server\/(?:crypto(?:-lanes|-proxy)?\.ts$|plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|routes\/|commands\/|config|main|cli)/,
     why: 'secrets are used by server/crypto*.ts, read and returned at the HTTP edge, and sent by outbound alone',
   },
   {

@@ -56,6 +56,8 @@ export interface TestVault {
   readonly events: VaultEvent[];
   /** The vault's Redis past the vault. */
   readonly raw: Redis;
+  readonly socketPath: string;
+  readonly ring: VaultOptions['ring'];
   /** Makes an account with a fresh name, with unmasked output unless told otherwise, and its client. */
   readonly account: (settings?: NewAccount) => Promise<AccountClient>;
   /** The internal id of a key, which its names in Redis begin with. */
@@ -113,18 +115,23 @@ const depsOf = (
   newRequestId: opened.parts.randomId,
 });
 
+const ringOf = ({ masterKey = MASTER_KEY }: VaultSettings): VaultOptions['ring'] => ({
+  writeId: 'k1',
+  keys: new Map([['k1', masterKey]]),
+});
+
 const openServices = (
   settings: VaultSettings,
   socketPath: string,
   events: VaultEvent[],
 ): Promise<OpenVault> => {
-  const { workers = 1, now = Date.now, masterKey = MASTER_KEY, ...rest } = settings;
+  const { workers = 1, now = Date.now, masterKey: _______, ...rest } = settings;
   const { redis: _, join: __, trustedProxies: ___, jobs: ____, formsUrl: _____, ...known } = rest;
   const { bundles: ______, proxy, ...services } = known;
   return openVault({
     redis: { kind: 'socket', path: socketPath },
     replicas: 0,
-    ring: { writeId: 'k1', keys: new Map([['k1', masterKey]]) },
+    ring: ringOf(settings),
     argon2: ARGON2,
     workers,
     settings: {
@@ -187,6 +194,8 @@ export const openTestVault = async (settings: VaultSettings = {}): Promise<TestV
     lines,
     events,
     raw,
+    socketPath: redis.socketPath,
+    ring: ringOf(settings),
     account: (wanted = {}) => makeAccount(opened, handle, wanted),
     kidOf: async ({ aid }, user) => (await opened.keys.find({ aid }, user)).kid,
     usage: async ({ aid }) => {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createOperator } from '../../server/operator.ts';
 import { Secret } from '../../server/secret.ts';
 import { type AccountClient, type Answer, answerOf, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
@@ -149,7 +148,7 @@ describe('a sign-in that is remembered', () => {
     const client = await vault.account();
     await client.key('u');
     const token = await client.store('u', { number: '1' });
-    await createOperator(vault.opened).deleteAccount(client.name);
+    await vault.opened.removeAccount(client.name);
     expect((await client.send('GET', '/whoami')).outcome).toBe('401 unauthenticated');
     const password = new Secret(new TextEncoder().encode(client.password));
     await vault.opened.accounts.create(client.name, password, { unmasked: true });

@@ -1,18 +1,30 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Operator } from '../../server/cli-commands.ts';
 import type { Caller } from '../../server/deps.ts';
-import { createOperator } from '../../server/operator.ts';
 import { Secret } from '../../server/secret.ts';
+import { commandJson, type Ran, runCommand } from '../helpers/command.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 
 let vault: TestVault;
-let operator: Operator;
 
 beforeAll(async () => {
   vault = await openTestVault();
-  operator = createOperator(vault.opened);
 });
 afterAll(() => vault.close());
+
+interface Shown {
+  readonly name: string;
+  readonly password: string;
+  readonly unmasked: boolean;
+}
+
+const account = (...args: readonly string[]): Promise<Shown> => commandJson(vault, 'account', ...args);
+const refusal = async (...args: readonly string[]): Promise<Pick<Ran, 'code' | 'err'>> => {
+  const { code, err } = await runCommand(['account', ...args], { vault });
+  return { code, err };
+};
+const UNKNOWN = { code: 1, err: 'There is no account of this name.\n' };
+const find = async (name: string): Promise<unknown> =>
+  (await commandJson<readonly Shown[]>(vault, 'account', 'list')).find((found) => found.name === name);
 
 const statusOf = async (name: string, password: string): Promise<number> => {
   const authorization = `Basic ${btoa(`${name}:${password}`)}`;
@@ -25,49 +37,49 @@ const statusOf = async (name: string, password: string): Promise<number> => {
 const bytesOf = (secret: Secret<string>) => secret.map((text) => new TextEncoder().encode(text));
 
 /** An account of this name, signed in with the password that it was made with. */
-const callerOf = async (name: string, password = new Secret('')): Promise<Caller> => {
-  const account = await vault.opened.accounts.signIn({ name, password: bytesOf(password), ip: '127.0.0.1' });
+const callerOf = async (name: string, password: string): Promise<Caller> => {
+  const credentials = { name, password: bytesOf(new Secret(password)), ip: '127.0.0.1' };
+  const account = await vault.opened.accounts.signIn(credentials);
   return { account, ip: '127.0.0.1', userAgent: 'test', requestId: 'test', source: 'vault' };
 };
 
 describe('accounts', () => {
   test('are made once, with a password of 256 bits', async () => {
-    const made = await operator.createAccount('op-made', { unmasked: true });
-    const password = made?.password.expose() ?? '';
+    const { password } = await account('create', 'op-made', '--unmasked');
     expect(password).toMatch(/^[A-Za-z0-9_-]{43}$/);
     expect(await statusOf('op-made', password)).toBe(200);
-    expect(await operator.createAccount('op-made', {})).toBeUndefined();
-    expect((await operator.listAccounts()).find(({ name }) => name === 'op-made')?.unmasked).toBe(true);
+    expect(await refusal('create', 'op-made')).toEqual({
+      code: 1,
+      err: 'There is already an account of this name.\n',
+    });
+    expect(await find('op-made')).toMatchObject({ unmasked: true });
   });
 
   test('a new password works at once, the old one no longer, though it was remembered', async () => {
-    const made = await operator.createAccount('op-renewed', {});
-    const before = made?.password.expose() ?? '';
+    const before = (await account('create', 'op-renewed')).password;
     expect(await statusOf('op-renewed', before)).toBe(200);
-    const after = (await operator.renewPassword('op-renewed'))?.expose() ?? '';
+    const after = (await account('password', 'op-renewed')).password;
     expect(await statusOf('op-renewed', before)).toBe(401);
     expect(await statusOf('op-renewed', after)).toBe(200);
-    expect(await operator.renewPassword('nobody-here')).toBeUndefined();
+    expect(await refusal('password', 'nobody-here')).toEqual(UNKNOWN);
   });
 
   test('changes at the same moment all hold', async () => {
-    await operator.createAccount('op-raced', {});
+    await account('create', 'op-raced');
     await Promise.all([
-      operator.setAccount('op-raced', { unmasked: true }),
-      operator.setAccount('op-raced', { paying: true }),
-      operator.setAccount('op-raced', { hosts: ['a.example'] }),
+      account('set', 'op-raced', '--unmasked'),
+      account('set', 'op-raced', '--paying'),
+      account('set', 'op-raced', '--allow-host', 'a.example'),
     ]);
-    const found = (await operator.listAccounts()).find(({ name }) => name === 'op-raced');
-    expect(found).toMatchObject({ unmasked: true, paying: true, hosts: ['a.example'] });
-    expect(await operator.setAccount('nobody-here', { paying: true })).toBeUndefined();
+    expect(await find('op-raced')).toMatchObject({ unmasked: true, paying: true, hosts: ['a.example'] });
+    expect(await refusal('set', 'nobody-here', '--paying')).toEqual(UNKNOWN);
   });
 
   test('go with all that is stored under their keys', async () => {
-    const made = await operator.createAccount('op-gone', {});
-    const caller = await callerOf('op-gone', made?.password);
-    const { account } = caller;
+    const made = await account('create', 'op-gone');
+    const caller = await callerOf('op-gone', made.password);
     const { reply } = await vault.opened.keys.create(caller, { user: 'k' });
-    const { kid } = await vault.opened.keys.find(account, 'k');
+    const { kid } = await vault.opened.keys.find(caller.account, 'k');
     await vault.opened.vault.store(caller, {
       user: 'k',
       passphrase: bytesOf(reply.passphrase),
@@ -75,25 +87,24 @@ describe('accounts', () => {
       return_card_metadata: false,
     });
     expect((await vault.raw.keys(`{${kid}.*}i*`)).length).toBe(1);
-    expect((await operator.deleteAccount('op-gone'))?.name).toBe('op-gone');
+    expect(await account('delete', 'op-gone', '--yes')).toMatchObject({ name: 'op-gone' });
     expect(await vault.raw.keys(`{${kid}.*}i*`)).toEqual([]);
-    expect(await vault.raw.keys(`{a:${account.aid}}*`)).toEqual([]);
+    expect(await vault.raw.keys(`{a:${caller.account.aid}}*`)).toEqual([]);
     expect(await vault.raw.smembers('{accounts}gone')).toEqual([]);
-    expect(await operator.deleteAccount('op-gone')).toBeUndefined();
+    expect(await refusal('delete', 'op-gone', '--yes')).toEqual(UNKNOWN);
   });
 
   test('what an interrupted deletion left is swept later', async () => {
-    const made = await operator.createAccount('op-cut', {});
-    const caller = await callerOf('op-cut', made?.password);
-    const { account } = caller;
+    const made = await account('create', 'op-cut');
+    const caller = await callerOf('op-cut', made.password);
     await vault.opened.keys.create(caller, { user: 'k' });
     await vault.opened.accounts.remove('op-cut');
-    expect(await vault.raw.keys(`{a:${account.aid}}*`)).not.toEqual([]);
+    expect(await vault.raw.keys(`{a:${caller.account.aid}}*`)).not.toEqual([]);
     await vault.opened.sweep();
-    expect(await vault.raw.keys(`{a:${account.aid}}*`)).toEqual([]);
+    expect(await vault.raw.keys(`{a:${caller.account.aid}}*`)).toEqual([]);
   });
 });
 
 test('health asks Redis', async () => {
-  expect(await operator.health()).toEqual({ ready: true, checks: { redis: 'ok' } });
+  expect(await commandJson(vault, 'health')).toEqual({ ready: true, checks: { redis: 'ok' } });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createOperator } from '../../server/operator.ts';
+import { loadBinTable } from '../../server/commands/bin.ts';
 import type { CardMetadata } from '../../server/schema/vault.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import { openTestVault, type TestVault, type VaultSettings } from '../helpers/vault.ts';
@@ -135,7 +135,7 @@ describe('card_metadata', () => {
     };
     const second = { brand: 'VISA', issuing_bank: 'Second, Bank', card_type: 'DEBIT' };
     beforeAll(async () => {
-      expect(await createOperator(vault.opened).loadBins(TABLE)).toEqual({ rows: 3, segments: 3 });
+      expect(await loadBinTable(vault.opened, TABLE)).toEqual({ rows: 3, segments: 3 });
       now += 120_000;
     });
 
@@ -189,7 +189,7 @@ describe('card_metadata', () => {
     test('has the rows that cover the first eight digits, also where the reply shows only six', async () => {
       const header = TABLE.slice(0, TABLE.indexOf('\n') + 1);
       const rows = '37828220,37828229,AMEX,Right Bank,,,\n37828200,37828209,AMEX,Wrong Bank,,,\n';
-      await createOperator(vault.opened).loadBins(header + rows);
+      await loadBinTable(vault.opened, header + rows);
       now += 120_000;
       const stored = await store({ number: '378282246310005' }, flag);
       const card = { bin: '378282', issuer: [{ brand: 'AMEX', issuing_bank: 'Right Bank' }] };
@@ -202,7 +202,7 @@ describe('card_metadata', () => {
 
     test('a new table takes the place of the old one', async () => {
       const header = TABLE.slice(0, TABLE.indexOf('\n') + 1);
-      await createOperator(vault.opened).loadBins(`${header}412345,412346,VISA,Third Bank,,,\n`);
+      await loadBinTable(vault.opened, `${header}412345,412346,VISA,Third Bank,,,\n`);
       now += 120_000;
       expect(metadataOf(await store({ number: REAL }, flag))?.issuer).toEqual([
         { brand: 'VISA', issuing_bank: 'Third Bank' },

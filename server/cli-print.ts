@@ -1,0 +1,41 @@
+import type { Result, Table } from './commands/command.ts';
+
+const GAP = '  ';
+const AMOUNT = /^-?[\d.,]+(?: ?(?:%|[kMGT]?i?B|[mµ]?s))?$/;
+
+/** What a record says must not be able to steer a terminal. */
+const plain = (cell: string): string => cell.replaceAll(/\p{Cc}/gu, '?');
+
+const padded = (cell: string, width: number, toRight: boolean): string => {
+  const space = ' '.repeat(Math.max(0, width - Bun.stringWidth(cell)));
+  return toRight ? `${space}${cell}` : `${cell}${space}`;
+};
+
+const textOfTable = ({ heading, columns, rows, empty }: Table): string => {
+  if (rows.length === 0 && empty !== undefined) {
+    return empty;
+  }
+  const cells = rows.map((row) => row.map(plain));
+  const layout = columns.map((name, at) => {
+    const column = cells.map((row) => row[at] ?? '');
+    return {
+      width: Math.max(...[name, ...column].map((cell) => Bun.stringWidth(cell))),
+      toRight: column.length > 0 && column.every((cell) => cell === '' || AMOUNT.test(cell)),
+    };
+  });
+  const line = (row: readonly string[]): string =>
+    layout
+      .map(({ width, toRight }, at) => padded(row[at] ?? '', width, toRight))
+      .join(GAP)
+      .trimEnd();
+  return [...(heading === undefined ? [] : [heading, '']), line(columns), ...cells.map(line)].join('\n');
+};
+
+/** A result as people read it: sentences and tables, with an empty line between two parts. */
+export const textOf = ({ shown }: Result): string => {
+  const parts = Array.isArray(shown) ? shown : [shown];
+  return parts.map((part) => (typeof part === 'string' ? part : textOfTable(part))).join('\n\n');
+};
+
+/** A result as programs read it. */
+export const jsonOf = ({ data }: Result): string => JSON.stringify(data, null, 2);

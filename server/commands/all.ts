@@ -1,0 +1,11 @@
+import { accountCommands } from './account.ts';
+import { binCommands } from './bin.ts';
+import type { Command } from './command.ts';
+import { healthCommands } from './health.ts';
+
+/** All commands, in the order of the help. */
+export const COMMANDS: readonly Command[] = [
+  ...accountCommands, //
+  ...binCommands,
+  ...healthCommands,
+];
