@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../server/embedded-redis.ts';
 import { reachRedis } from '../server/embedded-redis-peer.ts';
 import { findRedisBinary, preparePlace } from '../server/embedded-redis-process.ts';
-import { sendCommand } from './helpers/redis.ts';
+import { sendCommand } from './helpers/redis-process.ts';
 
 let dataDir = '';
 let open: EmbeddedRedis[] = [];

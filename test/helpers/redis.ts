@@ -1,81 +1,51 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { reachRedis } from '../../server/embedded-redis-peer.ts';
-import { findRedisBinary } from '../../server/embedded-redis-process.ts';
+import { rmSync } from 'node:fs';
+import Redis from 'ioredis';
+import type { RedisTarget } from '../../server/store/redis.ts';
+import { startTestCluster } from './cluster.ts';
+import { openAllNodes } from './cluster-client.ts';
+import { launchRedis, newRedisFolder, sendCommand, socketIn } from './redis-process.ts';
 
-const START_MS_MAX = 10_000;
+/** With `VAULT_TEST_REDIS=cluster` all tests that ask for a Redis get a Cluster of three masters. */
+const ON_CLUSTER = process.env['VAULT_TEST_REDIS'] === 'cluster';
 
-/** A redis-server of the tests' own, on a unix socket in a temporary folder. */
+/** A redis-server of the tests' own, on a unix socket in a temporary folder, or a Cluster in the place of it. */
 export interface TestRedis {
+  /** Where the vault finds it. */
+  readonly target: RedisTarget;
+  /** The socket of a single Redis; its folder holds all files in any case. */
   readonly socketPath: string;
-  readonly pid: number;
   /** Empties it; call it before each test that uses it. */
   flush(): Promise<void>;
   /** Ends it and removes its folder. The shared one stays until all tests are done. */
   stop(): Promise<void>;
 }
 
-/** Sends one inline command to a Redis on a unix socket and gives its short reply as RESP text. */
-export const sendCommand = (socketPath: string, command: string): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const socket = connect(socketPath, () => socket.write(`${command}\r\n`));
-    socket.on('error', reject);
-    socket.once('data', (data) => {
-      socket.destroy();
-      resolve(data.toString().trimEnd());
-    });
-  });
+/** A target, or what has the socket of a single Redis. */
+export type RedisPlace = Pick<TestRedis, 'socketPath'> & Partial<Pick<TestRedis, 'target'>>;
 
-const untilReady = async (child: Bun.Subprocess, socketPath: string): Promise<void> => {
-  const end = Date.now() + START_MS_MAX;
-  while (child.exitCode === null && Date.now() < end) {
-    const peer = await reachRedis(socketPath);
-    peer?.close();
-    if (peer?.loading === false) {
-      return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error('redis-server did not start for the tests');
+/** Where the vault finds a Redis that may be one of the server's own making, which has a socket alone. */
+export const targetOf = ({ target, socketPath }: RedisPlace): RedisTarget =>
+  target ?? { kind: 'socket', path: socketPath };
+
+/** A client past the vault; on a Cluster it asks every node where one alone would know a part. */
+export const openRaw = (place: RedisPlace): Redis => {
+  const target = targetOf(place);
+  const raw = target.kind === 'cluster' ? openAllNodes(target.urls) : new Redis({ path: place.socketPath });
+  // Without a listener the client prints that a Redis went away, which some tests make happen.
+  raw.on('error', () => undefined);
+  return raw;
 };
 
 const launch = async (durable: boolean): Promise<TestRedis> => {
-  const binary = findRedisBinary();
-  if (binary === undefined) {
-    throw new Error('No redis-server for the tests: run scripts/redis-vendor.sh');
+  if (ON_CLUSTER) {
+    return startTestCluster({ durable });
   }
-  const folder = mkdtempSync(join(tmpdir(), 'cv-redis-'));
-  const socketPath = join(folder, 's');
-  // The kernel ends it with this process, also when that is killed.
-  const guard = Bun.which('setpriv') === null ? [] : ['setpriv', '--pdeathsig', 'KILL'];
-  const child = Bun.spawn(
-    [
-      ...guard,
-      binary,
-      ...[
-        '--port',
-        '0',
-        '--unixsocket',
-        socketPath,
-        '--unixsocketperm',
-        '700',
-        '--dir',
-        folder,
-        '--save',
-        '',
-      ],
-      ...['--appendonly', durable ? 'yes' : 'no', '--appendfsync', durable ? 'always' : 'no'],
-      ...['--maxmemory-policy', 'noeviction'],
-    ],
-    { stdio: ['ignore', 'ignore', 'ignore'] },
-  );
-  child.unref();
-  await untilReady(child, socketPath);
+  const folder = newRedisFolder();
+  const socketPath = socketIn(folder);
+  const child = await launchRedis(folder, durable);
   return {
+    target: { kind: 'socket', path: socketPath },
     socketPath,
-    pid: child.pid,
     flush: async () => void (await sendCommand(socketPath, 'FLUSHALL')),
     stop: async () => {
       child.kill('SIGKILL');

@@ -1,4 +1,4 @@
-import Redis from 'ioredis';
+import type Redis from 'ioredis';
 import { createApp } from '../../server/app.ts';
 import type { Deps, FormBundles, LogLine, ServiceSettings } from '../../server/deps.ts';
 import { createFormPages } from '../../server/plugins/form-pages.ts';
@@ -8,7 +8,7 @@ import { createHealth } from '../../server/services/health.ts';
 import { type OpenVault, openVault, type VaultOptions } from '../../server/vault-parts.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
 import { SMALL_BUNDLES } from './forms.ts';
-import { startTestRedis, type TestRedis } from './redis.ts';
+import { openRaw, type RedisPlace, startTestRedis, targetOf } from './redis.ts';
 
 /** The lowest cost that the vault takes, so that the tests spend their time elsewhere. */
 const ARGON2 = { memoryKiB: 19_456, passes: 2, parallelism: 1 } as const;
@@ -26,7 +26,9 @@ export interface VaultSettings extends Partial<ServiceSettings> {
   readonly formsUrl?: string;
   /** The scripts of forms; small ones when left out. */
   readonly bundles?: FormBundles;
-  readonly redis?: Pick<TestRedis, 'socketPath'>;
+  readonly redis?: RedisPlace;
+  /** Replicas that must have a write before it counts; none when left out. */
+  readonly replicas?: number;
   /** Adds a server to the vault that is already on this Redis, instead of beginning with an empty one. */
   readonly join?: boolean;
   /** What the proxy may reach, `helpers/proxy.ts` knows what; without it public addresses alone, and no jobs run. */
@@ -122,15 +124,15 @@ const ringOf = ({ masterKey = MASTER_KEY }: VaultSettings): VaultOptions['ring']
 
 const openServices = (
   settings: VaultSettings,
-  socketPath: string,
+  redis: RedisPlace,
   events: VaultEvent[],
 ): Promise<OpenVault> => {
   const { workers = 1, now = Date.now, masterKey: _______, ...rest } = settings;
   const { redis: _, join: __, trustedProxies: ___, jobs: ____, formsUrl: _____, ...known } = rest;
-  const { bundles: ______, proxy, ...services } = known;
+  const { bundles: ______, proxy, replicas = 0, ...services } = known;
   return openVault({
-    redis: { kind: 'socket', path: socketPath },
-    replicas: 0,
+    redis: targetOf(redis),
+    replicas,
     ring: ringOf(settings),
     argon2: ARGON2,
     workers,
@@ -168,14 +170,12 @@ const makeAccount = async (
 /** Opens a vault on the tests' Redis, which is emptied first unless the vault joins one that is there. */
 export const openTestVault = async (settings: VaultSettings = {}): Promise<TestVault> => {
   const { now = Date.now, redis = await startTestRedis() } = settings;
-  const raw = new Redis({ path: redis.socketPath });
-  // Without a listener the client prints that a Redis went away, which some tests make happen.
-  raw.on('error', () => undefined);
+  const raw = openRaw(redis);
   if (settings.join !== true) {
     await raw.flushall();
   }
   const events: VaultEvent[] = [];
-  const opened = await openServices(settings, redis.socketPath, events).catch((error: unknown) => {
+  const opened = await openServices(settings, redis, events).catch((error: unknown) => {
     raw.disconnect();
     throw error;
   });

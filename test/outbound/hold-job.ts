@@ -1,11 +1,13 @@
 /** A process of its own that takes jobs and never ends one, for what only the end of a process can show. */
 import { createJobQueue } from '../../server/outbound/job-queue.ts';
+import type { RedisTarget } from '../../server/store/redis.ts';
+import { type RedisPlace, targetOf } from '../helpers/redis.ts';
 
 /** Starts a process that takes one id of the queue and holds it; gives the process and the id. */
 export const holdAlone = async (
-  socketPath: string,
+  redis: RedisPlace,
 ): Promise<{ readonly child: Bun.Subprocess; readonly id: string }> => {
-  const child = Bun.spawn([process.execPath, import.meta.path, socketPath], {
+  const child = Bun.spawn([process.execPath, import.meta.path, JSON.stringify(targetOf(redis))], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const { value } = await child.stdout.getReader().read();
@@ -15,7 +17,7 @@ export const holdAlone = async (
 if (import.meta.main) {
   const held = Promise.withResolvers<undefined>();
   createJobQueue({
-    target: { kind: 'socket', path: process.argv[2] ?? '' },
+    target: JSON.parse(process.argv[2] ?? '') as RedisTarget,
     concurrency: 1,
     run: (id) => {
       process.stdout.write(id);

@@ -23,7 +23,7 @@ afterAll(async () => {
 
 test('a Redis that ends by force has every id when it is back', async () => {
   const runs = createRuns();
-  const queue = openQueue(redis.socketPath, runs);
+  const queue = openQueue(redis, runs);
   queue.start();
   const asked = Date.now();
   const ids = Array.from({ length: 50 }, (_, i) => `a.${i}`);
@@ -49,7 +49,7 @@ test('a Redis that is away fails who adds within two seconds, is told of once, a
       back.resolve();
     }
   };
-  const queue = openQueue(redis.socketPath, runs, { onEvent });
+  const queue = openQueue(redis, runs, { onEvent });
   queue.start();
   await queue.add('a.before');
   await runs.until(1);
@@ -70,7 +70,7 @@ test('a Redis that goes away while an id runs has it run again or done, and neve
   const runs = createRuns();
   const gate = Promise.withResolvers<number>();
   const run = () => (runs.begun.length === 1 ? gate.promise : Promise.resolve(undefined));
-  const queue = openQueue(redis.socketPath, runs, { run });
+  const queue = openQueue(redis, runs, { run });
   queue.start();
   await queue.add('a.1');
   await runs.until(1);
@@ -84,7 +84,7 @@ test('a Redis that goes away while an id runs has it run again or done, and neve
 
 test('a Redis that stays away lets the queue close', async () => {
   const runs = createRuns();
-  const queue = openQueue(redis.socketPath, runs);
+  const queue = openQueue(redis, runs);
   queue.start();
   await queue.add('a.1');
   await runs.until(1);
@@ -98,7 +98,7 @@ test('a Redis that stays away lets the queue close', async () => {
 test('a Redis that was never there fails who adds, and nothing is added later', async () => {
   const runs = createRuns();
   await redis.stop();
-  const queue = openQueue(redis.socketPath, runs);
+  const queue = openQueue(redis, runs);
   queue.start();
   const asked = Date.now();
   await expect(queue.add('a.never')).rejects.toMatchObject(AWAY);

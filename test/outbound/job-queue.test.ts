@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import Redis from 'ioredis';
+import type Redis from 'ioredis';
 import type { JobQueue } from '../../server/outbound/job-queue.ts';
-import { startTestRedis } from '../helpers/redis.ts';
+import { openRaw, startTestRedis, type TestRedis } from '../helpers/redis.ts';
 import { holdAlone } from './hold-job.ts';
 import { closeQueues, createRuns, EARLY_MS, openQueue, untilEmpty } from './queues.ts';
 
-let socketPath: string;
+let redis: TestRedis;
 let raw: Redis;
 
 beforeAll(async () => {
-  ({ socketPath } = await startTestRedis());
-  raw = new Redis({ path: socketPath });
+  redis = await startTestRedis();
+  raw = openRaw(redis);
 });
 beforeEach(async () => {
   await raw.flushall();
@@ -21,7 +21,7 @@ afterAll(() => raw.disconnect());
 describe('an id', () => {
   test('runs once, however often it was added, and can be added again when it is done', async () => {
     const runs = createRuns();
-    const queue = openQueue(socketPath, runs);
+    const queue = openQueue(redis, runs);
     await Promise.all([queue.add('a.1'), queue.add('a.1'), queue.add('a.1', { delayMs: 60_000 })]);
     expect(await queue.waiting()).toBe(1);
     queue.start();
@@ -35,7 +35,7 @@ describe('an id', () => {
 
   test('that waits for its time is not brought forward by being added again', async () => {
     const runs = createRuns();
-    const queue = openQueue(socketPath, runs);
+    const queue = openQueue(redis, runs);
     queue.start();
     const asked = Date.now();
     await queue.add('a.1', { delayMs: 400 });
@@ -48,7 +48,7 @@ describe('an id', () => {
 
   test('with a smaller place goes before those that were there first', async () => {
     const runs = createRuns();
-    const queue = openQueue(socketPath, runs, { concurrency: 1 });
+    const queue = openQueue(redis, runs, { concurrency: 1 });
     for (const place of [2, 3, 3_000_000, 1]) {
       await queue.add(`a.${place}`, { place });
     }
@@ -60,7 +60,7 @@ describe('an id', () => {
 
   test('runs again after the time that its run asked for, and stays one', async () => {
     const runs = createRuns();
-    const queue = openQueue(socketPath, runs, { run: async () => (runs.begun.length < 3 ? 150 : undefined) });
+    const queue = openQueue(redis, runs, { run: async () => (runs.begun.length < 3 ? 150 : undefined) });
     queue.start();
     await queue.add('a.1');
     await runs.until(3);
@@ -80,7 +80,7 @@ describe('an id', () => {
       }
       return undefined;
     };
-    const queue = openQueue(socketPath, runs, {
+    const queue = openQueue(redis, runs, {
       run,
       concurrency: 1,
       onEvent: (event) => events.push(event),
@@ -98,10 +98,10 @@ describe('an id', () => {
 
   test('is not run by a queue that was not started', async () => {
     const runs = createRuns();
-    const adder = openQueue(socketPath, createRuns(), { run: () => Promise.reject(new Error('was run')) });
+    const adder = openQueue(redis, createRuns(), { run: () => Promise.reject(new Error('was run')) });
     await adder.add('a.1');
     expect(await adder.waiting()).toBe(1);
-    const runner = openQueue(socketPath, runs);
+    const runner = openQueue(redis, runs);
     runner.start();
     await untilEmpty(adder);
     expect(runs.ids()).toEqual(['a.1']);
@@ -127,9 +127,7 @@ describe('two queues', () => {
       turns.set(id, turn);
       return turn < 3 ? 0 : undefined;
     };
-    const queues = [0, 1].map((worker) =>
-      openQueue(socketPath, runs, { run: runIn(worker), concurrency: 3 }),
-    );
+    const queues = [0, 1].map((worker) => openQueue(redis, runs, { run: runIn(worker), concurrency: 3 }));
     const ids = Array.from({ length: 40 }, (_, i) => `a.${i}`);
     await Promise.all(queues.flatMap((queue) => ids.map((id) => queue.add(id))));
     for (const queue of queues) {
@@ -146,7 +144,7 @@ describe('two queues', () => {
     const runs = createRuns();
     const gate = Promise.withResolvers<undefined>();
     const queues = [2, 3].map((concurrency) =>
-      openQueue(socketPath, runs, { concurrency, run: () => gate.promise }),
+      openQueue(redis, runs, { concurrency, run: () => gate.promise }),
     );
     const [first] = queues as [JobQueue, JobQueue];
     await Promise.all(Array.from({ length: 12 }, (_, i) => first.add(`a.${i}`)));
@@ -166,7 +164,7 @@ describe('closing', () => {
   test('waits for what runs, takes nothing new, and leaves the rest to others', async () => {
     const runs = createRuns();
     const gate = Promise.withResolvers<undefined>();
-    const queue = openQueue(socketPath, runs, { concurrency: 1, run: () => gate.promise });
+    const queue = openQueue(redis, runs, { concurrency: 1, run: () => gate.promise });
     await queue.add('a.1');
     await queue.add('a.2');
     queue.start();
@@ -179,7 +177,7 @@ describe('closing', () => {
     expect(isClosed).toBe(false);
     gate.resolve(undefined);
     await closed;
-    const later = openQueue(socketPath, runs);
+    const later = openQueue(redis, runs);
     later.start();
     await untilEmpty(later);
     expect(runs.ids()).toEqual(['a.1', 'a.2']);
@@ -187,11 +185,11 @@ describe('closing', () => {
 
   test('while it rests, it takes ids for others to run', async () => {
     const [runs, others] = [createRuns(), createRuns()];
-    const resting = openQueue(socketPath, runs);
+    const resting = openQueue(redis, runs);
     resting.start();
     await resting.rest();
     await resting.add('a.1');
-    const other = openQueue(socketPath, others);
+    const other = openQueue(redis, others);
     other.start();
     await others.until(1);
     await untilEmpty(other);
@@ -199,7 +197,7 @@ describe('closing', () => {
   });
 
   test('comes to an end where nothing was started, and twice', async () => {
-    const queue = openQueue(socketPath, createRuns());
+    const queue = openQueue(redis, createRuns());
     await Promise.all([queue.close(), queue.close()]);
     queue.start();
     expect(await raw.keys('*:active')).toEqual([]);
@@ -209,9 +207,9 @@ describe('closing', () => {
 describe('a process that is killed', () => {
   test('loses its job to another one', async () => {
     const runs = createRuns();
-    const queue = openQueue(socketPath, runs);
+    const queue = openQueue(redis, runs);
     await queue.add('a.held');
-    const { child, id } = await holdAlone(socketPath);
+    const { child, id } = await holdAlone(redis);
     expect(id).toBe('a.held');
     queue.start();
     await queue.add('a.free');
@@ -257,7 +255,7 @@ describe('Redis', () => {
       }
       return id === 'a.later' ? 30_000 : undefined;
     };
-    const queue = openQueue(socketPath, runs, { run });
+    const queue = openQueue(redis, runs, { run });
     queue.start();
     await Promise.all(['a.throws', 'a.later', 'a.done'].map((id) => queue.add(id)));
     await runs.until(4);
@@ -277,7 +275,7 @@ describe('Redis', () => {
 
   test('keeps nothing of ids that are done, in one slot of a Cluster', async () => {
     const runs = createRuns();
-    const queue = openQueue(socketPath, runs);
+    const queue = openQueue(redis, runs);
     queue.start();
     for (let i = 0; i < 500; i += 50) {
       await Promise.all(Array.from({ length: 50 }, (_, j) => queue.add(`a.${i + j}`)));

@@ -1,5 +1,6 @@
 /** Job queues for tests, and what they ran. */
 import { createJobQueue, type JobQueue, type JobQueueOptions } from '../../server/outbound/job-queue.ts';
+import { type RedisPlace, targetOf } from '../helpers/redis.ts';
 
 /** By how much something may seem to come early: a clock of ms may show one less. */
 export const EARLY_MS = 1;
@@ -31,9 +32,9 @@ type Settings = Partial<Omit<JobQueueOptions, 'target'>>;
 const opened: JobQueue[] = [];
 
 /** A queue that runs everything once, unless it is told otherwise. */
-export const openQueue = (path: string, runs: Runs, { run, ...rest }: Settings = {}): JobQueue => {
+export const openQueue = (redis: RedisPlace, runs: Runs, { run, ...rest }: Settings = {}): JobQueue => {
   const queue = createJobQueue({
-    target: { kind: 'socket', path },
+    target: targetOf(redis),
     concurrency: 5,
     run: (id) => {
       runs.note(id);

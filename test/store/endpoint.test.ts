@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
-import Redis from 'ioredis';
+import type Redis from 'ioredis';
 import { createEndpointStore, type EndpointStore } from '../../server/store/endpoint.ts';
 import { openRedis, type RedisLink } from '../../server/store/redis.ts';
 import { redisKeys } from '../../server/store/redis-keys.ts';
-import { startTestRedis } from '../helpers/redis.ts';
+import { openRaw, startTestRedis } from '../helpers/redis.ts';
 
 const ENTRY = { kid: 'kid', kind: 'capture', nonce: 'nonce', id: 'shop' } as const;
 const RECORDS = { policy: Buffer.from('policy'), wrap: Buffer.from('wrap') };
@@ -14,8 +14,8 @@ let store: EndpointStore;
 
 beforeAll(async () => {
   const redis = await startTestRedis();
-  raw = new Redis({ path: redis.socketPath });
-  link = await openRedis({ kind: 'socket', path: redis.socketPath }, { replicas: 0 });
+  raw = openRaw(redis);
+  link = await openRedis(redis.target, { replicas: 0 });
   store = createEndpointStore(link);
 });
 beforeEach(async () => {

@@ -13,7 +13,7 @@ let store: IdempotencyStore;
 
 beforeAll(async () => {
   server = await startTestRedis();
-  redis = await openRedis({ kind: 'socket', path: server.socketPath }, { replicas: 0 });
+  redis = await openRedis(server.target, { replicas: 0 });
   store = createIdempotencyStore(redis);
 });
 beforeEach(() => server.flush());

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import Redis from 'ioredis';
+import type Redis from 'ioredis';
 import { createJobStore, JOBS_MAX, type JobStore } from '../../server/store/job.ts';
 import { openRedis, type RedisLink } from '../../server/store/redis.ts';
 import { redisKeys } from '../../server/store/redis-keys.ts';
-import { startTestRedis } from '../helpers/redis.ts';
+import { openRaw, startTestRedis } from '../helpers/redis.ts';
 
 const RECORD = Buffer.from('sealed request');
 const REPORT = Buffer.from([0, 255, 10, 13]);
@@ -16,8 +16,8 @@ let store: JobStore;
 
 beforeAll(async () => {
   const redis = await startTestRedis();
-  raw = new Redis({ path: redis.socketPath });
-  link = await openRedis({ kind: 'socket', path: redis.socketPath }, { replicas: 0 });
+  raw = openRaw(redis);
+  link = await openRedis(redis.target, { replicas: 0 });
   store = createJobStore(link);
 });
 beforeEach(async () => {

@@ -14,7 +14,7 @@ let items: ItemStore;
 
 beforeAll(async () => {
   server = await startTestRedis();
-  redis = await openRedis({ kind: 'socket', path: server.socketPath }, { replicas: 0 });
+  redis = await openRedis(server.target, { replicas: 0 });
   items = createItemStore(redis, 4);
 });
 beforeEach(async () => {

@@ -13,7 +13,7 @@ let items: ItemStore;
 
 beforeAll(async () => {
   server = await startTestRedis({ durable: true });
-  redis = await openRedis({ kind: 'socket', path: server.socketPath }, { replicas: 0 });
+  redis = await openRedis(server.target, { replicas: 0 });
   items = createItemStore(redis, BUCKETS);
 });
 beforeEach(() => server.flush());

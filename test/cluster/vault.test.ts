@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { startTestCluster, type TestCluster } from '../helpers/cluster.ts';
+import { openTestVault, type TestVault } from '../helpers/vault.ts';
+
+let cluster: TestCluster;
+let vault: TestVault;
+
+beforeAll(async () => {
+  cluster = await startTestCluster({ durable: true, replicas: true });
+  vault = await openTestVault({ redis: cluster });
+}, 20_000);
+afterAll(async () => {
+  await vault.close();
+  await cluster.stop();
+});
+
+test('the items of one key lie on every master, and are all found', async () => {
+  const account = await vault.account();
+  await account.key('u');
+  const tokens = await Promise.all(
+    Array.from({ length: 60 }, (_, number) => account.store('u', { number: `${number}` })),
+  );
+  const sizes = await Promise.all(
+    cluster.masters.map(async ({ command }) => Number((await command('DBSIZE')).slice(1))),
+  );
+  expect(Math.min(...sizes)).toBeGreaterThan(10);
+  const { data } = await account.sdk.vault.list({ user: 'u' });
+  expect(data['u']?.map(({ token }) => token).sort()).toEqual([...tokens].sort());
+  for (const [number, token] of tokens.entries()) {
+    expect(await account.open('u', token)).toBe(`{"number":"${number}"}`);
+  }
+});
