@@ -1349,7 +1349,7 @@ export interface components {
              * @description Stable; see docs/errors.md.
              * @enum {string}
              */
-            code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "jobs_full" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
+            code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
             /** @description The same as the X-Request-Id header; quote it when you ask for help. */
             request_id: string;
             /** @description The place of the fault, such as `query.user` or `body.passphrase`. */
@@ -1490,7 +1490,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1588,7 +1592,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1760,7 +1768,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1963,7 +1975,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2101,7 +2117,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2290,7 +2310,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2425,7 +2449,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2537,7 +2565,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2700,7 +2732,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2887,6 +2923,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /**
              * @description `internal`: Something went wrong on our side.
              *
@@ -2988,7 +3035,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3100,7 +3151,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3270,7 +3325,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3417,6 +3476,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /**
              * @description `internal`: Something went wrong on our side.
              *
@@ -3518,7 +3588,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3630,7 +3704,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3766,7 +3844,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3852,6 +3934,17 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3959,7 +4052,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4071,7 +4168,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4207,7 +4308,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4293,6 +4398,17 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4400,7 +4516,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4504,7 +4624,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4638,7 +4762,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4775,7 +4903,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4899,7 +5031,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5007,7 +5143,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5144,7 +5284,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5252,7 +5396,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5344,7 +5492,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5534,7 +5686,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `too_many_failures`: Too many failed attempts; wait before trying again.
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
              *
              *     `jobs_full`: The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.
              */
@@ -5757,7 +5911,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `too_many_failures`: Too many failed attempts; wait before trying again.
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
              *
              *     `jobs_full`: The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.
              */
@@ -5977,7 +6133,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `too_many_failures`: Too many failed attempts; wait before trying again.
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
              *
              *     `jobs_full`: The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.
              */
@@ -6092,7 +6250,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6216,7 +6378,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6324,7 +6490,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6437,7 +6607,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6583,7 +6757,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6695,7 +6873,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6787,7 +6969,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_failures`: Too many failed attempts; wait before trying again. */
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -19,6 +19,7 @@ import type { FormStore } from './store/form.ts';
 import type { IdempotencyStore } from './store/idempotency.ts';
 import type { JobStore } from './store/job.ts';
 import type { KeyStore } from './store/key.ts';
+import type { RateStore } from './store/rate.ts';
 import type { RuleStore } from './store/rule.ts';
 import type { ItemStore } from './store/vault.ts';
 
@@ -67,6 +68,7 @@ export interface Parts {
   readonly idempotencyStore: IdempotencyStore;
   readonly binStore: BinStore;
   readonly jobStore: JobStore;
+  readonly rateStore: RateStore;
   readonly thirdParties: ThirdParties;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -85,6 +87,10 @@ export interface ServiceSettings {
   readonly version: string;
   /** 0 = no limit. */
   readonly authFailuresMax: number;
+  /** Requests a minute; 0 = no limit. */
+  readonly ratePerAccount: number;
+  /** Requests a minute; 0 = no limit. */
+  readonly ratePerSource: number;
   /** 0 = every request pays the full passphrase derivation. */
   readonly warmUnlockSeconds: number;
   /** How long sensitive authentication data is kept, ms; 0 = until it is deleted. */
@@ -226,6 +232,16 @@ export interface AccountService {
   readonly whoami: (caller: Caller) => Promise<WhoAmI>;
 }
 
+/** The rates that the operator allows; undefined, at once, where there is no limit. */
+export interface RateService {
+  /** Counts a request of an address, or refuses it with `rate_limited`. */
+  readonly source: (ip: string) => Promise<void> | undefined;
+  /** The same for an account that has shown who it is. */
+  readonly account: (account: Pick<Account, 'aid'>) => Promise<void> | undefined;
+  /** Requests that this process has refused so far. */
+  readonly refused: () => number;
+}
+
 export interface Metering {
   /** Counts one authenticated request that is answered with 2xx. */
   readonly request: (account: Pick<Account, 'aid'>) => Promise<void>;
@@ -292,6 +308,7 @@ export interface Deps {
   readonly proxy: ProxyService;
   readonly utility: UtilityService;
   readonly accounts: AccountService;
+  readonly rates: RateService;
   readonly metering: Metering;
   readonly health: Health;
   readonly metrics: Metrics;

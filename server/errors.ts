@@ -100,6 +100,11 @@ export const ERRORS = defineErrors({
     text: 'Too many failed attempts; wait before trying again.',
     retryAfterSeconds: 900,
   },
+  rate_limited: {
+    status: 429,
+    text: 'Too many requests in a minute; wait for as long as Retry-After says.',
+    retryAfterSeconds: 60,
+  },
   jobs_full: {
     status: 429,
     text: 'The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.',

@@ -72,6 +72,8 @@ export async function openConfigured(config: Config, note: Note): Promise<Opened
         environment: config.env,
         version,
         authFailuresMax: config.authFailuresMax,
+        ratePerAccount: config.ratePerAccount,
+        ratePerSource: config.ratePerSource,
         warmUnlockSeconds: config.warmUnlockSeconds,
         sadTtlMs: config.sadRetention.kind === 'ttl' ? config.sadRetention.ms : 0,
         sadAfterProxy: config.sadRetention.kind === 'after_proxy_success',

@@ -130,6 +130,7 @@ async function main(): Promise<void> {
     proxy: vault.proxy,
     utility: vault.utility,
     accounts: vault.accounts,
+    rates: vault.rates,
     metering: vault.metering,
     health,
     metrics,

@@ -10,6 +10,7 @@ import type {
   FormService,
   Parts,
   ProxyService,
+  RateService,
   RetrieveService,
   RuleService,
   ServiceSettings,
@@ -25,6 +26,7 @@ import { createForms } from './services/form.ts';
 import { createIdempotency } from './services/idempotency.ts';
 import { createKeys, type Keys } from './services/key.ts';
 import { createMetering, type MeteringService } from './services/metering.ts';
+import { createRates } from './services/rate.ts';
 import { createRetrievals } from './services/retrieve.ts';
 import { createRules } from './services/rule.ts';
 import { createUtility } from './services/utility.ts';
@@ -42,6 +44,7 @@ import { createIdempotencyStore } from './store/idempotency.ts';
 import { claimInstallation, type Installation, probeRedis, readInstallation } from './store/installation.ts';
 import { createJobStore } from './store/job.ts';
 import { createKeyStore } from './store/key.ts';
+import { createRateStore } from './store/rate.ts';
 import { openRedis, type RedisLink, type RedisTarget } from './store/redis.ts';
 import { createRuleStore } from './store/rule.ts';
 import { createItemStore } from './store/vault.ts';
@@ -81,6 +84,7 @@ export interface OpenVault {
   readonly pool: Pool;
   readonly accounts: Accounts;
   readonly keys: Keys;
+  readonly rates: RateService;
   readonly vault: VaultService;
   readonly endpoints: EndpointService;
   readonly captures: CaptureService;
@@ -184,6 +188,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     idempotencyStore: createIdempotencyStore(redis),
     binStore: createBinStore(redis),
     jobStore: createJobStore(redis),
+    rateStore: createRateStore(redis),
     thirdParties: openThirdParties(options.proxy),
     now: options.now ?? Date.now,
     randomId: () => randomBytes(16).toString('base64url'),
@@ -192,6 +197,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     settings,
   };
   const metering = createMetering(parts);
+  const rates = createRates(parts);
   const accounts = createAccounts(parts);
   const idempotency = createIdempotency(parts);
   const keys = createKeys(parts, metering, idempotency);
@@ -202,7 +208,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
   const trees = createVaultList(parts, metering, keys, cards, rules);
   const endpoints = createEndpoints(parts, metering, keys);
   const forms = createForms(parts);
-  const endpointUse = createEndpointUse(parts, accounts, keys);
+  const endpointUse = createEndpointUse(parts, { accounts, keys, rates });
   const shared = { metering, rules, endpoints, endpointUse };
   const { proxy, jobs } = openProxy(parts, options.redis, {
     ...{ accounts, metering, idempotency, keys, rules, storing, note },
@@ -224,6 +230,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     pool,
     accounts,
     keys,
+    rates,
     metering,
     vault: createVault(parts, { metering, idempotency, keys, rules, storing, reading, trees }),
     endpoints,

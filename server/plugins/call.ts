@@ -115,6 +115,7 @@ export const readCall = async (reader: CallReader, exchange: Exchange, arrival: 
     refuseLargeBody(headers, route.body.bytesMax);
   }
   const visitor = readVisitor(exchange, arrival.server, reader.clientAddress);
+  await deps.rates.source(visitor.ip);
   let bytes: Uint8Array | undefined;
   let caller: Caller | Visitor = visitor;
   if (route.auth === 'basic') {
@@ -123,6 +124,7 @@ export const readCall = async (reader: CallReader, exchange: Exchange, arrival: 
     bytes = await takeBody(route, exchange, deps);
     const account: Account = await deps.accounts.signIn({ ...credentials, ip: visitor.ip });
     exchange.account = account;
+    await deps.rates.account(account);
     caller = { ...visitor, account, source: 'vault' };
   } else {
     bytes = await takeBody(route, exchange, deps);

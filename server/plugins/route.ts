@@ -141,6 +141,7 @@ export const defineRoute = <
 const EVERY_ROUTE: readonly ErrorCode[] = [
   'invalid_request',
   'duplicate_parameter',
+  'rate_limited',
   'overloaded',
   'store_unavailable',
   'internal',

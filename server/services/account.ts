@@ -1,5 +1,6 @@
 import type { Account, AccountService, Parts, SecretBytes } from '../deps.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
+import { sourceOf } from '../domain/source.ts';
 import { VaultError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
 import { createAttempts } from './attempts.ts';
@@ -118,7 +119,7 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
   const check = async (name: string, password: SecretBytes, ip: string): Promise<Remembered> => {
     const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
     const opened = record && (await openRecord(name, record));
-    const right = await crypto.verifyPassword(password, opened?.phc ?? (await phcOfNobody()), ip);
+    const right = await crypto.verifyPassword(password, opened?.phc ?? (await phcOfNobody()), sourceOf(ip));
     if (!right || !record || !opened) {
       throw new VaultError('unauthenticated');
     }
@@ -146,7 +147,7 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
   return {
     async signIn({ name, password, ip }) {
       const digest = crypto.digestSecret(['sign-in', name, ip], password);
-      const counter = accountStore.signInCounter(name, ip);
+      const counter = accountStore.signInCounter(name, sourceOf(ip));
       const known = memory.get(digest);
       const same = known && (await readFresh(name))?.equals(known.record);
       const signedIn = same

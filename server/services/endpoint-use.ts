@@ -5,6 +5,7 @@ import type {
   EndpointPolicy,
   EndpointRecords,
   Parts,
+  RateService,
   SecretBytes,
   StoredEndpoint,
 } from '../deps.ts';
@@ -49,6 +50,13 @@ export interface EndpointUse {
   readonly whileLive: <T>(endpoint: OpenEndpoint, attempt: () => Promise<T | Retry>) => Promise<T>;
 }
 
+/** What the way in is built from, beside the parts of every service. */
+export interface EndpointUseParts {
+  readonly accounts: Accounts;
+  readonly keys: Keys;
+  readonly rates: RateService;
+}
+
 /** What a secret has opened. */
 interface Proven {
   readonly aid: string;
@@ -63,7 +71,7 @@ interface Ground {
 }
 
 /** What capturing and retrieving have in common: the way from an id and a secret to an endpoint that may be used. */
-export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys): EndpointUse {
+export function createEndpointUse(parts: Parts, { accounts, keys, rates }: EndpointUseParts): EndpointUse {
   const { crypto, endpointStore, now } = parts;
   // Policies by a digest of the secret that was right for them, which only this process can compute. The secret is
   // checked once more, by the wrap that it opens, in the same request.
@@ -146,6 +154,8 @@ export function createEndpointUse(parts: Parts, accounts: Accounts, keys: Keys):
     const key = { aid, user, kid, gen };
     // The fences say the same of a key that lives. One whose deletion was cut off they hold for a while only.
     const account = await standOn(isKnown && ahead ? ahead : readGround(aid, policy), key);
+    // Behind the secret: guesses must not use up what the owner may do.
+    await rates.account(account);
     return { id, nonce, policy, records: { policy: record, wrap }, key, account };
   };
 

@@ -21,6 +21,10 @@ export const redisKeys = {
   goneAccounts: '{accounts}gone',
   /** String: failed sign-ins of one account name from one address, both hashed. */
   signInFailures: (digest: string): string => `{f:${digest}}`,
+  /** String: when what one source has sent is used up again, in us; the source hashed. */
+  sourceRate: (digest: string): string => `{s:${digest}}`,
+  /** String: the same for an account. */
+  accountRate: (aid: string): string => `${accountTag(aid)}m`,
   /** String: sealed key record. */
   keyRecord: (aid: string, user: string): string => `${accountTag(aid)}k:${user}`,
   /** Sorted set: the account's key identifiers. */

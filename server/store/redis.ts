@@ -28,6 +28,8 @@ export interface RedisLink {
   command(name: string, args: readonly Argument[]): Promise<unknown>;
   /** Runs a script; binary replies. With replicas configured, resolves only when they have the write too. */
   run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
+  /** Runs a script whose effects may be lost; binary replies. No replica is waited for. */
+  note(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
   /** Runs a writing command, like `run`. */
   write(name: string, args: readonly Argument[]): Promise<unknown>;
   close(): Promise<void>;
@@ -220,6 +222,7 @@ export async function openRedis(
       await replicated();
       return reply;
     },
+    note: evalsha,
     write: async (name, args) => {
       const reply = await call(name, args);
       await replicated();

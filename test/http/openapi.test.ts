@@ -102,10 +102,11 @@ describe('routes that are used with a secret', () => {
       '409',
       '410',
       '413',
+      '429',
       '500',
       '503',
     ]);
-    expect(refusals('/retrieve/{unique_id}', 'get')).toEqual(['200', '400', '403', '410', '500', '503']);
+    expect(refusals('/retrieve/{unique_id}', 'get')).toEqual(['200', '400', '403', '410', '429', '500', '503']);
     expect(refusals('/capture/{unique_id}', 'delete')).toEqual([
       '200',
       '400',
@@ -115,7 +116,7 @@ describe('routes that are used with a secret', () => {
       '500',
       '503',
     ]);
-    expect(refusals('/retrieve/iframe/{form_id}', 'get')).toEqual(['200', '400', '500', '503']);
+    expect(refusals('/retrieve/iframe/{form_id}', 'get')).toEqual(['200', '400', '429', '500', '503']);
   });
 
   test('one of several words is published as such, with what it means', () => {

@@ -105,6 +105,7 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
         }),
       ),
     },
+    rates: { source: () => undefined, account: () => undefined, refused: () => 0 },
     metering: {
       request: async (account) => {
         metered.push(account.aid);
