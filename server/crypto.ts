@@ -194,9 +194,16 @@ export function createCrypto(pool: Pool): Crypto {
     changePassphrase: (key, record, from, to) =>
       one(KIND.changePassphrase, [keyParams(key), record, from.expose(), to.expose()], 'cold', key.aid),
     describeKey: async (key, record) =>
-      parse<KeyFacts>(await one(KIND.describeKey, [json({ aid: key.aid, user: key.user }), record])),
+      parse<KeyFacts>(
+        await one(
+          KIND.describeKey,
+          [json({ aid: key.aid, user: key.user }), record],
+          'hot',
+          singlesOf(key.aid),
+        ),
+      ),
     checkWarm: (key, blob, passphrase) =>
-      run(KIND.checkWarm, [keyParams(key), blob, passphrase.expose()], 'hot').then(
+      run(KIND.checkWarm, [keyParams(key), blob, passphrase.expose()], 'hot', singlesOf(key.aid)).then(
         () => undefined,
         missOrThrow,
       ),
@@ -209,7 +216,7 @@ export function createCrypto(pool: Pool): Crypto {
         .digest('base64'),
     lengthOf: (secret) => secret.expose().length,
     storeItem: (params, blob, passphrase, body) =>
-      run(KIND.storeItem, [json(params), blob, passphrase.expose(), body], 'hot').then(
+      run(KIND.storeItem, [json(params), blob, passphrase.expose(), body], 'hot', singlesOf(params.aid)).then(
         storedParts,
         missOrThrow,
       ),
@@ -236,7 +243,12 @@ export function createCrypto(pool: Pool): Crypto {
       return storedParts(await plain(KIND.captureItem, fields, laneOf(rules), singlesOf(params.aid)));
     },
     createEndpoint: (params, blob, passphrase, policy) =>
-      run(KIND.createEndpoint, [json(params), blob, passphrase.expose(), json(policy)], 'hot').then(
+      run(
+        KIND.createEndpoint,
+        [json(params), blob, passphrase.expose(), json(policy)],
+        'hot',
+        singlesOf(params.aid),
+      ).then(
         (reply) => ({
           secret: new Secret(decoder.decode(at(reply, 0))),
           policy: at(reply, 1),
@@ -254,9 +266,10 @@ export function createCrypto(pool: Pool): Crypto {
       const reply = await plain(KIND.decoyEndpoint, [json(params)]);
       return { policy: at(reply, 0), wrap: at(reply, 1) };
     },
-    describeItem: (params, meta) => one(KIND.describeItem, [json(params), meta]),
-    sealLog: (params, tail) => one(KIND.sealLog, [json(params), tail]),
-    readLog: (params, entries) => one(KIND.readLog, [json(params), ...entries]),
+    describeItem: (params, meta) =>
+      one(KIND.describeItem, [json(params), meta], 'hot', singlesOf(params.aid)),
+    sealLog: (params, tail) => one(KIND.sealLog, [json(params), tail], 'hot', singlesOf(params.aid)),
+    readLog: (params, entries) => one(KIND.readLog, [json(params), ...entries], 'hot', singlesOf(params.aid)),
     async listItems(params, page) {
       const reply = await plain(KIND.listItems, [json(params), ...pageFields(page)], 'bulk', params.aid);
       return { texts: slices(at(reply, 0), at(reply, 1)) };
@@ -284,9 +297,12 @@ export function createCrypto(pool: Pool): Crypto {
     readCertificate: async (csr, record, pem) =>
       parse(await one(KIND.readCertificate, [json(csr), record, pem], 'bulk', csr.aid)),
     sealRecord: (place, plaintext) => one(KIND.sealRecord, [json(place), plaintext]),
-    openRecord: (place, record) => one(KIND.openRecord, [json(place), record]),
-    fingerprint: (account, data) => one(KIND.fingerprint, [json({ account }), data]),
-    encodeReference: (aid, text, exact) => one(KIND.encodeReference, [json({ aid, text, exact })]),
+    openRecord: (place, record) =>
+      one(KIND.openRecord, [json(place), record], 'hot', singlesOf(place.account)),
+    fingerprint: (account, data) =>
+      one(KIND.fingerprint, [json({ account }), data], 'hot', singlesOf(account)),
+    encodeReference: (aid, text, exact) =>
+      one(KIND.encodeReference, [json({ aid, text, exact })], 'hot', singlesOf(aid)),
     cursorKey: () => one(KIND.cursorKey, [EMPTY]),
     createRoot: () => one(KIND.createRoot, [EMPTY]),
     checkRoot: async (root) => {

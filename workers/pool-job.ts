@@ -8,7 +8,7 @@ export interface JobRequest {
   readonly kind: number;
   readonly fields: readonly Uint8Array[];
   readonly lane: Lane;
-  /** Whose share of the cold and the bulk lane it uses; jobs without an account share one. */
+  /** Whose share of its lane it uses; jobs without an account share one. */
   readonly account?: string;
   /** Milliseconds that it may wait for a thread, and again that it may spend in one. */
   readonly deadlineMs: number;

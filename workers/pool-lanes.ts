@@ -1,6 +1,7 @@
 /** Which waiting job goes to which thread, and when. */
 import { type ColdLimits, createColdLane } from './pool-cold.ts';
 import { createFairQueue } from './pool-fair.ts';
+import { createHotLane } from './pool-hot.ts';
 import type { PendingJob } from './pool-job.ts';
 import type { Thread } from './pool-thread.ts';
 
@@ -18,8 +19,11 @@ export interface LaneOptions {
 }
 
 export interface Lanes {
-  /** False when the job's queue is full. A cold job is accepted here and may be dropped by `dispatch`. */
-  accept(job: PendingJob): boolean;
+  /**
+   * Takes a job in; gives the job for which there is no place then, which in a full queue is the newest of the
+   * account that has most in it. A cold job is accepted here and may be dropped by `dispatch`.
+   */
+  accept(job: PendingJob): PendingJob | undefined;
   /** Puts a job, which came back untouched, before all others of its lane. */
   restore(job: PendingJob): void;
   /** Sends what can run now; returns the cold jobs for which there is no place. */
@@ -42,13 +46,13 @@ const leastLoaded = (threads: readonly Thread[]): Thread | undefined =>
 
 /**
  * Cold jobs first (they hold a thread for microseconds, and have limits of their own), then hot, then bulk; but a
- * bulk job that has stood back for long goes before hot ones, one for each frame of theirs.
+ * bulk job that has stood back for long goes before hot ones, one for each frame of theirs. In each lane accounts take turns.
  * A thread gets its next frame when it has answered the last one: what arrives meanwhile gathers, so batches
  * form under load and a single caller never waits. Idle threads share what has gathered. Bulk jobs travel
- * alone, accounts in turn, and one thread is kept free of them, so that a hot job seldom waits for a chunk to end.
+ * alone, and one thread is kept free of them, so that a hot job seldom waits for a chunk to end.
  */
 export const createLanes = (options: LaneOptions): Lanes => {
-  const hot: PendingJob[] = [];
+  const hot = createHotLane();
   const bulk = createFairQueue();
   const cold = createColdLane(options.cold);
   const bulkRunningMax = Math.max(1, options.threads - 1);
@@ -66,24 +70,15 @@ export const createLanes = (options: LaneOptions): Lanes => {
     }
   };
 
-  /**
-   * The next frame's worth of hot jobs. Jobs that came back from a dead thread are cleared of its death and
-   * never share a frame with new ones, so that a run of poisonous jobs cannot take them down again.
-   */
-  const takeHot = (countMax: number): PendingJob[] => {
-    const cleared = hot.findIndex((job) => job.requeues === 0);
-    return hot.splice(0, cleared > 0 ? Math.min(cleared, countMax) : countMax);
-  };
-
   const sendHot = (idle: Thread[]): void => {
-    while (hot.length > 0) {
-      const share = Math.min(Math.ceil(hot.length / idle.length), FRAME_JOBS_MAX);
+    while (hot.size() > 0) {
+      const share = Math.min(Math.ceil(hot.size() / idle.length), FRAME_JOBS_MAX);
       const thread = idle.pop();
       if (thread === undefined) {
         return;
       }
       hotHasTurn = false;
-      options.send(thread, takeHot(share));
+      options.send(thread, hot.take(share));
     }
   };
 
@@ -107,7 +102,7 @@ export const createLanes = (options: LaneOptions): Lanes => {
     if (cold.waiting() > 0) {
       sendCold(threads);
     }
-    if (hot.length + bulk.size() > 0) {
+    if (hot.size() + bulk.size() > 0) {
       const idle = threads.filter((thread) => thread.busy() === 0);
       if (hasWaited(bulk.oldest()) && !hotHasTurn) {
         sendBulk(idle);
@@ -118,29 +113,16 @@ export const createLanes = (options: LaneOptions): Lanes => {
     return cold.trim();
   };
 
-  const takeDueHot = (now: number): PendingJob[] => {
-    const due = hot.filter((job) => job.dueAt <= now);
-    if (due.length > 0) {
-      hot.splice(0, hot.length, ...hot.filter((job) => job.dueAt > now));
-    }
-    return due;
-  };
-
   return {
     dispatch,
     accept(job) {
       if (job.lane === 'cold') {
         cold.add(job);
-        return true;
+        return undefined;
       }
-      if (job.lane === 'hot') {
-        return hot.length < options.queueMax && hot.push(job) > 0;
-      }
-      const hasPlace = bulk.size() < options.queueMax;
-      if (hasPlace) {
-        bulk.add(job);
-      }
-      return hasPlace;
+      const queue = job.lane === 'hot' ? hot : bulk;
+      queue.add(job);
+      return queue.size() > options.queueMax ? queue.drop() : undefined;
     },
     restore(job) {
       if (job.lane === 'cold') {
@@ -148,7 +130,7 @@ export const createLanes = (options: LaneOptions): Lanes => {
       } else if (job.lane === 'bulk') {
         bulk.restore(job);
       } else {
-        hot.unshift(job);
+        hot.restore(job);
       }
     },
     release(job) {
@@ -158,10 +140,9 @@ export const createLanes = (options: LaneOptions): Lanes => {
         bulkRunning -= 1;
       }
     },
-    expire: (now) => [...takeDueHot(now), ...bulk.expire(now), ...cold.expire(now)],
-    nextDue: () =>
-      hot.reduce((first, job) => Math.min(first, job.dueAt), Math.min(bulk.nextDue(), cold.nextDue())),
-    waiting: () => ({ hot: hot.length, bulk: bulk.size(), cold: cold.waiting() }),
+    expire: (now) => [...hot.expire(now), ...bulk.expire(now), ...cold.expire(now)],
+    nextDue: () => Math.min(hot.nextDue(), bulk.nextDue(), cold.nextDue()),
+    waiting: () => ({ hot: hot.size(), bulk: bulk.size(), cold: cold.waiting() }),
     coldRunning: cold.running,
   };
 };

@@ -245,10 +245,11 @@ export const createPool = (options: PoolOptions): Pool => {
         resolve,
         reject,
       };
-      if (!lanes.accept(job)) {
-        return reject(new JobError('overloaded'));
-      }
       accepted += 1;
+      const dropped = lanes.accept(job);
+      if (dropped !== undefined) {
+        refuse([dropped], 'overloaded');
+      }
       alarm.arm(dueAt);
       dispatchSoon();
     });

@@ -106,7 +106,15 @@ describe('routes that are used with a secret', () => {
       '500',
       '503',
     ]);
-    expect(refusals('/retrieve/{unique_id}', 'get')).toEqual(['200', '400', '403', '410', '429', '500', '503']);
+    expect(refusals('/retrieve/{unique_id}', 'get')).toEqual([
+      '200',
+      '400',
+      '403',
+      '410',
+      '429',
+      '500',
+      '503',
+    ]);
     expect(refusals('/capture/{unique_id}', 'delete')).toEqual([
       '200',
       '400',

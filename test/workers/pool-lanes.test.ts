@@ -68,3 +68,27 @@ test('accounts take turns with their bulk jobs, each in its own order', () => {
   const few = [jobOf(100, 'bulk', 0, 'few'), jobOf(101, 'bulk', 0, 'few')];
   expect(framesOf([...many, ...few]).flat()).toEqual([0, 100, 1, 101, 2, 3, 4, 5]);
 });
+
+test('accounts take turns with their hot jobs as well, also where one has far more', () => {
+  const many = Array.from({ length: 40 }, (_, at) => jobOf(at, 'hot', 0, 'many'));
+  const few = [jobOf(100, 'hot', 0, 'few'), jobOf(101, 'hot', 0, 'few')];
+  const frames = framesOf([...many, ...few]);
+  expect(frames[0]).toEqual([0, 100, 1, 101, ...Array.from({ length: 12 }, (_, at) => at + 2)]);
+  expect(frames.flat().filter((id) => id < 100)).toEqual(many.map(({ id }) => id));
+});
+
+test.each(['hot', 'bulk'] as const)('a full queue of %s jobs drops the newest of who has most', (lane) => {
+  const lanes = createLanes({
+    threads: 1,
+    queueMax: 4,
+    cold: { concurrency: 1, queueMax: 1, perAccountMax: 1 },
+    send: () => undefined,
+  });
+  const dropped = (id: number, account: string) => lanes.accept(jobOf(id, lane, 0, account))?.id;
+  expect([1, 2, 3, 4].map((id) => dropped(id, 'many'))).toEqual(Array(4).fill(undefined));
+  expect(dropped(5, 'many')).toBe(5);
+  expect(dropped(100, 'few')).toBe(4);
+  expect(dropped(101, 'few')).toBe(3);
+  expect(dropped(6, 'many')).toBe(6);
+  expect(lanes.waiting()[lane]).toBe(4);
+});
