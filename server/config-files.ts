@@ -16,6 +16,15 @@ const unreadable = (error: unknown): never => {
   throw new BadValue(`names a file that cannot be read (${errorCode(error)})`, { cause: errorCode(error) });
 };
 
+/**
+ * Whether others than this process may read a file. Where root hands a file to a process of another user (secrets of
+ * Kubernetes, credentials of systemd), its group, or the mask of its access list, is how that process reads it.
+ */
+const isOpenToOthers = ({ mode, uid }: { readonly mode: number; readonly uid: number }): boolean => {
+  const isHandedOn = uid === 0 && process.getuid?.() !== 0;
+  return (mode & (isHandedOn ? 0o037 : 0o077)) !== 0;
+};
+
 const read = (path: string, isPrivate: boolean): string => {
   try {
     const descriptor = openSync(parsePath(path), 'r');
@@ -27,7 +36,7 @@ const read = (path: string, isPrivate: boolean): string => {
       if (stat.size > FILE_BYTES_MAX) {
         refuse('names a file of more than 1 MB');
       }
-      if (isPrivate && (stat.mode & 0o077) !== 0) {
+      if (isPrivate && isOpenToOthers(stat)) {
         refuse('names a file that others may read; chmod 400 it');
       }
       return readFileSync(descriptor, 'utf8');
@@ -39,7 +48,7 @@ const read = (path: string, isPrivate: boolean): string => {
   }
 };
 
-/** The text of a file that must not be readable by its group or by others. */
+/** The text of a file that must not be readable by others, nor by its group unless root hands it on by that. */
 export const readPrivateFile: Parse<string> = (path) => read(path, true);
 
 /** A program that this user may run. */

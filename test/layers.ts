@@ -16,7 +16,7 @@ interface Layer {
 
 const EVERYTHING = /^/;
 /** Where the parts are put together and the system is met. */
-const EDGE = /^server\/(?:main|cli|vault-parts|log-sink)[^/]*\.ts$|^server\/commands\//;
+const EDGE = /^server\/(?:main|cli|probe|vault-parts|log-sink)[^/]*\.ts$|^server\/commands\//;
 const SYSTEM = /^server\/(?:(?:main|cli|log-sink|config|embedded-redis)[^/]*\.ts$|commands\/)|^scripts\//;
 const SCHEMA = /^server\/schema\//;
 const ERRORS = /^server\/errors\.ts$/;

@@ -2,8 +2,9 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Page } from './pages.ts';
 
-const ENTRY = import.meta.resolve('@scalar/api-reference');
-const { version } = await Bun.file(new URL('../package.json', ENTRY)).json();
+// Two files of the package are all that is needed of it, and all that an image holds: not its many dependencies.
+const REFERENCE = new URL('../../node_modules/@scalar/api-reference/', import.meta.url);
+const { version } = await Bun.file(new URL('package.json', REFERENCE)).json();
 const BUNDLE = `/docs/assets/${version}/reference.js`;
 const START = `/docs/assets/${version}/start.js`;
 
@@ -58,7 +59,7 @@ const LONG_CACHED = {
   Vary: 'Accept-Encoding',
 };
 
-const bundleFile = () => Bun.file(new URL('./browser/standalone.js', ENTRY));
+const bundleFile = () => Bun.file(new URL('dist/browser/standalone.js', REFERENCE));
 
 /** Gives the packed bundle; it is packed once, off the event loop, when somebody first asks. */
 const packOnce = (): (() => Promise<Uint8Array<ArrayBuffer>>) => {

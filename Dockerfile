@@ -1,0 +1,24 @@
+# The image of the server: the runtime and what scripts/image-files.sh lays out, without a shell, without tools.
+# It runs as uid 65532, needs no capability, and writes nothing but to VAULT_DATA_DIR, which a server with a Redis
+# of somebody else's and a master key of its own does not need either.
+#
+#     docker build --tag cardvault .
+#     docker run --rm --read-only --cap-drop ALL --security-opt no-new-privileges --ulimit core=0 cardvault …
+
+FROM node:22-bookworm-slim AS build
+RUN npm install --global --allow-scripts=bun bun@1.4.5
+WORKDIR /build
+COPY . .
+RUN bun install --frozen-lockfile && sh scripts/image-files.sh /image
+
+FROM gcr.io/distroless/base-debian12:nonroot
+COPY --from=build /usr/local/lib/node_modules/bun/bin/bun.exe /usr/local/bin/bun
+COPY --from=build /image /app
+WORKDIR /app
+# Memory that holds keys and card data must not end up in a crash report.
+ENV BUN_ENABLE_CRASH_REPORTING=0 DO_NOT_TRACK=1 VAULT_ENV=production VAULT_HOST=0.0.0.0
+USER 65532:65532
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["/usr/local/bin/bun", "server/probe.ts"]
+ENTRYPOINT ["/usr/local/bin/bun"]
+CMD ["server/main.ts"]

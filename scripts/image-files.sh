@@ -1,0 +1,26 @@
+#!/bin/sh
+# Lays out in an empty folder what a server needs to run, and nothing else: no tests, no tools, no history.
+#   sh scripts/image-files.sh FOLDER
+set -eu
+cd "$(dirname "$0")/.."
+target=${1:?"the folder to lay the files out in"}
+reference=node_modules/@scalar/api-reference
+
+mkdir -p "$target"
+[ -z "$(ls -A "$target")" ] || { echo "$target is not empty" >&2; exit 1; }
+
+cp -R package.json bun.lock bunfig.toml tsconfig.json LICENSE server workers forms "$target"
+mkdir "$target/sdk"
+cp sdk/openapi.json "$target/sdk"
+(cd "$target" && bun install --frozen-lockfile --production --silent)
+
+# A compiler that a package could use, and none does here.
+rm -rf "$target/node_modules/typescript" "$target/node_modules/.bin"
+
+# The API reference is one file of a package that is installed for the build alone.
+mkdir -p "$target/$reference/dist/browser"
+cp "$reference/package.json" "$target/$reference"
+cp "$reference/dist/browser/standalone.js" "$target/$reference/dist/browser"
+
+bun scripts/sbom.ts "$target" >"$target/sbom.cdx.json"
+chmod -R a+rX,go-w "$target"
