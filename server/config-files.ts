@@ -82,6 +82,16 @@ export const parseCertificates: Parse<string> = (path) => {
   }
 };
 
+/** As `parseCertificates`, for the certificate that the server shows: the first one, which must be valid now. */
+export const parseServerCertificates: Parse<string> = (path) => {
+  const pem = parseCertificates(path);
+  const { validFromDate, validToDate } = new X509Certificate(pem);
+  if (validToDate.getTime() <= Date.now()) {
+    refuse('names a certificate that has expired');
+  }
+  return validFromDate.getTime() > Date.now() ? refuse('names a certificate that is not valid yet') : pem;
+};
+
 const isPrivateKeyOf = (cert: string, pem: string): boolean => {
   try {
     return new X509Certificate(cert).checkPrivateKey(createPrivateKey(pem));

@@ -78,26 +78,26 @@ export interface UnknownSetting {
   readonly suggestion: SettingName | undefined;
 }
 
-/**
- * Finds the first name that is not a setting: whatever begins with `VAULT_` in any case, and names whose
- * beginning is itself misspelt (`VALT_PORT`), within two edits of a setting.
- */
-export const findUnknownSetting = (names: readonly string[]): UnknownSetting | undefined => {
-  for (const name of names) {
-    if (KNOWN.has(name) || !/^v/i.test(name)) {
-      continue;
-    }
-    const { known, distance } = nearest(name);
-    if (distance <= 2) {
-      return { name, suggestion: known };
-    }
-    if (!/^VAULT_/i.test(name)) {
-      continue;
-    }
-    return {
-      name,
-      suggestion: related(name.toUpperCase()) ?? (distance <= name.length / 3 ? known : undefined),
-    };
+const judge = (name: string): UnknownSetting | undefined => {
+  if (KNOWN.has(name) || !/^v/i.test(name)) {
+    return undefined;
   }
-  return undefined;
+  const { known, distance } = nearest(name);
+  if (distance <= 2) {
+    return { name, suggestion: known };
+  }
+  if (!/^VAULT_/i.test(name)) {
+    return undefined;
+  }
+  return {
+    name,
+    suggestion: related(name.toUpperCase()) ?? (distance <= name.length / 3 ? known : undefined),
+  };
 };
+
+/**
+ * Finds the names that are not settings: whatever begins with `VAULT_` in any case, and names whose beginning is
+ * itself misspelt (`VALT_PORT`), within two edits of a setting.
+ */
+export const findUnknownSettings = (names: readonly string[]): readonly UnknownSetting[] =>
+  names.map(judge).filter((unknown) => unknown !== undefined);

@@ -7,10 +7,11 @@ import {
   parseExecutable,
   parsePrices,
   parseRequesters,
+  parseServerCertificates,
   privateKeyOf,
 } from './config-files.ts';
 import { type MasterKeyRing, parseMasterKeyFile, parseMasterKeys } from './config-master-key.ts';
-import { ConfigError, createSettingReader, type Environment, type SettingReader } from './config-reader.ts';
+import { createSettingReader, type Environment, type SettingReader } from './config-reader.ts';
 import { parseRedisUrl, type RedisSetting, showRedis } from './config-redis.ts';
 import {
   type Argon2Setting,
@@ -95,23 +96,32 @@ export interface Config {
 /** The process's environment. Nothing else in the server reads it. */
 export const processEnv = (): Environment => process.env;
 
+/** A bad file has been named already; a missing one has not. */
+const refuseHalfTls = (
+  reader: SettingReader,
+  read: { readonly cert: boolean; readonly key: boolean },
+): void => {
+  if (read.cert && !reader.isSet('VAULT_TLS_KEY_FILE')) {
+    reader.refuse('VAULT_TLS_KEY_FILE', 'is needed with VAULT_TLS_CERT_FILE');
+  }
+  if (read.key && !reader.isSet('VAULT_TLS_CERT_FILE')) {
+    reader.refuse('VAULT_TLS_CERT_FILE', 'is needed with VAULT_TLS_KEY_FILE');
+  }
+};
+
 const readListener = (reader: SettingReader): Pick<Config, 'host' | 'port' | 'tls'> => {
   const host = reader.withDefault('VAULT_HOST', parseHost, '127.0.0.1');
   const port = reader.withDefault('VAULT_PORT', integerFrom(0, 65_535), '8080');
   const allowPlain = reader.withDefault('VAULT_ALLOW_PLAIN_HTTP', parseBoolean, 'false');
-  const cert = reader.optional('VAULT_TLS_CERT_FILE', parseCertificates);
+  const cert = reader.optional('VAULT_TLS_CERT_FILE', parseServerCertificates);
   const key = reader.optional('VAULT_TLS_KEY_FILE', privateKeyOf(cert));
   if (cert !== undefined && key !== undefined) {
     return { host, port, tls: Object.freeze({ cert, key }) };
   }
-  if (cert !== undefined) {
-    throw new ConfigError('VAULT_TLS_KEY_FILE', 'is needed with VAULT_TLS_CERT_FILE');
-  }
-  if (key !== undefined) {
-    throw new ConfigError('VAULT_TLS_CERT_FILE', 'is needed with VAULT_TLS_KEY_FILE');
-  }
-  if (!isLoopback(host) && !allowPlain) {
-    throw new ConfigError(
+  refuseHalfTls(reader, { cert: cert !== undefined, key: key !== undefined });
+  const meansTls = reader.isSet('VAULT_TLS_CERT_FILE') || reader.isSet('VAULT_TLS_KEY_FILE');
+  if (!isLoopback(host) && !allowPlain && !meansTls) {
+    reader.refuse(
       'VAULT_HOST',
       'is not a loopback address: set VAULT_TLS_CERT_FILE and VAULT_TLS_KEY_FILE, or VAULT_ALLOW_PLAIN_HTTP=true behind a proxy that ends TLS',
     );
@@ -137,15 +147,15 @@ const readRedis = (
 
 const readMasterKey = (reader: SettingReader, env: Config['env']): Config['masterKey'] => {
   if (reader.isSet('VAULT_MASTER_KEY') && reader.isSet('VAULT_MASTER_KEY_FILE')) {
-    throw new ConfigError('VAULT_MASTER_KEY', 'and VAULT_MASTER_KEY_FILE are both set; keep one');
+    reader.refuse('VAULT_MASTER_KEY', 'and VAULT_MASTER_KEY_FILE are both set; keep one');
   }
   const inline = reader.secret('VAULT_MASTER_KEY', parseMasterKeys);
   const fromFile = reader.optional('VAULT_MASTER_KEY_FILE', parseMasterKeyFile);
-  const masterKey = inline ?? fromFile;
-  if (masterKey === undefined && env === 'production') {
-    throw new ConfigError('VAULT_MASTER_KEY', 'or VAULT_MASTER_KEY_FILE is required in production');
+  const isSet = reader.isSet('VAULT_MASTER_KEY') || reader.isSet('VAULT_MASTER_KEY_FILE');
+  if (!isSet && env === 'production') {
+    reader.refuse('VAULT_MASTER_KEY', 'or VAULT_MASTER_KEY_FILE is required in production');
   }
-  return masterKey;
+  return inline ?? fromFile;
 };
 
 const readBootstrap = (reader: SettingReader): Bootstrap => {
@@ -155,11 +165,11 @@ const readBootstrap = (reader: SettingReader): Bootstrap => {
   if (user !== undefined && password !== undefined) {
     return Object.freeze({ account: Object.freeze({ user, password }), unmasked });
   }
-  if (user !== undefined) {
-    throw new ConfigError('VAULT_BOOTSTRAP_PASSWORD', 'is needed with VAULT_BOOTSTRAP_USER');
+  if (user !== undefined && !reader.isSet('VAULT_BOOTSTRAP_PASSWORD')) {
+    reader.refuse('VAULT_BOOTSTRAP_PASSWORD', 'is needed with VAULT_BOOTSTRAP_USER');
   }
-  if (password !== undefined) {
-    throw new ConfigError('VAULT_BOOTSTRAP_USER', 'is needed with VAULT_BOOTSTRAP_PASSWORD');
+  if (password !== undefined && !reader.isSet('VAULT_BOOTSTRAP_USER')) {
+    reader.refuse('VAULT_BOOTSTRAP_USER', 'is needed with VAULT_BOOTSTRAP_PASSWORD');
   }
   return Object.freeze({ account: undefined, unmasked });
 };
@@ -206,30 +216,34 @@ const readProtection = (
 });
 
 // An inspector would read keys and card data out of the running process (bun --inspect, BUN_INSPECT).
-const refuseInspector = (environment: Environment, runtimeArguments: readonly string[]): void => {
+const refuseInspector = (
+  reader: SettingReader,
+  environment: Environment,
+  runtimeArguments: readonly string[],
+): void => {
   const name = ['BUN_INSPECT', 'BUN_INSPECT_CONNECT_TO', 'BUN_INSPECT_NOTIFY', 'BUN_INSPECT_PRELOAD'].find(
     (key) => environment[key],
   );
   if (name !== undefined) {
-    throw new ConfigError(name, 'is refused in production');
+    reader.refuse(name, 'is refused in production');
   }
   if (runtimeArguments.some((argument) => /^--inspect/.test(argument))) {
-    throw new ConfigError('--inspect', 'is refused in production');
+    reader.refuse('--inspect', 'is refused in production');
   }
 };
 
 /**
- * Turns the environment into the frozen configuration. Throws `ConfigError` with one line that names the
- * setting for a name that is not a setting, a bad value, or values that do not go together. Reads the files
+ * Turns the environment into the frozen configuration. Throws `ConfigError` with one line for each name that is
+ * not a setting, each bad value, and values that do not go together; each line names the setting. Reads the files
  * that settings name, but writes nothing. `runtimeArguments` are the runtime's own (`process.execArgv`).
  */
 export const loadConfig = (environment: Environment, runtimeArguments: readonly string[] = []): Config => {
   const reader = createSettingReader(environment);
   const env = reader.withDefault('VAULT_ENV', oneOf('staging', 'production'), 'staging');
   if (env === 'production') {
-    refuseInspector(environment, runtimeArguments);
+    refuseInspector(reader, environment, runtimeArguments);
   }
-  return Object.freeze({
+  const config = {
     env,
     ...readListener(reader),
     ...readUrls(reader),
@@ -239,7 +253,9 @@ export const loadConfig = (environment: Environment, runtimeArguments: readonly 
     ...readLimits(reader),
     ...readProtection(reader, env),
     effective: Object.freeze(reader.effective),
-  });
+  };
+  reader.finish();
+  return Object.freeze(config);
 };
 
 /** The base URL that callers see, without a last slash, once the listening port is known. */

@@ -251,6 +251,8 @@ export interface Health {
   readonly ready: () => Promise<{
     readonly ready: boolean;
     readonly checks: Readonly<Record<string, 'ok' | 'failing'>>;
+    /** Protections of Redis that are missing, and that the operator has chosen to do without. */
+    readonly unsafe?: readonly string[];
   }>;
 }
 

@@ -7,7 +7,7 @@ import { startEmbeddedRedis } from './embedded-redis.ts';
 import { createFormPages } from './plugins/form-pages.ts';
 import type { Secret } from './secret.ts';
 import type { RedisLink, RedisTarget } from './store/redis.ts';
-import { describeUnsafe, findUnsafe } from './store/redis-safety.ts';
+import { describeUnsafe, findUnsafe, type UnsafeRedis } from './store/redis-safety.ts';
 import { type OpenVault, openVault, StartError } from './vault-parts.ts';
 
 type Note = (event: string, fields?: Readonly<Record<string, unknown>>) => void;
@@ -17,6 +17,8 @@ export interface Opened {
   readonly vault: OpenVault;
   readonly target: RedisTarget;
   readonly ring: MasterKeyRing;
+  /** What this Redis may lose, all the same allowed: by name in production, by itself in staging. */
+  readonly unsafe: readonly UnsafeRedis[];
   readonly close: () => Promise<void>;
 }
 
@@ -44,23 +46,28 @@ async function redisOf(
   }
 }
 
-/** In production a Redis that could lose acknowledged writes is refused, unless the operator has named it. */
-async function refuseUnsafe(redis: RedisLink, config: Config, note: Note): Promise<void> {
+/**
+ * In production a Redis that could lose acknowledged writes is refused, unless the operator has named it. Gives
+ * what was found and is allowed.
+ */
+async function refuseUnsafe(redis: RedisLink, config: Config, note: Note): Promise<readonly UnsafeRedis[]> {
   const unsafe = await findUnsafe(redis);
   const refused =
     config.env === 'production' ? unsafe.filter((name) => !config.redisAllowUnsafe.has(name)) : [];
   if (refused.length > 0) {
-    throw new StartError(refused.map(describeUnsafe).join(' '));
+    throw new StartError(refused.map(describeUnsafe).join('\n'));
   }
   if (unsafe.length > 0) {
     note('redis_unsafe', { checks: unsafe });
   }
+  return unsafe;
 }
 
 /** Opens the vault that the configuration describes. */
 export async function openConfigured(config: Config, note: Note): Promise<Opened> {
   const ring = ensureMasterKey(config).expose();
   const redis = await redisOf(config, note);
+  let unsafe: readonly UnsafeRedis[] = [];
   try {
     const vault = await openVault({
       redis: redis.target,
@@ -84,12 +91,15 @@ export async function openConfigured(config: Config, note: Note): Promise<Opened
         requesters: config.networkTokenRequesters,
       },
       onEvent: note,
-      checkRedis: (link) => refuseUnsafe(link, config, note),
+      checkRedis: async (link) => {
+        unsafe = await refuseUnsafe(link, config, note);
+      },
     });
     return {
       vault,
       target: redis.target,
       ring,
+      unsafe,
       close: async () => {
         await vault.close();
         await redis.stop();

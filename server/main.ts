@@ -107,6 +107,7 @@ async function main(): Promise<void> {
       },
     },
     Date.now,
+    opened.unsafe,
   );
   const metrics = createMetrics();
   const deps: Deps = {
@@ -203,6 +204,6 @@ main().catch((error: unknown) => {
     : error instanceof Error
       ? `${error.name} ${error.stack?.split('\n')[1]?.trim() ?? ''}`
       : 'error';
-  process.stderr.write(`cardvault: ${line}\n`);
+  process.stderr.write(line.replaceAll(/^/gm, 'cardvault: ').concat('\n'));
   process.exit(1);
 });

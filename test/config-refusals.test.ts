@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { ConfigError, loadConfig } from '../server/config.ts';
 import { SETTING_NAMES } from '../server/config-names.ts';
 import { keyText, vectorPath, writePrivate } from './helpers/config.ts';
+import { newAuthority } from './outbound/certificates.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cv-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -217,6 +218,54 @@ describe('values that do not go together stop the start', () => {
 
   test('production keeps verification codes for a day', () => {
     expect(loadConfig(production).sadRetention).toEqual({ kind: 'ttl', ms: 86_400_000 });
+  });
+});
+
+describe('a certificate', () => {
+  const day = (offset: number): Date => new Date(Date.now() + offset * 86_400_000);
+  test.each([
+    ['that has expired', [-2, -1], 'VAULT_TLS_CERT_FILE names a certificate that has expired'],
+    ['that is not valid yet', [1, 2], 'VAULT_TLS_CERT_FILE names a certificate that is not valid yet'],
+    ['that is valid now', [-1, 1], 'nothing was refused'],
+  ] as const)('%s', async (_name, [from, to], message) => {
+    const made = await newAuthority().then((authority) =>
+      authority.issue({ notBefore: day(from), notAfter: day(to) }),
+    );
+    const cert = file('dated.pem', made.certPem);
+    expect(refusal({ VAULT_TLS_CERT_FILE: cert, VAULT_TLS_KEY_FILE: file('dated.key', made.keyPem) })).toBe(
+      message,
+    );
+  });
+});
+
+describe('several problems', () => {
+  test('are told at once, one line each, and none twice', () => {
+    const readable = writePrivate(join(folder, 'readable'), MASTER, 0o444);
+    const message = refusal({
+      VAULT_ENV: 'production',
+      VAULT_PROT: '1',
+      VAULT_HSOT: 'x',
+      VAULT_HOST: '0.0.0.0',
+      VAULT_MASTER_KEY_FILE: readable,
+      VAULT_BOOTSTRAP_USER: 'a',
+      VAULT_WORKERS: 'many',
+      BUN_INSPECT: 'ws://x',
+    });
+    expect(message.split('\n').map((line) => line.split(' ').slice(0, 4).join(' '))).toEqual([
+      'VAULT_PROT is not a',
+      'VAULT_HSOT is not a',
+      'BUN_INSPECT is refused in',
+      'VAULT_HOST is not a',
+      'VAULT_MASTER_KEY_FILE names a file',
+      'VAULT_BOOTSTRAP_PASSWORD is needed with',
+      'VAULT_WORKERS must be a',
+    ]);
+  });
+
+  test('a bad file of a pair is no missing one', () => {
+    expect(refusal({ VAULT_TLS_CERT_FILE: '/x', VAULT_TLS_KEY_FILE: KEY, VAULT_HOST: '::' })).toBe(
+      'VAULT_TLS_CERT_FILE names a file that cannot be read (ENOENT)',
+    );
   });
 });
 

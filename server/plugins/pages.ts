@@ -22,8 +22,8 @@ export const operatorPages = (deps: Pick<Deps, 'health' | 'metrics'>): readonly 
     path: '/health/ready',
     onFormsHost: true,
     respond: async () => {
-      const { ready, checks } = await deps.health.ready();
-      return json({ status: ready ? 'ok' : 'failing', checks }, ready ? 200 : 503);
+      const { ready, checks, unsafe } = await deps.health.ready();
+      return json({ status: ready ? 'ok' : 'failing', checks, unsafe }, ready ? 200 : 503);
     },
   },
   {

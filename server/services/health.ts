@@ -12,10 +12,18 @@ export interface HeldHealth extends Health {
   readonly release: () => void;
 }
 
-/** Tells whether requests can be served now. However often it is asked, Redis is asked once a second. */
-export function createHealth(checks: HealthChecks, now: () => number): HeldHealth {
+/**
+ * Tells whether requests can be served now. However often it is asked, Redis is asked once a second. `unsafe` names
+ * the protections that are missing and that the operator does without.
+ */
+export function createHealth(
+  checks: HealthChecks,
+  now: () => number,
+  unsafe: readonly string[] = [],
+): HeldHealth {
   let last: { at: number; result: Awaited<ReturnType<Health['ready']>> } | undefined;
   let held: string | undefined;
+  const allowed = unsafe.length === 0 ? {} : { unsafe };
 
   const check = coalesce(async () => {
     const entries = await Promise.all(
@@ -30,6 +38,7 @@ export function createHealth(checks: HealthChecks, now: () => number): HeldHealt
     const result = {
       ready: entries.every(([, state]) => state === 'ok'),
       checks: Object.fromEntries(entries),
+      ...allowed,
     };
     last = { at: now(), result };
     return result;
@@ -38,7 +47,7 @@ export function createHealth(checks: HealthChecks, now: () => number): HeldHealt
   return {
     async ready() {
       if (held !== undefined) {
-        return { ready: false, checks: { [held]: 'failing' } };
+        return { ready: false, checks: { [held]: 'failing' }, ...allowed };
       }
       return last && now() - last.at < KEEP_MS ? last.result : check();
     },

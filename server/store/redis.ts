@@ -32,8 +32,15 @@ export interface RedisLink {
   note(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
   /** Runs a writing command, like `run`. */
   write(name: string, args: readonly Argument[]): Promise<unknown>;
+  /** Every node of a Cluster, replicas too, each with commands of its own; else the one server. */
+  nodes(): readonly RedisNode[];
+  /** Whether it is a Cluster, which has replicas among its nodes. */
+  readonly isCluster: boolean;
   close(): Promise<void>;
 }
+
+/** One server behind a connection, for what has to be asked of each. */
+export type RedisNode = Pick<RedisLink, 'command'>;
 
 /** A connection for code that knows Redis itself, such as the job queue. */
 export interface RawRedis {
@@ -175,6 +182,17 @@ function createGathering(client: Redis | Cluster): () => void {
   };
 }
 
+const nodesOf = (client: Redis | Cluster): readonly RedisNode[] =>
+  (client instanceof Cluster ? client.nodes('all') : [client]).map((node) => ({
+    command: async (name, args) => {
+      try {
+        return await node.callBuffer(name, ...args.map(asArgument));
+      } catch (error) {
+        throw toVaultError(error);
+      }
+    },
+  }));
+
 /** Opens a connection and waits until Redis answers. `replicas` must have a write before it counts. */
 export async function openRedis(
   target: RedisTarget,
@@ -228,6 +246,8 @@ export async function openRedis(
       await replicated();
       return reply;
     },
+    nodes: () => nodesOf(client),
+    isCluster: client instanceof Cluster,
     close: async () => {
       client.disconnect();
     },
