@@ -47,3 +47,23 @@ export interface TreeStream {
   readonly stream: ReadableStream<Uint8Array>;
   readonly nextToken?: string | undefined;
 }
+
+/** The billable operations. */
+export type MeterOperation =
+  | 'store'
+  | 'decrypt'
+  | 'list'
+  | 'update'
+  | 'delete'
+  | 'log'
+  | 'capture_create'
+  | 'capture'
+  | 'retrieve_create'
+  | 'retrieve'
+  | 'key'
+  | 'rule'
+  | 'proxy_attempt'
+  | 'network_token'
+  | 'certificate'
+  | 'preference'
+  | 'utility';

@@ -3,6 +3,7 @@ import type { CertService } from './deps-cert.ts';
 import type { Account, Caller, ItemAddress, Repeatable, SecretBytes, TreeStream } from './deps-common.ts';
 import type { CaptureService, EndpointService, RetrieveService, RuleService } from './deps-endpoint.ts';
 import type { FormPages, FormService } from './deps-form.ts';
+import type { Observer } from './deps-observer.ts';
 import type { ProxyService } from './deps-proxy.ts';
 import type { ErrorCode } from './errors.ts';
 import type { Requester, ThirdParties } from './outbound/third-parties.ts';
@@ -47,6 +48,7 @@ export type * from './deps-cert.ts';
 export type * from './deps-common.ts';
 export type * from './deps-endpoint.ts';
 export type * from './deps-form.ts';
+export type * from './deps-observer.ts';
 export type * from './deps-proxy.ts';
 export type { OutboundResult } from './outbound/call.ts';
 export type { FilledRequest, Requester } from './outbound/third-parties.ts';
@@ -78,6 +80,8 @@ export interface Parts {
   readonly chance: () => number;
   /** Authenticates cursors; the same on every server of the vault. */
   readonly cursorKey: Uint8Array;
+  /** Is told of the work while it is done, for metrics and traces. */
+  readonly observer: Observer;
   readonly settings: ServiceSettings;
 }
 
@@ -104,26 +108,6 @@ export interface ProxyRequester extends Requester {
   readonly id: string;
   readonly client_cert_id: string | undefined;
 }
-
-/** The billable operations. */
-export type MeterOperation =
-  | 'store'
-  | 'decrypt'
-  | 'list'
-  | 'update'
-  | 'delete'
-  | 'log'
-  | 'capture_create'
-  | 'capture'
-  | 'retrieve_create'
-  | 'retrieve'
-  | 'key'
-  | 'rule'
-  | 'proxy_attempt'
-  | 'network_token'
-  | 'certificate'
-  | 'preference'
-  | 'utility';
 
 /** A part of a listing. `limit` -1 means no limit; times are milliseconds since 1970. */
 export interface ListFilter {
@@ -257,10 +241,18 @@ export interface Health {
 }
 
 export interface Metrics {
+  /** Notes that a request has come; `observeRequest` follows, once. */
+  readonly beginRequest: () => void;
   /** All metrics in the Prometheus text format. */
   readonly render: () => Promise<string>;
   /** Counts one answered request. `route` is the template (`/v1/vault`), never a path. */
-  readonly observeRequest: (route: string, method: string, status: number, seconds: number) => void;
+  readonly observeRequest: (
+    route: string,
+    method: string,
+    status: number,
+    seconds: number,
+    code: ErrorCode | undefined,
+  ) => void;
 }
 
 /** One line of the log. It holds route templates, codes and counts, never anything a caller sent but its name. */

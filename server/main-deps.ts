@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { version } from '../package.json';
 import type { Session } from './commands/command.ts';
 import { type Config, ensureMasterKey, type MasterKeyRing, publicUrl } from './config.ts';
-import type { FormBundles, FormPages } from './deps.ts';
+import type { FormBundles, FormPages, Observer } from './deps.ts';
 import { startEmbeddedRedis } from './embedded-redis.ts';
 import { createFormPages } from './plugins/form-pages.ts';
 import type { Secret } from './secret.ts';
@@ -64,7 +64,7 @@ async function refuseUnsafe(redis: RedisLink, config: Config, note: Note): Promi
 }
 
 /** Opens the vault that the configuration describes. */
-export async function openConfigured(config: Config, note: Note): Promise<Opened> {
+export async function openConfigured(config: Config, note: Note, observer?: Observer): Promise<Opened> {
   const ring = ensureMasterKey(config).expose();
   const redis = await redisOf(config, note);
   let unsafe: readonly UnsafeRedis[] = [];
@@ -91,6 +91,7 @@ export async function openConfigured(config: Config, note: Note): Promise<Opened
         requesters: config.networkTokenRequesters,
       },
       onEvent: note,
+      ...(observer === undefined ? {} : { observer }),
       checkRedis: async (link) => {
         unsafe = await refuseUnsafe(link, config, note);
       },

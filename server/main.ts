@@ -1,14 +1,17 @@
 import { availableParallelism } from 'node:os';
 import { buildForms } from '../forms/build.ts';
+import { version } from '../package.json';
 import { createApp } from './app.ts';
 import { type Config, ConfigError, describeConfig, loadConfig, processEnv, publicUrl } from './config.ts';
 import type { Deps } from './deps.ts';
+import { causeOf } from './error-cause.ts';
 import { VaultError } from './errors.ts';
 import { listen } from './listen.ts';
 import { createLogSink } from './log-sink.ts';
 import { createConfiguredForms, ensureFirstAccount, type FirstAccount, openConfigured } from './main-deps.ts';
-import { createMetrics } from './plugins/metrics.ts';
 import { createHealth } from './services/health.ts';
+import { levelOfEvent } from './telemetry/events.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 import { StartError } from './vault-parts.ts';
 
 const DRAIN_MS = 25_000;
@@ -91,12 +94,16 @@ function listenOrExplain(config: Config, deps: Deps): ReturnType<typeof listen> 
 async function main(): Promise<void> {
   const config = withFreePort(loadConfig(processEnv(), process.execArgv));
   const sink = createLogSink(process.stdout.fd);
-  const note = (event: string, fields: Readonly<Record<string, unknown>> = {}): void =>
-    sink.write({ time: new Date().toISOString(), level: 'info', event, ...fields });
+  const metrics = createMetrics({ version, environment: config.env });
+  const note = (event: string, fields: Readonly<Record<string, unknown>> = {}): void => {
+    metrics.observeEvent(event, fields);
+    sink.write({ time: new Date().toISOString(), level: levelOfEvent(event, fields), event, ...fields });
+  };
 
   const formPages = createConfiguredForms(config, await buildForms());
-  const opened = await openConfigured(config, note);
+  const opened = await openConfigured(config, note, metrics.observer);
   const { vault } = opened;
+  metrics.watch(vault.figures);
   const health = createHealth(
     {
       redis: () => vault.probe(),
@@ -109,7 +116,6 @@ async function main(): Promise<void> {
     Date.now,
     opened.unsafe,
   );
-  const metrics = createMetrics();
   const deps: Deps = {
     http: {
       publicUrl: publicUrl(config, config.port),
@@ -149,13 +155,13 @@ async function main(): Promise<void> {
   sink.flush();
   process.stdout.write(banner(publicUrl(config, config.port), first, config));
   const sweep = async (): Promise<void> => {
-    const isDone = await vault.sweep().then(
-      () => true,
-      (error: unknown) => {
-        note('sweep_failed', { code: error instanceof VaultError ? error.code : 'internal' });
-        return false;
-      },
+    const startedAt = performance.now();
+    const failure = await vault.sweep().then(
+      () => undefined,
+      (error: unknown) => (error instanceof VaultError ? { code: error.code } : causeOf(error)),
     );
+    const isDone = failure === undefined;
+    note('sweep', { ms: Math.round(performance.now() - startedAt), ...failure });
     // Behind the last one, however long that took.
     setTimeout(sweep, isDone ? SWEEP_MS : SWEEP_AGAIN_MS).unref();
   };

@@ -1,4 +1,4 @@
-import type { Parts, ProxyRequester, ProxyService } from './deps.ts';
+import type { JobFigures, Parts, ProxyRequester, ProxyService } from './deps.ts';
 import { createAddressPolicy } from './outbound/addresses.ts';
 import { createJobQueue, type JobQueue } from './outbound/job-queue.ts';
 import { createThirdParties, type ThirdParties } from './outbound/third-parties.ts';
@@ -27,6 +27,8 @@ export interface RunningJobs {
   /** Takes no further job and waits for those under way; what is accepted from then on is for other servers. */
   readonly rest: () => Promise<void>;
   readonly close: () => Promise<void>;
+  /** How many there are. */
+  readonly figures: JobFigures;
 }
 
 /** The way out to third parties that the options describe. */
@@ -71,6 +73,7 @@ export function openProxy(
         jobs.close();
         await opened?.close();
       },
+      figures: { waiting: async () => opened?.waiting(), inHand: jobs.inHand },
     },
   };
 }

@@ -7,7 +7,9 @@ import type {
   CaptureService,
   CertService,
   EndpointService,
+  Figures,
   FormService,
+  Observer,
   Parts,
   ProxyService,
   RateService,
@@ -46,6 +48,7 @@ import { createJobStore } from './store/job.ts';
 import { createKeyStore } from './store/key.ts';
 import { createRateStore } from './store/rate.ts';
 import { openRedis, type RedisLink, type RedisTarget } from './store/redis.ts';
+import { readRedisFacts } from './store/redis-facts.ts';
 import { createRuleStore } from './store/rule.ts';
 import { createItemStore } from './store/vault.ts';
 import { openProxy, openThirdParties, type ProxyOptions, type RunningJobs } from './vault-parts-proxy.ts';
@@ -75,7 +78,16 @@ export interface VaultOptions {
   readonly checkRedis?: (redis: RedisLink) => Promise<void>;
   /** Told of threads that died, and of what happens to asynchronous requests; never of what anybody sent. */
   readonly onEvent?: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+  /** Is told of the work while it is done. */
+  readonly observer?: Observer;
 }
+
+const NOBODY: Observer = {
+  count: () => undefined,
+  step: (_name, work) => work(),
+  redisCall: () => undefined,
+  threadJob: () => undefined,
+};
 
 /** An open vault: its services, and what runs underneath. */
 export interface OpenVault {
@@ -96,6 +108,8 @@ export interface OpenVault {
   readonly jobs: RunningJobs;
   readonly utility: UtilityService;
   readonly metering: MeteringService;
+  /** What metrics ask for when they are asked. */
+  readonly figures: Figures;
   /** Resolves when Redis takes a write. */
   readonly probe: () => Promise<void>;
   /** Finishes deletions of keys and accounts that were left unfinished. */
@@ -144,7 +158,12 @@ async function eachInSpite(works: readonly (() => Promise<void>)[]): Promise<voi
 
 /** Opens a vault on its Redis. Refuses, with a StartError, a master key that does not fit the data. */
 export async function openVault(options: VaultOptions): Promise<OpenVault> {
-  const redis = await openRedis(options.redis, { replicas: options.replicas });
+  const { replicas, observer = NOBODY, onEvent } = options;
+  const redis = await openRedis(options.redis, {
+    replicas,
+    onCall: observer.redisCall,
+    onLink: (state) => onEvent?.(`redis_${state}`, {}),
+  });
   try {
     await options.checkRedis?.(redis);
     return await openOn(redis, options);
@@ -155,7 +174,7 @@ export async function openVault(options: VaultOptions): Promise<OpenVault> {
 }
 
 async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVault> {
-  const { settings, argon2 } = options;
+  const { settings, argon2, observer = NOBODY } = options;
   const threadData: ThreadData = {
     env: settings.environment,
     writeId: options.ring.writeId,
@@ -172,7 +191,8 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     workerData: { ...threadData, root },
     queueMax: HOT_QUEUE_MAX,
     coldConcurrency: coldConcurrency(argon2.memoryKiB),
-    onEvent: (event) => note(event.type),
+    onEvent: ({ type, ...fields }) => note(type, fields),
+    onJob: observer.threadJob,
   });
   await pool.ready();
   const crypto = createCrypto(pool);
@@ -194,6 +214,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     randomId: () => randomBytes(16).toString('base64url'),
     chance: () => randomInt(CHANCES) / CHANCES,
     cursorKey: await crypto.cursorKey(),
+    observer,
     settings,
   };
   const metering = createMetering(parts);
@@ -242,6 +263,12 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     proxy,
     jobs,
     utility: createUtility(parts, metering),
+    figures: {
+      threads: pool.stats,
+      isRedisConnected: redis.isConnected,
+      redis: () => readRedisFacts(redis),
+      jobs: jobs.figures,
+    },
     probe: () => probeRedis(redis),
     async sweep() {
       const live = await accounts.list();

@@ -19,9 +19,9 @@ const EVERYTHING = /^/;
 const EDGE = /^server\/(?:main|cli|probe|vault-parts|log-sink)[^/]*\.ts$|^server\/commands\//;
 const SYSTEM = /^server\/(?:(?:main|cli|log-sink|config|embedded-redis)[^/]*\.ts$|commands\/)|^scripts\//;
 const SCHEMA = /^server\/schema\//;
-const ERRORS = /^server\/errors\.ts$/;
+const ERRORS = /^server\/(?:errors|error-cause)\.ts$/;
 const SECRET = /^server\/secret\.ts$/;
-const DEPS = /^server\/deps(?:-cert|-common|-endpoint|-form|-proxy)?\.ts$/;
+const DEPS = /^server\/deps(?:-cert|-common|-endpoint|-form|-observer|-proxy)?\.ts$/;
 const DOMAIN = /^server\/domain\//;
 const STORE = /^server\/store\//;
 const OUTBOUND = /^server\/outbound\//;
@@ -60,6 +60,7 @@ export const LAYERS: readonly Layer[] = [
     may: [SERVICES, SCHEMA, ERRORS, SECRET, DOMAIN],
     mayTypes: [DEPS],
   },
+  { name: 'server/telemetry', files: /^server\/telemetry\//, may: [], mayTypes: [DEPS] },
   { name: 'server/routes', files: ROUTES, may: [SERVICES, PLUGINS, SCHEMA, ERRORS], mayTypes: [DEPS] },
   { name: 'server/openapi.ts', files: OPENAPI, may: [PLUGINS, SCHEMA, ERRORS, OPENAPI, /^package\.json$/] },
   {

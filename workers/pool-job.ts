@@ -38,6 +38,8 @@ export interface PendingJob {
   readonly account: string;
   readonly deadlineMs: number;
   dueAt: number;
+  /** When it was accepted, on `performance.now()`. */
+  readonly queuedAt: number;
   /** How often it was in a thread that died of another job, and was queued again. */
   requeues: number;
   /** Its caller has been told `internal`, while the thread may still be at work on it. */

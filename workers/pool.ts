@@ -1,7 +1,7 @@
 /** A pool of worker threads: lanes, batches, deadlines, and no job lost to another job's crash. */
 import { createAlarm } from './pool-alarm.ts';
 import { createCrew } from './pool-crew.ts';
-import { JobError, type JobRequest, type PendingJob } from './pool-job.ts';
+import { JobError, type JobRequest, type Lane, type PendingJob } from './pool-job.ts';
 import { createLanes } from './pool-lanes.ts';
 import type { DownCause, Thread } from './pool-thread.ts';
 import { type DecodedMessage, FIELDS_MAX, KIND_MAX, REPLY_OK } from './protocol.ts';
@@ -31,6 +31,8 @@ export interface PoolOptions {
   readonly coldQueueMax?: number;
   readonly coldPerAccountMax?: number;
   readonly onEvent?: (event: PoolEvent) => void;
+  /** Hears of each job that ends, in milliseconds; `code` is undefined for one that has a result. */
+  readonly onJob?: (lane: Lane, waitedMs: number, ranMs: number, code: string | undefined) => void;
 }
 
 export interface PoolStats {
@@ -39,6 +41,8 @@ export interface PoolStats {
   readonly running: number;
   readonly coldRunning: number;
   readonly threadsAlive: number;
+  /** Threads with a job inside that holds them: hot or bulk. */
+  readonly threadsBusy: number;
   readonly restarts: number;
 }
 
@@ -67,13 +71,15 @@ const decoder = new TextDecoder();
 const fitsFrame = ({ kind, fields }: JobRequest): boolean =>
   Number.isInteger(kind) && kind >= 0 && kind <= KIND_MAX && fields.length <= FIELDS_MAX;
 
-/** Tells the caller; returns nothing that could be thrown. */
-const answer = (job: PendingJob, reply: DecodedMessage): void => {
+/** Tells the caller; returns the code of a failure, and nothing that could be thrown. */
+const answer = (job: PendingJob, reply: DecodedMessage): string | undefined => {
   if (reply.kind === REPLY_OK) {
     job.resolve(reply.fields);
-  } else {
-    job.reject(new JobError(decoder.decode(reply.fields[0])));
+    return undefined;
   }
+  const code = decoder.decode(reply.fields[0]);
+  job.reject(new JobError(code));
+  return code;
 };
 
 /**
@@ -88,6 +94,7 @@ const answer = (job: PendingJob, reply: DecodedMessage): void => {
  */
 export const createPool = (options: PoolOptions): Pool => {
   const emit = options.onEvent ?? (() => undefined);
+  const { onJob = () => undefined } = options;
   const idle = Promise.withResolvers<void>();
   let draining: Promise<void> | undefined;
   let accepted = 0;
@@ -103,6 +110,7 @@ export const createPool = (options: PoolOptions): Pool => {
   const refuse = (jobs: readonly PendingJob[], code: string): void => {
     for (const job of jobs) {
       job.reject(new JobError(code));
+      onJob(job.lane, 0, 0, code);
     }
     finish(jobs.length);
   };
@@ -156,7 +164,9 @@ export const createPool = (options: PoolOptions): Pool => {
 
   const onReply = (_thread: Thread, job: PendingJob, reply: DecodedMessage): void => {
     lanes.release(job);
-    answer(job, reply);
+    const code = answer(job, reply);
+    const sentAt = job.dueAt - job.deadlineMs;
+    onJob(job.lane, sentAt - job.queuedAt, performance.now() - sentAt, code);
     finish(1);
   };
 
@@ -231,7 +241,8 @@ export const createPool = (options: PoolOptions): Pool => {
         return reject(new JobError('internal'));
       }
       const { kind, fields, lane, account = '', deadlineMs } = request;
-      const dueAt = performance.now() + deadlineMs;
+      const queuedAt = performance.now();
+      const dueAt = queuedAt + deadlineMs;
       const job: PendingJob = {
         id: 0,
         kind,
@@ -240,6 +251,7 @@ export const createPool = (options: PoolOptions): Pool => {
         account,
         deadlineMs,
         dueAt,
+        queuedAt,
         requeues: 0,
         abandoned: false,
         resolve,
@@ -272,6 +284,7 @@ export const createPool = (options: PoolOptions): Pool => {
       running: crew.threads.reduce((sum, thread) => sum + thread.jobs.size, 0),
       coldRunning: lanes.coldRunning(),
       threadsAlive: crew.threads.length,
+      threadsBusy: crew.threads.filter((thread) => thread.busy() > 0).length,
       restarts: crew.restarts(),
     }),
   };

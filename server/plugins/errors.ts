@@ -1,4 +1,5 @@
 import type { Deps, LogLine } from '../deps.ts';
+import { causeOf } from '../error-cause.ts';
 import { ERRORS, type ErrorCode, VaultError } from '../errors.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import { CHALLENGE } from './basic-auth.ts';
@@ -31,24 +32,6 @@ export const errorResponse = (error: VaultError, requestId: string, headers: Hea
   return response;
 };
 
-/** The frames of a stack without its first lines, which repeat the message. */
-const framesOf = (error: Error): readonly string[] => {
-  const stack = error.stack ?? '';
-  const start = error.message === '' ? 0 : stack.indexOf(error.message) + error.message.length;
-  return stack
-    .slice(start)
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line.startsWith('at '))
-    .slice(0, 12);
-};
-
-/** What may be logged of an error that nobody expected: its class and frames, never its message. */
-const traceOf = (error: unknown): Pick<LogLine, 'error' | 'stack'> =>
-  error instanceof Error
-    ? { error: error.constructor.name, stack: framesOf(error) }
-    : { error: error === null ? 'null' : typeof error };
-
 /** Writes the one log line of an error that is a bug, and gives what its caller is told: `internal`. */
 export const reportUnknown = (
   error: unknown,
@@ -61,7 +44,7 @@ export const reportUnknown = (
     event: 'unexpected_error',
     request_id: place.requestId,
     route: place.route,
-    ...traceOf(error),
+    ...causeOf(error),
   });
   return new VaultError('internal');
 };

@@ -25,8 +25,9 @@ export interface Exchange {
 export const beginExchange = (
   request: Request,
   route: string,
-  deps: Pick<Deps, 'newRequestId'>,
+  deps: Pick<Deps, 'newRequestId' | 'metrics'>,
 ): Exchange => {
+  deps.metrics.beginRequest();
   const given = request.headers.get('x-request-id');
   return {
     request,
@@ -79,7 +80,7 @@ export const endExchange = (
   }
   const elapsedMs = performance.now() - exchange.startedMs;
   const method = METHODS.has(request.method) ? request.method : 'OTHER';
-  deps.metrics.observeRequest(route, method, status, elapsedMs / 1000);
+  deps.metrics.observeRequest(route, method, status, elapsedMs / 1000, code);
   deps.log({
     time: new Date(deps.now()).toISOString(),
     level: levelOf(code),

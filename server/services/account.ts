@@ -74,7 +74,7 @@ const toInfo = (name: string, { aid, unmasked, paying, hosts, created_at }: Acco
   created_at,
 });
 
-export function createAccounts({ crypto, accountStore, now, randomId, settings }: Parts): Accounts {
+export function createAccounts({ crypto, accountStore, now, randomId, settings, observer }: Parts): Accounts {
   // Sign-ins are remembered by a digest that only this process can compute, for a minute, and only while the
   // stored record is byte for byte the one that was checked: a change on any server ends them at once.
   const memory = createMemory<Remembered>(REMEMBERED_MAX, REMEMBER_MS, now);
@@ -144,24 +144,38 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings }
     throw new VaultError('overloaded');
   };
 
+  const signIn = async ({ name, password, ip }: Parameters<Accounts['signIn']>[0]): Promise<Account> => {
+    const digest = crypto.digestSecret(['sign-in', name, ip], password);
+    const counter = accountStore.signInCounter(name, sourceOf(ip));
+    const known = memory.get(digest);
+    const same = known && (await readFresh(name))?.equals(known.record);
+    const signedIn = same
+      ? known
+      : await checking(digest, () =>
+          attempts.run(counter, 'unauthenticated', () => check(name, password, ip)),
+        );
+    if (signedIn === known) {
+      attempts.succeed(counter);
+    } else {
+      memory.set(digest, signedIn);
+    }
+    observer.count('sign_in', signedIn === known ? 'remembered' : 'checked');
+    return signedIn.account;
+  };
+
+  const failureOf = (error: unknown) =>
+    error instanceof VaultError && (error.code === 'unauthenticated' || error.code === 'too_many_failures')
+      ? error.code
+      : 'failed';
+
   return {
-    async signIn({ name, password, ip }) {
-      const digest = crypto.digestSecret(['sign-in', name, ip], password);
-      const counter = accountStore.signInCounter(name, sourceOf(ip));
-      const known = memory.get(digest);
-      const same = known && (await readFresh(name))?.equals(known.record);
-      const signedIn = same
-        ? known
-        : await checking(digest, () =>
-            attempts.run(counter, 'unauthenticated', () => check(name, password, ip)),
-          );
-      if (signedIn === known) {
-        attempts.succeed(counter);
-      } else {
-        memory.set(digest, signedIn);
-      }
-      return signedIn.account;
-    },
+    signIn: (credentials) =>
+      observer
+        .step('sign_in', () => signIn(credentials))
+        .catch((error: unknown) => {
+          observer.count('sign_in', failureOf(error));
+          throw error;
+        }),
 
     async lookUp(name) {
       const record = await readFresh(name);

@@ -64,6 +64,11 @@ interface Warm {
   readonly blob: WarmBlob;
 }
 
+const failureOf = (error: unknown) =>
+  error instanceof VaultError && (error.code === 'passphrase_wrong' || error.code === 'too_many_failures')
+    ? error.code
+    : 'failed';
+
 /** Whether an attempt ended without a result. */
 export function isRetry(result: unknown): result is Retry {
   const kind = typeof result === 'object' && result !== null && 'kind' in result ? result.kind : undefined;
@@ -71,7 +76,7 @@ export function isRetry(result: unknown): result is Retry {
 }
 
 export function createKeyOpener(parts: Parts): KeyOpener {
-  const { crypto, keyStore, endpointStore, accountStore, now, settings } = parts;
+  const { crypto, keyStore, endpointStore, accountStore, now, settings, observer } = parts;
   const known = createMemory<KeyHandle>(KNOWN_MAX, KNOWN_MS, now);
   const warm = createMemory<Warm>(WARM_MAX, settings.warmUnlockSeconds * 1_000, now);
   const unlocking = createInFlight<WarmBlob>();
@@ -129,7 +134,7 @@ export function createKeyOpener(parts: Parts): KeyOpener {
   /** The full unlock. Callers with the same passphrase share one; each different guess counts. */
   const unlock = (key: KeyHandle, passphrase: Passphrase): Promise<WarmBlob> => {
     const guess = crypto.digestSecret([key.kid, String(key.gen)], passphrase);
-    return unlocking(guess, async () => {
+    const derive = async (): Promise<WarmBlob> => {
       const { blob, upgraded } = await guarded(key, () => crypto.unlockKey(key, key.record, passphrase));
       await finishChange(key);
       if (upgraded) {
@@ -138,8 +143,15 @@ export function createKeyOpener(parts: Parts): KeyOpener {
         known.delete(nameOf(key.aid, key.user));
       }
       remember(key, passphrase, blob);
+      observer.count('unlock', 'cold');
       return blob;
-    });
+    };
+    return unlocking(guess, () =>
+      observer.step('unlock', derive).catch((error: unknown) => {
+        observer.count('unlock', failureOf(error));
+        throw error;
+      }),
+    );
   };
 
   const warmBlob = (key: KeyHandle): WarmBlob | undefined => {
@@ -156,10 +168,14 @@ export function createKeyOpener(parts: Parts): KeyOpener {
       const key = kept ? known : await find(account, user);
       const result = await attempt(key, kept ?? (await unlock(key, passphrase)));
       if (!isRetry(result)) {
+        if (kept) {
+          observer.count('unlock', 'warm');
+        }
         attempts.succeed(guessesOf(key));
         return result;
       }
       if (result.kind === 'warm_miss') {
+        observer.count('unlock', 'warm_miss');
         cold = true;
         continue;
       }

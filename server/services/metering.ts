@@ -18,7 +18,11 @@ export interface MeteringService extends Metering {
 /** The month that a moment belongs to, in UTC. */
 export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7);
 
-export function createMetering({ accountStore, now }: Pick<Parts, 'accountStore' | 'now'>): MeteringService {
+export function createMetering({
+  accountStore,
+  now,
+  observer,
+}: Pick<Parts, 'accountStore' | 'now' | 'observer'>): MeteringService {
   let noted = new Map<string, Map<string, number>>();
 
   const note = (aid: string, name: string, n: number): void => {
@@ -34,7 +38,10 @@ export function createMetering({ accountStore, now }: Pick<Parts, 'accountStore'
   });
 
   return {
-    count: (account, operation, n = 1) => note(account.aid, operation, n),
+    count: (account, operation, n = 1) => {
+      observer.count('operation', operation, n);
+      note(account.aid, operation, n);
+    },
     takeBack(account, operation) {
       note(account.aid, operation, -1);
       note(account.aid, REQUESTS, -1);

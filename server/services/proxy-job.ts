@@ -24,6 +24,8 @@ export interface ProxyJobs {
   readonly wake: (aid: string, id: string, place: number) => void;
   /** Wakes every job of an account; those that are in the queue stay as they are. */
   readonly resume: (aid: string) => Promise<void>;
+  /** How many jobs this server works on. */
+  readonly inHand: () => number;
   /** Takes no further step; what is under way is the queue's to wait for. */
   readonly close: () => void;
 }
@@ -260,6 +262,7 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
         }
       }
     },
+    inHand: slots.running,
     close: () => {
       closed = true;
     },

@@ -19,6 +19,7 @@ export interface JobSlots {
   /** Takes a place for a job; or gives the ms after which it should ask again. */
   readonly take: (aid: string, name: string) => number | undefined;
   readonly give: (aid: string) => void;
+  readonly running: () => number;
 }
 
 interface Share {
@@ -41,6 +42,7 @@ export function createJobSlots({ now, chance }: Pick<Parts, 'now' | 'chance'>): 
   const shares = new Map<string, Share>();
   let running = 0;
   return {
+    running: () => running,
     take(aid, name) {
       const share = shares.get(aid) ?? { running: 0, waiting: new Map<string, number>() };
       shares.set(aid, share);

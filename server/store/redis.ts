@@ -13,13 +13,17 @@ type Argument = string | number | Uint8Array;
 
 /** A Lua script that is called by its SHA-1, and sent whole only where Redis does not know it yet. */
 export interface Script {
+  /** What its file says first of it, for measurements. */
+  readonly name: string;
   readonly text: string;
   readonly sha: string;
 }
 
+/** A script of one or more parts; its name is the first line of the last one. */
 export const script = (...parts: readonly string[]): Script => {
   const text = parts.join('\n');
-  return { text, sha: createHash('sha1').update(text).digest('hex') };
+  const [, name = 'script'] = /^-- ([a-z-]+)\n/.exec(parts.at(-1) ?? '') ?? [];
+  return { name, text, sha: createHash('sha1').update(text).digest('hex') };
 };
 
 /** The one connection to Redis; every failure that a caller can meet comes out as a VaultError. */
@@ -36,6 +40,7 @@ export interface RedisLink {
   nodes(): readonly RedisNode[];
   /** Whether it is a Cluster, which has replicas among its nodes. */
   readonly isCluster: boolean;
+  isConnected(): boolean;
   close(): Promise<void>;
 }
 
@@ -73,6 +78,9 @@ const asArgument = (value: Argument): string | number | Buffer =>
   value instanceof Uint8Array && !Buffer.isBuffer(value)
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
     : (value as string | number | Buffer);
+
+const isUnknownScript = (error: unknown): boolean =>
+  error instanceof Error && error.message.startsWith('NOSCRIPT');
 
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
@@ -193,22 +201,53 @@ const nodesOf = (client: Redis | Cluster): readonly RedisNode[] =>
     },
   }));
 
-/** Opens a connection and waits until Redis answers. `replicas` must have a write before it counts. */
-export async function openRedis(
-  target: RedisTarget,
-  options: { readonly replicas: number; readonly onError?: (name: string) => void },
-): Promise<RedisLink> {
+/** How a connection is opened, and who watches it. */
+export interface LinkOptions {
+  /** How many replicas must have a write before it counts. */
+  readonly replicas: number;
+  /** Hears of each command and script by name, when it was answered or has failed. */
+  readonly onCall?: (name: string, startedAt: number, hasFailed: boolean) => void;
+  /** Hears once that Redis went away, and once that it is back. */
+  readonly onLink?: (state: 'away' | 'back') => void;
+}
+
+/** Tells of changes of the connection alone, however many failures belong to one. */
+function watchLink(client: Redis | Cluster, tell: LinkOptions['onLink']) {
+  let state: 'back' | 'away' | 'closed' = 'back';
+  const change = (to: 'away' | 'back'): void => {
+    if (state !== 'closed' && state !== to) {
+      state = to;
+      tell?.(to);
+    }
+  };
+  client.on('close', () => change('away'));
+  client.on('ready', () => change('back'));
+  return {
+    end: () => {
+      state = 'closed';
+    },
+  };
+}
+
+/** Opens a connection and waits until Redis answers. */
+export async function openRedis(target: RedisTarget, options: LinkOptions): Promise<RedisLink> {
   const client = connect(target, COMMON);
-  client.on('error', (error: Error) => options.onError?.(error.name));
+  client.on('error', () => undefined);
   await untilReady(client, 30_000);
+  const watched = watchLink(client, options.onLink);
 
   const gather = createGathering(client);
-  const call = async (name: string, args: readonly Argument[]): Promise<unknown> => {
+  /** `label` is what the call is measured as. */
+  const call = async (name: string, args: readonly Argument[], label = name): Promise<unknown> => {
     gather();
+    const startedAt = performance.now();
     try {
-      return await client.callBuffer(name, ...args.map(asArgument));
+      const reply = await client.callBuffer(name, ...args.map(asArgument));
+      options.onCall?.(label, startedAt, false);
+      return reply;
     } catch (error) {
-      throw toVaultError(error);
+      options.onCall?.(label, startedAt, !isUnknownScript(error));
+      throw isUnknownScript(error) ? error : toVaultError(error);
     }
   };
   const evalsha = async (
@@ -216,16 +255,15 @@ export async function openRedis(
     keys: readonly string[],
     args: readonly Argument[],
   ): Promise<unknown> => {
-    const rest = [keys.length, ...keys, ...args.map(asArgument)];
-    gather();
+    const rest = [keys.length, ...keys, ...args];
     try {
-      return await client.callBuffer('EVALSHA', wanted.sha, ...rest);
+      return await call('EVALSHA', [wanted.sha, ...rest], wanted.name);
     } catch (error) {
-      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) {
-        throw toVaultError(error);
+      if (!isUnknownScript(error)) {
+        throw error;
       }
     }
-    return call('EVAL', [wanted.text, ...rest]);
+    return call('EVAL', [wanted.text, ...rest], wanted.name);
   };
   const replicated = async (): Promise<void> => {
     if (options.replicas > 0 && count(await call('WAIT', [options.replicas, 1_000])) < options.replicas) {
@@ -248,7 +286,9 @@ export async function openRedis(
     },
     nodes: () => nodesOf(client),
     isCluster: client instanceof Cluster,
+    isConnected: () => client.status === 'ready',
     close: async () => {
+      watched.end();
       client.disconnect();
     },
   };

@@ -2,9 +2,9 @@ import type Redis from 'ioredis';
 import { createApp } from '../../server/app.ts';
 import type { Deps, FormBundles, LogLine, ServiceSettings } from '../../server/deps.ts';
 import { createFormPages } from '../../server/plugins/form-pages.ts';
-import { createMetrics } from '../../server/plugins/metrics.ts';
 import { Secret } from '../../server/secret.ts';
 import { createHealth } from '../../server/services/health.ts';
+import { createMetrics, type ServerMetrics } from '../../server/telemetry/metrics.ts';
 import { type OpenVault, openVault, type VaultOptions } from '../../server/vault-parts.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
 import { SMALL_BUNDLES } from './forms.ts';
@@ -82,6 +82,7 @@ const depsOf = (
   opened: OpenVault,
   { now = Date.now, trustedProxies = [], formsUrl, bundles = SMALL_BUNDLES }: VaultSettings,
   lines: LogLine[],
+  metrics: ServerMetrics,
 ): Deps => ({
   http: {
     publicUrl: 'http://localhost',
@@ -112,7 +113,7 @@ const depsOf = (
   rates: opened.rates,
   metering: opened.metering,
   health: createHealth({ redis: () => opened.probe() }, now),
-  metrics: createMetrics(),
+  metrics,
   log: (line) => lines.push(line),
   now,
   newRequestId: opened.parts.randomId,
@@ -127,6 +128,7 @@ const openServices = (
   settings: VaultSettings,
   redis: RedisPlace,
   events: VaultEvent[],
+  metrics: ServerMetrics,
 ): Promise<OpenVault> => {
   const { workers = 1, now = Date.now, masterKey: _______, ...rest } = settings;
   const { redis: _, join: __, trustedProxies: ___, jobs: ____, formsUrl: _____, ...known } = rest;
@@ -150,7 +152,11 @@ const openServices = (
     },
     proxy: { allow: [], requesters: [], ...proxy },
     now,
-    onEvent: (event, fields) => events.push({ event, ...fields }),
+    observer: metrics.observer,
+    onEvent: (event, fields) => {
+      metrics.observeEvent(event, fields);
+      events.push({ event, ...fields });
+    },
   });
 };
 
@@ -178,15 +184,18 @@ export const openTestVault = async (settings: VaultSettings = {}): Promise<TestV
     await raw.flushall();
   }
   const events: VaultEvent[] = [];
-  const opened = await openServices(settings, redis, events).catch((error: unknown) => {
+  const metrics = createMetrics({ version: '0.0.0-test', environment: 'staging' });
+  const opened = await openServices(settings, redis, events, metrics).catch((error: unknown) => {
     raw.disconnect();
+    metrics.close();
     throw error;
   });
+  metrics.watch(opened.figures);
   if (settings.proxy !== undefined && settings.jobs !== false) {
     opened.jobs.start();
   }
   const lines: LogLine[] = [];
-  const deps = depsOf(opened, settings, lines);
+  const deps = depsOf(opened, settings, lines, metrics);
   const app = createApp(deps);
   const handle: Handle = (request) => app.handle(request);
   return {
@@ -208,6 +217,7 @@ export const openTestVault = async (settings: VaultSettings = {}): Promise<TestV
     secondServer: (other) => openTestVault({ ...settings, ...other, redis, join: true }),
     close: async () => {
       raw.disconnect();
+      metrics.close();
       await opened.close();
     },
   };

@@ -199,7 +199,7 @@ describe('the request log and the metrics', () => {
     expect(metrics).toContain(
       'vault_http_request_duration_seconds_count{route="/v1/vault",method="POST",status="2xx"} 1',
     );
-    expect(metrics).toContain('nodejs_eventloop_lag_p99_seconds');
+    expect(metrics).toContain('vault_event_loop_delay_seconds_bucket');
     expect(JSON.stringify(client.deps.lines) + metrics).not.toContain(CANARY);
   });
 

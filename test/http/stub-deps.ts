@@ -1,8 +1,8 @@
 import type { Account, Deps, LogLine, Visitor } from '../../server/deps.ts';
 import { VaultError } from '../../server/errors.ts';
-import { createMetrics } from '../../server/plugins/metrics.ts';
 import type { WhoAmI } from '../../server/schema/admin.ts';
 import { Secret } from '../../server/secret.ts';
+import { createMetrics } from '../../server/telemetry/metrics.ts';
 import { createStubEndpoints } from './stub-endpoints.ts';
 
 /** What the stub services were asked, in order. */

@@ -12,6 +12,7 @@ const jobOf = (id: number, lane: 'hot' | 'bulk', waitedMs: number, account = '')
   lane,
   account,
   deadlineMs: DEADLINE_MS,
+  queuedAt: 0,
   dueAt: performance.now() + DEADLINE_MS - waitedMs,
   requeues: 0,
   abandoned: false,

@@ -1,3 +1,4 @@
+-- add-counts
 -- KEYS  1 usage hash of an account and month
 -- ARGV  pairs: operation, count
 for i = 1, #ARGV, 2 do

@@ -1,3 +1,4 @@
+-- append-log
 -- Appends one log entry to each of many items of one bucket.
 -- KEYS  1 fence, then the item keys
 -- ARGV  1 generation that the reader knows, or ''  then one entry per item

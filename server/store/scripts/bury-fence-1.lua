@@ -1,3 +1,4 @@
+-- bury-fence
 -- Closes a bucket of a deleted key for good. The mark stays for a day: nothing that knew the key lives longer.
 -- KEYS  1 fence
 redis.call('DEL', KEYS[1])

@@ -1,3 +1,4 @@
+-- claim-idempotency
 -- Claims an idempotency key, or tells who holds it.
 -- KEYS  1 record (hash: f fingerprint, u lease end ms, s seed, o fingerprint of what was sent, r reply)
 -- ARGV  1 fingerprint  2 lease ms  3 seed for a first try  4 lifetime ms

@@ -1,3 +1,4 @@
+-- close-fence
 -- Closes a bucket for a while on behalf of one deletion, and tells what it holds.
 -- KEYS  1 fence  2 time index
 -- ARGV  1 how long, ms  2 id of the deletion

@@ -1,3 +1,4 @@
+-- commit-endpoint
 -- Turns a reservation into an endpoint.
 -- KEYS  1 endpoint (hash: n nonce, a account id, p sealed policy, w sealed wrap until it is stopped,
 --         x when it was stopped, ms)

@@ -1,3 +1,4 @@
+-- commit-form
 -- Turns a reservation into a form.
 -- KEYS  1 form (hash: n nonce, a account id, s sealed settings)
 -- ARGV  1 nonce  2 account id  3 settings

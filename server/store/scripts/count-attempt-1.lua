@@ -1,3 +1,4 @@
+-- count-attempt
 -- Counts an attempt that has not succeeded yet. The window begins with the first one.
 -- KEYS  1 counter
 -- ARGV  1 attempts allowed  2 window ms

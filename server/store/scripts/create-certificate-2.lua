@@ -1,3 +1,4 @@
+-- create-certificate
 -- Stores a certificate, if the request that it was issued from is still there.
 -- KEYS  1 certificates (hash: id -> sealed certificate)  2 requests
 -- ARGV  1 id  2 sealed certificate  3 id of the request  4 certificates at most

@@ -1,3 +1,4 @@
+-- create-job
 -- Stores a job, ready for its first attempt.
 -- KEYS  1 job (hash: p phase, r sealed record, n attempts made in this phase, f nonce of the attempt in flight or '',
 --         o set when an attempt that is over may have reached the target, l sealed report of the last reply, k set when its creation may be repeated)

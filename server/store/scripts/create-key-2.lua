@@ -1,3 +1,4 @@
+-- create-key
 -- KEYS  1 key record  2 directory of the account's keys
 -- ARGV  1 sealed record  2 user
 -- Reply 'ok' | 'exists'

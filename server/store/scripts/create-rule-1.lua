@@ -1,3 +1,4 @@
+-- create-rule
 -- Adds a rule to those of an account.
 -- KEYS  1 rules (hash: id -> sealed rule)
 -- ARGV  1 id  2 sealed rule  3 rules at most

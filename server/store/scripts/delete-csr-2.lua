@@ -1,3 +1,4 @@
+-- delete-csr
 -- Deletes a certificate signing request and its private key.
 -- KEYS  1 requests  2 keys
 -- ARGV  1 id

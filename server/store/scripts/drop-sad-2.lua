@@ -1,3 +1,4 @@
+-- drop-sad
 -- Removes an item's sensitive authentication data, and puts the metadata without it in place.
 -- KEYS  1 item  2 sad
 -- ARGV  1 last 16 bytes of the metadata that was read  2 metadata that names no such data

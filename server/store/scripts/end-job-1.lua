@@ -1,3 +1,4 @@
+-- end-job
 -- Notes that an attempt is over and another will follow.
 -- KEYS  1 job
 -- ARGV  1 nonce of the attempt  2 '1' when the request may have left, else ''

@@ -1,3 +1,4 @@
+-- finish-idempotency
 -- Keeps the reply of a claimed idempotency key, renews its lease, marks it as sent or not, or gives it up.
 -- KEYS  1 record
 -- ARGV  1 seed of the claim  2 'keep' | 'renew' | 'mark' | 'unmark' | 'release'  3 reply, lease ms, or fingerprint of what is sent

@@ -1,3 +1,4 @@
+-- give-back-attempt
 -- KEYS  1 counter
 -- Reply 'ok'
 if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then

@@ -1,3 +1,4 @@
+-- index-form
 -- Enters a form in the directory of its account.
 -- KEYS  1 directory
 -- ARGV  1 entry  2 when to look at it, ms  3 forms at most

@@ -1,3 +1,4 @@
+-- move-fence
 -- Makes every writer and reader of an older generation of this bucket fail from now on.
 -- KEYS  1 fence
 -- ARGV  1 generation

@@ -1,3 +1,4 @@
+-- open-fence
 -- Opens a bucket that this deletion has closed, and no other.
 -- KEYS  1 fence
 -- ARGV  1 id of the deletion

@@ -1,3 +1,4 @@
+-- purge-bucket
 -- Removes a part of a deleted key's bucket; call it until it replies 0. The fence stays.
 -- KEYS  1 time index  2 reference index  3 identity tags
 -- ARGV  1 item key prefix  2 sad key prefix (both in this bucket's hash tag)  3 items at most

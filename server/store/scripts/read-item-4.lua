@@ -1,3 +1,4 @@
+-- read-item
 -- Reads all parts of one item.
 -- KEYS  1 item  2 sad  3 time index  4 fence
 -- ARGV  1 token  2 generation that the reader knows, or '' to read whatever is there

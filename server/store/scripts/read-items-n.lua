@@ -1,3 +1,4 @@
+-- read-items
 -- Reads many items of one bucket into one string, so that the caller need not look into it.
 -- KEYS  1 fence, then the item keys; behind them, when ARGV[2] is 'full', their sad keys in the same order
 -- ARGV  1 generation that the reader knows, or ''  2 'full' or 'meta'  3 bytes after which to stop

@@ -1,3 +1,4 @@
+-- remove-endpoint
 -- Deletes an endpoint, which frees its id.
 -- KEYS  1 endpoint
 -- ARGV  1 nonce: another creation under the same id is not touched

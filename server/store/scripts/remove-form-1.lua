@@ -1,3 +1,4 @@
+-- remove-form
 -- Deletes a form, or the reservation of its id, which frees the id.
 -- KEYS  1 form
 -- ARGV  1 nonce: another creation under the same id is not touched  2 account id: nor is the form of another account

@@ -1,3 +1,4 @@
+-- remove-job
 -- Removes a job that is done. Where its creation may be repeated, its id stays taken for a time.
 -- KEYS  1 job  2 directory of the account's jobs
 -- ARGV  1 id  2 flight that was read  3 ms for which the id stays taken

@@ -1,3 +1,4 @@
+-- remove-jobs
 -- Removes a part of an account's jobs; call it until it replies 0.
 -- KEYS  1 directory of the account's jobs
 -- ARGV  1 job key prefix (in the account's hash tag)  2 jobs at most

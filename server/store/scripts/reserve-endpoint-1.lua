@@ -1,3 +1,4 @@
+-- reserve-endpoint
 -- Reserves an endpoint's id for the creation that is under way; a reservation that is not used runs out.
 -- KEYS  1 endpoint
 -- ARGV  1 nonce of the creation  2 how long the reservation lasts, ms

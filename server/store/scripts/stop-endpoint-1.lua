@@ -1,3 +1,4 @@
+-- stop-endpoint
 -- Takes away what an endpoint's secret opens; the policy stays, so that the right secret still hears why. A
 -- creation that has not come to its end is undone.
 -- KEYS  1 endpoint

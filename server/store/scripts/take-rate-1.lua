@@ -1,3 +1,4 @@
+-- take-rate
 -- Counts a request against a rate, by the generic cell rate algorithm: a minute's worth at once, then evenly spread.
 -- KEYS  1 counter (string: when all that was counted is used up again, in us)
 -- ARGV  1 requests a minute

@@ -1,3 +1,4 @@
+-- tell-job
 -- Puts the report of a job in the place of its request: from now on the webhook is what is called.
 -- KEYS  1 job
 -- ARGV  1 flight that was read  2 sealed report

@@ -1,3 +1,4 @@
+-- unindex-endpoint
 -- Takes an endpoint out of the directory of its account and out of the live ones of its key.
 -- KEYS  1 directory  2 live endpoints of the key
 -- ARGV  1 entry

@@ -1,3 +1,4 @@
+-- write-item
 -- Stores an item, or replaces one, with its log entry, in one step.
 -- KEYS  1 item (hash)  2 sad (string)  3 time index  4 reference index  5 fence  6 identity tags (hash)
 -- ARGV  1 token  2 generation  3 envelope and content  4 metadata  5 sad or ''  6 sad expiry ms or 0

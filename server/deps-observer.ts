@@ -1,0 +1,65 @@
+import type { MeterOperation } from './deps-common.ts';
+
+/** Types only, a part of deps.ts: what the parts of the vault tell of their work while they do it. */
+
+/**
+ * Everything that is counted without being a line of the log, and what each can come to. A new counter is a row
+ * here, a row of `server/telemetry/counts.ts`, and a call of `count` where it happens. Whatever has a line of its own
+ * needs none: every event is counted by its name.
+ */
+export interface Counts {
+  /** How a sign-in ended: `remembered` without the cost of the password hash, `checked` with it. */
+  readonly sign_in: 'remembered' | 'checked' | 'unauthenticated' | 'too_many_failures' | 'failed';
+  /** How a key was opened: `warm` without Argon2id, `cold` with it; `warm_miss` leads to one of the others. */
+  readonly unlock: 'warm' | 'warm_miss' | 'cold' | 'passphrase_wrong' | 'too_many_failures' | 'failed';
+  /** The billable operations, as many as are billed. */
+  readonly operation: MeterOperation;
+}
+
+/** The steps of a request that are worth a span of their own. */
+export type Step = 'sign_in' | 'unlock';
+
+/** Whoever watches the vault work. No call of it fails or takes time, and none is ever given data of a caller. */
+export interface Observer {
+  /** Adds `times`, one when left out; below zero for what came to nothing after all. */
+  readonly count: <Name extends keyof Counts>(name: Name, what: Counts[Name], times?: number) => void;
+  /** Does `work` as a step of the request that is under way. */
+  readonly step: <T>(name: Step, work: () => Promise<T>) => Promise<T>;
+  /** A command or script of Redis was answered, or failed. `startedAt` is on `performance.now()`. */
+  readonly redisCall: (name: string, startedAt: number, hasFailed: boolean) => void;
+  /** A job left the threads or was refused; milliseconds, `code` undefined for a result. */
+  readonly threadJob: (lane: string, waitedMs: number, ranMs: number, code: string | undefined) => void;
+}
+
+/** How much the threads have to do. */
+export interface ThreadFigures {
+  readonly queued: Readonly<Record<'hot' | 'bulk' | 'cold', number>>;
+  readonly coldRunning: number;
+  readonly threadsAlive: number;
+  readonly threadsBusy: number;
+}
+
+/** What Redis tells of itself; of a Cluster the fullest node, and `isAppendOnly` only when all are. */
+export interface RedisFigures {
+  readonly memoryUsedBytes: number;
+  /** 0 = no limit. */
+  readonly memoryMaxBytes: number;
+  readonly isAppendOnly: boolean;
+  /** Whether the last write and the last rewrite of the append-only file went well. */
+  readonly isAppendOnlyWell: boolean;
+}
+
+/** Asynchronous requests: in the queue of all servers, and in the hands of this one. */
+export interface JobFigures {
+  /** Undefined on a server that has no part in them. */
+  readonly waiting: () => Promise<number | undefined>;
+  readonly inHand: () => number;
+}
+
+/** Where the figures come from that are asked for, not told. */
+export interface Figures {
+  readonly threads: () => ThreadFigures;
+  readonly isRedisConnected: () => boolean;
+  readonly redis: () => Promise<RedisFigures>;
+  readonly jobs: JobFigures;
+}

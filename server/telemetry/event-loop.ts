@@ -1,0 +1,43 @@
+import { Gauge, Histogram, type Registry } from 'prom-client';
+
+const PROBE_MS = 20;
+const WINDOW_MS = 60_000;
+const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/**
+ * Measures how late the event loop comes to what is due, fifty times a second. A histogram, so that shares and
+ * percentiles over any time and any number of servers are the reader's to compute; and the largest delay of the
+ * last one to two minutes, which no bucket tells.
+ */
+export function watchEventLoop(registry: Registry): () => void {
+  const delays = new Histogram({
+    name: 'vault_event_loop_delay_seconds',
+    help: 'How late the event loop came to what was due; over 0.1 a request was held up by another one.',
+    buckets: BUCKETS,
+    registers: [registry],
+  });
+  let largest = 0;
+  let largestBefore = 0;
+  let windowEndsAt = performance.now() + WINDOW_MS;
+  let dueAt = performance.now() + PROBE_MS;
+  new Gauge({
+    name: 'vault_event_loop_delay_max_seconds',
+    help: 'The largest delay of the event loop in the last one to two minutes.',
+    registers: [registry],
+    collect() {
+      this.set(Math.max(largest, largestBefore));
+    },
+  });
+  const timer = setInterval(() => {
+    const now = performance.now();
+    const seconds = Math.max(0, now - dueAt) / 1_000;
+    dueAt = now + PROBE_MS;
+    delays.observe(seconds);
+    if (now > windowEndsAt) {
+      [largestBefore, largest, windowEndsAt] = [largest, 0, now + WINDOW_MS];
+    }
+    largest = Math.max(largest, seconds);
+  }, PROBE_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}

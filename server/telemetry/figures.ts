@@ -1,0 +1,90 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Figures, RedisFigures } from '../deps.ts';
+
+/** How often Redis is asked at most, however often the metrics are. */
+const ASK_MS = 5_000;
+const LANES = ['hot', 'bulk', 'cold'] as const;
+
+/** The threads and the connection, which tell at once. */
+function addOwn(registry: Registry, { threads, jobs, isRedisConnected }: Figures): void {
+  const gauge = (name: string, help: string, read: () => number): void => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  };
+  gauge('vault_worker_threads_alive', 'Threads that take jobs.', () => threads().threadsAlive);
+  gauge('vault_worker_threads_busy', 'Threads that have a job in hand.', () => threads().threadsBusy);
+  gauge('vault_argon2_running', 'Argon2id runs under way.', () => threads().coldRunning);
+  gauge('vault_redis_connected', '1 while Redis is connected.', () => (isRedisConnected() ? 1 : 0));
+  gauge('vault_proxy_jobs_in_hand', 'Asynchronous requests that this server works on.', jobs.inHand);
+  new Gauge({
+    name: 'vault_worker_jobs_waiting',
+    help: 'Jobs that wait for a thread, by lane; cold is Argon2id.',
+    labelNames: ['lane'],
+    registers: [registry],
+    collect() {
+      const { queued } = threads();
+      for (const lane of LANES) {
+        this.set({ lane }, queued[lane]);
+      }
+    },
+  });
+}
+
+/** What only Redis knows. A figure that could not be had is left out, and never told as it once was. */
+export function addFigures(registry: Registry, figures: Figures): () => Promise<void> {
+  addOwn(registry, figures);
+  let redis: RedisFigures | undefined;
+  let waiting: number | undefined;
+  let askedAt = Number.NEGATIVE_INFINITY;
+  let asking: Promise<void> | undefined;
+
+  const told = (name: string, help: string, read: () => number | undefined): void => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset();
+        const value = read();
+        if (value === undefined) {
+          this.remove();
+        } else {
+          this.set(value);
+        }
+      },
+    });
+  };
+  told('vault_redis_memory_used_bytes', 'Memory that Redis uses.', () => redis?.memoryUsedBytes);
+  told('vault_redis_memory_max_bytes', 'What it may use; 0 = no limit.', () => redis?.memoryMaxBytes);
+  told('vault_redis_append_only', '1 while Redis keeps an append-only file.', () =>
+    redis === undefined ? undefined : Number(redis.isAppendOnly),
+  );
+  told('vault_redis_append_only_well', '1 while writing that file goes well.', () =>
+    redis === undefined ? undefined : Number(redis.isAppendOnlyWell),
+  );
+  told('vault_proxy_jobs_waiting', 'Asynchronous requests in the queue of all servers.', () => waiting);
+
+  const ask = async (): Promise<void> => {
+    // Who asks while Redis is away is told so at once.
+    [redis, waiting] = figures.isRedisConnected()
+      ? await Promise.all([
+          figures.redis().catch(() => undefined),
+          figures.jobs.waiting().catch(() => undefined),
+        ])
+      : [];
+    askedAt = performance.now();
+    asking = undefined;
+  };
+  return async () => {
+    if (performance.now() - askedAt > ASK_MS) {
+      asking ??= ask();
+    }
+    await asking;
+  };
+}

@@ -1,0 +1,199 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Counts, Figures, Metrics, Observer } from '../deps.ts';
+import { COUNTS, EVENT_COUNTS } from './counts.ts';
+import { watchEventLoop } from './event-loop.ts';
+import { addFigures } from './figures.ts';
+import { addProcessMetrics, type BuildInfo } from './process-metrics.ts';
+
+/** The metrics of one server, and the ends that its parts feed. */
+export interface ServerMetrics extends Metrics {
+  readonly observer: Observer;
+  /** Counts a line of the log that is not of a request. Its fields never become labels as they are. */
+  readonly observeEvent: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+  /** Adds what is asked for at a scrape, once the vault is open. */
+  readonly watch: (figures: Figures) => void;
+  readonly close: () => void;
+}
+
+const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
+const STEP_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+const LABEL = /^[a-z0-9_]{1,40}$/;
+
+const counterOf = (registry: Registry, name: string, help: string, ...labelNames: string[]) =>
+  new Counter({ name, help, labelNames, registers: [registry] });
+
+const histogramOf = (
+  registry: Registry,
+  name: string,
+  help: string,
+  buckets: number[],
+  ...labelNames: string[]
+) => new Histogram({ name, help, labelNames, buckets, registers: [registry] });
+
+/** Requests: how many are in hand, how long they took, why they were refused. */
+function requestMetrics(registry: Registry): Pick<Metrics, 'beginRequest' | 'observeRequest'> {
+  const durations = histogramOf(
+    registry,
+    'vault_http_request_duration_seconds',
+    'How long requests took, by route template, method and status class.',
+    REQUEST_SECONDS,
+    'route',
+    'method',
+    'status',
+  );
+  const refusals = counterOf(
+    registry,
+    'vault_refusals_total',
+    'Requests that were refused, by code.',
+    'code',
+  );
+  let inHand = 0;
+  new Gauge({
+    name: 'vault_http_requests_in_hand',
+    help: 'Requests whose reply has not begun.',
+    registers: [registry],
+    collect() {
+      this.set(inHand);
+    },
+  });
+  return {
+    beginRequest: () => {
+      inHand += 1;
+    },
+    observeRequest: (route, method, status, seconds, code) => {
+      inHand -= 1;
+      durations.observe({ route, method, status: `${Math.trunc(status / 100)}xx` }, seconds);
+      if (code !== undefined) {
+        refusals.inc({ code });
+      }
+    },
+  };
+}
+
+/** What the parts of the vault tell while they work. */
+function createObserver(registry: Registry): Observer {
+  const counters = Object.fromEntries(
+    Object.entries(COUNTS).map(([key, { name, help, label }]) => [
+      key,
+      { label, counter: counterOf(registry, name, help, label) },
+    ]),
+  ) as Readonly<Record<keyof Counts, { readonly label: string; readonly counter: Counter }>>;
+  const calls = histogramOf(
+    registry,
+    'vault_redis_command_duration_seconds',
+    'How long Redis took to answer, by command or script.',
+    STEP_SECONDS,
+    'command',
+  );
+  const callErrors = counterOf(
+    registry,
+    'vault_redis_command_errors_total',
+    'Commands and scripts that Redis refused, or did not answer.',
+    'command',
+  );
+  const ran = histogramOf(
+    registry,
+    'vault_worker_job_duration_seconds',
+    'How long jobs were in a thread, by lane; cold is Argon2id.',
+    STEP_SECONDS,
+    'lane',
+  );
+  const waited = histogramOf(
+    registry,
+    'vault_worker_job_wait_seconds',
+    'How long jobs waited for a thread, by lane.',
+    STEP_SECONDS,
+    'lane',
+  );
+  const refused = counterOf(
+    registry,
+    'vault_worker_jobs_refused_total',
+    'Jobs that got no thread, or lost it, by lane and code.',
+    'lane',
+    'code',
+  );
+  return {
+    step: (_name, work) => work(),
+    count: (name, what, times = 1) => {
+      const { counter, label } = counters[name];
+      // A counter cannot go back; what came to nothing is rare, and told by the bill exactly.
+      if (times > 0) {
+        counter.inc({ [label]: what }, times);
+      }
+    },
+    redisCall: (command, startedAt, hasFailed) => {
+      calls.observe({ command }, (performance.now() - startedAt) / 1_000);
+      if (hasFailed) {
+        callErrors.inc({ command });
+      }
+    },
+    threadJob: (lane, waitedMs, ranMs, code) => {
+      if (code === 'overloaded' || code === 'internal') {
+        refused.inc({ lane, code });
+        return;
+      }
+      waited.observe({ lane }, waitedMs / 1_000);
+      ran.observe({ lane }, ranMs / 1_000);
+    },
+  };
+}
+
+/** Counts events by name, and those with a row of their own by what they came to. */
+function createEventCounter(registry: Registry): ServerMetrics['observeEvent'] {
+  const events = counterOf(
+    registry,
+    'vault_events_total',
+    'Lines of the log but for requests, by event.',
+    'event',
+  );
+  const rows = new Map(
+    Object.entries(EVENT_COUNTS).map(([event, row]) => [
+      event,
+      {
+        row,
+        counter: counterOf(registry, row.name, row.help, row.label),
+        durations:
+          row.duration === undefined
+            ? undefined
+            : histogramOf(registry, row.duration, `Its duration: ${row.help}`, REQUEST_SECONDS),
+      },
+    ]),
+  );
+  // Names of events and codes are constants of the code; should one ever be made of data, it is not shown.
+  const safe = (text: string): string => (LABEL.test(text) ? text : 'other');
+  return (event, fields) => {
+    events.inc({ event: safe(event) });
+    const found = rows.get(event);
+    if (found === undefined) {
+      return;
+    }
+    found.counter.inc({ [found.row.label]: safe(found.row.of(fields)) });
+    if (typeof fields['ms'] === 'number') {
+      found.durations?.observe(fields['ms'] / 1_000);
+    }
+  };
+}
+
+/**
+ * Makes the metrics of one server. Labels come from the code alone, never from a request: route templates, methods,
+ * codes, names of commands and events. So the number of series is bounded whatever anybody sends.
+ */
+export function createMetrics(build: BuildInfo = { version: '', environment: 'staging' }): ServerMetrics {
+  const registry = new Registry();
+  addProcessMetrics(registry, build);
+  const stopWatching = watchEventLoop(registry);
+  let refresh = async (): Promise<void> => undefined;
+  return {
+    ...requestMetrics(registry),
+    observer: createObserver(registry),
+    observeEvent: createEventCounter(registry),
+    watch: (figures) => {
+      refresh = addFigures(registry, figures);
+    },
+    render: async () => {
+      await refresh();
+      return registry.metrics();
+    },
+    close: stopWatching,
+  };
+}

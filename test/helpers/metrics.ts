@@ -1,0 +1,47 @@
+import type { Handle } from './clients.ts';
+
+/** One series of the Prometheus text format. */
+export interface Series {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** What is told of a server, as Prometheus reads it. */
+export interface Scrape {
+  readonly text: string;
+  readonly series: readonly Series[];
+  /** The value of a series by name and labels, which may be some of its labels; 0 when there is none. */
+  readonly value: (name: string, labels?: Readonly<Record<string, string>>) => number;
+}
+
+const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
+const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
+
+const seriesOf = (line: string): Series => {
+  const [, name = '', labels = '', value = ''] = LINE.exec(line) ?? [];
+  if (name === '') {
+    throw new Error(`not a line of the format: ${line}`);
+  }
+  const pairs = [...labels.matchAll(LABEL)].map(([, label = '', text = '']) => [label, text] as const);
+  return { name, labels: Object.fromEntries(pairs), value: Number(value) };
+};
+
+/** Reads `/metrics` whole, and refuses a line that is not of the format. */
+export const scrape = async (handle: Handle): Promise<Scrape> => {
+  const response = await handle(new Request('http://localhost/metrics'));
+  const text = await response.text();
+  const series = text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map(seriesOf);
+  return {
+    text,
+    series,
+    value: (name, labels = {}) =>
+      series.find(
+        (one) =>
+          one.name === name && Object.entries(labels).every(([label, text]) => one.labels[label] === text),
+      )?.value ?? 0,
+  };
+};
