@@ -517,6 +517,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/billing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what the month has cost so far
+         * @description Counts what the account has used since the month began (UTC) and multiplies it with the operator's prices. Amounts are decimal texts and exact.
+         */
+        get: operations["readBilling"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what the account uses
+         * @description Counts the keys and tokens that there are now, and the requests of a month that were answered with 2xx.
+         */
+        get: operations["readUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface webhooks {
     proxyPost: {
@@ -1340,6 +1380,74 @@ export interface components {
              * @constant
              */
             backwards_compatibility: "v1";
+        };
+        BillingItem: {
+            /**
+             * @description The billable operation.
+             * @enum {string}
+             */
+            operation: "store" | "decrypt" | "list" | "update" | "delete" | "log" | "capture_create" | "capture" | "retrieve_create" | "retrieve" | "key" | "rule" | "proxy_attempt" | "network_token" | "certificate" | "preference" | "utility";
+            /**
+             * @description How often it was done.
+             * @example 12
+             */
+            count: number;
+            /**
+             * @description The operator's price of one.
+             * @example 0.0020
+             */
+            unit_price: string;
+            /**
+             * @description The price of all, exactly.
+             * @example 0.0020
+             */
+            amount: string;
+        };
+        Billing: {
+            /**
+             * @description ISO 4217.
+             * @example USD
+             */
+            currency: string;
+            /**
+             * @description The exact sum of all items.
+             * @example 0.0020
+             */
+            amount: string;
+            /**
+             * @description Where the month began, in UTC.
+             * @example 2026-01-01T00:00:00Z
+             */
+            from: string;
+            /**
+             * @description Now, in UTC.
+             * @example 2026-01-31T12:00:00Z
+             */
+            to: string;
+            /** @description One of each billable operation, in a fixed order, also where nothing was used. */
+            items: components["schemas"]["BillingItem"][];
+        };
+        Usage: {
+            /**
+             * @description The month that api_requests belongs to.
+             * @example 2026-01
+             */
+            month: string;
+            /**
+             * @description Keys of the account, now.
+             * @example 3
+             */
+            keys: number;
+            /**
+             * @description Tokens under all of them, now.
+             * @example 1042
+             */
+            tokens: number;
+            /**
+             * @description Requests of the month that were answered with 2xx, uses of endpoints included.
+             * @example 5310
+             */
+            api_requests: number;
         };
         /** @description The body of every refusal. */
         Error: {
@@ -6985,6 +7093,208 @@ export interface operations {
                 };
             };
             /** @description `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readBilling: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Read what the month has cost so far */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Billing"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readUsage: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The month of api_requests, YYYY-MM in UTC. Left out: the current one.
+                 * @example 2026-01
+                 */
+                month?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Read what the account uses */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -45,6 +45,10 @@ export type LuhnResult = Schemas['LuhnResult'];
 export type GeneratedPassphrase = Schemas['GeneratedPassphrase'];
 export type WhoAmI = Schemas['WhoAmI'];
 export type Message = Schemas['Message'];
+/** What the month has cost so far; amounts are exact decimal texts. */
+export type Billing = Schemas['Billing'];
+export type Usage = Schemas['Usage'];
+export type ReadUsage = Query<'readUsage'>;
 
 /** An item with its data, as opening a whole key yields it. */
 export type DecryptedItem = TreeItem & { readonly data: StoredObject };

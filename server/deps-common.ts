@@ -1,3 +1,4 @@
+import type { OPERATIONS } from './schema/admin.ts';
 import type { Secret } from './secret.ts';
 
 /** Types only, a part of deps.ts: who acts, and what all nouns answer with. */
@@ -49,21 +50,4 @@ export interface TreeStream {
 }
 
 /** The billable operations. */
-export type MeterOperation =
-  | 'store'
-  | 'decrypt'
-  | 'list'
-  | 'update'
-  | 'delete'
-  | 'log'
-  | 'capture_create'
-  | 'capture'
-  | 'retrieve_create'
-  | 'retrieve'
-  | 'key'
-  | 'rule'
-  | 'proxy_attempt'
-  | 'network_token'
-  | 'certificate'
-  | 'preference'
-  | 'utility';
+export type MeterOperation = (typeof OPERATIONS)[number];

@@ -1,4 +1,5 @@
 import type { Crypto } from './crypto.ts';
+import type { AdminService } from './deps-admin.ts';
 import type { CertService } from './deps-cert.ts';
 import type { Account, Caller, ItemAddress, Repeatable, SecretBytes, TreeStream } from './deps-common.ts';
 import type { CaptureService, EndpointService, RetrieveService, RuleService } from './deps-endpoint.ts';
@@ -44,6 +45,7 @@ export type {
   WarmBlob,
   WarmMiss,
 } from './crypto.ts';
+export type * from './deps-admin.ts';
 export type * from './deps-cert.ts';
 export type * from './deps-common.ts';
 export type * from './deps-endpoint.ts';
@@ -207,7 +209,10 @@ export interface UtilityService {
 }
 
 export interface AccountService {
-  /** Refuses with `unauthenticated` or `too_many_failures`. */
+  /**
+   * Refuses with `unauthenticated` or `too_many_failures`. Gives every request an account object of its own: what
+   * the request uses is counted by it.
+   */
   readonly signIn: (credentials: {
     readonly name: string;
     readonly password: SecretBytes;
@@ -227,7 +232,10 @@ export interface RateService {
 }
 
 export interface Metering {
-  /** Counts one authenticated request that is answered with 2xx. */
+  /**
+   * Counts one request that is answered with 2xx, with all operations that were noted for it, once however often it
+   * is called. `account` is the object that the request itself was given, see `signIn`.
+   */
   readonly request: (account: Pick<Account, 'aid'>) => Promise<void>;
 }
 
@@ -303,6 +311,7 @@ export interface Deps {
   readonly utility: UtilityService;
   readonly accounts: AccountService;
   readonly rates: RateService;
+  readonly admin: AdminService;
   readonly metering: Metering;
   readonly health: Health;
   readonly metrics: Metrics;

@@ -90,6 +90,7 @@ export async function openConfigured(config: Config, note: Note, observer?: Obse
         caPem: config.proxyCa,
         requesters: config.networkTokenRequesters,
       },
+      prices: config.prices,
       onEvent: note,
       ...(observer === undefined ? {} : { observer }),
       checkRedis: async (link) => {

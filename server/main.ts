@@ -136,6 +136,7 @@ async function main(): Promise<void> {
     formPages,
     proxy: vault.proxy,
     utility: vault.utility,
+    admin: vault.admin,
     accounts: vault.accounts,
     rates: vault.rates,
     metering: vault.metering,

@@ -4,6 +4,7 @@ import type { ThreadData } from '../workers/jobs/kinds.ts';
 import { createPool, type Pool } from '../workers/pool.ts';
 import { createCrypto } from './crypto.ts';
 import type {
+  AdminService,
   CaptureService,
   CertService,
   EndpointService,
@@ -11,6 +12,7 @@ import type {
   FormService,
   Observer,
   Parts,
+  PriceTable,
   ProxyService,
   RateService,
   RetrieveService,
@@ -20,6 +22,7 @@ import type {
   VaultService,
 } from './deps.ts';
 import { type AccountInfo, type Accounts, createAccounts } from './services/account.ts';
+import { createAdmin } from './services/admin.ts';
 import { createCaptures } from './services/capture.ts';
 import { createCerts } from './services/cert.ts';
 import { createEndpoints } from './services/endpoint.ts';
@@ -73,6 +76,7 @@ export interface VaultOptions {
   readonly workers: number;
   readonly settings: ServiceSettings;
   readonly proxy: ProxyOptions;
+  readonly prices: PriceTable;
   readonly now?: () => number;
   /** Refuses, by throwing, a Redis that must not be written to. */
   readonly checkRedis?: (redis: RedisLink) => Promise<void>;
@@ -107,6 +111,7 @@ export interface OpenVault {
   readonly proxy: ProxyService;
   readonly jobs: RunningJobs;
   readonly utility: UtilityService;
+  readonly admin: AdminService;
   readonly metering: MeteringService;
   /** What metrics ask for when they are asked. */
   readonly figures: Figures;
@@ -263,6 +268,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     proxy,
     jobs,
     utility: createUtility(parts, metering),
+    admin: createAdmin(parts, { metering, keys, prices: options.prices }),
     figures: {
       threads: pool.stats,
       isRedisConnected: redis.isConnected,

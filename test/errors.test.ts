@@ -38,4 +38,4 @@ test('the generated files are what the code says', async () => {
   });
   expect(await child.stderr.text()).toBe('');
   expect(await child.exited).toBe(0);
-});
+}, 60_000);

@@ -6,7 +6,7 @@ const sources = await readSources('server', 'workers', 'sdk', 'forms', 'scripts'
 
 test('secrets, ciphers, settings and output stay where they belong', () => {
   expect(findEscapes(sources)).toEqual([]);
-});
+}, 60_000);
 
 test('no allowance to parse JSON is left over', () => {
   const unused = Object.keys(JSON_PARSED_IN).filter(

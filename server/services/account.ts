@@ -61,6 +61,7 @@ export interface Accounts extends AccountService {
 
 interface Remembered {
   readonly record: Buffer;
+  readonly phc: string;
   readonly account: Account;
 }
 
@@ -76,7 +77,7 @@ const toInfo = (name: string, { aid, unmasked, paying, hosts, created_at }: Acco
 
 export function createAccounts({ crypto, accountStore, now, randomId, settings, observer }: Parts): Accounts {
   // Sign-ins are remembered by a digest that only this process can compute, for a minute, and only while the
-  // stored record is byte for byte the one that was checked: a change on any server ends them at once.
+  // stored record has the password that was checked: a change on any server ends them at once.
   const memory = createMemory<Remembered>(REMEMBERED_MAX, REMEMBER_MS, now);
   const attempts = createAttempts({ accountStore, settings });
   const checking = createInFlight<Remembered>();
@@ -116,14 +117,34 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings, 
     hosts,
   });
 
-  const check = async (name: string, password: SecretBytes, ip: string): Promise<Remembered> => {
-    const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
+  const remembered = (name: string, record: Buffer, opened: AccountRecord): Remembered => ({
+    record,
+    phc: opened.phc,
+    account: toAccount(name, opened),
+  });
+
+  const check = async (
+    name: string,
+    record: Buffer | undefined,
+    password: SecretBytes,
+    ip: string,
+  ): Promise<Remembered> => {
     const opened = record && (await openRecord(name, record));
     const right = await crypto.verifyPassword(password, opened?.phc ?? (await phcOfNobody()), sourceOf(ip));
     if (!right || !record || !opened) {
       throw new VaultError('unauthenticated');
     }
-    return { record, account: toAccount(name, opened) };
+    return remembered(name, record, opened);
+  };
+
+  /** A sign-in that was right, with the rights as they are now; undefined once the password is another one. */
+  const renew = async (name: string, known: Remembered): Promise<Remembered | undefined> => {
+    const record = await readFresh(name);
+    if (!record || record.equals(known.record)) {
+      return record && known;
+    }
+    const opened = await openRecord(name, record);
+    return opened.phc === known.phc ? remembered(name, record, opened) : undefined;
   };
 
   /** Changes a record that nobody else has changed meanwhile; undefined when there is none. */
@@ -148,19 +169,24 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings, 
     const digest = crypto.digestSecret(['sign-in', name, ip], password);
     const counter = accountStore.signInCounter(name, sourceOf(ip));
     const known = memory.get(digest);
-    const same = known && (await readFresh(name))?.equals(known.record);
-    const signedIn = same
-      ? known
-      : await checking(digest, () =>
-          attempts.run(counter, 'unauthenticated', () => check(name, password, ip)),
-        );
-    if (signedIn === known) {
+    const renewed = known && (await renew(name, known));
+    if (renewed) {
       attempts.succeed(counter);
-    } else {
-      memory.set(digest, signedIn);
+      if (renewed !== known) {
+        memory.set(digest, renewed);
+      }
+      observer.count('sign_in', 'remembered');
+      return { ...renewed.account };
     }
-    observer.count('sign_in', signedIn === known ? 'remembered' : 'checked');
-    return signedIn.account;
+    // Who joins a check of another shares the record that it began with: never one from before its own request.
+    const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
+    const shared = `${digest} ${record?.toString('latin1') ?? ''}`;
+    const signedIn = await checking(shared, () =>
+      attempts.run(counter, 'unauthenticated', () => check(name, record, password, ip)),
+    );
+    memory.set(digest, signedIn);
+    observer.count('sign_in', 'checked');
+    return { ...signedIn.account };
   };
 
   const failureOf = (error: unknown) =>
@@ -183,9 +209,9 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings, 
       if (!record || seen?.record.equals(record)) {
         return record && seen?.account;
       }
-      const account = toAccount(name, await openRecord(name, record));
-      lookedUp.set(name, { record, account });
-      return account;
+      const found = remembered(name, record, await openRecord(name, record));
+      lookedUp.set(name, found);
+      return found.account;
     },
 
     async whoami({ account }) {

@@ -39,9 +39,7 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
       },
       end: async (): Promise<void> => counted,
       takeBack: (): void => {
-        if (counted) {
-          metering.takeBack(key, 'capture');
-        }
+        metering.takeBack(key);
       },
     };
   };

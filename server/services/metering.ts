@@ -3,56 +3,149 @@ import { coalesce } from './coalesce.ts';
 
 const REQUESTS = 'api_requests';
 
-/** Counts what accounts use. A count is stored before the request that caused it is answered. */
+/**
+ * Whose counts something belongs to: the account, or key, as one request holds it. The object itself stands for the
+ * request, so two requests must never share one.
+ */
+type Owner = Pick<Account, 'aid'>;
+
+/**
+ * Counts what accounts use. A count is stored before the request that caused it is answered, and only if it is: what
+ * a request noted goes with it when it is refused.
+ */
 export interface MeteringService extends Metering {
-  /** Notes `n` operations; they are stored by the next `request` or `flush`. */
-  readonly count: (account: Pick<Account, 'aid'>, operation: MeterOperation, n?: number) => void;
-  /** Takes back an operation and its request, which were counted before they came to nothing. */
-  readonly takeBack: (account: Pick<Account, 'aid'>, operation: MeterOperation) => void;
-  /** Resolves when everything noted before is stored. */
+  /** Notes `n` operations of a request; they are stored by its `request` or `settle`. */
+  readonly count: (owner: Owner, operation: MeterOperation, n?: number) => void;
+  /** Stores what a request has noted so far, whatever becomes of it. */
+  readonly settle: (owner: Owner) => Promise<void>;
+  /** Takes back what `request` has stored ahead of a request that came to nothing. */
+  readonly takeBack: (owner: Owner) => void;
+  /** Resolves when everything that was handed over before is stored, or has failed. */
   readonly flush: () => Promise<void>;
   /** Operation counts of a month (`YYYY-MM`), with `api_requests`. */
-  readonly read: (account: Account, month: string) => Promise<ReadonlyMap<string, number>>;
+  readonly read: (account: Owner, month: string) => Promise<ReadonlyMap<string, number>>;
+}
+
+/** What goes to one account and month in one step. */
+interface Entry {
+  readonly aid: string;
+  readonly month: string;
+  readonly counts: Map<string, number>;
+  readonly stored: PromiseWithResolvers<void>;
 }
 
 /** The month that a moment belongs to, in UTC. */
 export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7);
 
+const newEntry = (aid: string, month: string): Entry => {
+  const stored = Promise.withResolvers<void>();
+  // Whoever waits for it meets the failure; nobody has to wait.
+  stored.promise.catch(() => undefined);
+  return { aid, month, counts: new Map(), stored };
+};
+
+const addTo = (counts: Map<string, number>, name: string, n: number): void => {
+  counts.set(name, (counts.get(name) ?? 0) + n);
+};
+
+/** Makes the one meter of a server; what many requests hand over at once is stored in one step an account. */
 export function createMetering({
   accountStore,
   now,
   observer,
 }: Pick<Parts, 'accountStore' | 'now' | 'observer'>): MeteringService {
-  let noted = new Map<string, Map<string, number>>();
+  const noted = new WeakMap<Owner, Map<string, number>>();
+  const requested = new WeakMap<Owner, { readonly month: string; readonly counts: Map<string, number> }>();
+  const answers = new WeakMap<Owner, Promise<void>>();
+  let batch = new Map<string, Entry>();
+  // What was counted and must be taken back, while Redis is away: an account is never left with too much.
+  let owed: Entry[] = [];
 
-  const note = (aid: string, name: string, n: number): void => {
-    const counts = noted.get(aid) ?? new Map<string, number>();
-    counts.set(name, (counts.get(name) ?? 0) + n);
-    noted.set(aid, counts);
-  };
-  const flush = coalesce(async () => {
-    const sending = noted;
-    noted = new Map();
-    const month = monthOf(now());
-    await Promise.all([...sending].map(([aid, counts]) => accountStore.addUsage(aid, month, counts)));
+  const send = coalesce(async () => {
+    const sending = [...batch.values(), ...owed];
+    const returns = new Set(owed);
+    batch = new Map();
+    owed = [];
+    await Promise.all(
+      sending.map(async (entry) => {
+        try {
+          await accountStore.addUsage(entry.aid, entry.month, entry.counts);
+          entry.stored.resolve();
+        } catch (error) {
+          if (returns.has(entry)) {
+            owed.push(entry);
+          }
+          entry.stored.reject(error);
+        }
+      }),
+    );
   });
 
+  const hand = (aid: string, month: string, counts: ReadonlyMap<string, number>): Promise<void> => {
+    const name = `${month} ${aid}`;
+    const entry = batch.get(name) ?? newEntry(aid, month);
+    batch.set(name, entry);
+    for (const [operation, n] of counts) {
+      addTo(entry.counts, operation, n);
+    }
+    void send();
+    return entry.stored.promise;
+  };
+
+  const take = (owner: Owner): Map<string, number> => {
+    const counts = noted.get(owner) ?? new Map<string, number>();
+    noted.delete(owner);
+    return counts;
+  };
+
+  const settle: MeteringService['settle'] = async (owner) => {
+    const counts = take(owner);
+    if (counts.size > 0) {
+      await hand(owner.aid, monthOf(now()), counts);
+    }
+  };
+
   return {
-    count: (account, operation, n = 1) => {
+    settle,
+    count(owner, operation, n = 1) {
       observer.count('operation', operation, n);
-      note(account.aid, operation, n);
+      const counts = noted.get(owner) ?? new Map<string, number>();
+      addTo(counts, operation, n);
+      noted.set(owner, counts);
     },
-    takeBack(account, operation) {
-      note(account.aid, operation, -1);
-      note(account.aid, REQUESTS, -1);
-      // Whoever waits for nothing is not told of a failure either: the next flush of anybody takes it along.
-      flush().catch(() => undefined);
+    async request(owner) {
+      const ahead = answers.get(owner);
+      if (ahead) {
+        await Promise.all([ahead, settle(owner)]);
+        return;
+      }
+      const month = monthOf(now());
+      const counts = take(owner);
+      addTo(counts, REQUESTS, 1);
+      const stored = hand(owner.aid, month, counts);
+      requested.set(owner, { month, counts });
+      answers.set(owner, stored);
+      await stored;
     },
-    flush,
-    request: (account) => {
-      note(account.aid, REQUESTS, 1);
-      return flush();
+    takeBack(owner) {
+      const mine = requested.get(owner);
+      const stored = answers.get(owner);
+      requested.delete(owner);
+      answers.delete(owner);
+      const giveBack = (): void => {
+        if (mine) {
+          const entry = newEntry(owner.aid, mine.month);
+          for (const [operation, n] of mine.counts) {
+            addTo(entry.counts, operation, -n);
+          }
+          owed.push(entry);
+          void send();
+        }
+      };
+      // What was never stored needs no taking back.
+      void stored?.then(giveBack, () => undefined);
     },
-    read: (account, month) => accountStore.readUsage(account.aid, month),
+    flush: send,
+    read: ({ aid }, month) => accountStore.readUsage(aid, month),
   };
 }

@@ -118,7 +118,7 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
     }
     metering.count(job.account, operation);
     const mark = made === 1 ? sent?.set(thirdParties.contentOf(job.request)) : undefined;
-    await Promise.all([metering.flush(), mark]);
+    await Promise.all([metering.settle(job.account), mark]);
     return sending.attempt(job, made, untilMs - now());
   };
 

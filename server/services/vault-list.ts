@@ -251,7 +251,7 @@ export function createVaultList(
     const present = await logPage(key, page, opened.logEntries);
     if (present.size > 0) {
       metering.count(account, operation, present.size);
-      await metering.flush();
+      await metering.settle(account);
     }
     const kept = opened.texts.flatMap((text, i) => (present.has(i) ? [{ text, card: opened.cards[i] }] : []));
     if (!masks.wantsCard) {

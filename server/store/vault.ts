@@ -105,6 +105,8 @@ export interface ItemStore {
   /** Positions from `after` (exclusive) to `upTo` (inclusive) in ascending order. */
   positions(bucket: Bucket, after: number, upTo: number, limit: number): Promise<readonly Position[]>;
   newest(bucket: Bucket): Promise<number>;
+  /** How many tokens a key has now, over all of its buckets. */
+  countItems(kid: string): Promise<number>;
   /** Positions of the tokens whose encoded reference begins with `prefix`, unordered, a chunk at a time. */
   positionsByReference(bucket: Bucket, prefix: Uint8Array): AsyncGenerator<readonly Position[]>;
   /** Log entries numbered from `from` down to `to`, newest first. */
@@ -324,6 +326,14 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
           'WITHSCORES',
         ]),
       );
+    },
+    async countItems(kid) {
+      const counts = await Promise.all(
+        Array.from({ length: buckets }, (_, number) =>
+          redis.command('ZCARD', [redisKeys.times({ kid, number })]),
+        ),
+      );
+      return counts.map(count).reduce((sum, n) => sum + n, 0);
     },
     async newest(bucket) {
       return (

@@ -12,6 +12,7 @@ import { openRaw, type RedisPlace, startTestRedis, targetOf } from './redis.ts';
 
 /** The lowest cost that the vault takes, so that the tests spend their time elsewhere. */
 const ARGON2 = { memoryKiB: 19_456, passes: 2, parallelism: 1 } as const;
+const FREE = { currency: 'USD', prices: {}, default: '0' } as const;
 const MASTER_KEY = new Uint8Array(32).fill(7);
 
 /** What a test may set of a vault; everything else is as in staging. */
@@ -35,6 +36,8 @@ export interface VaultSettings extends Partial<ServiceSettings> {
   readonly proxy?: Partial<ProxySettings>;
   /** False: accepted requests wait until the test starts the vault's jobs. */
   readonly jobs?: boolean;
+  /** The operator's prices; everything is free when left out. */
+  readonly prices?: VaultOptions['prices'];
 }
 
 type ProxySettings = NonNullable<VaultOptions['proxy']>;
@@ -109,6 +112,7 @@ const depsOf = (
   }),
   proxy: opened.proxy,
   utility: opened.utility,
+  admin: opened.admin,
   accounts: opened.accounts,
   rates: opened.rates,
   metering: opened.metering,
@@ -132,7 +136,7 @@ const openServices = (
 ): Promise<OpenVault> => {
   const { workers = 1, now = Date.now, masterKey: _______, ...rest } = settings;
   const { redis: _, join: __, trustedProxies: ___, jobs: ____, formsUrl: _____, ...known } = rest;
-  const { bundles: ______, proxy, replicas = 0, ...services } = known;
+  const { bundles: ______, proxy, prices = FREE, replicas = 0, ...services } = known;
   return openVault({
     redis: targetOf(redis),
     replicas,
@@ -151,6 +155,7 @@ const openServices = (
       ...services,
     },
     proxy: { allow: [], requesters: [], ...proxy },
+    prices,
     now,
     observer: metrics.observer,
     onEvent: (event, fields) => {

@@ -106,6 +106,16 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
       ),
     },
     rates: { source: () => undefined, account: () => undefined, refused: () => 0 },
+    admin: {
+      billing: note('billing', () => ({
+        currency: 'USD',
+        amount: '0',
+        from: '2026-01-01T00:00:00Z',
+        to: '2026-01-31T12:00:00Z',
+        items: [],
+      })),
+      usage: note('usage', () => ({ month: '2026-01', keys: 1, tokens: 2, api_requests: 3 })),
+    },
     metering: {
       request: async (account) => {
         metered.push(account.aid);

@@ -373,6 +373,11 @@ const OTHERS: Readonly<Record<string, Wire>> = {
     request: 'GET /v1/passphrase?length=32',
   },
   'admin.whoami': { call: ({ client }) => client.admin.whoami(), request: 'GET /v1/whoami' },
+  'admin.billing': { call: ({ client }) => client.admin.billing(), request: 'GET /v1/billing' },
+  'admin.usage': {
+    call: ({ client }) => client.admin.usage({ month: '2026-01' }),
+    request: 'GET /v1/usage?month=2026-01',
+  },
 };
 
 /** Every method by its name, with its request; some of them more than once. */
