@@ -231,6 +231,28 @@ export interface RateService {
   readonly refused: () => number;
 }
 
+/**
+ * What competes for the service, first things first: what is stored, what is read of single items (and everything else
+ * that is short), listings without data, listings with it.
+ */
+export type WorkClass = 'write' | 'read' | 'list' | 'open';
+
+/** Bounds the work in hand of this process, before it is begun. */
+export interface Admission {
+  /**
+   * Takes a place for a piece of work of an account, or of a source where no account is known; refuses at once, with
+   * `overloaded`, when there is none. What it gives must be called when the work is over; once more does nothing.
+   */
+  readonly begin: (work: WorkClass, account: string) => () => void;
+  readonly stats: () => AdmissionStats;
+}
+
+/** The work in hand, and what was refused so far. */
+export interface AdmissionStats {
+  readonly inHand: Readonly<Record<WorkClass, number>>;
+  readonly refused: Readonly<Record<WorkClass, number>>;
+}
+
 export interface Metering {
   /**
    * Counts one request that is answered with 2xx, with all operations that were noted for it, once however often it
@@ -312,6 +334,7 @@ export interface Deps {
   readonly accounts: AccountService;
   readonly rates: RateService;
   readonly admin: AdminService;
+  readonly admission: Admission;
   readonly metering: Metering;
   readonly health: Health;
   readonly metrics: Metrics;

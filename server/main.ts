@@ -9,6 +9,7 @@ import { VaultError } from './errors.ts';
 import { listen } from './listen.ts';
 import { createLogSink } from './log-sink.ts';
 import { createConfiguredForms, ensureFirstAccount, type FirstAccount, openConfigured } from './main-deps.ts';
+import { keepPoolLow } from './main-priority.ts';
 import { createHealth } from './services/health.ts';
 import { levelOfEvent } from './telemetry/events.ts';
 import { createMetrics } from './telemetry/metrics.ts';
@@ -139,6 +140,7 @@ async function main(): Promise<void> {
     admin: vault.admin,
     accounts: vault.accounts,
     rates: vault.rates,
+    admission: vault.admission,
     metering: vault.metering,
     health,
     metrics,
@@ -151,6 +153,7 @@ async function main(): Promise<void> {
   // Behind the port, so that a start that fails never makes an account whose password nobody has seen.
   const first = await ensureFirstAccount(vault, config.bootstrap);
   vault.jobs.start();
+  keepPoolLow();
   health.release();
   note('started', { cores: availableParallelism(), settings: chosenSettings(config) });
   sink.flush();

@@ -5,6 +5,7 @@ import { createPool, type Pool } from '../workers/pool.ts';
 import { createCrypto } from './crypto.ts';
 import type {
   AdminService,
+  Admission,
   CaptureService,
   CertService,
   EndpointService,
@@ -23,6 +24,7 @@ import type {
 } from './deps.ts';
 import { type AccountInfo, type Accounts, createAccounts } from './services/account.ts';
 import { createAdmin } from './services/admin.ts';
+import { createAdmission } from './services/admission.ts';
 import { createCaptures } from './services/capture.ts';
 import { createCerts } from './services/cert.ts';
 import { createEndpoints } from './services/endpoint.ts';
@@ -101,6 +103,7 @@ export interface OpenVault {
   readonly accounts: Accounts;
   readonly keys: Keys;
   readonly rates: RateService;
+  readonly admission: Admission;
   readonly vault: VaultService;
   readonly endpoints: EndpointService;
   readonly captures: CaptureService;
@@ -224,6 +227,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
   };
   const metering = createMetering(parts);
   const rates = createRates(parts);
+  const admission = createAdmission(() => performance.now());
   const accounts = createAccounts(parts);
   const idempotency = createIdempotency(parts);
   const keys = createKeys(parts, metering, idempotency);
@@ -231,7 +235,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
   const cards = createCardMetadata(parts);
   const storing = createStoring(parts, cards);
   const reading = createReading(parts, cards);
-  const trees = createVaultList(parts, metering, keys, cards, rules);
+  const trees = createVaultList(parts, { admission, metering, keys, cards, rules });
   const endpoints = createEndpoints(parts, metering, keys);
   const forms = createForms(parts);
   const endpointUse = createEndpointUse(parts, { accounts, keys, rates });
@@ -257,6 +261,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     accounts,
     keys,
     rates,
+    admission,
     metering,
     vault: createVault(parts, { metering, idempotency, keys, rules, storing, reading, trees }),
     endpoints,

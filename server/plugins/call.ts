@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Account, Caller, Deps, Visitor } from '../deps.ts';
+import type { Account, Caller, Deps, MeterOperation, Visitor } from '../deps.ts';
 import { VaultError } from '../errors.ts';
 import { readCredentials, refuseOtherSites } from './basic-auth.ts';
 import { compileJsonBody, readBody, refuseLargeBody } from './body.ts';
@@ -27,6 +27,8 @@ export interface CallReader {
   readonly clientAddress: ClientAddress;
   readonly paramNames: readonly string[];
   readonly secretHeader: string | undefined;
+  /** Whether it stores something, which goes before what reads. */
+  readonly isWrite: boolean;
   readonly decodeQuery: QueryDecoder;
   readonly decodeBody: (bytes: Uint8Array) => unknown;
 }
@@ -34,6 +36,7 @@ export interface CallReader {
 const LOOPBACK = '127.0.0.1';
 const USER_AGENT_CHARACTERS_MAX = 512;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
+const WRITES: ReadonlySet<MeterOperation> = new Set(['store', 'update', 'capture']);
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
 /** Compiles a route's schemas, once per route. */
@@ -43,6 +46,7 @@ export const compileCallReader = (route: Route, deps: Deps): CallReader => ({
   clientAddress: createClientAddress(deps.http.trustedProxies),
   paramNames: Object.keys(route.params.properties),
   secretHeader: secretHeaderOf(route.auth),
+  isWrite: route.meter.some((operation) => WRITES.has(operation)),
   decodeQuery: compileQuery(
     route.passphrase === 'none'
       ? route.query
@@ -102,6 +106,10 @@ const takeBody = async (route: Route, exchange: Exchange, deps: Deps): Promise<U
   return bytes;
 };
 
+/** Takes a place for a request; calls of third parties, which may take long, have bounds of their own. */
+const begin = ({ route, deps, isWrite }: CallReader, account: string): (() => void) | undefined =>
+  route.noun === 'proxy' ? undefined : deps.admission.begin(isWrite ? 'write' : 'read', account);
+
 /**
  * From request to call, in this order: limits, credentials present, body in, credentials right, then what the
  * request says. So nobody without an account learns what a route would make of a request, and a body over the
@@ -126,8 +134,10 @@ export const readCall = async (reader: CallReader, exchange: Exchange, arrival: 
     exchange.account = account;
     await deps.rates.account(account);
     caller = { ...visitor, account, source: 'vault' };
+    exchange.leave = begin(reader, account.aid);
   } else {
     bytes = await takeBody(route, exchange, deps);
+    exchange.leave = begin(reader, visitor.ip);
   }
   const query = reader.decodeQuery(request.url);
   const inQuery = query['passphrase'];

@@ -17,6 +17,8 @@ export interface Exchange {
   readonly startedMs: number;
   account: Account | undefined;
   code: ErrorCode | undefined;
+  /** Gives back the place that the request has among those in hand, if it has one. */
+  leave: (() => void) | undefined;
   /** How far the body was taken in, which decides whether the connection can serve the next request. */
   body: 'untouched' | 'reading' | 'read';
 }
@@ -36,6 +38,7 @@ export const beginExchange = (
     startedMs: performance.now(),
     account: undefined,
     code: undefined,
+    leave: undefined,
     body: 'untouched',
   };
 };

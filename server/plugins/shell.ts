@@ -68,6 +68,8 @@ const answer = async (
     });
   } catch (error) {
     response = refuse(exchange, error, deps);
+  } finally {
+    exchange.leave?.();
   }
   if (mounted.isOpen) {
     allowAnyOrigin(response.headers);

@@ -1,4 +1,14 @@
-import type { Account, Caller, ListFilter, Opening, Parts, Passphrase, TreeStream, View } from '../deps.ts';
+import type {
+  Account,
+  Admission,
+  Caller,
+  ListFilter,
+  Opening,
+  Parts,
+  Passphrase,
+  TreeStream,
+  View,
+} from '../deps.ts';
 import { VaultError } from '../errors.ts';
 import { actorOf } from './actor.ts';
 import { mapAhead } from './coalesce.ts';
@@ -46,6 +56,15 @@ export interface OpenTreeRequest extends TreeRequest {
   readonly operation: 'decrypt' | 'retrieve';
 }
 
+/** What listings are built from, beside the parts of every service. */
+export interface VaultListParts {
+  readonly admission: Admission;
+  readonly metering: MeteringService;
+  readonly keys: Keys;
+  readonly cards: CardMetadataSource;
+  readonly rules: Rules;
+}
+
 async function* wholeRanges(
   keys: AsyncIterable<KeyRef>,
   rangeOf: (key: KeyRef) => Promise<Range>,
@@ -56,13 +75,7 @@ async function* wholeRanges(
 }
 
 /** Lists and bulk decryption: the plan of ranges, then page by page through the threads into one JSON stream. */
-export function createVaultList(
-  parts: Parts,
-  metering: MeteringService,
-  keys: Keys,
-  cards: CardMetadataSource,
-  rules: Rules,
-) {
+export function createVaultList(parts: Parts, { admission, metering, keys, cards, rules }: VaultListParts) {
   const { crypto, itemStore, now } = parts;
   const cursors = createCursors(parts.cursorKey);
   const planner = createPlanner(parts);
@@ -157,6 +170,21 @@ export function createVaultList(
     }
   }
 
+  /** Keeps a place for a tree that is planned, until its last byte is sent or its reader has gone. */
+  const whileAdmitted = async (
+    work: 'list' | 'open',
+    { account }: TreeRequest,
+    begin: (end: () => void) => Promise<TreeStream>,
+  ): Promise<TreeStream> => {
+    const end = admission.begin(work, account.aid);
+    try {
+      return await begin(end);
+    } catch (error) {
+      end();
+      throw error;
+    }
+  };
+
   const referenceOf = ({ reference, reference_prefix }: ListFilter) => ({
     reference,
     ...(reference_prefix === undefined ? {} : { referencePrefix: reference_prefix }),
@@ -174,10 +202,12 @@ export function createVaultList(
   const listTree = async (request: TreeRequest): Promise<TreeStream> => {
     const { filter, only } = request;
     const { ranges, nextToken } = await plan(request);
-    const branches = branchesOf(ranges, 'meta', { gen: only?.gen }, (key, page) =>
-      listPage(key, filter, page),
-    );
-    return { stream: await treeStream(branches, filter.user), nextToken };
+    return whileAdmitted('list', request, async (end) => {
+      const branches = branchesOf(ranges, 'meta', { gen: only?.gen }, (key, page) =>
+        listPage(key, filter, page),
+      );
+      return { stream: await treeStream(branches, filter.user, end), nextToken };
+    });
   };
 
   const list = async ({ account }: Caller, filter: ListFilter): Promise<TreeStream> => {
@@ -266,11 +296,13 @@ export function createVaultList(
   const openTree = async (request: OpenTreeRequest): Promise<TreeStream> => {
     const { filter, only, view } = request;
     const { ranges, nextToken } = await plan(request);
-    const itemsMax = view.rules.ids.length > 0 ? RULED_ITEMS_MAX : undefined;
-    const branches = branchesOf(ranges, 'full', { gen: only.gen, itemsMax }, (key, page) =>
-      openPage(request, key, page),
-    );
-    return { stream: await treeStream(branches, filter.user), nextToken };
+    return whileAdmitted('open', request, async (end) => {
+      const itemsMax = view.rules.ids.length > 0 ? RULED_ITEMS_MAX : undefined;
+      const branches = branchesOf(ranges, 'full', { gen: only.gen, itemsMax }, (key, page) =>
+        openPage(request, key, page),
+      );
+      return { stream: await treeStream(branches, filter.user, end), nextToken };
+    });
   };
 
   const decryptAll = async (caller: Caller, input: DecryptInput): Promise<TreeStream> => {

@@ -51,8 +51,21 @@ async function* treeChunks(
   yield encoder.encode(opened ? '}' : '{}');
 }
 
-/** The tree as a stream of JSON text. */
+/** Passes chunks on and tells when there will be no more, for whatever reason. */
+async function* untilOver(
+  chunks: AsyncGenerator<Uint8Array, void, void>,
+  end: () => void,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    yield* chunks;
+  } finally {
+    end();
+  }
+}
+
+/** The tree as a stream of JSON text; `end` hears when it is over, also when nobody read it to its end. */
 export const treeStream = (
   branches: AsyncIterable<Branch>,
   wanted?: string,
-): Promise<ReadableStream<Uint8Array>> => streamOf(treeChunks(branches, wanted));
+  end: () => void = () => undefined,
+): Promise<ReadableStream<Uint8Array>> => streamOf(untilOver(treeChunks(branches, wanted), end));

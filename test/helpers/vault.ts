@@ -115,6 +115,7 @@ const depsOf = (
   admin: opened.admin,
   accounts: opened.accounts,
   rates: opened.rates,
+  admission: opened.admission,
   metering: opened.metering,
   health: createHealth({ redis: () => opened.probe() }, now),
   metrics,

@@ -2,6 +2,7 @@ import type { Account, Deps, LogLine, Visitor } from '../../server/deps.ts';
 import { VaultError } from '../../server/errors.ts';
 import type { WhoAmI } from '../../server/schema/admin.ts';
 import { Secret } from '../../server/secret.ts';
+import { createAdmission } from '../../server/services/admission.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
 import { createStubEndpoints } from './stub-endpoints.ts';
 
@@ -105,6 +106,7 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
         }),
       ),
     },
+    admission: createAdmission(() => 0),
     rates: { source: () => undefined, account: () => undefined, refused: () => 0 },
     admin: {
       billing: note('billing', () => ({

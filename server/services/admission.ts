@@ -1,0 +1,128 @@
+import type { Admission, WorkClass } from '../deps.ts';
+import { VaultError } from '../errors.ts';
+
+/** Requests in hand that nobody minds for a moment: of one account, as many as the threads' queue takes. */
+const BURST = 2_400;
+/** Requests in hand for longer: what the service does in a fraction of a second. */
+const STEADY = 512;
+/** How long there may be more than that. */
+const BURST_MS = 1_000;
+/** An account may have so many times what is free: alone seven eighths, and two alike the same. */
+const SHARE = 7;
+/** Reads have fewer places than writes. */
+const READS_PART = 0.75;
+
+const LISTS_MAX = 512;
+const LISTS_PER_ACCOUNT_MAX = 256;
+const OPENS_MAX = 16;
+const OPENS_PER_ACCOUNT_MAX = 4;
+
+/** How many pieces of work there are, in all and for each account. */
+interface Shares {
+  readonly all: () => number;
+  readonly of: (account: string) => number;
+  readonly enter: (account: string) => void;
+  readonly leave: (account: string) => void;
+}
+
+/** A bounded number of them. */
+interface Places extends Shares {
+  readonly has: (account: string) => boolean;
+}
+
+function createShares(): Shares {
+  const own = new Map<string, number>();
+  let all = 0;
+  return {
+    all: () => all,
+    of: (account) => own.get(account) ?? 0,
+    enter(account) {
+      all += 1;
+      own.set(account, (own.get(account) ?? 0) + 1);
+    },
+    leave(account) {
+      all -= 1;
+      const left = (own.get(account) ?? 1) - 1;
+      if (left === 0) {
+        own.delete(account);
+      } else {
+        own.set(account, left);
+      }
+    },
+  };
+}
+
+/** Places for short work, `part` of what writes have. A burst is let in; a line that does not get shorter is not. */
+function createShortPlaces(part: number, clock: () => number): Places {
+  const shares = createShares();
+  let longSince: number | undefined;
+  const places = (): number => {
+    if (shares.all() >= STEADY * part) {
+      longSince ??= clock();
+    }
+    return part * (longSince !== undefined && clock() - longSince > BURST_MS ? STEADY : BURST);
+  };
+  return {
+    ...shares,
+    has(account) {
+      const free = places() - shares.all();
+      return free > 0 && shares.of(account) < SHARE * free;
+    },
+    leave(account) {
+      shares.leave(account);
+      // Half of it, so that a line which is kept at its length by refusals does not count as a new burst.
+      if (shares.all() < (STEADY * part) / 2) {
+        longSince = undefined;
+      }
+    },
+  };
+}
+
+function createLongPlaces(max: number, perAccountMax: number): Places {
+  const shares = createShares();
+  return {
+    ...shares,
+    has: (account) => shares.all() < max && shares.of(account) < perAccountMax,
+  };
+}
+
+/**
+ * Bounds the work in hand before it is begun. Each class has places of its own, so that none fills those of another, and
+ * in each whoever has most is refused before whoever has little.
+ */
+export function createAdmission(clock: () => number): Admission {
+  const places: Readonly<Record<WorkClass, Places>> = {
+    write: createShortPlaces(1, clock),
+    read: createShortPlaces(READS_PART, clock),
+    list: createLongPlaces(LISTS_MAX, LISTS_PER_ACCOUNT_MAX),
+    open: createLongPlaces(OPENS_MAX, OPENS_PER_ACCOUNT_MAX),
+  };
+  const refused: Record<WorkClass, number> = { write: 0, read: 0, list: 0, open: 0 };
+
+  return {
+    begin(work, account) {
+      const { has, enter, leave } = places[work];
+      if (!has(account)) {
+        refused[work] += 1;
+        throw new VaultError('overloaded');
+      }
+      enter(account);
+      let isOver = false;
+      return () => {
+        if (!isOver) {
+          isOver = true;
+          leave(account);
+        }
+      };
+    },
+    stats: () => ({
+      inHand: {
+        write: places.write.all(),
+        read: places.read.all(),
+        list: places.list.all(),
+        open: places.open.all(),
+      },
+      refused: { ...refused },
+    }),
+  };
+}

@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'bun:test';
+import { createAdmission } from '../../server/services/admission.ts';
+
+const BURST = 2_400;
+const STEADY = 512;
+
+const createWorld = () => {
+  let now = 0;
+  const admission = createAdmission(() => now);
+  const ends: (() => void)[] = [];
+  const tryIt = (...which: Parameters<typeof admission.begin>): boolean => {
+    try {
+      ends.push(admission.begin(...which));
+      return true;
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'overloaded', status: 503, retryAfterSeconds: 1 });
+      return false;
+    }
+  };
+  return {
+    ...admission,
+    tryIt,
+    /** How many places an account gets, asking for far too many. */
+    fill: (...[work, account]: Parameters<typeof admission.begin>): number =>
+      Array.from({ length: 2 * BURST }, () => tryIt(work, account)).filter(Boolean).length,
+    endOne: () => ends.pop()?.(),
+    endAll: () => ends.splice(0).map((end) => end()),
+    pass: (ms: number) => {
+      now += ms;
+    },
+  };
+};
+
+describe('short work', () => {
+  test('of one account takes most places, and a newcomer still finds one', () => {
+    const world = createWorld();
+    expect(world.fill('write', 'greedy')).toBe((BURST * 7) / 8);
+    expect(world.tryIt('write', 'small')).toBe(true);
+    expect(world.tryIt('write', 'greedy')).toBe(false);
+    expect(world.fill('write', 'second')).toBeGreaterThan(50);
+    expect(world.tryIt('write', 'third')).toBe(true);
+  });
+
+  test('that reads has fewer places, which writes do not take', () => {
+    const world = createWorld();
+    world.fill('write', 'greedy');
+    expect(world.fill('read', 'greedy')).toBe((BURST * 0.75 * 7) / 8);
+    expect(world.tryIt('read', 'greedy')).toBe(false);
+    expect(world.tryIt('read', 'small')).toBe(true);
+    expect(world.tryIt('write', 'small')).toBe(true);
+  });
+
+  test('a burst may be long; a line that stays may not, until it was short', () => {
+    const world = createWorld();
+    const burst = world.fill('write', 'a');
+    world.pass(900);
+    world.endOne();
+    expect(world.tryIt('write', 'a')).toBe(true);
+    world.pass(101);
+    for (let over = burst; over > (STEADY * 7) / 8; over--) {
+      world.endOne();
+      expect(world.tryIt('write', 'a') && over > (STEADY * 7) / 8 + 1).toBe(false);
+    }
+    world.endOne();
+    expect([world.tryIt('write', 'a'), world.tryIt('write', 'a')]).toEqual([true, false]);
+    world.endAll();
+    expect(world.fill('write', 'a')).toBe(burst);
+  });
+});
+
+test('listings have places of their own, with data few for one account', () => {
+  const world = createWorld();
+  world.fill('write', 'greedy');
+  expect(world.fill('list', 'greedy')).toBe(256);
+  expect(world.fill('open', 'greedy')).toBe(4);
+  expect(world.fill('open', 'second')).toBe(4);
+  expect(world.fill('open', 'third') + world.fill('open', 'fourth')).toBe(8);
+  expect(world.tryIt('open', 'fifth')).toBe(false);
+  expect(world.stats().inHand).toMatchObject({ list: 256, open: 16 });
+  expect(world.stats().refused['open']).toBeGreaterThan(4_000);
+});
+
+test('a place that is given back twice was one place', () => {
+  const { begin, stats } = createAdmission(() => 0);
+  const end = begin('read', 'a');
+  begin('read', 'a');
+  end();
+  end();
+  expect(stats().inHand.read).toBe(1);
+});

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { type AccountClient, answerOf, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../helpers/vault.ts';
+
+/** More than a stream reads ahead. */
+const ITEMS = 300;
+const OPENS_PER_ACCOUNT = 4;
+const NOTHING = { write: 0, read: 0, list: 0, open: 0 };
+
+let vault: TestVault;
+let account: AccountClient;
+
+beforeAll(async () => {
+  vault = await openTestVault();
+  account = await vault.account();
+  await account.key('u');
+  await Promise.all(
+    Array.from({ length: ITEMS }, (_, n) =>
+      account.store('u', { card_number: '4111111111111111' }, { reference: `r-${n}` }),
+    ),
+  );
+});
+
+afterAll(() => vault.close());
+
+const openAll = async (client = account, user = 'u'): Promise<Response> =>
+  vault.handle(
+    new Request(`http://localhost/v1/vault?user=${user}&decrypt_all=true&limit=-1`, {
+      headers: {
+        authorization: basicAuth(client.name, client.password),
+        'x-vault-passphrase': encodeURIComponent(PASSPHRASE),
+      },
+    }),
+  );
+
+test('an account reads a few whole keys at once; a reader who goes away or ends makes room', async () => {
+  const { inHand } = vault.opened.admission.stats();
+  expect(inHand).toEqual(NOTHING);
+  const streams = await Promise.all(Array.from({ length: OPENS_PER_ACCOUNT }, () => openAll()));
+  expect(streams.map(({ status }) => status)).toEqual(Array(OPENS_PER_ACCOUNT).fill(200));
+  const refused = await answerOf(await openAll());
+  expect([refused.outcome, refused.headers.get('retry-after')]).toEqual(['503 overloaded', '1']);
+
+  const other = await vault.account();
+  await other.key('own');
+  expect(await (await openAll(other, 'own')).text()).toBe('{"own":[]}');
+  expect((await account.send('GET', '/vault', { query: { user: 'u', limit: -1 } })).status).toBe(200);
+
+  const [gone, read, ...rest] = streams;
+  await gone?.body?.cancel();
+  const again = await openAll();
+  expect(again.status).toBe(200);
+  expect(Object.values(JSON.parse((await read?.text()) ?? '{}'))[0]).toHaveLength(ITEMS);
+  const last = await openAll();
+  expect(last.status).toBe(200);
+  await Promise.all([again, last, ...rest].map((stream) => stream.body?.cancel()));
+  expect(vault.opened.admission.stats().inHand).toEqual(NOTHING);
+});
+
+test('a listing that is refused gives its place back', async () => {
+  for (let n = 0; n < 40; n++) {
+    const query = { user: 'u', limit: 10, next_token: 'forged' };
+    expect((await account.send('GET', '/vault', { query })).outcome).toBe('400 cursor_invalid');
+  }
+  expect(vault.opened.admission.stats().inHand).toEqual(NOTHING);
+});
+
+test('who may not begin is told so in a moment, and others still may', async () => {
+  const { begin } = vault.opened.admission;
+  const ends: (() => void)[] = [];
+  try {
+    for (;;) {
+      ends.push(begin('write', account.aid));
+    }
+  } catch {
+    // Every place that one account may have.
+  }
+  const startedMs = performance.now();
+  const refused = await account.send('POST', '/vault', {
+    query: { user: 'u' },
+    passphrase: PASSPHRASE,
+    body: { card_number: '4111111111111111' },
+  });
+  expect(refused.outcome).toBe('503 overloaded');
+  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  const other = await vault.account();
+  await other.key('own');
+  expect(await other.open('own', await other.store('own', { card_number: '4111111111111111' }))).toContain(
+    '4111',
+  );
+  expect((await vault.handle(new Request('http://localhost/health/ready'))).status).toBe(200);
+  for (const end of ends) {
+    end();
+  }
+  expect((await account.send('GET', '/whoami')).status).toBe(200);
+});
