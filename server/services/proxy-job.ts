@@ -1,6 +1,7 @@
 import type { Account, JobBill, Parts, StoredJob } from '../deps.ts';
 import { isOpen } from '../domain/proxy-outcome.ts';
 import { pauseMs } from '../domain/retry-pause.ts';
+import { causeOf } from '../error-cause.ts';
 import { type ErrorCode, VaultError } from '../errors.ts';
 import type { Accounts } from './account.ts';
 import { insist, isTransient, pause } from './coalesce.ts';
@@ -15,6 +16,8 @@ const WEBHOOK_MS = 10_000;
 const ELSEWHERE_MS = 1_000;
 const WAKE_PAUSE_MS = 1_000;
 const NO_BYTES = new Uint8Array(0);
+/** What a reply that was kept for the case of no better one has come to. */
+const LAST_REPLY = { outcome: { kind: 'reply', statusCode: 0, headers: [] } } as const;
 
 /** Asynchronous requests, from acceptance to the last call of the webhook. */
 export interface ProxyJobs {
@@ -45,8 +48,17 @@ interface Place {
   readonly id: string;
 }
 
+/** A job whose record has been opened: whose it is, and the id of the request that has asked for it. */
+interface Opened extends Place {
+  readonly account: string;
+  readonly requestId: string | undefined;
+}
+
+/** What names a job in the log. Its own id goes along with its attempts, as `X-Vault-Request-Id`. */
+const named = ({ id, account, requestId }: Opened) => ({ request_id: requestId, job: id, account });
+
 /** An attempt that is recorded, and the job as it was read before. */
-interface Flight extends Place {
+interface Flight extends Opened {
   readonly stored: StoredJob;
   readonly nonce: string;
 }
@@ -65,7 +77,7 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
   let closed = false;
 
   /** Records an attempt before it is made. Its nonce makes that safe to repeat, as often as it takes. */
-  const begin = async (place: Place, stored: StoredJob, bill?: JobBill): Promise<Flight | undefined> => {
+  const begin = async (place: Opened, stored: StoredJob, bill?: JobBill): Promise<Flight | undefined> => {
     const nonce = randomId();
     unsent.add(nonce);
     const begun = await insist(() => jobStore.begin(place.aid, place.id, stored, nonce, bill));
@@ -81,17 +93,26 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
   ): Promise<Uint8Array> => insist(() => crypto.sealReport(aid, id, record, outcome, bytes), isTransient);
 
   /** Puts a report in the place of the request, whose card data is gone with that. */
-  const tellSealed = async ({ aid, id }: Place, flight: string, sealed: Uint8Array): Promise<number> => {
-    const isOurs = await insist(() => jobStore.tell(aid, id, flight, sealed));
+  const tellSealed = async (
+    place: Opened,
+    flight: string,
+    sealed: Uint8Array,
+    { outcome }: Pick<Concluded, 'outcome'>,
+  ): Promise<number> => {
+    const isOurs = await insist(() => jobStore.tell(place.aid, place.id, flight, sealed));
+    if (isOurs) {
+      const code = outcome.kind === 'failure' ? outcome.code : undefined;
+      note('proxy_finished', { ...named(place), outcome: outcome.kind, code });
+    }
     return isOurs ? 0 : ELSEWHERE_MS;
   };
 
   const report = async (
-    place: Place,
+    place: Opened,
     record: Uint8Array,
     flight: string,
     concluded: Concluded,
-  ): Promise<number> => tellSealed(place, flight, await sealReport(place, record, concluded));
+  ): Promise<number> => tellSealed(place, flight, await sealReport(place, record, concluded), concluded);
 
   const ownerOf = async ({ aid }: Place, name: string): Promise<Account | undefined> => {
     const account = await accounts.lookUp(name);
@@ -137,13 +158,13 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
    * with `open` just now, leaves it unknown.
    */
   const giveUp = (
-    place: Place,
+    place: Opened,
     { record, flight, last, sent }: StoredJob,
     open: boolean,
     code: ErrorCode,
   ): Promise<number> => {
     if (last !== undefined && !open && HAS_RUN_OUT.has(code)) {
-      return tellSealed(place, flight, last);
+      return tellSealed(place, flight, last, LAST_REPLY);
     }
     const isUnknown = open || (sent && last === undefined);
     return report(place, record, flight, failed(isUnknown ? 'outcome_unknown' : code));
@@ -163,44 +184,49 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
       return forget(place, flight);
     }
     const job = { id, record, account, ...opened };
+    const own = { ...place, account: account.name, requestId: opened.facts.requestId };
     const { repeatable, attempts, what } = job.facts;
     const isUnknown = flight !== '' && !unsent.has(flight);
     if (made >= attempts || (isUnknown && !repeatable)) {
-      return giveUp(place, stored, isUnknown, 'overloaded');
+      return giveUp(own, stored, isUnknown, 'overloaded');
     }
     try {
       await sending.admit(job, made);
     } catch (error) {
       if (error instanceof VaultError && error.status < 500) {
-        return giveUp(place, stored, isUnknown, error.code);
+        return giveUp(own, stored, isUnknown, error.code);
       }
       throw error;
     }
     const operation = what === 'network_token' ? 'network_token' : 'proxy_attempt';
-    const begun = await begin(place, stored, { month: monthOf(now()), operation });
+    const begun = await begin(own, stored, { month: monthOf(now()), operation });
     return begun ? attempt(job, begun) : ELSEWHERE_MS;
   };
 
   const tell = async (place: Place, stored: StoredJob): Promise<number | undefined> => {
     const { aid, id } = place;
-    const { url, secret, body, maxAttempts, account: name } = await crypto.openReport(aid, id, stored.record);
+    const opened = await crypto.openReport(aid, id, stored.record);
+    const { url, secret, body, maxAttempts, account: name, requestId } = opened;
+    const own = { ...place, account: name, requestId };
     const account = await ownerOf(place, name);
     if (!account || stored.attempts >= maxAttempts) {
-      note('webhook_given_up', { request_id: id, account: name });
+      note('webhook_given_up', named(own));
       return forget(place, stored.flight);
     }
-    const begun = await begin(place, stored);
+    const begun = await begin(own, stored);
     if (!begun) {
       return ELSEWHERE_MS;
     }
     const { hosts } = account;
     const call = { id, url, secret, body, hosts, timestampSeconds: Math.floor(now() / 1_000) };
+    const startedAt = performance.now();
     const outcome = await thirdParties.tell({ ...call, deadlineMs: WEBHOOK_MS });
     const made = stored.attempts + 1;
-    note('webhook_call', { request_id: id, account: name, attempt: made, ...outcome });
+    const ms = Math.round(performance.now() - startedAt);
+    note('webhook_call', { ...named(own), attempt: made, ms, ...outcome });
     if (outcome.delivered || made >= maxAttempts) {
       if (!outcome.delivered) {
-        note('webhook_given_up', { request_id: id, account: name });
+        note('webhook_given_up', named(own));
       }
       return forget(place, begun.nonce);
     }
@@ -226,11 +252,15 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
         }
       }
     } catch (error) {
-      if (!(error instanceof VaultError) || error.code !== 'integrity_failed') {
+      if (!(error instanceof VaultError)) {
+        note('job_failed', { job: id, ...causeOf(error) });
+        throw error;
+      }
+      if (error.code !== 'integrity_failed') {
         throw error;
       }
       // Nothing here can mend it. It keeps its place in the directory, for the sweep to look at again.
-      note('job_damaged', { request_id: id, code: error.code });
+      note('job_damaged', { job: id, code: error.code });
       return undefined;
     } finally {
       slots.give(aid);

@@ -84,7 +84,8 @@ export function createProxyPreparing(
       if (read.kind !== 'item') {
         return read;
       }
-      const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name };
+      const { requestId } = caller;
+      const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, requestId };
       const actor = { ...actorOf(caller, now()), source: 'proxy' as const };
       const named = { token, reference, seen: read.logLength, forcedMask: !account.unmasked };
       const params = { ...actor, ...place, ...own, ...named };
@@ -115,8 +116,8 @@ export function createProxyPreparing(
     await rules.find(account.aid, input.rules, 'query.rules');
     const made = await keys.withUnlocked(account, input.user, passphrase, (key, blob) => {
       const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
-      const { ip, userAgent: ua } = caller;
-      const params = { ...place, ip, ua, attempts, algorithm, smartParse, rules: input.rules };
+      const { ip, userAgent: ua, requestId } = caller;
+      const params = { ...place, ip, ua, requestId, attempts, algorithm, smartParse, rules: input.rules };
       return crypto.prepareFetch(params, blob, passphrase, order.bytes);
     });
     return { job: made.job, shown: NO_BYTES };

@@ -190,7 +190,8 @@ export function createProxySending(parts: Parts, with_: SendingParts): ProxySend
     const startedAt = performance.now();
     const result = await send(job, deadlineMs);
     note('proxy_attempt', {
-      request_id: job.id,
+      request_id: job.facts.requestId,
+      job: job.id,
       account: job.account.name,
       attempt: made,
       ms: Math.round(performance.now() - startedAt),

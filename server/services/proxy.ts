@@ -41,6 +41,8 @@ export interface ProxyParts {
   readonly rules: Rules;
   readonly sending: ProxySending;
   readonly jobs: Pick<ProxyJobs, 'wake'>;
+  /** Writes to the log. */
+  readonly note: (event: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 
 const idFromSeed = (seed: string): string =>
@@ -88,7 +90,7 @@ const accepted = (id: string, shown: Uint8Array): Uint8Array => {
 /** Requests to third parties: filled with stored data, or fetching what is to be stored. */
 export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
   const { crypto, jobStore, thirdParties, now, randomId } = parts;
-  const { metering, idempotency, keys, rules, sending, jobs } = with_;
+  const { metering, idempotency, keys, rules, sending, jobs, note } = with_;
   const { readOrder, vet, fill, prepareFetch } = createProxyPreparing(parts, with_);
   const calls = createCallBounds();
 
@@ -98,11 +100,16 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
     return { id, record, account, ...opened };
   };
 
-  const accept = async ({ account }: Caller, { id, record }: ProxyJob, again: boolean): Promise<void> => {
+  const accept = async (
+    { account, requestId }: Caller,
+    { id, record }: ProxyJob,
+    again: boolean,
+  ): Promise<void> => {
     const made = await jobStore.create(account.aid, { id, record, again }, now());
     if (made.kind === 'full') {
       throw new VaultError('jobs_full');
     }
+    note('proxy_accepted', { request_id: requestId, job: id, account: account.name });
     jobs.wake(account.aid, id, made.kind === 'ok' ? made.place : 1);
   };
 

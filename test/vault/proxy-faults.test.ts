@@ -156,7 +156,7 @@ describe('when attempts run out', () => {
       id ?? '',
     ]);
     const noted = vault.events.filter(
-      ({ event, ...fields }) => event === 'proxy_attempt' && fields['request_id'] === id,
+      ({ event, ...fields }) => event === 'proxy_attempt' && fields['job'] === id,
     );
     expect(noted).toMatchObject([{ attempt: 1, code: 'target_unreachable', reason: 'broken_off' }]);
   });
@@ -265,7 +265,7 @@ describe('a job', () => {
     await party.call(path);
     await vault.raw.hset(`{a:${own.account.aid}}j:${id}`, 'r', 'damaged');
     const isNoted = () =>
-      vault.events.some(({ event, ...fields }) => event === 'job_damaged' && fields['request_id'] === id);
+      vault.events.some(({ event, ...fields }) => event === 'job_damaged' && fields['job'] === id);
     while (!isNoted()) {
       await Bun.sleep(20);
     }

@@ -45,7 +45,7 @@ export function fillOrder({ request }: Order, view: JsonObject): FilledRequest {
 
 /** What the facts of every kind of job are made of. */
 export const commonFacts = (
-  { account, user, kid, ip, ua, attempts }: FillProxyParams | PrepareFetchParams,
+  { account, user, kid, ip, ua, attempts, requestId }: FillProxyParams | PrepareFetchParams,
   { facts }: Order,
   key: UnlockedKey,
 ) => ({
@@ -55,6 +55,7 @@ export const commonFacts = (
   gen: newestGeneration(key).gen,
   ip,
   ua,
+  requestId,
   attempts,
   repeatable: facts.repeatable,
   synchronous: facts.synchronous,

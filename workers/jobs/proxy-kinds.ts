@@ -31,6 +31,8 @@ interface JobOwner extends JobPlace {
   readonly account: string;
   readonly user: string;
   readonly attempts: number;
+  /** The id of the request that has asked for it, for the log. */
+  readonly requestId?: string | undefined;
 }
 
 export interface FillProxyParams extends JobOwner, OpeningParams, RulesParams, ActorParams {
@@ -65,6 +67,8 @@ export interface JobFacts {
   readonly reference?: string | undefined;
   readonly ip: string;
   readonly ua: string;
+  /** The id of the request that has asked for it, for the log; jobs of earlier versions have none. */
+  readonly requestId?: string | undefined;
   readonly attempts: number;
   readonly repeatable: boolean;
   readonly synchronous: boolean;
@@ -117,6 +121,7 @@ export interface ReportFacts {
   readonly maxAttempts: number;
   /** Name of the account. */
   readonly account: string;
+  readonly requestId?: string | undefined;
 }
 
 /** A reply that is kept for repeats of its request, named by the digest of the request's Idempotency-Key. */

@@ -123,12 +123,12 @@ export function withSend<T>(
 export const sealTell = (
   context: ThreadContext,
   place: JobPlace,
-  account: string,
+  { account, requestId }: Pick<JobFacts, 'account' | 'requestId'>,
   { url, secret, maxAttempts }: WebhookPlace,
   body: Uint8Array,
 ): Uint8Array =>
   seal(context, place, TELL, [
-    toJsonBytes({ url, maxAttempts, account } satisfies ReportFacts),
+    toJsonBytes({ url, maxAttempts, account, requestId } satisfies ReportFacts),
     secret === undefined ? EMPTY : utf8(secret),
     body,
   ]);

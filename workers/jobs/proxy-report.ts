@@ -92,7 +92,7 @@ export const sealReport: Handler = (context, fields) => {
       throw new JobFailure('internal');
     }
     const body = report(job, outcome, field(fields, 2));
-    return [sealTell(context, place, job.facts.account, job.webhook, body)];
+    return [sealTell(context, place, job.facts, job.webhook, body)];
   });
 };
 
