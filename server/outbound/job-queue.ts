@@ -185,6 +185,9 @@ export function createJobQueue(options: JobQueueOptions): JobQueue {
     try {
       // A queue that never reached Redis would keep what it is given, and give it all at once later.
       await within(queue.waitUntilReady(), ANSWER_MS);
+      if (!isThere(adding)) {
+        throw new VaultError('store_unavailable');
+      }
       return await within(ask(), end - Date.now());
     } catch (error) {
       throw toVaultError(error);

@@ -1,4 +1,5 @@
-import { bytes, count, list, type RedisLink } from './redis.ts';
+import { VaultError } from '../errors.ts';
+import { bytes, count, list, type RedisLink, type RedisNode, text } from './redis.ts';
 import { redisKeys } from './redis-keys.ts';
 
 /** What is fixed when a vault is first opened and stays for its life. */
@@ -21,7 +22,24 @@ export async function claimInstallation(redis: RedisLink, facts: Installation): 
   return (await readInstallation(redis)) ?? facts;
 }
 
-/** Resolves when Redis takes a write now. */
+/**
+ * Resolves when Redis takes a write now. On a Cluster also when it is another node that does: a server that is taken
+ * out of use because of one node would take the slots of all the others with it.
+ */
 export async function probeRedis(redis: RedisLink): Promise<void> {
-  await redis.write('HSET', [redisKeys.installation, 'probe', 1]);
+  try {
+    await redis.write('HSET', [redisKeys.installation, 'probe', 1]);
+  } catch (error) {
+    if (!redis.isCluster) {
+      throw error;
+    }
+    const masters = redis.nodes().filter(({ isReplica }) => !isReplica);
+    await Promise.any(masters.map(requireServing)).catch(() => Promise.reject(error));
+  }
+}
+
+async function requireServing(node: RedisNode): Promise<void> {
+  if (!text(await node.command('CLUSTER', ['INFO'])).includes('cluster_state:ok')) {
+    throw new VaultError('store_unavailable');
+  }
 }

@@ -26,11 +26,11 @@ async function configValue(node: RedisNode, name: string): Promise<string | unde
   }
 }
 
-async function findUnsafeOf(node: RedisNode, mayBeReplica: boolean): Promise<readonly UnsafeRedis[]> {
+async function findUnsafeOf(node: RedisNode): Promise<readonly UnsafeRedis[]> {
+  const info = text(await node.command('INFO', []));
   const [appendonly, appendfsync, policy] = await Promise.all(
     ['appendonly', 'appendfsync', 'maxmemory-policy'].map((name) => configValue(node, name)),
   );
-  const info = text(await node.command('INFO', []));
   const told = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
   const unsafe: UnsafeRedis[] = [];
   if ((appendonly ?? (told('aof_enabled') === '1' ? 'yes' : 'no')) !== 'yes') {
@@ -42,10 +42,22 @@ async function findUnsafeOf(node: RedisNode, mayBeReplica: boolean): Promise<rea
   if ((policy ?? told('maxmemory_policy')) !== 'noeviction') {
     unsafe.push('eviction');
   }
-  if (!mayBeReplica && told('role') !== 'master') {
+  if (!node.isReplica && told('role') !== 'master') {
     unsafe.push('replica');
   }
   return unsafe;
+}
+
+/** A replica that is away keeps nobody from starting. */
+async function findUnsafeUnlessAway(node: RedisNode): Promise<readonly UnsafeRedis[]> {
+  try {
+    return await findUnsafeOf(node);
+  } catch (error) {
+    if (node.isReplica) {
+      return [];
+    }
+    throw error;
+  }
 }
 
 /**
@@ -54,7 +66,7 @@ async function findUnsafeOf(node: RedisNode, mayBeReplica: boolean): Promise<rea
  * vouches for it by name.
  */
 export async function findUnsafe(redis: RedisLink): Promise<readonly UnsafeRedis[]> {
-  const ofNodes = await Promise.all(redis.nodes().map((node) => findUnsafeOf(node, redis.isCluster)));
+  const ofNodes = await Promise.all(redis.nodes().map((node) => findUnsafeUnlessAway(node)));
   const found = new Set(ofNodes.flat());
   return UNSAFE_REDIS.filter((name) => found.has(name));
 }

@@ -1,7 +1,9 @@
 import './tracing-channel.ts';
 import { createHash } from 'node:crypto';
-import Redis, { Cluster, type RedisOptions } from 'ioredis';
+import Redis, { Cluster } from 'ioredis';
 import { VaultError } from '../errors.ts';
+import { type NodeOptions, openCluster } from './redis-cluster.ts';
+import { type Answered, createSend, createWaiting } from './redis-wire.ts';
 
 /** Where the Redis is: one server (by URL or unix socket) or the nodes of a Cluster. */
 export type RedisTarget =
@@ -45,7 +47,12 @@ export interface RedisLink {
 }
 
 /** One server behind a connection, for what has to be asked of each. */
-export type RedisNode = Pick<RedisLink, 'command'>;
+export interface RedisNode {
+  /** Whether it follows another node of its Cluster. */
+  readonly isReplica: boolean;
+  /** Runs a command that names no key; binary replies. */
+  command(name: string, args: readonly Argument[]): Promise<unknown>;
+}
 
 /** A connection for code that knows Redis itself, such as the job queue. */
 export interface RawRedis {
@@ -82,8 +89,6 @@ const asArgument = (value: Argument): string | number | Buffer =>
 const isUnknownScript = (error: unknown): boolean =>
   error instanceof Error && error.message.startsWith('NOSCRIPT');
 
-type Options = Omit<RedisOptions, 'replyMapping'>;
-
 const reconnectMs = (times: number): number => Math.min(50 * 2 ** Math.min(times, 5), 1_000);
 
 const COMMON = {
@@ -97,7 +102,7 @@ const COMMON = {
   socketTimeout: 6_000,
   keepAlive: 5_000,
   retryStrategy: reconnectMs,
-} satisfies Options;
+} satisfies NodeOptions;
 
 /** For commands that wait for something to come, ten seconds at most, and outlast an absence of Redis. */
 const PATIENT = {
@@ -105,28 +110,16 @@ const PATIENT = {
   keepAlive: COMMON.keepAlive,
   maxRetriesPerRequest: null,
   socketTimeout: 15_000,
-} satisfies Options;
+} satisfies NodeOptions;
 
-function connect(target: RedisTarget, options: Options): Redis | Cluster {
+function connect(target: RedisTarget, options: NodeOptions): Redis | Cluster {
   if (target.kind === 'socket') {
     return new Redis({ ...options, path: target.path });
   }
   if (target.kind === 'url') {
     return new Redis(target.url, options);
   }
-  // Nodes that the Cluster itself tells of are reached the way that the first one named is.
-  const { protocol, username, password } = new URL(target.urls[0] ?? '');
-  const { enableOfflineQueue, retryStrategy } = options;
-  return new Cluster([...target.urls], {
-    redisOptions: {
-      ...options,
-      ...(username ? { username: decodeURIComponent(username) } : {}),
-      ...(password ? { password: decodeURIComponent(password) } : {}),
-      ...(protocol === 'rediss:' ? { tls: {} } : {}),
-    },
-    enableOfflineQueue: enableOfflineQueue ?? true,
-    clusterRetryStrategy: (times: number) => retryStrategy?.(times) ?? null,
-  });
+  return openCluster(target.urls, options);
 }
 
 /**
@@ -159,6 +152,9 @@ async function untilReady(client: Redis | Cluster, timeoutMs: number): Promise<v
   for (;;) {
     try {
       await client.call('PING');
+      // Else the first requests would wait for the connections to the nodes that they need.
+      const masters = client instanceof Cluster ? client.nodes('master') : [];
+      await Promise.allSettled(masters.map((node) => node.ping()));
       return;
     } catch (error) {
       if (Date.now() > end) {
@@ -169,37 +165,24 @@ async function untilReady(client: Redis | Cluster, timeoutMs: number): Promise<v
   }
 }
 
-/**
- * Holds back what is written to the connection until the end of this turn of the event loop, so that the commands
- * of many requests leave in one write, and Redis syncs them to disk at once. A Cluster has a connection for each
- * node; there every command goes out by itself.
- */
-function createGathering(client: Redis | Cluster): () => void {
-  let held = false;
-  return () => {
-    if (held || client instanceof Cluster || client.status !== 'ready') {
-      return;
-    }
-    const { stream } = client;
-    held = true;
-    stream.cork();
-    setImmediate(() => {
-      held = false;
-      stream.uncork();
-    });
-  };
-}
-
-const nodesOf = (client: Redis | Cluster): readonly RedisNode[] =>
-  (client instanceof Cluster ? client.nodes('all') : [client]).map((node) => ({
-    command: async (name, args) => {
+function nodesOf(client: Redis | Cluster): readonly RedisNode[] {
+  const node = (redis: Redis, isReplica: boolean): RedisNode => ({
+    isReplica,
+    async command(name, args) {
       try {
-        return await node.callBuffer(name, ...args.map(asArgument));
+        return await redis.callBuffer(name, ...args.map(asArgument));
       } catch (error) {
         throw toVaultError(error);
       }
     },
-  }));
+  });
+  return client instanceof Cluster
+    ? [
+        ...client.nodes('master').map((redis) => node(redis, false)),
+        ...client.nodes('slave').map((redis) => node(redis, true)),
+      ]
+    : [node(client, false)];
+}
 
 /** How a connection is opened, and who watches it. */
 export interface LinkOptions {
@@ -233,18 +216,17 @@ function watchLink(client: Redis | Cluster, tell: LinkOptions['onLink']) {
 export async function openRedis(target: RedisTarget, options: LinkOptions): Promise<RedisLink> {
   const client = connect(target, COMMON);
   client.on('error', () => undefined);
+  const send = createSend(client);
   await untilReady(client, 30_000);
   const watched = watchLink(client, options.onLink);
 
-  const gather = createGathering(client);
   /** `label` is what the call is measured as. */
-  const call = async (name: string, args: readonly Argument[], label = name): Promise<unknown> => {
-    gather();
+  const call = async (name: string, args: readonly Argument[], label = name): Promise<Answered> => {
     const startedAt = performance.now();
     try {
-      const reply = await client.callBuffer(name, ...args.map(asArgument));
+      const answered = await send(name, args.map(asArgument));
       options.onCall?.(label, startedAt, false);
-      return reply;
+      return answered;
     } catch (error) {
       options.onCall?.(label, startedAt, !isUnknownScript(error));
       throw isUnknownScript(error) ? error : toVaultError(error);
@@ -254,7 +236,7 @@ export async function openRedis(target: RedisTarget, options: LinkOptions): Prom
     wanted: Script,
     keys: readonly string[],
     args: readonly Argument[],
-  ): Promise<unknown> => {
+  ): Promise<Answered> => {
     const rest = [keys.length, ...keys, ...args];
     try {
       return await call('EVALSHA', [wanted.sha, ...rest], wanted.name);
@@ -265,25 +247,19 @@ export async function openRedis(target: RedisTarget, options: LinkOptions): Prom
     }
     return call('EVAL', [wanted.text, ...rest], wanted.name);
   };
-  const replicated = async (): Promise<void> => {
-    if (options.replicas > 0 && count(await call('WAIT', [options.replicas, 1_000])) < options.replicas) {
+  const areWritten = createWaiting(options.replicas, options.onCall);
+  const replicated = async (answered: Answered): Promise<unknown> => {
+    if (options.replicas > 0 && !(await areWritten(answered).catch(() => false))) {
       throw new VaultError('store_unavailable');
     }
+    return answered.reply;
   };
 
   return {
-    command: call,
-    run: async (wanted, keys, args) => {
-      const reply = await evalsha(wanted, keys, args);
-      await replicated();
-      return reply;
-    },
-    note: evalsha,
-    write: async (name, args) => {
-      const reply = await call(name, args);
-      await replicated();
-      return reply;
-    },
+    command: async (name, args) => (await call(name, args)).reply,
+    run: async (wanted, keys, args) => replicated(await evalsha(wanted, keys, args)),
+    note: async (wanted, keys, args) => (await evalsha(wanted, keys, args)).reply,
+    write: async (name, args) => replicated(await call(name, args)),
     nodes: () => nodesOf(client),
     isCluster: client instanceof Cluster,
     isConnected: () => client.status === 'ready',

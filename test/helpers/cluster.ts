@@ -41,6 +41,8 @@ export interface TestCluster {
   readonly replicas: readonly ClusterNode[];
   /** The master that was given the slot of a key at the start. */
   masterOf(key: string): Promise<ClusterNode>;
+  /** The replica that a master was given at the start. */
+  replicaOf(master: ClusterNode): ClusterNode | undefined;
   /** Resolves when every node that runs says that the Cluster serves all slots. */
   untilOk(): Promise<void>;
   flush(): Promise<void>;
@@ -188,6 +190,7 @@ export const startTestCluster = async (
       }
       return master;
     },
+    replicaOf: (master) => replicas[masters.indexOf(master)],
     async untilOk() {
       const running = nodes.filter(({ isRunning }) => isRunning());
       await Promise.all(
