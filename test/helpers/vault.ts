@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type Redis from 'ioredis';
 import { createApp } from '../../server/app.ts';
 import type { Deps, FormBundles, LogLine, ServiceSettings } from '../../server/deps.ts';
@@ -182,14 +183,22 @@ const makeAccount = async (
   return createAccountClient(handle, { name, password, aid: made.aid });
 };
 
-/** Opens a vault on the tests' Redis, which is emptied first unless the vault joins one that is there. */
-export const openTestVault = async (settings: VaultSettings = {}): Promise<TestVault> => {
-  const { now = Date.now, redis = await startTestRedis() } = settings;
+interface Noted {
+  readonly lines: LogLine[];
+  readonly events: VaultEvent[];
+}
+
+const openServer = async (
+  settings: VaultSettings,
+  redis: RedisPlace,
+  { lines, events }: Noted,
+  handleOf: (own: Handle) => Handle,
+): Promise<TestVault> => {
+  const { now = Date.now } = settings;
   const raw = openRaw(redis);
   if (settings.join !== true) {
     await raw.flushall();
   }
-  const events: VaultEvent[] = [];
   const metrics = createMetrics({ version: '0.0.0-test', environment: 'staging' });
   const opened = await openServices(settings, redis, events, metrics).catch((error: unknown) => {
     raw.disconnect();
@@ -200,10 +209,9 @@ export const openTestVault = async (settings: VaultSettings = {}): Promise<TestV
   if (settings.proxy !== undefined && settings.jobs !== false) {
     opened.jobs.start();
   }
-  const lines: LogLine[] = [];
   const deps = depsOf(opened, settings, lines, metrics);
   const app = createApp(deps);
-  const handle: Handle = (request) => app.handle(request);
+  const handle = handleOf((request) => app.handle(request));
   return {
     opened,
     deps,
@@ -227,4 +235,26 @@ export const openTestVault = async (settings: VaultSettings = {}): Promise<TestV
       await opened.close();
     },
   };
+};
+
+/** With `VAULT_TEST_SERVERS=2` each request of each test goes at random to one of two servers of the same vault. */
+const TWO_SERVERS = process.env['VAULT_TEST_SERVERS'] === '2';
+
+/** Opens a vault on the tests' Redis, which is emptied first unless the vault joins one that is there. */
+export const openTestVault = async (settings: VaultSettings = {}): Promise<TestVault> => {
+  const redis = settings.redis ?? (await startTestRedis());
+  const noted: Noted = { lines: [], events: [] };
+  if (!TWO_SERVERS || settings.join === true) {
+    return openServer(settings, redis, noted, (own) => own);
+  }
+  let other: TestVault | undefined;
+  const vault = await openServer(
+    settings,
+    redis,
+    noted,
+    (own) => (request) => (randomInt(2) === 0 ? own(request) : (other?.handle ?? own)(request)),
+  );
+  other = await openServer({ ...settings, join: true }, redis, noted, (own) => own);
+  const { close } = other;
+  return { ...vault, close: async () => void (await Promise.all([close(), vault.close()])) };
 };

@@ -1,0 +1,127 @@
+/** Two servers of one vault as processes of their own, on one Redis Cluster. */
+import { randomBytes, randomInt } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type AccountClient, createAccountClient, type Handle } from '../helpers/clients.ts';
+import type { TestCluster } from '../helpers/cluster.ts';
+
+const MAIN = join(import.meta.dir, '../../server/main.ts');
+const OWNER = { name: 'owner', password: 'a password for this place only', aid: '' };
+/** The kernel ends a server with this process, also when that is killed. */
+const GUARD = Bun.which('setpriv') === null ? [] : ['setpriv', '--pdeathsig', 'KILL'];
+const MASTER_KEY = randomBytes(32).toString('base64');
+
+type Settings = Readonly<Record<string, string>>;
+type Child = Bun.Subprocess<'ignore', 'pipe', 'pipe'>;
+
+/** One server process. */
+export interface ClusterServer {
+  readonly client: AccountClient;
+  readonly handle: Handle;
+  /** Status of `/health/ready`. */
+  readonly ready: () => Promise<number>;
+  readonly isRunning: () => boolean;
+}
+
+/** Two server processes that share a vault. */
+export interface ClusterServers {
+  readonly servers: readonly [ClusterServer, ClusterServer];
+  /** Sends each request to one of the two, at random. */
+  readonly handle: Handle;
+  /** The first account, through either. */
+  readonly client: AccountClient;
+  /** All that both have printed. */
+  readonly printed: () => string;
+  /** Asks both to end; gives their exit codes. */
+  readonly stop: () => Promise<readonly number[]>;
+}
+
+/** Reads what a server prints for as long as it runs; gives its port as soon as it is known. */
+const portOf = (child: Child, printed: string[]): Promise<number> => {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const read = async (stream: Child['stdout']): Promise<void> => {
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const chunk of stream) {
+      const piece = decoder.decode(chunk, { stream: true });
+      printed.push(piece);
+      text += piece;
+      const port = / API +http:\/\/[^:]+:(\d+)\/v1$/m.exec(text)?.[1];
+      if (port !== undefined) {
+        text = '';
+        resolve(Number(port));
+      }
+    }
+  };
+  Promise.all([read(child.stdout), read(child.stderr)])
+    .then(() => reject(new Error(`the server ended: ${printed.join('')}`)))
+    .catch(reject);
+  return promise;
+};
+
+const startOne = async (
+  folder: string,
+  settings: Settings,
+  printed: string[],
+): Promise<ClusterServer & { readonly stop: () => Promise<number> }> => {
+  const { PATH, HOME } = process.env;
+  const child = Bun.spawn([...GUARD, process.execPath, MAIN], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: folder,
+    env: { PATH, HOME, ...settings },
+  });
+  const here = `http://127.0.0.1:${await portOf(child, printed)}`;
+  const handle: Handle = ({ url, method, headers, body }) =>
+    fetch(url.replace('http://localhost', here), { method, headers, body });
+  return {
+    handle,
+    client: createAccountClient(handle, OWNER),
+    ready: async () => (await fetch(`${here}/health/ready`)).status,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
+    async stop() {
+      child.kill('SIGTERM');
+      return child.exited;
+    },
+  };
+};
+
+/** Starts both; `caPem` is trusted of third parties, `settings` are added to what every such server has. */
+export const startServers = async (
+  { target }: Pick<TestCluster, 'target'>,
+  { caPem, ...settings }: Settings & { readonly caPem?: string } = {},
+): Promise<ClusterServers> => {
+  const folder = mkdtempSync(join(tmpdir(), 'cv-servers-'));
+  if (caPem !== undefined) {
+    writeFileSync(join(folder, 'ca.pem'), caPem);
+  }
+  const all: Settings = {
+    VAULT_REDIS_URL: target.urls.join(','),
+    VAULT_MASTER_KEY: MASTER_KEY,
+    VAULT_PORT: '0',
+    VAULT_WORKERS: '1',
+    VAULT_ARGON2: 'm=19456,t=2,p=1',
+    VAULT_WARM_UNLOCK_SECONDS: '300',
+    VAULT_BOOTSTRAP_USER: OWNER.name,
+    VAULT_BOOTSTRAP_PASSWORD: OWNER.password,
+    VAULT_BOOTSTRAP_UNMASKED: 'true',
+    VAULT_PROXY_ALLOW: '127.0.0.0/8',
+    ...(caPem === undefined ? {} : { VAULT_PROXY_CA_FILE: join(folder, 'ca.pem') }),
+    ...settings,
+  };
+  const printed: string[] = [];
+  const start = (name: string) => startOne(folder, { ...all, VAULT_DATA_DIR: join(folder, name) }, printed);
+  const [one, two] = await Promise.all([start('one'), start('two')]);
+  const handle: Handle = (request) => (randomInt(2) === 0 ? one : two).handle(request);
+  return {
+    servers: [one, two],
+    handle,
+    client: createAccountClient(handle, OWNER),
+    printed: () => printed.join(''),
+    async stop() {
+      const codes = await Promise.all([one.stop(), two.stop()]);
+      rmSync(folder, { recursive: true, force: true });
+      return codes;
+    },
+  };
+};
