@@ -13,6 +13,7 @@ import {
 import { type MasterKeyRing, parseMasterKeyFile, parseMasterKeys } from './config-master-key.ts';
 import { createSettingReader, type Environment, type SettingReader } from './config-reader.ts';
 import { parseRedisUrl, type RedisSetting, showRedis } from './config-redis.ts';
+import type { TlsFiles, TlsPair } from './config-tls.ts';
 import {
   type Argon2Setting,
   integerFrom,
@@ -55,7 +56,10 @@ export interface Config {
   readonly host: string;
   /** 0 = any free port. */
   readonly port: number;
-  readonly tls: { readonly cert: string; readonly key: Secret<string> } | undefined;
+  /** The pair as it is now, and the files it came from. */
+  readonly tls: (TlsPair & { readonly files: TlsFiles }) | undefined;
+  /** How long a server that stops goes on taking connections, so that balancers notice. */
+  readonly drainSeconds: number;
   /** Without a last slash; unset: what `host` and the port come to, see `publicUrl`. */
   readonly publicUrl: string | undefined;
   readonly formsUrl: string | undefined;
@@ -109,14 +113,19 @@ const refuseHalfTls = (
   }
 };
 
-const readListener = (reader: SettingReader): Pick<Config, 'host' | 'port' | 'tls'> => {
+const readListener = (reader: SettingReader): Pick<Config, 'host' | 'port' | 'tls' | 'drainSeconds'> => {
   const host = reader.withDefault('VAULT_HOST', parseHost, '127.0.0.1');
   const port = reader.withDefault('VAULT_PORT', integerFrom(0, 65_535), '8080');
+  const drainSeconds = reader.withDefault('VAULT_DRAIN_SECONDS', integerFrom(0, 300), '0');
   const allowPlain = reader.withDefault('VAULT_ALLOW_PLAIN_HTTP', parseBoolean, 'false');
   const cert = reader.optional('VAULT_TLS_CERT_FILE', parseServerCertificates);
   const key = reader.optional('VAULT_TLS_KEY_FILE', privateKeyOf(cert));
   if (cert !== undefined && key !== undefined) {
-    return { host, port, tls: Object.freeze({ cert, key }) };
+    const files = {
+      cert: reader.withDefault('VAULT_TLS_CERT_FILE', parsePath, '.'),
+      key: reader.withDefault('VAULT_TLS_KEY_FILE', parsePath, '.'),
+    };
+    return { host, port, drainSeconds, tls: Object.freeze({ cert, key, files }) };
   }
   refuseHalfTls(reader, { cert: cert !== undefined, key: key !== undefined });
   const meansTls = reader.isSet('VAULT_TLS_CERT_FILE') || reader.isSet('VAULT_TLS_KEY_FILE');
@@ -126,7 +135,7 @@ const readListener = (reader: SettingReader): Pick<Config, 'host' | 'port' | 'tl
       'is not a loopback address: set VAULT_TLS_CERT_FILE and VAULT_TLS_KEY_FILE, or VAULT_ALLOW_PLAIN_HTTP=true behind a proxy that ends TLS',
     );
   }
-  return { host, port, tls: undefined };
+  return { host, port, drainSeconds, tls: undefined };
 };
 
 const readUrls = (reader: SettingReader): Pick<Config, 'publicUrl' | 'formsUrl' | 'stagingUrl'> => ({

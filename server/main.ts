@@ -1,26 +1,23 @@
 import { availableParallelism } from 'node:os';
 import { buildForms } from '../forms/build.ts';
 import { version } from '../package.json';
-import { createApp } from './app.ts';
 import { type Config, ConfigError, describeConfig, loadConfig, processEnv, publicUrl } from './config.ts';
 import type { Deps } from './deps.ts';
 import { causeOf } from './error-cause.ts';
 import { VaultError } from './errors.ts';
-import { listen } from './listen.ts';
 import { createLogSink } from './log-sink.ts';
 import { createConfiguredForms, ensureFirstAccount, type FirstAccount, openConfigured } from './main-deps.ts';
+import { openConfiguredDoor, withFreePort } from './main-door.ts';
 import { keepPoolLow } from './main-priority.ts';
+import { createStop } from './main-stop.ts';
 import { createHealth } from './services/health.ts';
 import { levelOfEvent } from './telemetry/events.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import { StartError } from './vault-parts.ts';
 
-const DRAIN_MS = 25_000;
 const SWEEP_MS = 10 * 60 * 1_000;
 /** Behind one that failed: what it would have woken has waited long enough. */
 const SWEEP_AGAIN_MS = 5_000;
-const REPEATED_SIGNAL_MS = 2_000;
-const IDLE_SECONDS = 120;
 const BODY_TIMEOUT_MS = 30_000;
 
 /** The lines that greet whoever starts the server: where it is, how to get in, and one thing to try. */
@@ -58,39 +55,6 @@ const chosenSettings = (config: Config): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries(describeConfig(config)).filter(([, value]) => !/^not set$| \(default\)$/.test(value)),
   );
-
-/** Pages and documents name the port before anybody listens: a free one is picked first. */
-function withFreePort(config: Config): Config {
-  if (config.port !== 0) {
-    return config;
-  }
-  const probe = Bun.listen({ hostname: config.host, port: 0, socket: { data: () => undefined } });
-  const { port } = probe;
-  probe.stop(true);
-  return Object.freeze({ ...config, port });
-}
-
-function listenOrExplain(config: Config, deps: Deps): ReturnType<typeof listen> {
-  try {
-    return listen(createApp(deps), {
-      hostname: config.host,
-      port: config.port,
-      idleTimeoutSeconds: IDLE_SECONDS,
-      ...(config.tls === undefined ? {} : { tls: { cert: config.tls.cert, key: config.tls.key.expose() } }),
-    });
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'EADDRINUSE') {
-      throw new StartError(`${config.host}:${config.port} is already in use; set VAULT_PORT to a free port.`);
-    }
-    if (code === 'EADDRNOTAVAIL' || code === 'EACCES') {
-      throw new StartError(
-        `${config.host}:${config.port} cannot be listened on; see VAULT_HOST and VAULT_PORT.`,
-      );
-    }
-    throw error;
-  }
-}
 
 async function main(): Promise<void> {
   const config = withFreePort(loadConfig(processEnv(), process.execArgv));
@@ -149,7 +113,7 @@ async function main(): Promise<void> {
     newRequestId: vault.parts.randomId,
   };
   health.hold('starting');
-  const server = listenOrExplain(config, deps);
+  const door = await openConfiguredDoor(config, deps, { vault, note });
   // Behind the port, so that a start that fails never makes an account whose password nobody has seen.
   const first = await ensureFirstAccount(vault, config.bootstrap);
   vault.jobs.start();
@@ -171,38 +135,20 @@ async function main(): Promise<void> {
   };
   void sweep();
 
-  let stoppingSince: number | undefined;
-  const stop = async (signal: string): Promise<void> => {
-    if (stoppingSince !== undefined) {
-      // One Ctrl-C can arrive more than once, from the terminal and from each program in between.
-      if (Date.now() - stoppingSince > REPEATED_SIGNAL_MS) {
-        sink.flush();
-        process.exit(1);
-      }
-      return;
-    }
-    stoppingSince = Date.now();
-    health.hold('draining');
-    note('draining', { signal });
-    setTimeout(() => {
-      note('drain_timeout');
-      sink.flush();
-      process.exit(1);
-    }, DRAIN_MS).unref();
-    await Promise.all([server.stop(), vault.jobs.rest()]);
-    await opened.close();
-    note('stopped');
-    sink.flush();
-    process.exit(0);
-  };
+  const stop = createStop({
+    drainSeconds: config.drainSeconds,
+    leave: () => {
+      health.hold('draining');
+      door.leave();
+    },
+    close: door.close,
+    rest: vault.jobs.rest,
+    end: opened.close,
+    note,
+    flush: sink.flush,
+  });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      stop(signal).catch(() => {
-        note('stop_failed');
-        sink.flush();
-        process.exit(1);
-      });
-    });
+    process.on(signal, () => stop(signal));
   }
 }
 

@@ -34,6 +34,7 @@ describe('a bad value stops the start, named and not repeated', () => {
     VAULT_ENV: [CANARY, 'Production', 'prod', 'staging '],
     VAULT_HOST: [`${CANARY}_`, '[::1]', '127.0.0.1:80', 'http://x', '256.1.1.1', '127.1', '-a'],
     VAULT_PORT: [CANARY, '-1', '65536', '80.0', '0x50', '1e3', ' 80', '080', '٨٠'],
+    VAULT_DRAIN_SECONDS: [CANARY, '-1', '301', '5s'],
     VAULT_PUBLIC_URL: [
       CANARY,
       'ftp://a',

@@ -17,7 +17,8 @@ interface Layer {
 const EVERYTHING = /^/;
 /** Where the parts are put together and the system is met. */
 const EDGE = /^server\/(?:main|cli|probe|vault-parts|log-sink)[^/]*\.ts$|^server\/commands\//;
-const SYSTEM = /^server\/(?:(?:main|cli|log-sink|config|embedded-redis)[^/]*\.ts$|commands\/)|^scripts\//;
+const SYSTEM =
+  /^server\/(?:(?:main|cli|log-sink|listen-gate|config|embedded-redis)[^/]*\.ts$|commands\/)|^scripts\//;
 const SCHEMA = /^server\/schema\//;
 const ERRORS = /^server\/(?:errors|error-cause)\.ts$/;
 const SECRET = /^server\/secret\.ts$/;
@@ -68,7 +69,7 @@ export const LAYERS: readonly Layer[] = [
     files: /^server\/app\.ts$/,
     may: [PLUGINS, ROUTES, SCHEMA, DEPS, ERRORS, OPENAPI],
   },
-  { name: 'server/listen.ts', files: /^server\/listen\.ts$/, may: [PLUGINS, ERRORS], mayTypes: [DEPS] },
+  { name: 'server/listen', files: /^server\/listen[^/]*\.ts$/, may: [PLUGINS, ERRORS], mayTypes: [DEPS] },
   {
     name: 'server/config',
     files: /^server\/config[^/]*\.ts$/,
@@ -102,7 +103,7 @@ export const LAYERS: readonly Layer[] = [
 const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonly why: string }[] = [
   {
     name: /^elysia$|^@elysiajs\//,
-    only: /^server\/(?:plugins|routes)\/|^server\/(?:app|listen|main)\.ts$/,
+    only: /^server\/(?:plugins|routes)\/|^server\/(?:app|listen|listen-door|main)\.ts$/,
     why: 'HTTP ends there',
   },
   { name: /^ioredis$/, only: /^server\/store\//, why: 'nothing else talks to Redis' },

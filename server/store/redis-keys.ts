@@ -15,6 +15,8 @@ const bucketTag = (bucket: Bucket): string => `{${bucket.kid}.${bucket.number}}`
 export const redisKeys = {
   /** Hash: facts fixed when the vault was first opened (`root`, `buckets`). */
   installation: '{vault}',
+  /** Hash: id of a server that runs -> end of its lease in ms, and what it is. */
+  servers: '{servers}',
   /** Hash: account name -> sealed account record. */
   accounts: '{accounts}',
   /** Set: ids of deleted accounts whose keys are still being removed. */

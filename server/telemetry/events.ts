@@ -2,6 +2,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Events that an operator should look at when there are many of them. */
 const WARNINGS: ReadonlySet<string> = new Set([
+  'certificate_not_renewed',
   'redis_away',
   'redis_unsafe',
   'job_queue_away',

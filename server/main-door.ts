@@ -1,0 +1,101 @@
+import { version } from '../package.json';
+import { createApp } from './app.ts';
+import type { Config } from './config.ts';
+import { createTlsLook, type TlsPair } from './config-tls.ts';
+import type { Deps } from './deps.ts';
+import { type Door, openDoor } from './listen-door.ts';
+import { findFreePort, judgePort } from './listen-port.ts';
+import { createSiblings, type Siblings } from './main-siblings.ts';
+import { createServerStore } from './store/server.ts';
+import { type OpenVault, StartError } from './vault-parts.ts';
+
+const IDLE_SECONDS = 120;
+const TLS_LOOK_MS = 10_000;
+
+type Note = (event: string, fields?: Readonly<Record<string, unknown>>) => void;
+
+/** A door that other servers of the vault know of. */
+export type KnownDoor = Pick<Door, 'leave' | 'close'>;
+
+/** Pages and documents name the port before anybody listens: a free one is picked first. */
+export const withFreePort = (config: Config): Config =>
+  config.port === 0 ? Object.freeze({ ...config, port: findFreePort(config.host) }) : config;
+
+const tlsOf = ({ cert, key }: TlsPair): Bun.TLSOptions => ({ cert, key: key.expose() });
+
+/** What the system says of an address, as a line for the operator; anything else is thrown as it is. */
+const explain = (error: unknown, { host, port }: Config): never => {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'EADDRINUSE') {
+    throw new StartError(`${host}:${port} is already in use; set VAULT_PORT to a free port.`);
+  }
+  if (code === 'EADDRNOTAVAIL' || code === 'EACCES') {
+    throw new StartError(`${host}:${port} cannot be listened on; see VAULT_HOST and VAULT_PORT.`);
+  }
+  throw error;
+};
+
+/** Takes up a renewed certificate while the server runs. What cannot be used is noted once, and left. */
+const watchTls = (tls: Config['tls'], door: Door, note: Note): void => {
+  if (tls === undefined) {
+    return;
+  }
+  const look = createTlsLook(tls.files, tls);
+  let told: string | undefined;
+  setInterval(() => {
+    const found = look();
+    if (found.kind === 'renewed') {
+      door.renew(tlsOf(found.pair));
+      note('certificate_renewed');
+    }
+    const reason = found.kind === 'bad' ? found.reason : undefined;
+    if (reason !== undefined && reason !== told) {
+      note('certificate_not_renewed', { reason });
+    }
+    told = reason;
+  }, TLS_LOOK_MS).unref();
+};
+
+const openShared = async (config: Config, deps: Deps, siblings: Siblings): Promise<Door> => {
+  const { host, port, tls } = config;
+  try {
+    if ((await judgePort(host, port, siblings.havePort)) === 'taken') {
+      throw new StartError(`${host}:${port} is already in use; set VAULT_PORT to a free port.`);
+    }
+    return openDoor(createApp(deps), {
+      hostname: host,
+      port,
+      idleTimeoutSeconds: IDLE_SECONDS,
+      ...(tls === undefined ? {} : { tls: tlsOf(tls) }),
+    });
+  } catch (error) {
+    return explain(error, config);
+  }
+};
+
+/**
+ * Listens where the configuration says: on a port of its own, or on one that servers of the same vault have already.
+ * Rejects with a `StartError` when it cannot be had.
+ */
+export async function openConfiguredDoor(
+  config: Config,
+  deps: Deps,
+  { vault, note }: { readonly vault: OpenVault; readonly note: Note },
+): Promise<KnownDoor> {
+  const siblings = createSiblings(createServerStore(vault.redis), {
+    id: vault.parts.randomId(),
+    address: config.host,
+    port: config.port,
+    version,
+  });
+  const door = await openShared(config, deps, siblings);
+  await siblings.join();
+  watchTls(config.tls, door, note);
+  return {
+    leave: door.leave,
+    close: async () => {
+      await door.close();
+      await siblings.leave();
+    },
+  };
+}

@@ -1,0 +1,164 @@
+/** Callers who store, capture and decrypt all the time, each on a connection of its own, and miss nothing. */
+import { type Caller, createCaller, type Reply } from './connection.ts';
+import { OWNER } from './process.ts';
+
+const PASSPHRASE = 'a passphrase of the load alone';
+const AUTHORIZATION = `Authorization: Basic ${btoa(`${OWNER.name}:${OWNER.password}`)}\r\n`;
+const HEADERS = `${AUTHORIZATION}X-Vault-Passphrase: ${encodeURIComponent(PASSPHRASE)}\r\n`;
+/** What a caller who was told 503 waits before the repeat; Retry-After would have it longer. */
+const RETRY_MS = 100;
+const RETRIES_MAX = 100;
+
+/** What came of it. */
+export interface Tally {
+  /** Requests that were answered with 2xx. */
+  readonly answered: number;
+  /** 503 replies, all with Retry-After, whose requests were answered later. */
+  readonly retried: number;
+  /** Everything else, one line each. */
+  readonly failures: readonly string[];
+  /** Items whose storing was acknowledged: token to reference. */
+  readonly acknowledged: ReadonlyMap<string, string>;
+}
+
+/** The endpoint that a load captures with. */
+export interface Capture {
+  readonly path: string;
+  readonly headers: string;
+}
+
+/** A load that runs. */
+export interface Load {
+  readonly tally: () => Tally;
+  /** Lets every caller finish its request; gives what came of all. */
+  readonly stop: () => Promise<Tally>;
+}
+
+const cardOf = (reference: string): string =>
+  JSON.stringify({ card_number: '4111111111111111', card_holder: reference, expiry_month: '12' });
+
+const json = (reply: Reply): Record<string, string> => JSON.parse(reply.body);
+
+/** Makes the key and the capture endpoint that loads work with; gives that endpoint. */
+export const prepareLoad = async (port: number): Promise<Capture> => {
+  const caller = createCaller(port);
+  const key = await caller.send(
+    'POST',
+    '/v1/key/',
+    HEADERS,
+    JSON.stringify({ user: 'load', passphrase: PASSPHRASE }),
+  );
+  const capture = await caller.send('POST', '/v1/capture/?user=load&ttl=0', HEADERS);
+  caller.end();
+  if (key.status !== 200 || capture.status !== 200) {
+    throw new Error(`the load could not be prepared: ${key.body} ${capture.body}`);
+  }
+  const { unique_id, secret } = json(capture);
+  return { path: `/v1/capture/${unique_id}`, headers: `X-Vault-Capture-Secret: ${secret}\r\n` };
+};
+
+/**
+ * Starts callers, each given as what it waits between two items with its connection open, in ms; `fresh` has a new
+ * connection for every item.
+ */
+export const startLoad = (port: number, capture: Capture, callers: readonly (number | 'fresh')[]): Load => {
+  const acknowledged = new Map<string, string>();
+  const failures: string[] = [];
+  const counts = { answered: 0, retried: 0 };
+  let isOver = false;
+
+  const send = async (caller: Caller, ...request: Parameters<Caller['send']>): Promise<Reply | undefined> => {
+    const what = `${request[0]} ${request[1].split('?')[0]}`;
+    for (let tries = 0; tries < RETRIES_MAX; tries++) {
+      try {
+        const reply = await caller.send(...request);
+        if (reply.status === 200) {
+          counts.answered += 1;
+          return reply;
+        }
+        if (reply.status !== 503 || !/^retry-after: \d/im.test(reply.head)) {
+          failures.push(`${what}: ${reply.status} ${reply.body}`);
+          return undefined;
+        }
+        counts.retried += 1;
+        await Bun.sleep(RETRY_MS);
+      } catch (error) {
+        failures.push(`${what}: ${error instanceof Error ? error.message : error}`);
+        caller.end();
+        return undefined;
+      }
+    }
+    failures.push(`${what}: 503 again and again`);
+    return undefined;
+  };
+
+  const act = async (caller: Caller, reference: string, turn: number): Promise<void> => {
+    const isCapture = turn % 3 === 0;
+    const stored = isCapture
+      ? await send(
+          caller,
+          'POST',
+          `${capture.path}?reference=${reference}`,
+          capture.headers,
+          cardOf(reference),
+        )
+      : await send(caller, 'POST', `/v1/vault/?user=load&reference=${reference}`, HEADERS, cardOf(reference));
+    if (stored === undefined) {
+      return;
+    }
+    const token = json(stored)['token'] ?? '';
+    acknowledged.set(token, reference);
+    await open(caller, token, reference);
+  };
+  const open = async (caller: Caller, token: string, reference: string): Promise<void> => {
+    const path = `/v1/vault/?user=load&token=${token}&reference=${reference}`;
+    const opened = await send(caller, 'GET', path, HEADERS);
+    if (opened !== undefined && json(opened)['card_holder'] !== reference) {
+      failures.push(`GET ${reference}: holds something else`);
+    }
+  };
+
+  const run = async (number: number, pauseMs: number | 'fresh'): Promise<void> => {
+    const caller = createCaller(port);
+    for (let turn = 0; !isOver; turn++) {
+      await act(caller, `c${number}t${turn}`, turn);
+      if (pauseMs === 'fresh') {
+        caller.end();
+      } else {
+        await Bun.sleep(pauseMs);
+      }
+    }
+    caller.end();
+  };
+  const runs = callers.map((pauseMs, number) => run(number, pauseMs));
+  const tally = (): Tally => ({ ...counts, failures, acknowledged });
+  return {
+    tally,
+    stop: async () => {
+      isOver = true;
+      await Promise.all(runs);
+      return tally();
+    },
+  };
+};
+
+/** Those acknowledged items that cannot be opened any more, or hold something else. */
+export const findLost = async (
+  port: number,
+  acknowledged: Tally['acknowledged'],
+): Promise<readonly string[]> => {
+  const caller = createCaller(port);
+  const lost: string[] = [];
+  for (const [token, reference] of acknowledged) {
+    const reply = await caller.send(
+      'GET',
+      `/v1/vault/?user=load&token=${token}&reference=${reference}`,
+      HEADERS,
+    );
+    if (reply.status !== 200 || json(reply)['card_holder'] !== reference) {
+      lost.push(`${reference}: ${reply.status}`);
+    }
+  }
+  caller.end();
+  return lost;
+};

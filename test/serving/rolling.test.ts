@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
+import { startBalancer } from './balancer.ts';
+import { findLost, prepareLoad, startLoad } from './load.ts';
+import { endAll, newFolder, type ServerProcess, type Settings, startProcess } from './process.ts';
+
+let redis: TestRedis;
+beforeAll(async () => {
+  redis = await startTestRedis({ durable: true });
+});
+afterAll(async () => {
+  await endAll();
+  await redis.stop();
+});
+
+/** Callers who never rest, some whose connections are idle most of the time, and some who come anew each time. */
+const CALLERS = [0, 0, 0, 100, 300, 600, 'fresh', 'fresh', 'fresh', 'fresh'] as const;
+const TEST_MS_MAX = 90_000;
+
+const newVault = async (): Promise<(settings?: Settings) => ServerProcess> => {
+  await redis.flush();
+  const shared = { VAULT_DATA_DIR: newFolder(), VAULT_REDIS_URL: `unix:${redis.socketPath}` };
+  return (settings) => startProcess({ ...shared, ...settings });
+};
+
+test(
+  'servers behind a balancer are replaced one by one, and no request fails',
+  async () => {
+    const start = await newVault();
+    const settings = { VAULT_DRAIN_SECONDS: '1' };
+    const balancer = await startBalancer();
+    const servers: ServerProcess[] = [];
+    const add = async (): Promise<void> => {
+      const server = start(settings);
+      servers.push(server);
+      const port = await server.ready;
+      balancer.add(port);
+      await balancer.untilWell(port);
+    };
+    await add();
+    await add();
+    const load = startLoad(balancer.port, await prepareLoad(balancer.port), CALLERS);
+    for (let round = 0; round < 3; round++) {
+      await add();
+      const old = servers.shift();
+      old?.signal('SIGTERM');
+      expect(await old?.exited).toBe(0);
+      balancer.remove((await old?.ready) ?? 0);
+    }
+    const tally = await load.stop();
+    expect(tally.failures.slice(0, 10)).toEqual([]);
+    expect(tally.answered).toBeGreaterThan(500);
+    expect(await findLost(balancer.port, tally.acknowledged)).toEqual([]);
+    balancer.close();
+    for (const server of servers) {
+      server.signal('SIGTERM');
+      expect(await server.exited).toBe(0);
+    }
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  'servers on one port are replaced one by one, and no request fails',
+  async () => {
+    const start = await newVault();
+    const first = start();
+    const port = await first.ready;
+    const join = async (): Promise<ServerProcess> => {
+      const server = start({ VAULT_PORT: String(port) });
+      expect(await server.ready).toBe(port);
+      return server;
+    };
+    const servers = [first, await join(), await join()];
+    const load = startLoad(port, await prepareLoad(port), CALLERS);
+    for (let round = 0; round < 3; round++) {
+      const old = servers.shift();
+      old?.signal('SIGTERM');
+      expect(await old?.exited).toBe(0);
+      servers.push(await join());
+    }
+    const tally = await load.stop();
+    expect(tally.failures.slice(0, 10)).toEqual([]);
+    expect(tally.answered).toBeGreaterThan(500);
+    expect(await findLost(port, tally.acknowledged)).toEqual([]);
+    for (const server of servers) {
+      server.signal('SIGTERM');
+    }
+    expect(await Promise.all(servers.map(({ exited }) => exited))).toEqual([0, 0, 0]);
+  },
+  TEST_MS_MAX,
+);

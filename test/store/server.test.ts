@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { openRedis, type RedisLink } from '../../server/store/redis.ts';
+import { redisKeys } from '../../server/store/redis-keys.ts';
+import { createServerStore, type ServerEntry } from '../../server/store/server.ts';
+import { startTestRedis, type TestRedis, targetOf } from '../helpers/redis.ts';
+
+let redis: TestRedis;
+let link: RedisLink;
+beforeAll(async () => {
+  redis = await startTestRedis();
+  link = await openRedis(targetOf(redis), { replicas: 0 });
+});
+beforeEach(() => redis.flush());
+afterAll(() => link.close());
+
+const entryOf = (id: string): ServerEntry => ({
+  id,
+  host: 'a host',
+  network: 'net:[1] x',
+  address: '::1',
+  port: 8080,
+  pid: 7,
+  version: '1.0',
+  started: '2026-01-01T00:00:00.000Z',
+});
+
+test('servers tell of each other until they leave', async () => {
+  const store = createServerStore(link);
+  expect(await store.list()).toEqual([]);
+  expect(await store.tell(entryOf('a'))).toEqual([entryOf('a')]);
+  expect(await store.tell(entryOf('b'))).toEqual([entryOf('a'), entryOf('b')]);
+  expect(await store.tell(entryOf('a'))).toHaveLength(2);
+  await store.leave('a');
+  expect(await store.list()).toEqual([entryOf('b')]);
+});
+
+test('a server that tells no more is forgotten when its lease is over', async () => {
+  const store = createServerStore(link);
+  await store.tell(entryOf('a'));
+  const told = String(await link.command('HGET', [redisKeys.servers, 'a']));
+  const [expires = '', ...rest] = told.split(' ');
+  const left = Number(expires) - Date.now();
+  expect(left).toBeGreaterThan(10_000);
+  expect(left).toBeLessThan(16_000);
+  await link.write('HSET', [redisKeys.servers, 'a', [Date.now() - 1, ...rest].join(' ')]);
+  expect(await store.list()).toEqual([]);
+  expect(await link.command('HEXISTS', [redisKeys.servers, 'a'])).toBe(0);
+});
+
+test('what somebody else has written there harms nobody', async () => {
+  await link.write('HSET', [redisKeys.servers, 'x', 'nonsense', 'y', '99999999999999 %', 'z', '']);
+  const listed = await createServerStore(link).list();
+  expect(listed.map(({ id, host, port }) => ({ id, host, port }))).toEqual([{ id: 'y', host: '', port: 0 }]);
+});
