@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
-/** The share of a processor that these get beside threads that are as busy is about a tenth. */
-const NICE = 10;
+/** The share of a processor that these get beside threads that are as busy is about a quarter. */
+const NICE = 5;
 const TASKS = '/proc/self/task';
 const POOL_THREAD = /^Bun Pool /;
 const EVERY_MS = 5_000;

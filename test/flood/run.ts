@@ -1,0 +1,61 @@
+/**
+ * Floods a server on sockets and measures what it leaves to others: `bun run flood [--seconds N] [--only a,b]
+ * [--listed N]`. Prints a table and writes `bench-results/flood.json`.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { makeFolder } from '../bench/processes.ts';
+import { renderTable } from '../bench/report.ts';
+import { FLOODS } from './scenes.ts';
+import { prepare, type Row, type World } from './traffic.ts';
+import { makeAccounts, startVault } from './world.ts';
+
+const RESULTS = resolve(import.meta.dir, '../../bench-results');
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '10' },
+    listed: { type: 'string', default: '50000' },
+    only: { type: 'string', default: Object.keys(FLOODS).join(',') },
+  },
+});
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+const verdict = ({ isReached }: Row): string => (isReached === undefined ? '' : isReached ? 'yes' : 'NO');
+
+const main = async (): Promise<void> => {
+  const folder = makeFolder();
+  const vault = await startVault(folder);
+  const rows: Row[] = [];
+  const world: World = { vault, folder, seconds: Number(values.seconds), say, rows };
+  try {
+    await makeAccounts(vault);
+    const prepared = await prepare(world, Number(values.listed));
+    for (const name of values.only.split(',')) {
+      const flood = FLOODS[name];
+      if (flood === undefined) {
+        throw new Error(`--only takes a list of: ${Object.keys(FLOODS).join(', ')}`);
+      }
+      await flood(world, prepared);
+    }
+  } finally {
+    await vault.stop();
+    mkdirSync(RESULTS, { recursive: true });
+    writeFileSync(join(RESULTS, 'flood.json'), `${JSON.stringify(rows, undefined, 2)}\n`);
+    const [load = 0] = loadavg();
+    process.stdout.write(`\n${availableParallelism()} cores, load average ${load.toFixed(2)}\n\n`);
+    const lines = rows.map((row) => [row.flood, row.measured, row.value, row.aim, verdict(row)]);
+    process.stdout.write(`${renderTable(['Flood', 'Measured', 'Value', 'Aim', 'Reached'], lines)}\n`);
+  }
+};
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    say(`flood: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  },
+);

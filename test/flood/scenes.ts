@@ -1,0 +1,204 @@
+/** The floods, and what each must leave to others. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startPiped } from '../bench/processes.ts';
+import type { Sent } from './sender.ts';
+import type { SlowResult } from './slow.ts';
+import { HEALTH, type Prepared, run, type Traffic, type World } from './traffic.ts';
+import { FLOOD, storing } from './world.ts';
+
+const residentMb = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024;
+
+const round = (value: number | null): string =>
+  value === null ? 'none' : value >= 100 ? value.toFixed(0) : value.toFixed(1);
+
+const refusalsOf = ({ statuses }: Sent): number =>
+  Object.entries(statuses).reduce((sum, [status, n]) => sum + (status === '200' ? 0 : n), 0);
+
+/** Runs traffic under a flood that begins a second before it and ends with it; also the growth of memory, in MB. */
+const under = async (
+  world: World,
+  flood: Traffic,
+  traffic: readonly Traffic[],
+): Promise<{ readonly flood: Sent; readonly sent: readonly Sent[]; readonly grownMb: number }> => {
+  const before = residentMb(world.vault.pid);
+  let most = before;
+  const watch = setInterval(() => {
+    most = Math.max(most, residentMb(world.vault.pid));
+  }, 100);
+  const flooding = run(world, flood, world.seconds + 2);
+  await Bun.sleep(1_000);
+  const sent = await Promise.all(traffic.map((each) => run(world, each)));
+  const done = await flooding;
+  clearInterval(watch);
+  return { flood: done, sent, grownMb: most - before };
+};
+
+const timesIdle = (
+  world: World,
+  flood: string,
+  measured: string,
+  idle: Sent,
+  sent: Sent,
+  most: number,
+): void => {
+  const ratio = sent.p99Ms / idle.p99Ms;
+  const rejects = refusalsOf(sent);
+  world.rows.push({
+    flood,
+    measured: `${measured}: p99 against idle`,
+    value: `${round(sent.p99Ms)} ms / ${round(idle.p99Ms)} ms = ${round(ratio)} (p50 ${round(sent.p50Ms)} / ${round(idle.p50Ms)}); ${rejects} refused, ${sent.unanswered} still waiting`,
+    aim: `<= ${most}, none refused`,
+    isReached: ratio <= most && rejects === 0,
+  });
+};
+
+const floodLine = (world: World, flood: string, { statuses, okPerSecond, p99Ms, otherP99Ms }: Sent): void => {
+  world.rows.push({
+    flood,
+    measured: 'the flood itself',
+    value: `${round(okPerSecond)}/s done, p99 ${round(p99Ms)} ms; refused p99 ${round(otherP99Ms)} ms; ${JSON.stringify(statuses)}`,
+    aim: '',
+    isReached: undefined,
+  });
+};
+
+const isAtMost = (
+  world: World,
+  flood: string,
+  measured: string,
+  value: number,
+  most: number,
+  unit: string,
+): void => {
+  world.rows.push({
+    flood,
+    measured,
+    value: `${round(value)} ${unit}`,
+    aim: `<= ${most} ${unit}`,
+    isReached: value <= most,
+  });
+};
+
+const idleOf = async (world: World, { small }: Prepared): Promise<readonly [Sent, Sent, Sent]> => {
+  const [store, decrypt, health] = await Promise.all(
+    [small.store, small.decrypt, HEALTH].map((each) => run(world, each)),
+  );
+  if (store === undefined || decrypt === undefined || health === undefined) {
+    throw new Error('the idle service did not answer');
+  }
+  return [store, decrypt, health];
+};
+
+/** One account unlocks from cold a hundred times a second; lists and reads whole keys; sends five times too much. */
+export const FLOODS: Readonly<Record<string, (world: World, prepared: Prepared) => Promise<void>>> = {
+  cold: async (world, prepared) => {
+    await beside(world, prepared, 'cold unlocks, 100/s', prepared.cold, 2);
+  },
+  lists: async (world, prepared) => {
+    await beside(world, prepared, 'pages of 1,000', prepared.pages, 3);
+    await beside(world, prepared, 'whole lists', prepared.listAll, 3);
+  },
+  opens: async (world, prepared) => {
+    await beside(world, prepared, 'decrypt_all', prepared.openAll, 3);
+  },
+  reads: async (world, prepared) => {
+    await beside(world, prepared, 'warm decrypts, 160 at once', prepared.reads(160), 3);
+  },
+  stores: async (world, prepared) => {
+    const calm = await run(world, prepared.stores(32));
+    floodLine(world, 'stores, 32 at once', calm);
+    for (const connections of [160, 1_000]) {
+      const name = `stores, ${connections} at once`;
+      const loud = await beside(world, prepared, name, prepared.stores(connections), 3);
+      const part = loud.okPerSecond / calm.okPerSecond;
+      world.rows.push({
+        flood: name,
+        measured: 'goodput against 32 at once; p99 of accepted',
+        value: `${round(100 * part)} %; ${round(loud.p99Ms / calm.p99Ms)} times`,
+        aim: '>= 80 %; <= 3 times',
+        isReached: part >= 0.8 && loud.p99Ms / calm.p99Ms <= 3,
+      });
+    }
+  },
+  secrets: async (world, prepared) => {
+    await besideGuesses(world, prepared);
+  },
+  slow: async (world, prepared) => {
+    await besideSlow(world, prepared);
+  },
+};
+
+async function beside(
+  world: World,
+  prepared: Prepared,
+  name: string,
+  flood: Traffic,
+  most: number,
+): Promise<Sent> {
+  world.say(name);
+  const [idleStore, idleDecrypt] = await idleOf(world, prepared);
+  const { small } = prepared;
+  const loud = await under(world, flood, [small.store, small.decrypt, HEALTH]);
+  const [store, decrypt, health] = loud.sent;
+  if (store === undefined || decrypt === undefined || health === undefined) {
+    throw new Error('no traffic beside the flood');
+  }
+  timesIdle(world, name, 'stores of another account', idleStore, store, most);
+  timesIdle(world, name, 'warm decrypts of another account', idleDecrypt, decrypt, most);
+  isAtMost(world, name, 'slowest answer of /health/live', health.maxMs, 100, 'ms');
+  isAtMost(world, name, 'growth of memory', loud.grownMb, 150, 'MB');
+  floodLine(world, name, loud.flood);
+  return loud.flood;
+}
+
+async function besideGuesses(world: World, { captures, guesses }: Prepared): Promise<void> {
+  const name = 'wrong endpoint secrets, 500/s';
+  world.say(name);
+  const idle = await run(world, captures);
+  const loud = await under(world, guesses, [captures]);
+  const [sent] = loud.sent;
+  if (sent !== undefined) {
+    timesIdle(world, name, 'captures with the right one', idle, sent, 2);
+  }
+  floodLine(world, name, loud.flood);
+}
+
+const SLOW_EACH = 500;
+
+async function besideSlow(world: World, prepared: Prepared): Promise<void> {
+  const { vault, seconds, say, rows } = world;
+  const { small } = prepared;
+  const name = `${SLOW_EACH} slow senders, ${SLOW_EACH} who do not read`;
+  say(name);
+  const [idleStore, idleDecrypt] = await idleOf(world, prepared);
+  const before = residentMb(vault.pid);
+  const [slowRequest] = storing(FLOOD, 'new').map((text) =>
+    text.replace(/Content-Length: \d+\r\n\r\n.*$/, 'Content-Length: 100000\r\n\r\n'),
+  );
+  const [unreadRequest] = prepared.listAll.requests;
+  const order = {
+    port: vault.port,
+    seconds: Math.max(40, seconds + 5),
+    each: SLOW_EACH,
+    slowRequest,
+    unreadRequest,
+  };
+  const child = startPiped([process.execPath, join(import.meta.dir, 'slow.ts'), JSON.stringify(order)]);
+  await Bun.sleep(4_000);
+  const [store, decrypt] = await Promise.all([run(world, small.store), run(world, small.decrypt)]);
+  const grownMb = residentMb(vault.pid) - before;
+  timesIdle(world, name, 'stores of another account', idleStore, store, 3);
+  timesIdle(world, name, 'warm decrypts of another account', idleDecrypt, decrypt, 3);
+  isAtMost(world, name, 'growth of memory', grownMb, 200, 'MB');
+  const output = await new Response(child.stdout).text();
+  const { slowCut, unreadCut } = JSON.parse(/^SLOW (.*)$/m.exec(output)?.[1] ?? '{}') as SlowResult;
+  rows.push({
+    flood: name,
+    measured: `cut off after ${order.seconds} s`,
+    value: `${slowCut} slow, ${unreadCut} unread`,
+    aim: 'all slow ones',
+    isReached: slowCut === SLOW_EACH,
+  });
+}

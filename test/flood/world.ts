@@ -1,0 +1,101 @@
+/** A vault under floods: its accounts, its keys, and who sends what. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadConfig } from '../../server/config.ts';
+import { openConfigured } from '../../server/main-deps.ts';
+import { Secret } from '../../server/secret.ts';
+import { startPiped } from '../bench/processes.ts';
+import { type Credentials, call, startVault, type Vault } from '../bench/servers.ts';
+import type { Order, Sent } from './sender.ts';
+
+/** Long enough for the vault to keep a key unlocked, and too short for that. */
+export const WARM = 'a-passphrase-for-floods-only';
+export const COLD = 'short-passphrase';
+const PASSWORD = 'a-password-for-floods-only';
+
+const credentialsOf = (account: string, passphrase: string): Credentials => ({
+  Authorization: `Basic ${btoa(`${account}:${PASSWORD}`)}`,
+  'X-Vault-Passphrase': passphrase,
+});
+
+/** Who floods, and who is there beside it. */
+export const FLOOD = credentialsOf('flood', WARM);
+export const FLOOD_COLD = credentialsOf('flood', COLD);
+export const SMALL = credentialsOf('small', WARM);
+
+/** The text of a request. */
+export const requestOf = (
+  method: string,
+  target: string,
+  headers: Readonly<Record<string, string>>,
+  body?: string,
+): string => {
+  const length =
+    body === undefined
+      ? []
+      : [`Content-Length: ${Buffer.byteLength(body.replaceAll('@SEQ@', '0'.repeat(10)))}`];
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return `${[`${method} ${target} HTTP/1.1`, 'Host: localhost', ...lines, ...length].join('\r\n')}\r\n\r\n${body ?? ''}`;
+};
+
+const CARD =
+  '{"card_number":"411111@SEQ@","card_holder":"Ada Lovelace","expiry_month":"12","expiry_year":"2030"}';
+
+/** Stores a new card with each request. */
+export const storing = (credentials: Credentials, user: string): readonly string[] => [
+  requestOf('POST', `/v1/vault/?user=${user}&reference=r-@SEQ@`, credentials, CARD),
+];
+
+/** Opens one card after the other. */
+export const decrypting = (credentials: Credentials, addresses: readonly string[]): readonly string[] =>
+  addresses.map((address) => requestOf('GET', `/v1/vault/?${address}`, credentials));
+
+let orders = 0;
+
+/** Starts a sender; resolves when it is done. */
+export const send = async (folder: string, order: Omit<Order, 'first'>): Promise<Sent> => {
+  orders += 1;
+  const file = join(folder, `order-${orders}.json`);
+  writeFileSync(file, JSON.stringify({ ...order, first: orders * 10_000_000 }));
+  const child = startPiped([process.execPath, join(import.meta.dir, 'sender.ts'), file]);
+  const output = await new Response(child.stdout).text();
+  const line = /^SENT (.*)$/m.exec(output)?.[1];
+  if (line === undefined) {
+    throw new Error(`a sender failed: ${output.slice(-500)}`);
+  }
+  return JSON.parse(line) as Sent;
+};
+
+/** Makes the two accounts, as the operator's command line does. */
+export const makeAccounts = async (vault: Vault): Promise<void> => {
+  const opened = await openConfigured(loadConfig(vault.settings, []), () => undefined);
+  try {
+    for (const name of ['flood', 'small']) {
+      await opened.vault.accounts.create(name, new Secret(new TextEncoder().encode(PASSWORD)), {
+        unmasked: true,
+      });
+    }
+  } finally {
+    await opened.close();
+  }
+};
+
+/** Makes a key, and stores some cards under it; gives their addresses as they stand in a query. */
+export const makeKey = async (
+  vault: Vault,
+  credentials: Credentials,
+  user: string,
+  cards: number,
+): Promise<readonly string[]> => {
+  const { 'X-Vault-Passphrase': passphrase } = credentials;
+  await call(vault, credentials, '/v1/key/', { user, passphrase });
+  const store = async (_: unknown, n: number): Promise<string> => {
+    const card = { card_number: `4111110000${String(n).padStart(6, '0')}`, card_holder: 'Ada Lovelace' };
+    const reply = await call(vault, credentials, `/v1/vault/?user=${user}&reference=s-${n}`, card);
+    const { token } = (await reply.json()) as { readonly token: string };
+    return `user=${user}&token=${token}&reference=s-${n}`;
+  };
+  return Promise.all(Array.from({ length: cards }, store));
+};
+
+export { startVault, type Vault };
