@@ -557,6 +557,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the security log
+         * @description What happened to the account, newest first: sign-ins, changes of keys, endpoints, rules, forms and certificates, refused decryptions, deletions, and what the operator did. Items have an action log of their own. A page may be short of `limit`, or empty: go on as long as there is an X-Vault-Next-Token. Reading is itself an entry.
+         */
+        get: operations["readAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface webhooks {
     proxyPost: {
@@ -1448,6 +1468,55 @@ export interface components {
              * @example 5310
              */
             api_requests: number;
+        };
+        AuditEntry: {
+            /**
+             * @description The entry's number in the log of the account: each is one more than the one before it.
+             * @example 4711
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it happened, by the clock of the server.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            time: string;
+            /**
+             * @description What was done or tried.
+             * @example key.create
+             * @enum {string}
+             */
+            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "billing.read" | "password.change" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "server.settings" | "bins.load" | "pci_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "audit.expire";
+            /**
+             * @description `success`, or the code of the error that was answered.
+             * @example success
+             * @example passphrase_wrong
+             */
+            outcome: string;
+            /**
+             * @description Who did it: `account/NAME`, `endpoint/ID` for whoever has its secret, `operator`, `vault` for the service itself, or `anonymous`.
+             * @example account/shop
+             */
+            actor: string;
+            /**
+             * @description Where it came from; empty where there is no network, or where a gathered entry has many sources.
+             * @example 203.0.113.7
+             */
+            source_ip: string;
+            /** @example shop/1.0 */
+            user_agent: string;
+            /** @example Zm9vYmFyYmF6cXV4 */
+            request_id: string;
+            /**
+             * @description What it was done to: `key/USER`, `item/USER/TOKEN`, `endpoint/ID`, `rule/ID` and so on.
+             * @example key/customers-2026
+             */
+            object?: string;
+            /**
+             * @description How many alike refusals the entry stands for, when there were too many for one each; one when left out.
+             * @example 250
+             */
+            count?: number;
         };
         /** @description The body of every refusal. */
         Error: {
@@ -7244,6 +7313,134 @@ export interface operations {
              * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readAudit: {
+        parameters: {
+            query?: {
+                /**
+                 * @description What was done or tried.
+                 * @example key.create
+                 */
+                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "billing.read" | "password.change" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "server.settings" | "bins.load" | "pci_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "audit.expire";
+                /**
+                 * @description The token that storing returned.
+                 * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
+                 */
+                token?: string;
+                /**
+                 * @description Only entries at or after this time (UTC).
+                 * @example 2026-01-31T12:00:00Z
+                 */
+                after?: string;
+                /**
+                 * @description Only entries before this time (UTC).
+                 * @example 2026-01-31T12:00:00Z
+                 */
+                before?: string;
+                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. */
+                limit?: number;
+                /** @description The X-Vault-Next-Token of the previous page, with all other parameters unchanged. */
+                next_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Read the security log */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Vault-Next-Token": components["headers"]["X-Vault-Next-Token"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEntry"][];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             *
+             *     `cursor_invalid`: next_token is not valid for this account and query.
              */
             400: {
                 headers: {

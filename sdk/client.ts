@@ -1,4 +1,5 @@
 import { type AdminCalls, createAdminCalls } from './admin.ts';
+import { type AuditCalls, createAuditCalls } from './audit.ts';
 import type { VaultOptions } from './call.ts';
 import { type CaptureCalls, createCaptureCalls } from './capture.ts';
 import { type CertificateCalls, createCertificateCalls } from './certificate.ts';
@@ -33,6 +34,7 @@ export class Vault {
   readonly certificates: CertificateCalls;
   readonly utility: UtilityCalls;
   readonly admin: AdminCalls;
+  readonly audit: AuditCalls;
 
   /** Throws `VaultError` for options that cannot work; sends nothing yet. */
   constructor(options: VaultOptions) {
@@ -48,5 +50,6 @@ export class Vault {
     this.certificates = createCertificateCalls(transport);
     this.utility = createUtilityCalls(transport);
     this.admin = createAdminCalls(transport);
+    this.audit = createAuditCalls(transport);
   }
 }

@@ -3,6 +3,7 @@
  * @packageDocumentation
  */
 export type { AdminCalls } from './admin.ts';
+export type { AuditCalls } from './audit.ts';
 export type { CallOptions, ConnectionOptions, KeyedCallOptions, VaultOptions } from './call.ts';
 export type { CaptureCalls } from './capture.ts';
 export { CaptureEndpoint } from './capture-endpoint.ts';

@@ -39,6 +39,7 @@ export type CardMetadata = Schemas['CardMetadata'];
 export type TreeItem = Schemas['TreeItem'];
 export type Tree = Schemas['Tree'];
 export type LogEntry = Schemas['LogEntry'];
+export type AuditEntry = Schemas['AuditEntry'];
 export type Key = Schemas['Key'];
 export type KeyWithPassphrase = Schemas['KeyWithPassphrase'];
 export type LuhnResult = Schemas['LuhnResult'];
@@ -195,6 +196,7 @@ export type FailureWebhook = Omit<Schemas['FailureWebhook'], 'code'> & { code: E
 export type CreateKey = Given<Schemas['CreateKey']>;
 export type ChangePassphrase = Given<Schemas['ChangePassphrase']>;
 export type ListKeys = Query<'listKeys'>;
+export type ReadAudit = Query<'readAudit'>;
 export type DeleteKey = Query<'deleteKey'>;
 
 export type CheckLuhn = Query<'checkLuhn'>;

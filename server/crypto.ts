@@ -24,6 +24,7 @@ import {
   type UpdateParams,
 } from '../workers/jobs/kinds.ts';
 import type { Pool } from '../workers/pool.ts';
+import { type AuditCrypto, createAuditCrypto } from './crypto-audit.ts';
 import { at, json, type PageFields, pack, pageFields, parse, slices, storedParts } from './crypto-fields.ts';
 import {
   createLanes,
@@ -54,6 +55,7 @@ export type {
   StoredFacts,
   StoreParams,
 } from '../workers/jobs/kinds.ts';
+export type * from './crypto-audit.ts';
 export type { PageFields } from './crypto-fields.ts';
 export type { EndpointRecords, Opening, Passphrase, RuleSet, WarmBlob, WarmMiss } from './crypto-lanes.ts';
 export type * from './crypto-proxy.ts';
@@ -73,7 +75,7 @@ export interface OpenedPage extends PageTexts {
 }
 
 /** The single door to the threads: every sealing, opening and derivation goes through here. */
-export interface Crypto extends ProxyCrypto {
+export interface Crypto extends ProxyCrypto, AuditCrypto {
   hashPassword(password: Secret<Uint8Array>): Promise<string>;
   /** `line`: whoever waits behind earlier checks of the same line does not hold up the other lines. */
   verifyPassword(password: Secret<Uint8Array>, phc: string, line: string): Promise<boolean>;
@@ -173,6 +175,7 @@ export function createCrypto(pool: Pool): Crypto {
 
   return {
     ...createProxyCrypto(lanes),
+    ...createAuditCrypto(lanes),
     hashPassword: async (password) =>
       decoder.decode(await one(KIND.hashPassword, [json({}), password.expose()], 'cold')),
     verifyPassword: async (password, phc, line) =>

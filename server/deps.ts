@@ -1,7 +1,16 @@
 import type { Crypto } from './crypto.ts';
 import type { AdminService } from './deps-admin.ts';
+import type { AuditService } from './deps-audit.ts';
 import type { CertService } from './deps-cert.ts';
-import type { Account, Caller, ItemAddress, Repeatable, SecretBytes, TreeStream } from './deps-common.ts';
+import type {
+  Account,
+  Caller,
+  ItemAddress,
+  Repeatable,
+  SecretBytes,
+  TreeStream,
+  Visitor,
+} from './deps-common.ts';
 import type { CaptureService, EndpointService, RetrieveService, RuleService } from './deps-endpoint.ts';
 import type { FormPages, FormService } from './deps-form.ts';
 import type { Observer } from './deps-observer.ts';
@@ -14,6 +23,7 @@ import type { LuhnResult } from './schema/utility.ts';
 import type { LogEntry, TokenInfo } from './schema/vault.ts';
 import type { Secret } from './secret.ts';
 import type { AccountStore } from './store/account.ts';
+import type { AuditStore } from './store/audit.ts';
 import type { BinStore } from './store/bin.ts';
 import type { CertStore } from './store/cert.ts';
 import type { EndpointStore } from './store/endpoint.ts';
@@ -29,11 +39,15 @@ import type { ItemStore } from './store/vault.ts';
 
 export type {
   ActorParams,
+  AuditEvent,
+  AuditFilter,
   CardFacts,
+  ChainFacts,
   Crypto,
   EndpointPolicy,
   EndpointRecords,
   JobFacts,
+  OpenedEvent,
   Opening,
   OrderFacts,
   PageFields,
@@ -46,6 +60,7 @@ export type {
   WarmMiss,
 } from './crypto.ts';
 export type * from './deps-admin.ts';
+export type * from './deps-audit.ts';
 export type * from './deps-cert.ts';
 export type * from './deps-common.ts';
 export type * from './deps-endpoint.ts';
@@ -73,6 +88,7 @@ export interface Parts {
   readonly binStore: BinStore;
   readonly jobStore: JobStore;
   readonly rateStore: RateStore;
+  readonly auditStore: AuditStore;
   readonly thirdParties: ThirdParties;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -211,13 +227,12 @@ export interface UtilityService {
 export interface AccountService {
   /**
    * Refuses with `unauthenticated` or `too_many_failures`. Gives every request an account object of its own: what
-   * the request uses is counted by it.
+   * the request uses is counted by it. Each check of a password that is really made, and each refusal, is an entry
+   * of the security log.
    */
-  readonly signIn: (credentials: {
-    readonly name: string;
-    readonly password: SecretBytes;
-    readonly ip: string;
-  }) => Promise<Account>;
+  readonly signIn: (
+    credentials: Visitor & { readonly name: string; readonly password: SecretBytes },
+  ) => Promise<Account>;
   readonly whoami: (caller: Caller) => Promise<WhoAmI>;
 }
 
@@ -335,6 +350,7 @@ export interface Deps {
   readonly rates: RateService;
   readonly admin: AdminService;
   readonly admission: Admission;
+  readonly audit: AuditService;
   readonly metering: Metering;
   readonly health: Health;
   readonly metrics: Metrics;

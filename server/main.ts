@@ -105,6 +105,7 @@ async function main(): Promise<void> {
     accounts: vault.accounts,
     rates: vault.rates,
     admission: vault.admission,
+    audit: vault.audit,
     metering: vault.metering,
     health,
     metrics,

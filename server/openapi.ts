@@ -27,6 +27,7 @@ const NOUNS: Readonly<Record<Noun, string>> = {
   rule: 'Named lists of operations that transform data.',
   proxy: 'Requests to third parties, filled with stored data.',
   admin: 'Your account.',
+  audit: 'The security log of your account.',
 };
 
 const HEADERS: Readonly<Record<string, Json>> = {

@@ -25,6 +25,7 @@ import type {
 import { type AccountInfo, type Accounts, createAccounts } from './services/account.ts';
 import { createAdmin } from './services/admin.ts';
 import { createAdmission } from './services/admission.ts';
+import { type Audit, createAudit } from './services/audit.ts';
 import { createCaptures } from './services/capture.ts';
 import { createCerts } from './services/cert.ts';
 import { createEndpoints } from './services/endpoint.ts';
@@ -43,6 +44,7 @@ import { createVaultList } from './services/vault-list.ts';
 import { createReading } from './services/vault-read.ts';
 import { createStoring } from './services/vault-store.ts';
 import { createAccountStore } from './store/account.ts';
+import { createAuditStore } from './store/audit.ts';
 import { createBinStore } from './store/bin.ts';
 import { createCertStore } from './store/cert.ts';
 import { createEndpointStore } from './store/endpoint.ts';
@@ -101,6 +103,7 @@ export interface OpenVault {
   readonly redis: RedisLink;
   readonly pool: Pool;
   readonly accounts: Accounts;
+  readonly audit: Audit;
   readonly keys: Keys;
   readonly rates: RateService;
   readonly admission: Admission;
@@ -217,6 +220,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     binStore: createBinStore(redis),
     jobStore: createJobStore(redis),
     rateStore: createRateStore(redis),
+    auditStore: createAuditStore(redis),
     thirdParties: openThirdParties(options.proxy),
     now: options.now ?? Date.now,
     randomId: () => randomBytes(16).toString('base64url'),
@@ -228,7 +232,8 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
   const metering = createMetering(parts);
   const rates = createRates(parts);
   const admission = createAdmission(() => performance.now());
-  const accounts = createAccounts(parts);
+  const audit = createAudit({ ...parts, note });
+  const accounts = createAccounts(parts, audit);
   const idempotency = createIdempotency(parts);
   const keys = createKeys(parts, metering, idempotency);
   const rules = createRules(parts, metering);
@@ -259,6 +264,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     redis,
     pool,
     accounts,
+    audit,
     keys,
     rates,
     admission,
@@ -319,6 +325,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     async close() {
       await jobs.close();
       keys.close();
+      await audit.flush(true);
       await pool.drain();
       await metering.flush().catch(() => undefined);
       await redis.close();

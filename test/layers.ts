@@ -22,14 +22,14 @@ const SYSTEM =
 const SCHEMA = /^server\/schema\//;
 const ERRORS = /^server\/(?:errors|error-cause)\.ts$/;
 const SECRET = /^server\/secret\.ts$/;
-const DEPS = /^server\/deps(?:-admin|-cert|-common|-endpoint|-form|-observer|-proxy)?\.ts$/;
+const DEPS = /^server\/deps(?:-admin|-audit|-cert|-common|-endpoint|-form|-observer|-proxy)?\.ts$/;
 const DOMAIN = /^server\/domain\//;
 const STORE = /^server\/store\//;
 const OUTBOUND = /^server\/outbound\//;
 const SERVICES = /^server\/services\//;
 const PLUGINS = /^server\/plugins\//;
 const ROUTES = /^server\/routes\//;
-const CRYPTO = /^server\/crypto(?:-fields|-lanes|-proxy)?\.ts$/;
+const CRYPTO = /^server\/crypto(?:-audit|-fields|-lanes|-proxy)?\.ts$/;
 const OPENAPI = /^server\/openapi(?:-webhooks)?\.ts$/;
 const WORKERS = /^workers\//;
 const SDK = /^sdk\//;
@@ -52,7 +52,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'server/crypto.ts',
     files: CRYPTO,
-    may: [ERRORS, SECRET, /^workers\/(?:pool|protocol|jobs\/(?:proxy-)?kinds)\.ts$/],
+    may: [ERRORS, SECRET, /^workers\/(?:pool|protocol|jobs\/(?:audit-|proxy-)?kinds)\.ts$/],
   },
   { name: 'server/services', files: SERVICES, may: [SCHEMA, ERRORS, SECRET, DOMAIN], mayTypes: [DEPS] },
   {

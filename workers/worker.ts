@@ -1,5 +1,15 @@
 import { workerData } from 'node:worker_threads';
 import { selfTest } from './crypto/self-test.ts';
+import {
+  auditKey,
+  checkCheckpoint,
+  describeChain,
+  readAudit,
+  sealAudit,
+  signCheckpoint,
+  trimAudit,
+  verifyAudit,
+} from './jobs/audit.ts';
 import { decryptItems, listItems } from './jobs/bulk.ts';
 import { clientCredential, createCsr, readCertificate } from './jobs/certs.ts';
 import { createThreadContext, type Handler, toCode } from './jobs/context.ts';
@@ -85,6 +95,14 @@ const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
   openReply,
   clientCredential,
   dropSad,
+  sealAudit,
+  describeChain,
+  readAudit,
+  verifyAudit,
+  trimAudit,
+  signCheckpoint,
+  checkCheckpoint,
+  auditKey,
 };
 
 await selfTest();

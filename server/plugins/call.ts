@@ -124,13 +124,15 @@ export const readCall = async (reader: CallReader, exchange: Exchange, arrival: 
   }
   const visitor = readVisitor(exchange, arrival.server, reader.clientAddress);
   await deps.rates.source(visitor.ip);
+  exchange.visitor = visitor;
   let bytes: Uint8Array | undefined;
   let caller: Caller | Visitor = visitor;
   if (route.auth === 'basic') {
     refuseOtherSites(headers);
     const credentials = readCredentials(headers);
+    exchange.signIn = 'checked';
     bytes = await takeBody(route, exchange, deps);
-    const account: Account = await deps.accounts.signIn({ ...credentials, ip: visitor.ip });
+    const account: Account = await deps.accounts.signIn({ ...credentials, ...visitor });
     exchange.account = account;
     await deps.rates.account(account);
     caller = { ...visitor, account, source: 'vault' };

@@ -1,4 +1,4 @@
-import type { Account, Deps } from '../deps.ts';
+import type { Account, Deps, Visitor } from '../deps.ts';
 import { type ErrorCode, VaultError } from '../errors.ts';
 import { hasLongBody } from './body.ts';
 import { errorResponse, levelOf, reportUnknown } from './errors.ts';
@@ -16,6 +16,10 @@ export interface Exchange {
   readonly route: string;
   readonly startedMs: number;
   account: Account | undefined;
+  /** Who sends it, once that was looked at. */
+  visitor: Visitor | undefined;
+  /** How far the credentials of an account came, where the route needs them. */
+  signIn: 'refused unchecked' | 'checked';
   code: ErrorCode | undefined;
   /** Gives back the place that the request has among those in hand, if it has one. */
   leave: (() => void) | undefined;
@@ -37,6 +41,8 @@ export const beginExchange = (
     route,
     startedMs: performance.now(),
     account: undefined,
+    visitor: undefined,
+    signIn: 'refused unchecked',
     code: undefined,
     leave: undefined,
     body: 'untouched',

@@ -1,9 +1,20 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import type { Caller, Deps, MeterOperation, SecretBytes, Visitor } from '../deps.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { AuditAction } from '../schema/audit.ts';
 
 /** The nouns of the service; each names a tag of the published document and a file in every layer. */
-export type Noun = 'utility' | 'vault' | 'capture' | 'retrieve' | 'form' | 'key' | 'rule' | 'proxy' | 'admin';
+export type Noun =
+  | 'utility'
+  | 'vault'
+  | 'capture'
+  | 'retrieve'
+  | 'form'
+  | 'key'
+  | 'rule'
+  | 'proxy'
+  | 'admin'
+  | 'audit';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -46,7 +57,11 @@ type OneBody<Kind extends keyof Bodies> = Pick<Bodies, Kind> & {
  * What a handler answers with 200: an object to write as JSON, JSON bytes, or a stream of them; or a page, whose
  * headers say all that is to be said of it.
  */
-export type Reply = { readonly headers?: Readonly<Record<string, string>> } & {
+export type Reply = {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** What was made, for the security log, where the request could not name it yet. */
+  readonly object?: string | undefined;
+} & {
   [Kind in keyof Bodies]: OneBody<Kind>;
 }[keyof Bodies];
 
@@ -86,6 +101,15 @@ export interface Call<
   readonly request: Request;
 }
 
+/** What a route leaves in the security log of the account. */
+export interface AuditRule<Of = Call> {
+  readonly action: AuditAction;
+  /** `refusals` where successes change nothing but what has a log of its own. */
+  readonly of: 'all' | 'refusals';
+  /** What it is done to, as far as the request names it. */
+  readonly object?: (call: Of) => string;
+}
+
 /** What a route is, but for its handler: enough to mount it, to document it and to test the table. */
 export interface RouteShape {
   readonly method: Method;
@@ -112,6 +136,8 @@ export interface RouteShape {
   /** The operations that the route may bill; empty for zero-rated routes. */
   readonly meter: readonly MeterOperation[];
   readonly idempotent: boolean;
+  /** Left out where neither what it does nor its refusals concern anybody later. */
+  readonly audit?: AuditRule;
 }
 
 /** A route of the table. */
@@ -127,12 +153,13 @@ export const defineRoute = <
   const Auth extends AuthRule,
   Params extends TObject = typeof NO_PARAMS,
 >(
-  route: Omit<RouteShape, 'params' | 'query' | 'body' | 'passphrase' | 'auth'> & {
+  route: Omit<RouteShape, 'params' | 'query' | 'body' | 'passphrase' | 'auth' | 'audit'> & {
     readonly params?: Params;
     readonly query: Query;
     readonly body: Body;
     readonly passphrase: Passphrase;
     readonly auth: Auth;
+    readonly audit?: AuditRule<Call<Query, Body, Passphrase, Auth, Params>>;
     readonly handle: (call: Call<Query, Body, Passphrase, Auth, Params>) => Promise<Reply>;
   },
   // The shell builds each call from these very schemas, so the handler gets what it declares.

@@ -2,12 +2,13 @@ import { TypeCompiler } from '@sinclair/typebox/compiler';
 import type { Elysia } from 'elysia';
 import type { Deps } from '../deps.ts';
 import { VaultError } from '../errors.ts';
+import { recordRefusal, recordSuccess } from './audit.ts';
 import { type Arrival, type CallReader, compileCallReader, readCall } from './call.ts';
 import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';
 import { beginExchange, type Exchange, endExchange, refuse, reportBrokenReply } from './exchange.ts';
 import { isOnFormsHost } from './forms-host.ts';
 import { emptyResponse, type HeaderList, replyResponse } from './replies.ts';
-import type { Reply, Route } from './route.ts';
+import type { Call, Reply, Route } from './route.ts';
 
 /** A route with everything compiled that can be. */
 interface MountedRoute {
@@ -38,17 +39,44 @@ const compileRoute = (route: Route, deps: Deps): MountedRoute => ({
   isOpen: isOpen(route),
 });
 
-/** Counts the request before its reply is sent; a stream that will not be sent is given up. */
-const meter = async (exchange: Exchange, reply: Reply, deps: Deps): Promise<void> => {
-  if (exchange.account === undefined) {
-    return;
-  }
+/** Notes and counts what was done before its reply is sent; a stream that will not be sent is given up. */
+const account = async (
+  { route }: MountedRoute,
+  exchange: Exchange,
+  call: Call,
+  reply: Reply,
+  deps: Deps,
+): Promise<void> => {
   try {
-    await deps.metering.request(exchange.account);
+    await recordSuccess(route, exchange, call, reply, deps);
+    if (exchange.account !== undefined) {
+      await deps.metering.request(exchange.account);
+    }
   } catch (error) {
     await reply.stream?.cancel();
     throw error;
   }
+};
+
+/** The reply of a route, or a refusal once that is noted; a note that cannot be made is a refusal of its own. */
+const reply = async (
+  mounted: MountedRoute,
+  exchange: Exchange,
+  arrival: Arrival,
+  deps: Deps,
+): Promise<Reply> => {
+  let call: Call | undefined;
+  let made: Reply;
+  try {
+    call = await readCall(mounted.reader, exchange, arrival);
+    made = await mounted.route.handle(call);
+    mounted.checkReply?.(made);
+  } catch (error) {
+    await recordRefusal(mounted.route, exchange, call, error, deps);
+    throw error;
+  }
+  await account(mounted, exchange, call, made, deps);
+  return made;
 };
 
 const answer = async (
@@ -60,10 +88,8 @@ const answer = async (
   const exchange = beginExchange(request, mounted.route.path, deps);
   let response: Response;
   try {
-    const reply = await mounted.route.handle(await readCall(mounted.reader, exchange, arrival));
-    mounted.checkReply?.(reply);
-    await meter(exchange, reply, deps);
-    response = replyResponse(reply, exchange.requestId, (error) => {
+    const made = await reply(mounted, exchange, arrival, deps);
+    response = replyResponse(made, exchange.requestId, (error) => {
       reportBrokenReply(exchange, error, deps);
     });
   } catch (error) {

@@ -1,3 +1,4 @@
+import { objectOf } from '../plugins/audit.ts';
 import { replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
 import { Captured, CaptureEndpoint, CaptureQuery, CreateCaptureQuery } from '../schema/capture.ts';
@@ -23,10 +24,16 @@ const createCapture = defineRoute({
   errors: ['endpoint_exists', 'passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['capture_create'],
   idempotent: false,
+  audit: {
+    action: 'endpoint.create',
+    of: 'all',
+    object: ({ query }) => objectOf('endpoint', query.unique_id),
+  },
   handle: async ({ caller, query, passphrase, request, deps }) => {
     const { rules = [], ...input } = query;
     const made = await deps.captures.create(caller, { ...input, rules, passphrase });
-    return readyPage({ request, deps }, made) ?? { json: shownOnce(made) };
+    const reply = readyPage({ request, deps }, made) ?? { json: shownOnce(made) };
+    return { ...reply, object: objectOf('endpoint', made.unique_id) };
   },
 });
 
@@ -89,6 +96,11 @@ const removeCapture = defineRoute({
   errors: ['endpoint_not_found', 'integrity_failed'],
   meter: ['delete'],
   idempotent: false,
+  audit: {
+    action: 'endpoint.delete',
+    of: 'all',
+    object: ({ params }) => objectOf('endpoint', params.unique_id),
+  },
   handle: async ({ caller, params, deps }) => {
     await deps.endpoints.remove(caller, params.unique_id);
     return { json: { message: 'The endpoint was deleted.' } };

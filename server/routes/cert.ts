@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { objectOf } from '../plugins/audit.ts';
 import { defineRoute } from '../plugins/route.ts';
 import {
   Certificate,
@@ -39,9 +40,11 @@ const createCsr = defineRoute({
   body: { kind: 'json', schema: CreateCsrBody, bytesMax: BODY_BYTES_MAX },
   response: Csr,
   errors: ['certificates_full'],
+  audit: { action: 'csr.create', of: 'all' },
   handle: async ({ caller, body, deps }) => {
     const { key_type = 'ec-p256', cn, o, ou, l, st, c } = body;
-    return { json: await deps.certs.createCsr(caller, { cn, o, ou, l, st, c, key_type }) };
+    const csr = await deps.certs.createCsr(caller, { cn, o, ou, l, st, c, key_type });
+    return { json: csr, object: objectOf('csr', csr.id) };
   },
 });
 
@@ -73,6 +76,7 @@ const removeCsr = defineRoute({
   body: { kind: 'none' },
   response: Message,
   errors: ['csr_not_found'],
+  audit: { action: 'csr.delete', of: 'all', object: ({ query }) => objectOf('csr', query.id) },
   handle: async ({ caller, query, deps }) => {
     await deps.certs.removeCsr(caller, query.id);
     return { json: { message: 'The certificate signing request and its key were deleted.' } };
@@ -98,9 +102,11 @@ const createCertificate = defineRoute({
     'certificates_full',
     'integrity_failed',
   ],
-  handle: async ({ caller, query, body, deps }) => ({
-    json: await deps.certs.createCertificate(caller, { csr_id: query.csr_id, pem: body }),
-  }),
+  audit: { action: 'certificate.create', of: 'all', object: ({ query }) => objectOf('csr', query.csr_id) },
+  handle: async ({ caller, query, body, deps }) => {
+    const json = await deps.certs.createCertificate(caller, { csr_id: query.csr_id, pem: body });
+    return { json, object: objectOf('certificate', json.id) };
+  },
 });
 
 const readCertificates = defineRoute({
@@ -133,6 +139,11 @@ const removeCertificate = defineRoute({
   body: { kind: 'none' },
   response: Message,
   errors: ['certificate_not_found'],
+  audit: {
+    action: 'certificate.delete',
+    of: 'all',
+    object: ({ query }) => objectOf('certificate', query.id),
+  },
   handle: async ({ caller, query, deps }) => {
     await deps.certs.removeCertificate(caller, query.id);
     return { json: { message: 'The certificate was deleted.' } };

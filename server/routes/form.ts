@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps, HostedForm } from '../deps.ts';
+import { objectOf } from '../plugins/audit.ts';
 import { isOnFormsHost } from '../plugins/forms-host.ts';
 import { defineRoute, type Route } from '../plugins/route.ts';
 import { Message } from '../schema/common.ts';
@@ -46,9 +47,11 @@ const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
     body: { kind: 'json', schema: FormSettings, bytesMax: BODY_BYTES_MAX },
     response: Form,
     errors: ['form_exists', 'forms_full'],
-    handle: async ({ caller, query, body: settings, deps }) => ({
-      json: show(deps)(await deps.forms.create(caller, { ...query, settings })),
-    }),
+    audit: { action: 'form.create', of: 'all', object: ({ query }) => objectOf('form', query.form_id) },
+    handle: async ({ caller, query, body: settings, deps }) => {
+      const form = await deps.forms.create(caller, { ...query, settings });
+      return { json: show(deps)(form), object: objectOf('form', form.id) };
+    },
   });
 
   const list = defineRoute({
@@ -103,6 +106,7 @@ const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
     body: { kind: 'none' },
     response: Message,
     errors: ['form_not_found', 'integrity_failed'],
+    audit: { action: 'form.delete', of: 'all', object: ({ params }) => objectOf('form', params.form_id) },
     handle: async ({ caller, params, deps }) => {
       await deps.forms.remove(caller, params.form_id);
       return { json: { message: 'The form was deleted.' } };

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { NewPassphrase } from '../deps.ts';
+import { objectOf } from '../plugins/audit.ts';
 import { secretBytes } from '../plugins/passphrase.ts';
 import { nextTokenHeader, replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
@@ -35,6 +36,7 @@ const createKey = defineRoute({
   errors: ['key_exists', 'idempotency_passphrase_required'],
   meter: ['key'],
   idempotent: true,
+  audit: { action: 'key.create', of: 'all', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ caller, body, idempotencyKey, deps }) => {
     const { reply, replayed } = await deps.keys.create(caller, {
       user: body.user,
@@ -82,6 +84,7 @@ const changePassphrase = defineRoute({
   errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['key'],
   idempotent: false,
+  audit: { action: 'key.change', of: 'all', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ caller, body, deps }) => ({
     json: shown(
       await deps.keys.changePassphrase(caller, {
@@ -109,6 +112,7 @@ const removeKey = defineRoute({
   errors: ['key_not_found', 'key_not_empty', 'key_changed'],
   meter: ['key'],
   idempotent: false,
+  audit: { action: 'key.delete', of: 'all', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ caller, query, deps }) => {
     await deps.keys.remove(caller, query);
     return { json: { message: 'The key was deleted.' } };

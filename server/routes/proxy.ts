@@ -1,4 +1,5 @@
 import { VaultError } from '../errors.ts';
+import { objectOf } from '../plugins/audit.ts';
 import { replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
 import {
@@ -41,6 +42,11 @@ const post = defineRoute({
   response: ProxyPostReply,
   errors: [...ITEM, ...RULES, 'template_limit', ...ACCEPTING, ...SENDING],
   meter: ['proxy_attempt'],
+  audit: {
+    action: 'proxy.send',
+    of: 'refusals',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
   handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
     const { rules = [], ...input } = query;
     const { reply, replayed } = await deps.proxy.post(caller, {
@@ -74,6 +80,7 @@ const get = defineRoute({
   response: ProxyGetReply,
   errors: [...OPENING, ...RULES, ...ACCEPTING, ...SENDING, 'reply_not_storable', 'test_card', 'key_changed'],
   meter: ['proxy_attempt'],
+  audit: { action: 'proxy.send', of: 'refusals', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
     const { rules = [], algorithm, tokenization_algorithm, ...input } = query;
     const { reply, replayed } = await deps.proxy.get(caller, {
@@ -100,6 +107,11 @@ const networkToken = defineRoute({
   response: ProxyAccepted,
   errors: [...ITEM, 'number_missing', ...ACCEPTING],
   meter: ['network_token'],
+  audit: {
+    action: 'proxy.send',
+    of: 'refusals',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
   handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
     const { reply, replayed } = await deps.proxy.networkToken(caller, {
       ...query,

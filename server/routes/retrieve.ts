@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { objectOf } from '../plugins/audit.ts';
 import { nextTokenHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
 import { Message } from '../schema/common.ts';
@@ -24,14 +25,19 @@ const createRetrieve = defineRoute({
   errors: ['endpoint_exists', 'passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['retrieve_create'],
   idempotent: false,
+  audit: {
+    action: 'endpoint.create',
+    of: 'all',
+    object: ({ query }) => objectOf('endpoint', query.unique_id),
+  },
   handle: async ({ caller, query, passphrase, request, deps }) => {
     refuseUnlockedPage(request, query);
     const { rules = [], mask_fields = [], ...input } = query;
     const made = await deps.retrievals.create(caller, { ...input, rules, mask_fields, passphrase });
     const { user, token, reference } = query;
-    return (
-      readyPage({ request, deps }, made, query) ?? { json: { ...shownOnce(made), user, token, reference } }
-    );
+    const json = { ...shownOnce(made), user, token, reference };
+    const reply = readyPage({ request, deps }, made, query) ?? { json };
+    return { ...reply, object: objectOf('endpoint', made.unique_id) };
   },
 });
 
@@ -104,6 +110,11 @@ const removeRetrieve = defineRoute({
   errors: ['endpoint_not_found', 'integrity_failed'],
   meter: ['delete'],
   idempotent: false,
+  audit: {
+    action: 'endpoint.delete',
+    of: 'all',
+    object: ({ params }) => objectOf('endpoint', params.unique_id),
+  },
   handle: async ({ caller, params, deps }) => {
     await deps.endpoints.remove(caller, params.unique_id);
     return { json: { message: 'The endpoint was deleted.' } };

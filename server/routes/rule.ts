@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { objectOf } from '../plugins/audit.ts';
 import { defineRoute } from '../plugins/route.ts';
 import { Message } from '../schema/common.ts';
 import { OperationNames, Rule, RuleBody, RuleList, RuleQuery, RuleReadQuery } from '../schema/rule.ts';
@@ -22,6 +23,7 @@ const createRule = defineRoute({
   errors: ['rule_exists', 'rules_full'],
   meter: ['rule'],
   idempotent: false,
+  audit: { action: 'rule.create', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
   handle: async ({ caller, query, body, deps }) => ({
     json: await deps.rules.create(caller, { id: query.id, body }),
   }),
@@ -63,6 +65,7 @@ const removeRule = defineRoute({
   errors: ['rule_not_found'],
   meter: ['rule'],
   idempotent: false,
+  audit: { action: 'rule.delete', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
   handle: async ({ caller, query, deps }) => {
     await deps.rules.remove(caller, query.id);
     return { json: { message: 'The rule was deleted.' } };

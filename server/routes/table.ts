@@ -1,5 +1,6 @@
 import type { Route } from '../plugins/route.ts';
 import { ADMIN_ROUTES } from './admin.ts';
+import { AUDIT_ROUTES } from './audit.ts';
 import { CAPTURE_ROUTES } from './capture.ts';
 import { CERT_ROUTES } from './cert.ts';
 import { FORM_ROUTES } from './form.ts';
@@ -22,4 +23,5 @@ export const ROUTES: readonly Route[] = [
   ...PROXY_ROUTES,
   ...CERT_ROUTES,
   ...ADMIN_ROUTES,
+  ...AUDIT_ROUTES,
 ];

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../errors.ts';
+import { objectOf } from '../plugins/audit.ts';
 import { nextTokenHeader, replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
 import { Message } from '../schema/common.ts';
@@ -47,6 +48,7 @@ const storeItem = defineRoute({
   ],
   meter: ['store'],
   idempotent: true,
+  audit: { action: 'item.store', of: 'refusals', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
     const { reply, replayed } = await deps.vault.store(caller, {
       ...query,
@@ -83,6 +85,11 @@ const readItems = defineRoute({
   ],
   meter: ['decrypt', 'list'],
   idempotent: false,
+  audit: {
+    action: 'item.decrypt',
+    of: 'refusals',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
   handle: async ({ caller, query, passphrase, deps }) => {
     const { user, token, mask_fields = [], rules = [], decrypt_all, return_card_metadata, ...filter } = query;
     const view = { mask_fields, rules, return_card_metadata };
@@ -121,6 +128,11 @@ const removeItem = defineRoute({
   errors: ['reference_required', 'token_not_found', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['delete'],
   idempotent: false,
+  audit: {
+    action: 'item.delete',
+    of: 'all',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
   handle: async ({ caller, query, deps }) => {
     await deps.vault.remove(caller, query);
     return { json: { message: 'The item was deleted.' } };
@@ -152,6 +164,11 @@ const updateItem = defineRoute({
   ],
   meter: ['update'],
   idempotent: true,
+  audit: {
+    action: 'item.update',
+    of: 'refusals',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
   handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
     const { reply, replayed } = await deps.vault.update(caller, {
       ...query,
@@ -179,6 +196,7 @@ const readLog = defineRoute({
   errors: ['reference_required', 'cursor_invalid', 'token_not_found', 'key_not_found', 'integrity_failed'],
   meter: ['log'],
   idempotent: false,
+  audit: { action: 'item.log', of: 'all', object: ({ query }) => objectOf('item', query.user, query.token) },
   handle: async ({ caller, query, deps }) => {
     const { entries, nextToken } = await deps.vault.log(caller, query);
     return { json: entries, headers: nextTokenHeader(nextToken) };

@@ -1,9 +1,10 @@
-import type { Account, AccountService, Parts, SecretBytes } from '../deps.ts';
+import type { Account, AccountService, Parts, SecretBytes, Visitor } from '../deps.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { sourceOf } from '../domain/source.ts';
 import { VaultError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
 import { createAttempts } from './attempts.ts';
+import type { Audit } from './audit.ts';
 import { coalesce, createInFlight } from './coalesce.ts';
 import { createMemory } from './memory.ts';
 
@@ -75,7 +76,26 @@ const toInfo = (name: string, { aid, unmasked, paying, hosts, created_at }: Acco
   created_at,
 });
 
-export function createAccounts({ crypto, accountStore, now, randomId, settings, observer }: Parts): Accounts {
+const visitorOf = ({ ip, userAgent, requestId }: Visitor): Visitor => ({ ip, userAgent, requestId });
+
+/** Waits for the note of how a check ended before anybody hears of it; what the check could not do is not noted. */
+async function recorded<T>(check: Promise<T>, record: (outcome: string) => Promise<void>): Promise<T> {
+  try {
+    const result = await check;
+    await record('success');
+    return result;
+  } catch (error) {
+    if (error instanceof VaultError && error.status < 500) {
+      await record(error.code);
+    }
+    throw error;
+  }
+}
+
+export function createAccounts(
+  { crypto, accountStore, now, randomId, settings, observer }: Parts,
+  audit: Pick<Audit, 'record'>,
+): Accounts {
   // Sign-ins are remembered by a digest that only this process can compute, for a minute, and only while the
   // stored record has the password that was checked: a change on any server ends them at once.
   const memory = createMemory<Remembered>(REMEMBERED_MAX, REMEMBER_MS, now);
@@ -123,6 +143,30 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings, 
     account: toAccount(name, opened),
   });
 
+  const lookUp: Accounts['lookUp'] = async (name) => {
+    const record = await readFresh(name);
+    const seen = lookedUp.get(name);
+    if (!record || seen?.record.equals(record)) {
+      return record && seen?.account;
+    }
+    const fresh = remembered(name, record, await openRecord(name, record));
+    lookedUp.set(name, fresh);
+    return fresh.account;
+  };
+
+  /** Notes how a sign-in ended; those under names that no account has are on the operator's own log. */
+  const recordSignIn = async (name: string, visitor: Visitor, outcome: string): Promise<void> => {
+    const known = isIdentifier(name) ? await lookUp(name) : undefined;
+    await audit.record({
+      ...visitorOf(visitor),
+      aid: known?.aid ?? '',
+      action: 'sign_in',
+      outcome,
+      actor: outcome === 'success' ? `account/${name}` : 'anonymous',
+      object: isIdentifier(name) ? `account/${name}` : 'account',
+    });
+  };
+
   const check = async (
     name: string,
     record: Buffer | undefined,
@@ -165,7 +209,12 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings, 
     throw new VaultError('overloaded');
   };
 
-  const signIn = async ({ name, password, ip }: Parameters<Accounts['signIn']>[0]): Promise<Account> => {
+  const signIn = async ({
+    name,
+    password,
+    ...visitor
+  }: Parameters<Accounts['signIn']>[0]): Promise<Account> => {
+    const { ip } = visitor;
     const digest = crypto.digestSecret(['sign-in', name, ip], password);
     const counter = accountStore.signInCounter(name, sourceOf(ip));
     const known = memory.get(digest);
@@ -181,9 +230,10 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings, 
     // Who joins a check of another shares the record that it began with: never one from before its own request.
     const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
     const shared = `${digest} ${record?.toString('latin1') ?? ''}`;
-    const signedIn = await checking(shared, () =>
-      attempts.run(counter, 'unauthenticated', () => check(name, record, password, ip)),
-    );
+    const signedIn = await checking(shared, () => {
+      const checked = attempts.run(counter, 'unauthenticated', () => check(name, record, password, ip));
+      return recorded(checked, (outcome) => recordSignIn(name, visitor, outcome));
+    });
     memory.set(digest, signedIn);
     observer.count('sign_in', 'checked');
     return { ...signedIn.account };
@@ -195,6 +245,7 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings, 
       : 'failed';
 
   return {
+    lookUp,
     signIn: (credentials) =>
       observer
         .step('sign_in', () => signIn(credentials))
@@ -202,17 +253,6 @@ export function createAccounts({ crypto, accountStore, now, randomId, settings, 
           observer.count('sign_in', failureOf(error));
           throw error;
         }),
-
-    async lookUp(name) {
-      const record = await readFresh(name);
-      const seen = lookedUp.get(name);
-      if (!record || seen?.record.equals(record)) {
-        return record && seen?.account;
-      }
-      const found = remembered(name, record, await openRecord(name, record));
-      lookedUp.set(name, found);
-      return found.account;
-    },
 
     async whoami({ account }) {
       return {

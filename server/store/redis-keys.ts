@@ -39,6 +39,10 @@ export const redisKeys = {
   passphraseFailures: (aid: string, kid: string): string => `${accountTag(aid)}f:${kid}`,
   /** Hash: operation -> count, for one month (`YYYY-MM`). */
   usage: (aid: string, month: string): string => `${accountTag(aid)}u:${month}`,
+  /** Hash: the account's security log: sequence -> sealed entry, and `h` head, `o` start, `w` writers. */
+  auditChain: (aid: string): string => `${accountTag(aid)}log`,
+  /** Hash: account id of every security log there is -> its newest checkpoint, or empty. */
+  auditChains: '{audit}',
   /** Hash: rule id -> sealed rule. */
   rules: (aid: string): string => `${accountTag(aid)}r`,
   /** Hash: id -> sealed certificate signing request. */

@@ -117,6 +117,7 @@ const depsOf = (
   accounts: opened.accounts,
   rates: opened.rates,
   admission: opened.admission,
+  audit: opened.audit,
   metering: opened.metering,
   health: createHealth({ redis: () => opened.probe() }, now),
   metrics,

@@ -1,4 +1,4 @@
-import type { Account, Deps, LogLine, Visitor } from '../../server/deps.ts';
+import type { Account, AuditNote, Deps, LogLine, Visitor } from '../../server/deps.ts';
 import { VaultError } from '../../server/errors.ts';
 import type { WhoAmI } from '../../server/schema/admin.ts';
 import { Secret } from '../../server/secret.ts';
@@ -24,6 +24,8 @@ export interface StubDeps extends Deps {
   readonly lines: LogLine[];
   /** The internal ids of the accounts whose requests were counted. */
   readonly metered: string[];
+  /** What was noted in security logs. */
+  readonly recorded: AuditNote[];
 }
 
 const ACCOUNT: Account = { aid: 'a1', name: 'shop', unmasked: false, paying: false, hosts: [] };
@@ -46,6 +48,7 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
   const asked: Asked[] = [];
   const lines: LogLine[] = [];
   const metered: string[] = [];
+  const recorded: AuditNote[] = [];
   const note: Note = (operation, result) => (caller, input) => {
     asked.push({ operation, caller, input });
     return Promise.resolve(result());
@@ -54,6 +57,7 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
     asked,
     lines,
     metered,
+    recorded,
     http: {
       publicUrl: 'https://vault.test',
       trustedProxies: [],
@@ -117,6 +121,13 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
         items: [],
       })),
       usage: note('usage', () => ({ month: '2026-01', keys: 1, tokens: 2, api_requests: 3 })),
+    },
+    audit: {
+      record: async (noted) => {
+        recorded.push(noted);
+      },
+      list: note('listAudit', () => ({ entries: [], nextToken: 'more' })),
+      listAll: note('listAllAudit', () => streamOf('[]')),
     },
     metering: {
       request: async (account) => {

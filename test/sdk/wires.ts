@@ -1,5 +1,6 @@
 /** What each method of the SDK sends: the table that the tests of the wire and of the contract go through. */
 import type { CaptureEndpoint, RetrieveEndpoint, Vault } from '../../sdk/index.ts';
+import { AUDIT } from './wires-audit.ts';
 
 /** A card number that must show up nowhere but in the request that carries it. */
 export const CANARY_NUMBER = '4000000000000002';
@@ -389,4 +390,5 @@ export const WIRES: Readonly<Record<string, Wire>> = {
   ...PROXY,
   ...CERTIFICATES,
   ...OTHERS,
+  ...AUDIT,
 };

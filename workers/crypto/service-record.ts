@@ -8,7 +8,15 @@ import { hkdf, sha256 } from './hash.ts';
 import { checkHeader, HEADER_BYTES, TYPE, writeHeader } from './record-format.ts';
 
 /** What a sub-key is for. Keys of different purposes have nothing in common. */
-export type Purpose = 'record' | 'ref-index' | 'audit' | 'idem' | 'job' | 'password' | 'cursor';
+export type Purpose =
+  | 'record'
+  | 'ref-index'
+  | 'audit'
+  | 'audit-sign'
+  | 'idem'
+  | 'job'
+  | 'password'
+  | 'cursor';
 
 export interface KeyRing {
   /** Id of the key that new records are sealed under. */

@@ -12,7 +12,10 @@ export interface ThreadContext {
   readonly processKey: Uint8Array;
   readonly argon2: Argon2Params;
   /** A 32-byte key that stays the same when the master key is rotated: for indexes, peppers and cursors. */
-  rootKey(purpose: 'ref-index' | 'idem' | 'cursor' | 'password', account: string): Uint8Array;
+  rootKey(
+    purpose: 'ref-index' | 'idem' | 'cursor' | 'password' | 'audit' | 'audit-sign',
+    account: string,
+  ): Uint8Array;
 }
 
 export type Fields = readonly Uint8Array[];

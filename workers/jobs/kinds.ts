@@ -90,6 +90,22 @@ export const KIND = {
   clientCredential: 80,
   /** [params, meta] -> [meta without sensitive authentication data, or empty when it has none] */
   dropSad: 81,
+  /** [params, head or empty] -> [JSON of MarkFacts, head, entries…] */
+  sealAudit: 120,
+  /** [params, head or empty, start or empty] -> [JSON of ChainFacts] */
+  describeChain: 121,
+  /** [params, entries newest first…] -> [JSON of ReadAuditFacts] */
+  readAudit: 122,
+  /** [params, entries oldest first…] -> [JSON of VerifyAuditFacts] */
+  verifyAudit: 123,
+  /** [params, entries oldest first…] -> [JSON of MarkFacts, start or empty] */
+  trimAudit: 124,
+  /** [params, head] -> [JSON of Checkpoint] */
+  signCheckpoint: 125,
+  /** [params] -> [] or `integrity_failed` */
+  checkCheckpoint: 126,
+  /** [] -> [public key that checkpoints are signed under, PEM] */
+  auditKey: 127,
 } as const;
 
 export type JobKind = (typeof KIND)[keyof typeof KIND];

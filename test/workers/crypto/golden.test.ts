@@ -1,5 +1,12 @@
 /** Records that the first version made: each must open for ever, and no damaged or moved form of it may. */
 import { describe, expect, test } from 'bun:test';
+import { checkpointKey, isOwnCheckpoint } from '../../../workers/crypto/audit-checkpoint.ts';
+import {
+  CHAIN_BEGIN,
+  followsMark,
+  openAuditEntry,
+  openAuditMark,
+} from '../../../workers/crypto/audit-entry.ts';
 import { aad, textOf, utf8 } from '../../../workers/crypto/bytes.ts';
 import { openContent } from '../../../workers/crypto/content.ts';
 import { openCaptureWrap, openPolicy, openRetrieveWrap } from '../../../workers/crypto/endpoint-record.ts';
@@ -206,3 +213,34 @@ describe.each([{ env: 'production' }, { aid: 'other' }, { kid: 'other' }, { toke
     });
   },
 );
+
+describe('a security log', () => {
+  const { audit } = golden;
+  const open = (sequence: number, record: Uint8Array, aid = inputs.aid) =>
+    openAuditEntry(sealer, hex(audit.key), aid, sequence, record);
+
+  test('its entries follow each other, and its marks name them', () => {
+    const [first, second] = audit.entries.map((record, i) => open(i + 1, hex(record)));
+    for (const [i, entry] of [first, second].entries()) {
+      expect(entry).toMatchObject(audit.events[i] ?? {});
+      expect(toHex(entry?.mark.link ?? hex(''))).toBe(audit.links[i] ?? '');
+    }
+    expect(second && first && followsMark(second, first.mark)).toBe(true);
+    expect(second?.mark).toMatchObject({ sequence: 2, latestMs: 1_767_225_600_123, stepBackMs: 23 });
+    expect(openAuditMark(sealer, inputs.aid, 'head', hex(audit.head))).toEqual(second?.mark ?? CHAIN_BEGIN);
+    expect(openAuditMark(sealer, inputs.aid, 'start', hex(audit.start))).toEqual(first?.mark ?? CHAIN_BEGIN);
+  });
+
+  test('damaged or moved it is refused', () => {
+    const [first = ''] = audit.entries;
+    expectDamageRefused(hex(first), (bad) => open(1, bad));
+    expectDamageRefused(hex(audit.head), (bad) => openAuditMark(sealer, inputs.aid, 'head', bad));
+    expectRefused(() => open(2, hex(first)));
+    expectRefused(() => open(1, hex(first), 'another'));
+  });
+
+  test('its checkpoint is known', () => {
+    expect(isOwnCheckpoint(hex(audit.seed), inputs.env, audit.checkpoint)).toBe(true);
+    expect(checkpointKey(hex(audit.seed))).toBe(audit.publicKey);
+  });
+});

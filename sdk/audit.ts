@@ -1,0 +1,28 @@
+/** The security log of the account. */
+
+import type { CallOptions } from './call.ts';
+import { type Page, type Pages, readPage, walk } from './pages.ts';
+import type { Transport } from './transport.ts';
+import type { AuditEntry, ReadAudit } from './types.ts';
+
+/** The calls of `/audit`. Each of them is itself an entry of the log. */
+export interface AuditCalls {
+  /**
+   * One page of the log, newest first; at most 1,024 entries unless `limit` says otherwise. A page of a narrow filter
+   * may be empty and still have a next one.
+   */
+  readonly list: (query?: ReadAudit, options?: CallOptions) => Promise<Page<AuditEntry[]>>;
+  /** The whole log, page by page, from `next_token` where one is given. New entries change nothing of the pages. */
+  readonly pages: (query?: ReadAudit, options?: CallOptions) => Pages<AuditEntry[]>;
+}
+
+export const createAuditCalls = (transport: Transport): AuditCalls => {
+  const list: AuditCalls['list'] = (query, options) =>
+    readPage(transport, { method: 'GET', path: ['audit'], repeat: 'always', query, options });
+
+  return {
+    list,
+    pages: ({ next_token, ...query } = {}, options) =>
+      walk((nextToken) => list({ ...query, next_token: nextToken }, options), next_token),
+  };
+};

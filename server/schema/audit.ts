@@ -1,0 +1,108 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { NextToken, Timestamp, Token } from './common.ts';
+import { FilterTime, Limit } from './kinds.ts';
+
+/** Everything that a security log tells of; those behind the blank line are on the operator's own log alone. */
+export const AUDIT_ACTIONS = [
+  'sign_in',
+  'key.create',
+  'key.change',
+  'key.delete',
+  'item.store',
+  'item.decrypt',
+  'item.update',
+  'item.delete',
+  'item.log',
+  'endpoint.create',
+  'endpoint.delete',
+  'endpoint.expire',
+  'endpoint.use',
+  'rule.create',
+  'rule.delete',
+  'form.create',
+  'form.delete',
+  'csr.create',
+  'csr.delete',
+  'certificate.create',
+  'certificate.delete',
+  'preference.set',
+  'preference.delete',
+  'proxy.send',
+  'billing.read',
+  'password.change',
+  'audit.read',
+  'account.create',
+  'account.change',
+  'account.delete',
+
+  'server.start',
+  'server.stop',
+  'server.settings',
+  'bins.load',
+  'pci_certificate.load',
+  'backup.create',
+  'backup.restore',
+  'store.compact',
+  'master_key.rotate',
+  'audit.expire',
+] as const;
+
+export const AuditAction = Type.Union(
+  AUDIT_ACTIONS.map((action) => Type.Literal(action)),
+  { description: 'What was done or tried.', examples: ['key.create'] },
+);
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+export const AuditQuery = Type.Object({
+  action: Type.Optional(AuditAction),
+  token: Type.Optional(Token),
+  after: Type.Optional(FilterTime('Only entries at or after this time (UTC).')),
+  before: Type.Optional(FilterTime('Only entries before this time (UTC).')),
+  limit: Limit(1024),
+  next_token: Type.Optional(NextToken),
+});
+
+export const AuditEntry = Type.Object(
+  {
+    id: Type.String({
+      description: "The entry's number in the log of the account: each is one more than the one before it.",
+      examples: ['4711'],
+    }),
+    time: Timestamp('When it happened, by the clock of the server.'),
+    action: AuditAction,
+    outcome: Type.String({
+      description: '`success`, or the code of the error that was answered.',
+      examples: ['success', 'passphrase_wrong'],
+    }),
+    actor: Type.String({
+      description:
+        'Who did it: `account/NAME`, `endpoint/ID` for whoever has its secret, `operator`, `vault` for the service itself, or `anonymous`.',
+      examples: ['account/shop'],
+    }),
+    source_ip: Type.String({
+      description:
+        'Where it came from; empty where there is no network, or where a gathered entry has many sources.',
+      examples: ['203.0.113.7'],
+    }),
+    user_agent: Type.String({ examples: ['shop/1.0'] }),
+    request_id: Type.String({ examples: ['Zm9vYmFyYmF6cXV4'] }),
+    object: Type.Optional(
+      Type.String({
+        description:
+          'What it was done to: `key/USER`, `item/USER/TOKEN`, `endpoint/ID`, `rule/ID` and so on.',
+        examples: ['key/customers-2026'],
+      }),
+    ),
+    count: Type.Optional(
+      Type.Integer({
+        description:
+          'How many alike refusals the entry stands for, when there were too many for one each; one when left out.',
+        examples: [250],
+      }),
+    ),
+  },
+  { $id: 'AuditEntry' },
+);
+export type AuditEntry = Static<typeof AuditEntry>;
+
+export const AuditEntries = Type.Array(AuditEntry, { description: 'Newest first.' });

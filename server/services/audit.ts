@@ -1,0 +1,42 @@
+import type { AuditNote, AuditService, Parts } from '../deps.ts';
+import { createFlood } from './audit-flood.ts';
+import { createAuditList } from './audit-list.ts';
+import { createAuditQueue } from './audit-queue.ts';
+
+/** The security log, for whoever writes entries, and for whoever looks after it. */
+export interface Audit extends AuditService {
+  /** Writes what was gathered, and what could not be written before. Never throws: it is tried again. */
+  readonly flush: (all?: boolean) => Promise<void>;
+  /** Chains that this process has added to since this was last asked. */
+  readonly takeMoved: () => readonly string[];
+}
+
+type Used = Pick<Parts, 'crypto' | 'auditStore' | 'now' | 'randomId' | 'cursorKey'> & {
+  readonly note: (event: string, fields?: Readonly<Record<string, unknown>>) => void;
+};
+
+export function createAudit(parts: Used): Audit {
+  const { now, note } = parts;
+  const queue = createAuditQueue({ ...parts, onLost: (events) => note('audit_lost', { events }) });
+  const flood = createFlood(parts);
+
+  const write = ({ aid, object = '', ...told }: AuditNote, count = 1): Promise<void> =>
+    queue.add(aid, { ...told, object, count, timeMs: Math.floor(now()) });
+
+  const writeGathered = (all = false): void => {
+    for (const gathered of flood.take(all)) {
+      // Who caused it was answered long ago; what cannot be written stays in the queue.
+      write(gathered.note, gathered.count).catch(() => undefined);
+    }
+  };
+
+  return {
+    record: (told) => (flood.admits(told) ? write(told) : Promise.resolve()),
+    ...createAuditList(parts),
+    async flush(all) {
+      writeGathered(all);
+      await queue.flush();
+    },
+    takeMoved: queue.takeMoved,
+  };
+}

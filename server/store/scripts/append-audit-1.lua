@@ -1,0 +1,29 @@
+#!lua flags=allow-oom
+-- Appends entries to a security log, if its head is still the one that they were sealed to follow. Entries are few and
+-- small, and bounded by who sends them: a Redis that is full takes them, since deletions must work, and be logged.
+-- KEYS  1 chain (hash: sequence -> entry, h head, o start, w the newest batch of each writer, as lines `writer batch`)
+-- ARGV  1 head seen, '' for none  2 writer  3 number of its batch  4 new head  5 sequence of the first entry  6... entries
+-- Reply {'ok'} | {'changed', head}
+local have = redis.call('HMGET', KEYS[1], 'h', 'w')
+local others = {}
+for writer, batch in string.gmatch(have[2] or '', '(%S+) (%d+)') do
+  if writer ~= ARGV[2] then
+    others[#others + 1] = writer .. ' ' .. batch
+  elseif batch == ARGV[3] then
+    -- The same batch once more, since the reply to the first call was lost.
+    return { 'ok' }
+  end
+end
+if (have[1] or '') ~= ARGV[1] then
+  return { 'changed', have[1] or '' }
+end
+-- Who has not written for as long as 64 others is not in the middle of a call.
+while #others > 63 do
+  table.remove(others, 1)
+end
+others[#others + 1] = ARGV[2] .. ' ' .. ARGV[3]
+for i = 6, #ARGV do
+  redis.call('HSET', KEYS[1], string.format('%d', ARGV[5] + i - 6), ARGV[i])
+end
+redis.call('HSET', KEYS[1], 'h', ARGV[4], 'w', table.concat(others, '\n'))
+return { 'ok' }

@@ -1,0 +1,10 @@
+-- Keeps a checkpoint, unless there is one of a later entry.
+-- KEYS  1 security logs (hash: account id -> `SEQUENCE JSON`, or '' before the first checkpoint)
+-- ARGV  1 account id  2 sequence  3 checkpoint
+-- Reply 'ok' | 'older'
+local have = redis.call('HGET', KEYS[1], ARGV[1])
+if have and tonumber(string.match(have, '^%d+') or '0') >= tonumber(ARGV[2]) then
+  return 'older'
+end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ' ' .. ARGV[3])
+return 'ok'
