@@ -259,11 +259,20 @@ export interface Admission {
    * `overloaded`, when there is none. What it gives must be called when the work is over; once more does nothing.
    */
   readonly begin: (work: WorkClass, account: string) => () => void;
+  /**
+   * The same for short work, which then waits for its turn: accounts take turns, and classes of the same account.
+   * What it gives must be called exactly once.
+   */
+  readonly enter: (work: 'write' | 'read', account: string) => (() => void) | Promise<() => void>;
+  /** Runs what plans a listing and begins it, few at once, accounts in turn. */
+  readonly plan: <T>(account: string, work: () => Promise<T>) => Promise<T>;
   readonly stats: () => AdmissionStats;
 }
 
 /** The work in hand, and what was refused so far. */
 export interface AdmissionStats {
+  /** Short works that have had their turn. */
+  readonly running: number;
   readonly inHand: Readonly<Record<WorkClass, number>>;
   readonly refused: Readonly<Record<WorkClass, number>>;
 }

@@ -106,9 +106,12 @@ const takeBody = async (route: Route, exchange: Exchange, deps: Deps): Promise<U
   return bytes;
 };
 
-/** Takes a place for a request; calls of third parties, which may take long, have bounds of their own. */
-const begin = ({ route, deps, isWrite }: CallReader, account: string): (() => void) | undefined =>
-  route.noun === 'proxy' ? undefined : deps.admission.begin(isWrite ? 'write' : 'read', account);
+/** Takes a place for a request, and waits for its turn; calls of third parties, which may take long, have bounds of their own. */
+const enter = (
+  { route, deps, isWrite }: CallReader,
+  account: string,
+): (() => void) | Promise<() => void> | undefined =>
+  route.noun === 'proxy' ? undefined : deps.admission.enter(isWrite ? 'write' : 'read', account);
 
 /**
  * From request to call, in this order: limits, credentials present, body in, credentials right, then what the
@@ -136,10 +139,10 @@ export const readCall = async (reader: CallReader, exchange: Exchange, arrival: 
     exchange.account = account;
     await deps.rates.account(account);
     caller = { ...visitor, account, source: 'vault' };
-    exchange.leave = begin(reader, account.aid);
+    exchange.leave = await enter(reader, account.aid);
   } else {
     bytes = await takeBody(route, exchange, deps);
-    exchange.leave = begin(reader, visitor.ip);
+    exchange.leave = await enter(reader, visitor.ip);
   }
   const query = reader.decodeQuery(request.url);
   const inQuery = query['passphrase'];

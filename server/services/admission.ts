@@ -1,5 +1,6 @@
 import type { Admission, WorkClass } from '../deps.ts';
 import { VaultError } from '../errors.ts';
+import { createFairTurns } from './turns.ts';
 
 /** Requests in hand that nobody minds for a moment: of one account, as many as the threads' queue takes. */
 const BURST = 2_400;
@@ -9,8 +10,18 @@ const STEADY = 512;
 const BURST_MS = 1_000;
 /** An account may have so many times what is free: alone seven eighths, and two alike the same. */
 const SHARE = 7;
+/** Who has no more than so many is let in also while what is left of somebody's burst is worked off. */
+const FEW = 16;
 /** Reads have fewer places than writes. */
 const READS_PART = 0.75;
+
+/**
+ * Short works that run at once: enough to keep Redis and the threads busy. What is beyond them waits here, where accounts
+ * take turns, and not in the line of Redis, where they do not.
+ */
+const RUNNING_MAX = 96;
+/** Listings that are planned at once, and begun: each reads thousands of positions. */
+const PLANNED_MAX = 2;
 
 const LISTS_MAX = 512;
 const LISTS_PER_ACCOUNT_MAX = 256;
@@ -66,7 +77,8 @@ function createShortPlaces(part: number, clock: () => number): Places {
     ...shares,
     has(account) {
       const free = places() - shares.all();
-      return free > 0 && shares.of(account) < SHARE * free;
+      const isFew = shares.of(account) < FEW && shares.all() < BURST * part;
+      return isFew || shares.of(account) < SHARE * free;
     },
     leave(account) {
       shares.leave(account);
@@ -99,23 +111,46 @@ export function createAdmission(clock: () => number): Admission {
   };
   const refused: Record<WorkClass, number> = { write: 0, read: 0, list: 0, open: 0 };
 
-  return {
-    begin(work, account) {
-      const { has, enter, leave } = places[work];
-      if (!has(account)) {
-        refused[work] += 1;
-        throw new VaultError('overloaded');
+  const short = createFairTurns(RUNNING_MAX);
+  const plans = createFairTurns(PLANNED_MAX);
+
+  const begin: Admission['begin'] = (work, account) => {
+    const { has, enter, leave } = places[work];
+    if (!has(account)) {
+      refused[work] += 1;
+      throw new VaultError('overloaded');
+    }
+    enter(account);
+    let isOver = false;
+    return () => {
+      if (!isOver) {
+        isOver = true;
+        leave(account);
       }
-      enter(account);
-      let isOver = false;
-      return () => {
-        if (!isOver) {
-          isOver = true;
-          leave(account);
-        }
+    };
+  };
+
+  return {
+    begin,
+    enter(work, account) {
+      const leave = begin(work, account);
+      const both = (end: () => void) => (): void => {
+        end();
+        leave();
       };
+      const turn = short.enter(`${work} ${account}`);
+      return turn instanceof Promise ? turn.then(both) : both(turn);
+    },
+    async plan(account, work) {
+      const end = await plans.enter(account);
+      try {
+        return await work();
+      } finally {
+        end();
+      }
     },
     stats: () => ({
+      running: short.running(),
       inHand: {
         write: places.write.all(),
         read: places.read.all(),

@@ -170,7 +170,7 @@ export function createVaultList(parts: Parts, { admission, metering, keys, cards
     }
   }
 
-  /** Keeps a place for a tree that is planned, until its last byte is sent or its reader has gone. */
+  /** Keeps a place for a tree from its plan until its last byte is sent or its reader has gone. */
   const whileAdmitted = async (
     work: 'list' | 'open',
     { account }: TreeRequest,
@@ -178,7 +178,7 @@ export function createVaultList(parts: Parts, { admission, metering, keys, cards
   ): Promise<TreeStream> => {
     const end = admission.begin(work, account.aid);
     try {
-      return await begin(end);
+      return await admission.plan(account.aid, () => begin(end));
     } catch (error) {
       end();
       throw error;
@@ -201,8 +201,8 @@ export function createVaultList(parts: Parts, { admission, metering, keys, cards
   /** The tree without data. With `only`, whoever reads it may do so while that generation is the newest. */
   const listTree = async (request: TreeRequest): Promise<TreeStream> => {
     const { filter, only } = request;
-    const { ranges, nextToken } = await plan(request);
     return whileAdmitted('list', request, async (end) => {
+      const { ranges, nextToken } = await plan(request);
       const branches = branchesOf(ranges, 'meta', { gen: only?.gen }, (key, page) =>
         listPage(key, filter, page),
       );
@@ -295,8 +295,8 @@ export function createVaultList(parts: Parts, { admission, metering, keys, cards
   /** The tree with data, each item logged and counted before it is sent. What changes later aborts the stream. */
   const openTree = async (request: OpenTreeRequest): Promise<TreeStream> => {
     const { filter, only, view } = request;
-    const { ranges, nextToken } = await plan(request);
     return whileAdmitted('open', request, async (end) => {
+      const { ranges, nextToken } = await plan(request);
       const itemsMax = view.rules.ids.length > 0 ? RULED_ITEMS_MAX : undefined;
       const branches = branchesOf(ranges, 'full', { gen: only.gen, itemsMax }, (key, page) =>
         openPage(request, key, page),

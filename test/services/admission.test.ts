@@ -68,6 +68,17 @@ describe('short work', () => {
   });
 });
 
+test('while a burst is worked off, who has little in hand is let in all the same', () => {
+  const world = createWorld();
+  world.fill('write', 'greedy');
+  world.pass(1_001);
+  expect(world.tryIt('write', 'greedy')).toBe(false);
+  for (let n = 0; n < 16; n++) {
+    expect(world.tryIt('write', 'small')).toBe(true);
+  }
+  expect(world.tryIt('write', 'small')).toBe(false);
+});
+
 test('listings have places of their own, with data few for one account', () => {
   const world = createWorld();
   world.fill('write', 'greedy');
