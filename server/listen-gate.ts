@@ -1,8 +1,8 @@
 import { dlopen, ptr } from 'bun:ffi';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** The C library by its names: glibc, and musl on the machines that the runtime exists for. */
-const LIBRARIES = ['libc.so.6', 'libc.musl-x86_64.so.1', 'libc.musl-aarch64.so.1'];
+/** The C library of Linux by its names: glibc, and musl on the machines that the runtime exists for. */
+export const C_LIBRARIES = ['libc.so.6', 'libc.musl-x86_64.so.1', 'libc.musl-aarch64.so.1'];
 const SOL_SOCKET = 1;
 const SO_ATTACH_FILTER = 26;
 const LISTENING = '0A';
@@ -95,7 +95,7 @@ export const shutGate = (descriptors: readonly number[]): boolean => {
   if (process.platform !== 'linux' || descriptors.length === 0) {
     return false;
   }
-  return LIBRARIES.some((library) => {
+  return C_LIBRARIES.some((library) => {
     try {
       return setFilter(library, descriptors);
     } catch {

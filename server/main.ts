@@ -6,6 +6,7 @@ import type { Deps } from './deps.ts';
 import { causeOf } from './error-cause.ts';
 import { VaultError } from './errors.ts';
 import { createLogSink } from './log-sink.ts';
+import { forbidCoreFiles } from './main-core.ts';
 import { createConfiguredForms, ensureFirstAccount, type FirstAccount, openConfigured } from './main-deps.ts';
 import { openConfiguredDoor, withFreePort } from './main-door.ts';
 import { keepPoolLow } from './main-priority.ts';
@@ -58,6 +59,7 @@ const chosenSettings = (config: Config): Readonly<Record<string, string>> =>
 
 async function main(): Promise<void> {
   const config = withFreePort(loadConfig(processEnv(), process.execArgv));
+  forbidCoreFiles();
   const sink = createLogSink(process.stdout.fd);
   const metrics = createMetrics({ version, environment: config.env });
   const note = (event: string, fields: Readonly<Record<string, unknown>> = {}): void => {

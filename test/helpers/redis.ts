@@ -3,10 +3,14 @@ import Redis from 'ioredis';
 import type { RedisTarget } from '../../server/store/redis.ts';
 import { startTestCluster } from './cluster.ts';
 import { openAllNodes } from './cluster-client.ts';
+import { launchLimitedRedis } from './redis-limited.ts';
 import { launchRedis, newRedisFolder, sendCommand, socketIn } from './redis-process.ts';
 
 /** With `VAULT_TEST_REDIS=cluster` all tests that ask for a Redis get a Cluster of three masters. */
 const ON_CLUSTER = process.env['VAULT_TEST_REDIS'] === 'cluster';
+
+/** With `VAULT_TEST_REDIS=limited` the vault comes as the user that docs/guides/production.md limits it to. */
+const IS_LIMITED = process.env['VAULT_TEST_REDIS'] === 'limited';
 
 /** A redis-server of the tests' own, on a unix socket in a temporary folder, or a Cluster in the place of it. */
 export interface TestRedis {
@@ -42,9 +46,11 @@ const launch = async (durable: boolean): Promise<TestRedis> => {
   }
   const folder = newRedisFolder();
   const socketPath = socketIn(folder);
-  const child = await launchRedis(folder, durable);
+  const { child, target } = IS_LIMITED
+    ? await launchLimitedRedis(folder, durable)
+    : { child: await launchRedis(folder, durable), target: { kind: 'socket', path: socketPath } as const };
   return {
-    target: { kind: 'socket', path: socketPath },
+    target,
     socketPath,
     flush: async () => void (await sendCommand(socketPath, 'FLUSHALL')),
     stop: async () => {

@@ -39,7 +39,7 @@ const cardOf = (reference: string): string =>
 
 const json = (reply: Reply): Record<string, string> => JSON.parse(reply.body);
 
-/** Makes the key and the capture endpoint that loads work with; gives that endpoint. */
+/** Makes the key, unless it is there, and a capture endpoint, which loads work with; gives that endpoint. */
 export const prepareLoad = async (port: number): Promise<Capture> => {
   const caller = createCaller(port);
   const key = await caller.send(
@@ -50,7 +50,7 @@ export const prepareLoad = async (port: number): Promise<Capture> => {
   );
   const capture = await caller.send('POST', '/v1/capture/?user=load&ttl=0', HEADERS);
   caller.end();
-  if (key.status !== 200 || capture.status !== 200) {
+  if (![200, 409].includes(key.status) || capture.status !== 200) {
     throw new Error(`the load could not be prepared: ${key.body} ${capture.body}`);
   }
   const { unique_id, secret } = json(capture);
@@ -85,6 +85,7 @@ export const startLoad = (port: number, capture: Capture, callers: readonly (num
       } catch (error) {
         failures.push(`${what}: ${error instanceof Error ? error.message : error}`);
         caller.end();
+        await Bun.sleep(RETRY_MS);
         return undefined;
       }
     }

@@ -1,0 +1,121 @@
+import { afterAll, expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findLost, prepareLoad, startLoad } from './load.ts';
+import { endAll, newFolder, type ServerProcess, type Settings, startProcess } from './process.ts';
+
+afterAll(endAll);
+
+const CALLERS = [0, 0, 100, 'fresh'] as const;
+const TEST_MS_MAX = 90_000;
+const POLL_MS = 20;
+
+const isReady = async (port: number): Promise<boolean> => {
+  try {
+    const reply = await fetch(`http://127.0.0.1:${port}/health/ready`, { keepalive: false });
+    await reply.arrayBuffer();
+    return reply.status === 200;
+  } catch {
+    return false;
+  }
+};
+
+/** How long it takes until the port answers that it is ready, in ms. */
+const untilReady = async (port: number): Promise<number> => {
+  const begun = performance.now();
+  while (!(await isReady(port))) {
+    await Bun.sleep(POLL_MS);
+  }
+  return performance.now() - begun;
+};
+
+/** Starts a server again as soon as it has ended, as a supervisor does. */
+const supervise = async (settings: Settings) => {
+  let server: ServerProcess = startProcess(settings);
+  const port = await server.ready;
+  let isOver = false;
+  const run = async (): Promise<void> => {
+    for (;;) {
+      await server.exited;
+      if (isOver) {
+        return;
+      }
+      server = startProcess({ ...settings, VAULT_PORT: String(port) });
+    }
+  };
+  const running = run();
+  return {
+    port,
+    server: () => server,
+    end: async (): Promise<number> => {
+      isOver = true;
+      server.signal('SIGTERM');
+      await running;
+      return server.exited;
+    },
+  };
+};
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+test(
+  'a server that dies is back within five seconds, and has lost nothing',
+  async () => {
+    const folder = newFolder();
+    const supervised = await supervise({ VAULT_DATA_DIR: join(folder, 'data') });
+    const { port } = supervised;
+    expect(readFileSync(`/proc/${supervised.server().pid}/limits`, 'utf8')).toMatch(
+      /^Max core file size +0 /m,
+    );
+    const load = startLoad(port, await prepareLoad(port), CALLERS);
+    const waits: number[] = [];
+    for (const signal of ['SIGKILL', 'SIGSEGV', 'SIGABRT'] as const) {
+      const before = load.tally().acknowledged.size;
+      while (load.tally().acknowledged.size < before + 50) {
+        await Bun.sleep(POLL_MS);
+      }
+      const dying = supervised.server();
+      dying.signal(signal);
+      await dying.exited;
+      waits.push(await untilReady(port));
+    }
+    const { acknowledged } = await load.stop();
+    expect(await findLost(port, acknowledged)).toEqual([]);
+    expect(median(waits)).toBeLessThan(5_000);
+    expect(await supervised.end()).toBe(0);
+    expect(readdirSync(join(folder, 'data')).filter((name) => name.startsWith('core'))).toEqual([]);
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  'of two servers with one Redis of their own, one goes on when the one that started it dies or ends',
+  async () => {
+    const settings = { VAULT_DATA_DIR: join(newFolder(), 'data') };
+    for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+      const first = startProcess(settings);
+      await first.ready;
+      const second = startProcess(settings);
+      const port = await second.ready;
+      const load = startLoad(port, await prepareLoad(port), CALLERS);
+      while (load.tally().acknowledged.size < 50) {
+        await Bun.sleep(POLL_MS);
+      }
+      first.signal(signal);
+      await first.exited;
+      const ended = load.tally().acknowledged.size;
+      const begun = performance.now();
+      while (load.tally().acknowledged.size < ended + 20) {
+        await Bun.sleep(POLL_MS);
+      }
+      expect(performance.now() - begun).toBeLessThan(5_000);
+      const { acknowledged, failures } = await load.stop();
+      expect(failures.slice(0, 10)).toEqual([]);
+      expect(await findLost(port, acknowledged)).toEqual([]);
+      second.signal('SIGTERM');
+      expect(await second.exited).toBe(0);
+    }
+  },
+  TEST_MS_MAX,
+);
