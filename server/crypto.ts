@@ -44,6 +44,7 @@ import {
   type WithoutOpening,
 } from './crypto-lanes.ts';
 import { createProxyCrypto, type ProxyCrypto } from './crypto-proxy.ts';
+import { createWalkCrypto, type WalkCrypto } from './crypto-walk.ts';
 import { Secret } from './secret.ts';
 
 export type {
@@ -75,7 +76,7 @@ export interface OpenedPage extends PageTexts {
 }
 
 /** The single door to the threads: every sealing, opening and derivation goes through here. */
-export interface Crypto extends ProxyCrypto, AuditCrypto {
+export interface Crypto extends ProxyCrypto, AuditCrypto, WalkCrypto {
   hashPassword(password: Secret<Uint8Array>): Promise<string>;
   /** `line`: whoever waits behind earlier checks of the same line does not hold up the other lines. */
   verifyPassword(password: Secret<Uint8Array>, phc: string, line: string): Promise<boolean>;
@@ -176,6 +177,7 @@ export function createCrypto(pool: Pool): Crypto {
   return {
     ...createProxyCrypto(lanes),
     ...createAuditCrypto(lanes),
+    ...createWalkCrypto(lanes),
     hashPassword: async (password) =>
       decoder.decode(await one(KIND.hashPassword, [json({}), password.expose()], 'cold')),
     verifyPassword: async (password, phc, line) =>

@@ -32,7 +32,9 @@ import type { IdempotencyStore } from './store/idempotency.ts';
 import type { JobStore } from './store/job.ts';
 import type { KeyStore } from './store/key.ts';
 import type { RateStore } from './store/rate.ts';
+import type { RecordStore } from './store/record.ts';
 import type { RuleStore } from './store/rule.ts';
+import type { SurveyStore } from './store/survey.ts';
 import type { ItemStore } from './store/vault.ts';
 
 /** Types only: what the HTTP side is given, and by whom each promise is kept. */
@@ -59,6 +61,7 @@ export type {
   WarmBlob,
   WarmMiss,
 } from './crypto.ts';
+export type { PlacedRecord, Renewals, WalkPlace } from './crypto-walk.ts';
 export type * from './deps-admin.ts';
 export type * from './deps-audit.ts';
 export type * from './deps-cert.ts';
@@ -72,6 +75,7 @@ export type { FilledRequest, Requester } from './outbound/third-parties.ts';
 export type { EndpointEntry, StoredEndpoint } from './store/endpoint.ts';
 export type { FormEntry, StoredForm } from './store/form.ts';
 export type { JobBill, StoredJob } from './store/job.ts';
+export type { RecordKind } from './store/record.ts';
 export type { Bucket, Position, Refused } from './store/vault.ts';
 
 /** What the services are built from. Time and randomness come from here, so that tests can be exact. */
@@ -85,6 +89,8 @@ export interface Parts {
   readonly formStore: FormStore;
   readonly certStore: CertStore;
   readonly idempotencyStore: IdempotencyStore;
+  readonly recordStore: RecordStore;
+  readonly surveyStore: SurveyStore;
   readonly binStore: BinStore;
   readonly jobStore: JobStore;
   readonly rateStore: RateStore;
@@ -96,6 +102,8 @@ export interface Parts {
   readonly randomId: () => string;
   /** An even chance from 0 up to, not including, 1: what spreads things in time. */
   readonly chance: () => number;
+  /** Names of the master keys: the one that writes, and all that read. */
+  readonly masterKeys: { readonly writeId: string; readonly ids: readonly string[] };
   /** Authenticates cursors; the same on every server of the vault. */
   readonly cursorKey: Uint8Array;
   /** Is told of the work while it is done, for metrics and traces. */

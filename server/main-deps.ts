@@ -166,6 +166,6 @@ export async function ensureFirstAccount(
 export async function openSession(
   config: Config,
 ): Promise<{ readonly session: Session; readonly close: () => Promise<void> }> {
-  const { vault, target, ring, close } = await openConfigured({ ...config, workers: 1 }, () => undefined);
+  const { vault, target, ring, close } = await openConfigured(config, () => undefined);
   return { session: { vault, config, target, ring }, close };
 }

@@ -54,9 +54,11 @@ import { claimInstallation, type Installation, probeRedis, readInstallation } fr
 import { createJobStore } from './store/job.ts';
 import { createKeyStore } from './store/key.ts';
 import { createRateStore } from './store/rate.ts';
+import { createRecordStore } from './store/record.ts';
 import { openRedis, type RedisLink, type RedisTarget } from './store/redis.ts';
 import { readRedisFacts } from './store/redis-facts.ts';
 import { createRuleStore } from './store/rule.ts';
+import { createSurveyStore } from './store/survey.ts';
 import { createItemStore } from './store/vault.ts';
 import { openProxy, openThirdParties, type ProxyOptions, type RunningJobs } from './vault-parts-proxy.ts';
 
@@ -217,6 +219,8 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     formStore: createFormStore(redis),
     certStore: createCertStore(redis),
     idempotencyStore: createIdempotencyStore(redis),
+    recordStore: createRecordStore(redis),
+    surveyStore: createSurveyStore(redis),
     binStore: createBinStore(redis),
     jobStore: createJobStore(redis),
     rateStore: createRateStore(redis),
@@ -225,6 +229,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     now: options.now ?? Date.now,
     randomId: () => randomBytes(16).toString('base64url'),
     chance: () => randomInt(CHANCES) / CHANCES,
+    masterKeys: { writeId: options.ring.writeId, ids: [...options.ring.keys.keys()] },
     cursorKey: await crypto.cursorKey(),
     observer,
     settings,

@@ -29,7 +29,7 @@ const OUTBOUND = /^server\/outbound\//;
 const SERVICES = /^server\/services\//;
 const PLUGINS = /^server\/plugins\//;
 const ROUTES = /^server\/routes\//;
-const CRYPTO = /^server\/crypto(?:-audit|-fields|-lanes|-proxy)?\.ts$/;
+const CRYPTO = /^server\/crypto(?:-audit|-fields|-lanes|-proxy|-walk)?\.ts$/;
 const OPENAPI = /^server\/openapi(?:-webhooks)?\.ts$/;
 const WORKERS = /^workers\//;
 const SDK = /^sdk\//;
@@ -52,7 +52,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'server/crypto.ts',
     files: CRYPTO,
-    may: [ERRORS, SECRET, /^workers\/(?:pool|protocol|jobs\/(?:audit-|proxy-)?kinds)\.ts$/],
+    may: [ERRORS, SECRET, /^workers\/(?:pool|protocol|jobs\/(?:audit-|proxy-|walk-)?kinds)\.ts$/],
   },
   { name: 'server/services', files: SERVICES, may: [SCHEMA, ERRORS, SECRET, DOMAIN], mayTypes: [DEPS] },
   {

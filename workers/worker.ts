@@ -49,6 +49,9 @@ import {
   sealRecord,
 } from './jobs/records.ts';
 import { checkRule } from './jobs/rules.ts';
+import { lookAtItems, referenceMembers } from './jobs/walk-items.ts';
+import { lookAtLog, renewItems, renewLog } from './jobs/walk-logs.ts';
+import { lookAtRecords, renewRecords } from './jobs/walk-records.ts';
 import { serveThread } from './thread.ts';
 
 const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
@@ -103,6 +106,13 @@ const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
   signCheckpoint,
   checkCheckpoint,
   auditKey,
+  lookAtRecords,
+  renewRecords,
+  lookAtItems,
+  lookAtLog,
+  referenceMembers,
+  renewItems,
+  renewLog,
 };
 
 await selfTest();

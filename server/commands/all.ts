@@ -2,10 +2,12 @@ import { accountCommands } from './account.ts';
 import { binCommands } from './bin.ts';
 import type { Command } from './command.ts';
 import { healthCommands } from './health.ts';
+import { rotateCommands } from './rotate.ts';
 
 /** All commands, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
   ...accountCommands, //
   ...binCommands,
+  ...rotateCommands,
   ...healthCommands,
 ];

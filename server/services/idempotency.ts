@@ -76,7 +76,7 @@ export function createIdempotency({ crypto, idempotencyStore, randomId }: Parts)
         crypto.fingerprint(account.aid, encodeParts([route, key, ...parts])),
       ]);
       const digest = Buffer.from(named).toString('base64url');
-      const claim = await idempotencyStore.claim(digest, fingerprint, randomId());
+      const claim = await idempotencyStore.claim(digest, fingerprint, randomId(), account.aid);
       if (claim.kind === 'conflict') {
         throw new VaultError('idempotency_conflict');
       }

@@ -9,6 +9,8 @@ import { createKeyOpener, type KeyHandle, type KeyOpener } from './key-open.ts';
 import type { MeteringService } from './metering.ts';
 
 const GENERATED_LENGTH = 64;
+/** A record that was only sealed again under another master key is no reason to refuse: that happens seldom. */
+const RESEALED_TRIES_MAX = 3;
 
 const encoder = new TextEncoder();
 const kidFromSeed = (seed: string): string =>
@@ -97,17 +99,34 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
     }
   };
 
+  /** The same key under the same passphrase, whose record was only sealed again meanwhile; undefined for another. */
+  const sameKey = async (key: KeyHandle): Promise<KeyHandle | undefined> => {
+    const there = await find(key, key.user).catch((error: unknown) => {
+      if (error instanceof VaultError && error.code === 'key_not_found') {
+        return undefined;
+      }
+      throw error;
+    });
+    return there?.kid === key.kid && there.gen === key.gen ? there : undefined;
+  };
+
   const changePassphrase: KeyService['changePassphrase'] = async (
     { account },
     { user, passphrase, new_passphrase },
   ) => {
-    const key = await find(account, user);
+    let key = await find(account, user);
     const next = new_passphrase ?? asBytes(await generate());
-    const record = await opener.guarded(key, () =>
-      crypto.changePassphrase(key, key.record, passphrase, next),
-    );
-    if (!(await replaceRecord(key, record))) {
-      throw new VaultError('key_changed');
+    const changeRecord = async (of: KeyHandle): Promise<boolean> =>
+      replaceRecord(
+        of,
+        await opener.guarded(of, () => crypto.changePassphrase(of, of.record, passphrase, next)),
+      );
+    for (let tries = 1; !(await changeRecord(key)); tries++) {
+      const same = tries < RESEALED_TRIES_MAX ? await sameKey(key) : undefined;
+      if (!same) {
+        throw new VaultError('key_changed');
+      }
+      key = same;
     }
     opener.forget(key);
     const changed = { aid: key.aid, kid: key.kid, gen: key.gen + 1 };
@@ -125,7 +144,7 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
   };
 
   /** Closes the key's buckets, deletes the record, then the data. Nothing begun before lands afterwards. */
-  const removeKey = async (key: KeyHandle, safe: boolean): Promise<void> => {
+  const removeOnce = async (key: KeyHandle, safe: boolean): Promise<'ok' | 'changed'> => {
     const { aid, user, kid, record } = key;
     const deletion = randomId();
     const refuse = async (code: 'key_not_empty' | 'key_changed' | 'store_unavailable'): Promise<never> => {
@@ -140,11 +159,27 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
       return refuse('key_not_empty');
     }
     const removed = await keyStore.remove({ aid, user, kid, read: record, actBefore: closed.actBefore });
-    if (removed !== 'ok') {
-      return refuse(removed === 'changed' ? 'key_changed' : 'store_unavailable');
+    if (removed === 'late') {
+      return refuse('store_unavailable');
+    }
+    if (removed === 'changed') {
+      await keyStore.reopen(kid, deletion);
+      return removed;
     }
     opener.forget(key);
     await purge(aid, kid);
+    return removed;
+  };
+
+  const removeKey = async (key: KeyHandle, safe: boolean): Promise<void> => {
+    let target: KeyHandle | undefined = key;
+    for (let tries = 1; target && tries <= RESEALED_TRIES_MAX; tries++) {
+      if ((await removeOnce(target, safe)) === 'ok') {
+        return;
+      }
+      target = await sameKey(target);
+    }
+    throw new VaultError('key_changed');
   };
 
   const users: Keys['users'] = ({ aid }, after, limit) => keyStore.users(aid, after, limit);

@@ -24,7 +24,8 @@ export type Claim =
 
 /** Idempotency keys: who works on one, and the sealed replies. */
 export interface IdempotencyStore {
-  claim(digest: string, fingerprint: Uint8Array, seed: string): Promise<Claim>;
+  /** `aid` is noted beside it, so that what it keeps can be sealed again. */
+  claim(digest: string, fingerprint: Uint8Array, seed: string, aid: string): Promise<Claim>;
   keep(digest: string, seed: string, reply: Uint8Array): Promise<void>;
   renew(digest: string, seed: string): Promise<void>;
   /**
@@ -51,8 +52,8 @@ export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
     await end(...what);
   };
   return {
-    async claim(digest, fingerprint, seed) {
-      const args = [fingerprint, LEASE_MS, seed, LIFETIME_MS];
+    async claim(digest, fingerprint, seed, aid) {
+      const args = [fingerprint, LEASE_MS, seed, LIFETIME_MS, aid];
       const [word, first, second] = list(await redis.run(claim, [redisKeys.idempotency(digest)], args));
       switch (text(word)) {
         case 'mine':

@@ -64,6 +64,10 @@ export interface RawRedis {
 const UNAVAILABLE =
   /^(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOPERM|NOREPLICAS|BUSY|UNKILLABLE|NOAUTH|WRONGPASS)\b/;
 
+/** Whether Redis does not let us give this command at all. */
+export const isRefusedCommand = (error: unknown): boolean =>
+  error instanceof Error && /^(NOPERM|ERR unknown command)/.test(error.message);
+
 /** What a failure of Redis is for a caller. */
 export function toVaultError(error: unknown): unknown {
   if (error instanceof VaultError || !(error instanceof Error)) {
@@ -172,7 +176,7 @@ function nodesOf(client: Redis | Cluster): readonly RedisNode[] {
       try {
         return await redis.callBuffer(name, ...args.map(asArgument));
       } catch (error) {
-        throw toVaultError(error);
+        throw name === 'SCAN' && isRefusedCommand(error) ? error : toVaultError(error);
       }
     },
   });

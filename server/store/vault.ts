@@ -109,6 +109,8 @@ export interface ItemStore {
   countItems(kid: string): Promise<number>;
   /** Positions of the tokens whose encoded reference begins with `prefix`, unordered, a chunk at a time. */
   positionsByReference(bucket: Bucket, prefix: Uint8Array): AsyncGenerator<readonly Position[]>;
+  /** Log entries numbered from `first` to `last`, oldest first; it ends before the first that is not there. */
+  readLogUp(kid: string, token: string, first: number, last: number): Promise<readonly Buffer[]>;
   /** Log entries numbered from `from` down to `to`, newest first. */
   readLog(kid: string, token: string, from: number, to: number): Promise<readonly Buffer[]>;
 }
@@ -342,6 +344,12 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
       );
     },
     positionsByReference,
+    async readLogUp(kid, token, first, last) {
+      const names = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+      const found = list(await redis.command('HMGET', [redisKeys.item(place(kid, token), token), ...names]));
+      const end = found.indexOf(null);
+      return (end < 0 ? found : found.slice(0, end)).map(bytes);
+    },
     async readLog(kid, token, from, to) {
       const names: number[] = [];
       for (let n = from; n >= to; n--) {

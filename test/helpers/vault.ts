@@ -22,6 +22,8 @@ export interface VaultSettings extends Partial<ServiceSettings> {
   /** Milliseconds since 1970; the system's clock when left out. */
   readonly now?: () => number;
   readonly masterKey?: Uint8Array;
+  /** Several by id, of which the first writes, instead of one. */
+  readonly masterKeys?: ReadonlyMap<string, Uint8Array>;
   /** CIDRs whose X-Forwarded-For is believed; requests in process come from 127.0.0.1. */
   readonly trustedProxies?: readonly string[];
   /** The origin of a host for hosted forms alone; none when left out. */
@@ -126,9 +128,12 @@ const depsOf = (
   newRequestId: opened.parts.randomId,
 });
 
-const ringOf = ({ masterKey = MASTER_KEY }: VaultSettings): VaultOptions['ring'] => ({
-  writeId: 'k1',
-  keys: new Map([['k1', masterKey]]),
+const ringOf = ({
+  masterKey = MASTER_KEY,
+  masterKeys = new Map([['k1', masterKey]]),
+}: VaultSettings): VaultOptions['ring'] => ({
+  writeId: [...masterKeys.keys()][0] ?? '',
+  keys: masterKeys,
 });
 
 const openServices = (
@@ -137,7 +142,7 @@ const openServices = (
   events: VaultEvent[],
   metrics: ServerMetrics,
 ): Promise<OpenVault> => {
-  const { workers = 1, now = Date.now, masterKey: _______, ...rest } = settings;
+  const { workers = 1, now = Date.now, masterKey: _______, masterKeys: ________, ...rest } = settings;
   const { redis: _, join: __, trustedProxies: ___, jobs: ____, formsUrl: _____, ...known } = rest;
   const { bundles: ______, proxy, prices = FREE, replicas = 0, ...services } = known;
   return openVault({

@@ -19,7 +19,7 @@ beforeAll(async () => {
 beforeEach(() => server.flush());
 afterAll(() => redis.close());
 
-const claim = () => store.claim('d', PRINT, 'seed');
+const claim = () => store.claim('d', PRINT, 'seed', 'aid');
 /** What a repeat is told after the request gave up its place. */
 const claimAgain = async () => {
   await store.yield('d', 'seed');

@@ -87,34 +87,38 @@ describe('idempotency', () => {
   test('one of many claims wins; the others hear of a conflict until there is a reply', async () => {
     const store = createIdempotencyStore(redis);
     const claims = await Promise.all(
-      Array.from({ length: 10 }, (_, i) => store.claim('d', print, `seed-${i}`)),
+      Array.from({ length: 10 }, (_, i) => store.claim('d', print, `seed-${i}`, 'aid')),
     );
     const [mine] = claims.filter((claim) => claim.kind === 'mine');
     expect(claims.filter((claim) => claim.kind === 'conflict')).toHaveLength(9);
     const seed = mine?.kind === 'mine' ? mine.seed : '';
     await store.keep('d', seed, Buffer.from('reply'));
-    expect(await store.claim('d', print, 'late')).toEqual({
+    expect(await store.claim('d', print, 'late', 'aid')).toEqual({
       kind: 'done',
       reply: Buffer.from('reply'),
       seed,
     });
-    expect((await store.claim('d', Buffer.from('other request'), 'x')).kind).toBe('conflict');
+    expect((await store.claim('d', Buffer.from('other request'), 'x', 'aid')).kind).toBe('conflict');
   });
 
   test('who takes over after a lease ran out gets the first seed', async () => {
     const store = createIdempotencyStore(redis);
-    await store.claim('d', print, 'first');
+    await store.claim('d', print, 'first', 'aid');
     await store.yield('d', 'first');
-    expect(await store.claim('d', print, 'second')).toEqual({ kind: 'mine', seed: 'first', sent: undefined });
+    expect(await store.claim('d', print, 'second', 'aid')).toEqual({
+      kind: 'mine',
+      seed: 'first',
+      sent: undefined,
+    });
   });
 
   test('a refused request is forgotten; somebody else cannot end a claim', async () => {
     const store = createIdempotencyStore(redis);
-    await store.claim('d', print, 'first');
+    await store.claim('d', print, 'first', 'aid');
     await store.release('d', 'not mine');
-    expect((await store.claim('d', print, 'second')).kind).toBe('conflict');
+    expect((await store.claim('d', print, 'second', 'aid')).kind).toBe('conflict');
     await store.release('d', 'first');
-    expect(await store.claim('d', Buffer.from('other'), 'third')).toEqual({
+    expect(await store.claim('d', Buffer.from('other'), 'third', 'aid')).toEqual({
       kind: 'mine',
       seed: 'third',
       sent: undefined,
@@ -123,7 +127,7 @@ describe('idempotency', () => {
 
   test('a record lives a day and no longer', async () => {
     const store = createIdempotencyStore(redis);
-    await store.claim('d', print, 'first');
+    await store.claim('d', print, 'first', 'aid');
     const ttl = Number(await redis.command('PTTL', [redisKeys.idempotency('d')]));
     expect(ttl).toBeGreaterThan(86_000_000);
     expect(ttl).toBeLessThanOrEqual(86_400_000);

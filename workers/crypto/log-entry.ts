@@ -9,6 +9,7 @@
 import { TAG_BYTES } from './aead.ts';
 import {
   concat,
+  EMPTY,
   equalBytes,
   IntegrityError,
   readBytes,
@@ -21,6 +22,7 @@ import {
 } from './bytes.ts';
 import { bytesOfIp, textOfIp } from './ip-bytes.ts';
 import type { ItemContext } from './item-meta.ts';
+import { openLogRecord } from './log-seal.ts';
 import type { ServiceSealer } from './service-record.ts';
 
 const ACTIONS = ['encrypt', 'decrypt'] as const;
@@ -29,7 +31,7 @@ const SOURCES = ['vault', 'capture', 'retrieve', 'proxy', 'form'] as const;
 export interface LogEntry {
   /** Number of entries that the writer knew of. */
   readonly seenLength: number;
-  /** The last 16 bytes of entry number `seenLength`; zeros when there is none. */
+  /** The last 16 bytes of entry number `seenLength`, which renewing it keeps; zeros when there is none. */
   readonly seenTag: Uint8Array;
   /** ms since 1970. */
   readonly timeMs: number;
@@ -119,43 +121,59 @@ export const sealLogEntry = (sealer: ServiceSealer, ids: ItemContext, entry: Log
 
 /** Opens one entry. Refuses damage and any other item's with `IntegrityError`. */
 export const openLogEntry = (sealer: ServiceSealer, ids: ItemContext, entry: Uint8Array): LogEntry =>
-  decode(sealer.open('audit', ids.aid, 'log', [ids.kid, ids.token], entry));
+  decode(openLogRecord(sealer, ids, entry));
+
+/** A part of a log, oldest first, and the tags of all entries that stand before it, laid end to end. */
+export interface LogPart {
+  readonly before: Uint8Array;
+  readonly entries: readonly Uint8Array[];
+}
+
+/** The tag of entry number `position`, counted from 1; zeros stand before the first. */
+const tagAt = ({ before, entries }: LogPart, position: number): Uint8Array => {
+  const at = position * TAG_BYTES;
+  const entry = entries[position - 1 - before.length / TAG_BYTES];
+  return at <= before.length ? before.subarray(at - TAG_BYTES, at) : tagOf(entry ?? NO_TAG);
+};
 
 const isInPlace = (
   sealer: ServiceSealer,
   ids: ItemContext,
-  entries: readonly Uint8Array[],
+  part: LogPart,
+  entry: Uint8Array,
   position: number,
 ): boolean => {
-  const { seenLength, seenTag } = openLogEntry(sealer, ids, entries[position - 1] ?? NO_TAG);
+  const { seenLength, seenTag } = openLogEntry(sealer, ids, entry);
   if (seenLength >= position) {
     return false;
   }
-  const seen = entries[seenLength - 1];
-  return equalBytes(seenTag, seen ? tagOf(seen) : NO_TAG);
+  return equalBytes(seenTag, seenLength === 0 ? NO_TAG : tagAt(part, seenLength));
 };
 
 /**
- * Checks a whole log, oldest first: each entry opens, saw fewer entries than stand before it, and names
- * the tag of the newest that it saw. Returns the first position (from 1) where that fails. Entries that
- * were cut off at the end cannot be seen from the rest.
+ * Checks a part of a log: each entry opens, saw fewer entries than stand before it, and names the tag of the newest
+ * that it saw. Returns the first position (from 1, in the whole log) where that fails.
  */
-export const verifyLog = (
-  sealer: ServiceSealer,
-  ids: ItemContext,
-  entries: readonly Uint8Array[],
-): number | undefined => {
-  for (let position = 1; position <= entries.length; position++) {
+export const verifyLogPart = (sealer: ServiceSealer, ids: ItemContext, part: LogPart): number | undefined => {
+  const first = part.before.length / TAG_BYTES + 1;
+  for (const [i, entry] of part.entries.entries()) {
     try {
-      if (!isInPlace(sealer, ids, entries, position)) {
-        return position;
+      if (!isInPlace(sealer, ids, part, entry, first + i)) {
+        return first + i;
       }
     } catch (error) {
       if (error instanceof IntegrityError) {
-        return position;
+        return first + i;
       }
       throw error;
     }
   }
   return undefined;
 };
+
+/** Checks a whole log. Entries that were cut off at the end cannot be seen from the rest. */
+export const verifyLog = (
+  sealer: ServiceSealer,
+  ids: ItemContext,
+  entries: readonly Uint8Array[],
+): number | undefined => verifyLogPart(sealer, ids, { before: EMPTY, entries });

@@ -17,6 +17,7 @@ export const TYPE = {
   captureWrap: 0x14,
   retrieveWrap: 0x15,
   service: 0x20,
+  renewedLog: 0x21,
   warm: 0x30,
 } as const;
 

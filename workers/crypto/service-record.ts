@@ -57,6 +57,8 @@ export interface ServiceSealer {
   subkey(purpose: Purpose, account: string, keyId?: string): Uint8Array;
   /** Id of the ring key that sealed a record; undefined when it is none of this ring. */
   writerOf(record: Uint8Array): string | undefined;
+  /** Id of the ring key that new records are sealed under. */
+  readonly writeId: string;
 }
 
 const TAG_AT = HEADER_BYTES;
@@ -157,6 +159,7 @@ export const createServiceSealer = (options: {
   };
 
   return {
+    writeId: writer.id,
     seal: (purpose, account, kind, path, plaintext) =>
       sealMessage(
         writer.sealing(purpose, account),

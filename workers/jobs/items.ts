@@ -91,7 +91,7 @@ function cardFacts(number: string | undefined): CardFacts | undefined {
 }
 
 /** The reference's index member: encoded reference, token, and the token's length in two bytes. */
-function referenceMember(
+export function referenceMember(
   context: ThreadContext,
   aid: string,
   reference: string | undefined,

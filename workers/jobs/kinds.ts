@@ -106,6 +106,20 @@ export const KIND = {
   checkCheckpoint: 126,
   /** [] -> [public key that checkpoints are signed under, PEM] */
   auditKey: 127,
+  /** [params, record…] -> [JSON list of RecordLook] */
+  lookAtRecords: 140,
+  /** [params, record…] -> [JSON list of key ids, record sealed again or empty…] */
+  renewRecords: 141,
+  /** [params, survey] -> [JSON of ItemsLook, reference index member or empty…] */
+  lookAtItems: 142,
+  /** [params, tags of the entries before, entry…] -> [JSON of LogLook] */
+  lookAtLog: 143,
+  /** [params, meta…] -> [reference index member or empty…] */
+  referenceMembers: 144,
+  /** [params, survey] -> [JSON of RenewalPlan, then tag that was read and new record…] */
+  renewItems: 145,
+  /** [params, entry…] -> as renewItems */
+  renewLog: 146,
 } as const;
 
 export type JobKind = (typeof KIND)[keyof typeof KIND];

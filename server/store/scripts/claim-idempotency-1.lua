@@ -1,7 +1,7 @@
 -- claim-idempotency
 -- Claims an idempotency key, or tells who holds it.
--- KEYS  1 record (hash: f fingerprint, u lease end ms, s seed, o fingerprint of what was sent, r reply)
--- ARGV  1 fingerprint  2 lease ms  3 seed for a first try  4 lifetime ms
+-- KEYS  1 record (hash: f fingerprint, u lease end ms, s seed, a account id, o fingerprint of what was sent, r reply)
+-- ARGV  1 fingerprint  2 lease ms  3 seed for a first try  4 lifetime ms  5 account id
 -- Reply {'mine', seed, fingerprint of what was sent or ''} | {'done', reply, seed} | {'busy'} | {'other'}
 local have = redis.call('HMGET', KEYS[1], 'f', 'u', 's', 'r', 'o')
 local t = redis.call('TIME')
@@ -17,7 +17,7 @@ if have[1] then
     return { 'busy' }
   end
 else
-  redis.call('HSET', KEYS[1], 'f', ARGV[1], 's', ARGV[3])
+  redis.call('HSET', KEYS[1], 'f', ARGV[1], 's', ARGV[3], 'a', ARGV[5])
 end
 redis.call('HSET', KEYS[1], 'u', string.format('%.0f', now + tonumber(ARGV[2])))
 redis.call('PEXPIRE', KEYS[1], ARGV[4])

@@ -1,0 +1,72 @@
+import { createRotation, type Rotation } from '../services/record-rotate.ts';
+import { defineCommand, type Table } from './command.ts';
+
+/** How many records of each kind lie under which master key; `?` is none of the ring's. */
+export const keyTable = (keys: Rotation['keys']): Table => {
+  const ids = [...new Set(Object.values(keys).flatMap((ofKind) => Object.keys(ofKind)))].sort();
+  return {
+    heading: 'Records by master key',
+    columns: ['Kind', ...ids],
+    rows: Object.entries(keys).map(([kind, ofKind]) => [kind, ...ids.map((id) => String(ofKind[id] ?? 0))]),
+  };
+};
+
+const lostTable = ({ lost, lostTotal }: Rotation): Table[] =>
+  lostTotal === 0
+    ? []
+    : [
+        {
+          heading: `${lostTotal} do not open under any key; vault verify tells more`,
+          columns: ['Kind', 'Account', 'Place'],
+          rows: lost.map(({ kind, account, place }) => [kind, account, place]),
+        },
+      ];
+
+const verdictOf = ({ done, writeKey, repliesFound }: Rotation, others: readonly string[]): string => {
+  const rest = others.length === 0 ? 'every other key' : others.join(', ');
+  if (!done) {
+    return `Records keep appearing under another key than ${writeKey}: a server still writes under it. Put ${writeKey} first on every server and run this again. Remove no key yet.`;
+  }
+  return repliesFound
+    ? `Everything is under ${writeKey}. Once no server writes under ${rest}, that can be removed.`
+    : `Everything is under ${writeKey}, but this Redis forbids SCAN, so kept replies were not looked for: remove ${rest} after 24 hours.`;
+};
+
+const rotateMaster = defineCommand({
+  words: ['rotate-master'],
+  options: {},
+  summary:
+    'Seals every record again under the first of VAULT_MASTER_KEY, while servers run, so that the other keys can be removed.',
+  opens: 'vault',
+  async run({ progress }, { vault }) {
+    const { parts } = vault;
+    const { writeId, ids } = parts.masterKeys;
+    const rotation = await createRotation(parts)((pass) => {
+      const shown = progress(`Pass ${pass}`, 'records');
+      let seen = 0;
+      return {
+        seen: (records) => {
+          seen += records;
+          shown.at(seen);
+        },
+        end: shown.end,
+      };
+    });
+    const others = ids.filter((id) => id !== writeId);
+    const { passes } = rotation;
+    const renewed = passes.reduce((sum, count) => sum + count, 0);
+    return {
+      data: { ...rotation, renewed, removable: rotation.done && rotation.repliesFound ? others : [] },
+      shown: [
+        keyTable(rotation.keys),
+        ...lostTable(rotation),
+        `${renewed} records were sealed again, in ${passes.length} passes.`,
+        verdictOf(rotation, others),
+      ],
+      failed: !rotation.done || rotation.lostTotal > 0,
+    };
+  },
+});
+
+/** The change of the master key. */
+export const rotateCommands = [rotateMaster];

@@ -1,0 +1,14 @@
+-- Puts records that were sealed again in the place of those that were read, where these are still there.
+-- KEYS  the item keys
+-- ARGV  for each record: number of its key, field, last 16 bytes that were read, new record
+-- Reply records replaced
+local call, replaced = redis.call, 0
+for i = 1, #ARGV, 4 do
+  local key = KEYS[tonumber(ARGV[i])]
+  local have = call('HGET', key, ARGV[i + 1])
+  if have and string.sub(have, -16) == ARGV[i + 2] then
+    call('HSET', key, ARGV[i + 1], ARGV[i + 3])
+    replaced = replaced + 1
+  end
+end
+return replaced

@@ -1,0 +1,62 @@
+-- Reads all that belongs to many items of one bucket into one string.
+-- KEYS  1 time index  2 identity tags, then the item keys, then their sad keys in the same order
+-- ARGV  1 log entries of each item at most  2 bytes after which to stop, then the tokens
+-- Reply {blob, items in it}. The blob is one record per item, in order:
+--   u32 each: length of item, metadata, sad and identity tag; log length; fields of the hash; log entries that follow;
+--   flags (1 = a key has another type or the log no length, 2 = the item has seeds); f64 each: score in the time index
+--   or -1, when the sad expires in ms, -1 never, -2 not there; the four byte strings; u32 length and bytes of each entry.
+local call, pcall, pack = redis.call, redis.pcall, struct.pack
+local total = (#KEYS - 2) / 2
+local most, stop = tonumber(ARGV[1]), tonumber(ARGV[2])
+local out, pieces, bytes, items = {}, 0, 0, 0
+local function add(piece)
+  pieces = pieces + 1
+  out[pieces] = piece
+  bytes = bytes + #piece
+end
+for i = 1, total do
+  local item, sad_key, token, flags = KEYS[2 + i], KEYS[2 + total + i], ARGV[2 + i], 0
+  local have, fields, entries = pcall('HMGET', item, 'c', 'm', 'n', 's'), 0, {}
+  if have.err then
+    have, flags = {}, 1
+  else
+    fields = call('HLEN', item)
+  end
+  local count = tonumber(have[3] or '0')
+  if not count or count < 0 or count > 4294967295 or count % 1 ~= 0 then
+    count, flags = 0, 1
+  end
+  local names = {}
+  for n = 1, math.min(count, most) do
+    names[n] = string.format('%d', n)
+  end
+  if #names > 0 then
+    entries = call('HMGET', item, unpack(names))
+  end
+  local sad = pcall('GET', sad_key)
+  if type(sad) == 'table' then
+    sad, flags = false, 1
+  end
+  if have[4] then
+    flags = flags + 2
+  end
+  local tag = call('HGET', KEYS[2], token) or ''
+  local score = tonumber(call('ZSCORE', KEYS[1], token) or '-1')
+  local c, m = have[1] or '', have[2] or ''
+  sad = sad or ''
+  add(pack('>I4I4I4I4I4I4I4I4dd', #c, #m, #sad, #tag, count, fields, #names, flags, score, call('PEXPIRETIME', sad_key)))
+  add(c)
+  add(m)
+  add(sad)
+  add(tag)
+  for n = 1, #names do
+    local entry = entries[n] or ''
+    add(pack('>I4', #entry))
+    add(entry)
+  end
+  items = i
+  if bytes > stop then
+    break
+  end
+end
+return { table.concat(out), items }

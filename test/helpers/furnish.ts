@@ -1,0 +1,98 @@
+/** A vault with a record of every kind in it. */
+import { loadBinTable } from '../../server/commands/bin.ts';
+import { newAuthority } from '../workers/crypto/authority.ts';
+import { type AccountClient, type Answer, PASSPHRASE, type Sending } from './clients.ts';
+import { createCapture, createRetrieve, type MadeEndpoint, useEndpoint } from './endpoints.ts';
+import { acceptedId, CARD, proxyPost } from './proxy.ts';
+import type { TestVault } from './vault.ts';
+
+const BINS = `bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level
+411111,411111,VISA,Bank,Germany,CREDIT,GOLD
+`;
+
+/** A request whose reply is kept. */
+export const REPEATABLE: Sending & { readonly idempotencyKey: string } = {
+  query: { user: 'u' },
+  body: { card_number: '378282246310005' },
+  passphrase: PASSPHRASE,
+  idempotencyKey: 'before',
+};
+
+/** What was put into the vault; all items are in key `u` of the account. */
+export interface Furnished {
+  readonly client: AccountClient;
+  readonly kid: string;
+  /** {@link CARD}, with a reference `order/1` and codes. */
+  readonly card: string;
+  /** The reference that its capture has given it. */
+  readonly capturedReference: string;
+  /** An item without codes that was opened three times. */
+  readonly opened: string;
+  /** A token that stands for one number for ever. */
+  readonly luhn: string;
+  readonly captured: string;
+  readonly capture: MadeEndpoint;
+  readonly retrieve: MadeEndpoint;
+  readonly csr: string;
+  readonly certificate: string;
+  readonly job: string;
+  /** The answer that is kept for {@link REPEATABLE}. */
+  readonly replied: Answer;
+}
+
+const good = async (work: Promise<Answer>): Promise<Answer> => {
+  const answer = await work;
+  if (answer.outcome !== '200') {
+    throw new Error(`The vault answered ${answer.status} ${answer.text}`);
+  }
+  return answer;
+};
+
+/** Makes an account with a record of every kind. The vault's jobs must not run, so that one waits. */
+export const furnish = async (vault: TestVault): Promise<Furnished> => {
+  const client = await vault.account();
+  await client.key('u');
+  await client.key('empty');
+  const card = await client.store('u', CARD, { reference: 'order/1' });
+  const opened = await client.store('u', { card_number: '5555555555554444', name: 'x' });
+  for (let n = 0; n < 3; n++) {
+    await client.open('u', opened);
+  }
+  const luhn = await client.store('u', { card_number: '4000056655665556' }, { algorithm: 'luhn' });
+  const capture = await createCapture(client, 'u');
+  const retrieve = await createRetrieve(client, 'u');
+  const captured = await good(
+    useEndpoint(vault, 'POST', capture.url, {
+      secret: capture.secret,
+      body: { card_number: '6011111111111117' },
+    }),
+  );
+  await good(client.send('POST', '/rule', { query: { id: 'r' }, body: [{ name: 'noop' }] }));
+  const csr = (await good(client.send('POST', '/proxy/csr', { body: { cn: 'shop.example' } }))).as<{
+    readonly id: string;
+    readonly data: string;
+  }>();
+  const pem = await (await newAuthority()).issue(csr.data);
+  const headers = { 'content-type': 'application/x-pem-file' };
+  const certificate = (
+    await good(client.send('POST', '/proxy/cert', { query: { csr_id: csr.id }, body: pem, headers }))
+  ).as<{ readonly id: string }>();
+  await good(client.send('POST', '/retrieve/iframe', { query: { form_id: `f-${client.name}` }, body: {} }));
+  const order = {
+    request: { method: 'POST', url: 'https://127.0.0.1:9/', body: '{{card_number}}' },
+    synchronous: false,
+    webhook: { url: 'https://127.0.0.1:9/', max_attempts: 3 },
+  };
+  const job = acceptedId(await proxyPost({ account: client, user: 'u', token: opened }, order));
+  const replied = await good(client.send('POST', '/vault', REPEATABLE));
+  await loadBinTable(vault.opened, BINS);
+  const kid = await vault.kidOf(client, 'u');
+  const capturedInfo = captured.as<{ readonly token: string; readonly reference: string }>();
+  return {
+    ...{ client, kid, card, opened, luhn, capture, retrieve, job, replied },
+    captured: capturedInfo.token,
+    capturedReference: capturedInfo.reference,
+    csr: csr.id,
+    certificate: certificate.id,
+  };
+};

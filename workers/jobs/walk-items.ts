@@ -1,0 +1,172 @@
+/** Pages of items: what is wrong with each as far as no passphrase is needed to see it. */
+import { equalBytes, IntegrityError } from '../crypto/bytes.ts';
+import { envelopeBytes, envelopeGeneration } from '../crypto/envelope.ts';
+import { sha256 } from '../crypto/hash.ts';
+import { type OpenedMeta, openMeta } from '../crypto/item-meta.ts';
+import { tagOf, verifyLog } from '../crypto/log-entry.ts';
+import { writerOfLog } from '../crypto/log-seal.ts';
+import { EMPTY, field, type Handler, paramsOf, type ThreadContext, toJsonBytes } from './context.ts';
+import { referenceMember } from './items.ts';
+import { longLogs, readSurvey, type SurveyedItem } from './walk-blob.ts';
+import type { ItemFault, ItemsLook, WalkItemsParams } from './walk-kinds.ts';
+
+const IDENTITY_BYTES = 16;
+/** Redis expires by its own clock. */
+const CLOCK_SKEW_MS = 5_000;
+/** `c`, `m` and `n`. */
+const FIXED_FIELDS = 3;
+
+type Report = (kind: ItemFault['kind'], what: string) => void;
+
+/** Counts of records by kind and by the ring key that they are sealed under. */
+export function createKeyCounts() {
+  const counts: Record<string, Record<string, number>> = {};
+  return {
+    counts,
+    add(kind: string, keyId: string | undefined): void {
+      const ofKind = counts[kind] ?? {};
+      counts[kind] = ofKind;
+      const id = keyId ?? '?';
+      ofKind[id] = (ofKind[id] ?? 0) + 1;
+    },
+  };
+}
+
+const opened = <T>(open: () => T): T | undefined => {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof IntegrityError) {
+      return undefined;
+    }
+    throw error;
+  }
+};
+
+const isOfGeneration = (part: Uint8Array, gen: number): boolean =>
+  opened(() => envelopeGeneration(part.subarray(0, envelopeBytes(part))) === gen) ?? false;
+
+function checkContent({ item }: SurveyedItem, meta: OpenedMeta, gen: number, report: Report): void {
+  if (!equalBytes(sha256(item), meta.hash0)) {
+    report('item', 'envelope and content are not those that the metadata names');
+  } else if (!isOfGeneration(item, meta.gen)) {
+    report('item', 'envelope and metadata name different generations');
+  }
+  if (meta.gen > gen) {
+    report('item', 'it names a generation that its key does not have');
+  }
+}
+
+function checkSad({ sad, sadExpiresAt }: SurveyedItem, meta: OpenedMeta, now: number, report: Report): void {
+  const { sad: facts } = meta;
+  if (!facts) {
+    if (sad.length > 0) {
+      report('sad', 'it is kept, and the metadata names none');
+    }
+    return;
+  }
+  if (sad.length === 0) {
+    if (facts.expiresAtMs === 0 || now + CLOCK_SKEW_MS < facts.expiresAtMs) {
+      report('sad', 'it is gone before its time');
+    }
+    return;
+  }
+  if (!equalBytes(sha256(sad), facts.hash)) {
+    report('sad', 'it is not what the metadata names');
+  } else if (sadExpiresAt !== (facts.expiresAtMs === 0 ? -1 : facts.expiresAtMs)) {
+    report('sad', 'it does not go when the metadata says');
+  }
+}
+
+function checkLog(
+  context: ThreadContext,
+  ids: { readonly aid: string; readonly kid: string; readonly token: string },
+  found: SurveyedItem,
+  report: Report,
+): void {
+  const { entries, logLength, fields, hasSeeds } = found;
+  if (logLength === 0 || fields !== FIXED_FIELDS + logLength + (hasSeeds ? 1 : 0)) {
+    report('log', 'it has not the entries that its length says');
+    return;
+  }
+  const names = new Set(entries.map((entry) => Buffer.from(tagOf(entry)).toString('latin1')));
+  const at = verifyLog(context.sealer, { env: context.env, ...ids }, entries);
+  if (at !== undefined || names.size < entries.length) {
+    report('log', at === undefined ? 'an entry is there twice' : `entry ${at} is not what was written`);
+  }
+}
+
+/** Looks at one item; gives its metadata where that opens. */
+function checkItem(
+  context: ThreadContext,
+  params: WalkItemsParams,
+  token: string,
+  found: SurveyedItem,
+  report: Report,
+): OpenedMeta | undefined {
+  const { aid, kid, gen, now } = params;
+  if (found.isStrange) {
+    report('item', 'something else stands in its place');
+    return undefined;
+  }
+  if (found.fields === 0) {
+    report('time index', 'it names an item that is not there');
+    if (found.sad.length > 0) {
+      report('sad', 'it has no item');
+    }
+    return undefined;
+  }
+  if (found.storedAt < 0) {
+    report('time index', 'the item is not in it');
+  }
+  if (found.identity.length > 0 && found.identity.length !== IDENTITY_BYTES) {
+    report('identity', 'it is no tag');
+  }
+  const meta = opened(() => openMeta(context.sealer, { env: context.env, aid, kid, token }, found.meta));
+  if (meta) {
+    checkContent(found, meta, gen, report);
+    checkSad(found, meta, now, report);
+  } else {
+    report('item', 'its metadata does not open');
+  }
+  checkLog(context, { aid, kid, token }, found, report);
+  return meta;
+}
+
+/** Looks at a page of items. [params, survey] -> [JSON of ItemsLook, reference index member of each item or empty…] */
+export const lookAtItems: Handler = (context, fields) => {
+  const params = paramsOf<WalkItemsParams>(fields);
+  const faults: ItemFault[] = [];
+  const checked = { item: 0, sad: 0, log: 0, identity: 0 };
+  const { counts, add } = createKeyCounts();
+  const survey = readSurvey(field(fields, 1), params.tokens.length);
+  const members = survey.map((found, item) => {
+    const token = params.tokens[item] ?? '';
+    const meta = checkItem(context, params, token, found, (kind, what) => faults.push({ item, kind, what }));
+    if (found.fields > 0) {
+      add('item', context.sealer.writerOf(found.meta));
+      checked.item += 1;
+    }
+    checked.sad += found.sad.length > 0 ? 1 : 0;
+    checked.identity += found.identity.length > 0 ? 1 : 0;
+    for (const entry of found.entries) {
+      add('log', writerOfLog(context.sealer, entry));
+      checked.log += 1;
+    }
+    return meta ? referenceMember(context, params.aid, meta.reference, token) : EMPTY;
+  });
+  return [
+    toJsonBytes({ faults, checked, keys: counts, long: longLogs(survey) } satisfies ItemsLook),
+    ...members,
+  ];
+};
+
+/** [params, metadata of each item or empty…] -> [reference index member of each or empty…] */
+export const referenceMembers: Handler = (context, fields) => {
+  const { aid, kid, tokens } = paramsOf<Pick<WalkItemsParams, 'aid' | 'kid' | 'tokens'>>(fields);
+  return tokens.map((token, i) => {
+    const record = field(fields, i + 1);
+    const meta = opened(() => openMeta(context.sealer, { env: context.env, aid, kid, token }, record));
+    return meta ? referenceMember(context, aid, meta.reference, token) : EMPTY;
+  });
+};
