@@ -33,6 +33,8 @@ export const SETTING_NAMES = [
   'VAULT_TLS_CERT_FILE',
   'VAULT_TLS_KEY_FILE',
   'VAULT_ALLOW_PLAIN_HTTP',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_HEADERS',
 ] as const;
 
 export type SettingName = (typeof SETTING_NAMES)[number];

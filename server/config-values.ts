@@ -92,6 +92,26 @@ export const parseBaseUrl: Parse<string> = (text) => {
   return base.endsWith('/v1') ? refuse('must be given without /v1') : base;
 };
 
+/** Where OpenTelemetry data goes, without a last slash: `/v1/traces` is added. */
+export const parseOtlpEndpoint: Parse<string> = (text) => parseHttpUrl(text).href.replace(/\/+$/, '');
+
+const HEADER = /^\s*([\w-]+)=([^,]*)$/;
+
+/** Headers as OpenTelemetry has them in one text: `name=value`, comma-separated, values percent-encoded. */
+export const parseOtlpHeaders: Parse<Readonly<Record<string, string>>> = (text) => {
+  const bad = (): never => refuse('must be name=value pairs, comma-separated, values percent-encoded');
+  const pairs = text.split(',').map((pair): [string, string] => {
+    const [, name, value = ''] = HEADER.exec(pair) ?? [];
+    try {
+      const decoded = decodeURIComponent(value.trim());
+      return name !== undefined && /^[\x20-\x7e]+$/.test(decoded) ? [name, decoded] : bad();
+    } catch {
+      return bad();
+    }
+  });
+  return Object.freeze(Object.fromEntries(pairs));
+};
+
 /** Scheme, host and port alone. */
 export const parseOrigin: Parse<string> = (text) => {
   const url = parseHttpUrl(text);

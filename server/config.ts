@@ -28,13 +28,15 @@ import {
   parseDurationSetting,
   parseHost,
   parseOrigin,
+  parseOtlpEndpoint,
+  parseOtlpHeaders,
   parsePassword,
   parsePath,
   parseSadRetention,
   type SadRetention,
 } from './config-values.ts';
 import type { Duration } from './domain/duration.ts';
-import type { Secret } from './secret.ts';
+import { Secret } from './secret.ts';
 
 export { ensureMasterKey, type MasterKeyRing } from './config-master-key.ts';
 export { ConfigError } from './config-reader.ts';
@@ -93,6 +95,10 @@ export interface Config {
   readonly sadRetention: SadRetention;
   readonly prices: PriceTable;
   readonly networkTokenRequesters: readonly NetworkTokenRequester[];
+  /** Where traces go; unset: there are none. */
+  readonly traces:
+    | { readonly url: string; readonly headers: Secret<Readonly<Record<string, string>>> }
+    | undefined;
   /** Each setting and what it came to, secrets left out; see `describeConfig`. */
   readonly effective: Readonly<Record<string, string>>;
 }
@@ -224,6 +230,14 @@ const readProtection = (
   ),
 });
 
+const readTraces = (reader: SettingReader): Config['traces'] => {
+  const endpoint = reader.optional('OTEL_EXPORTER_OTLP_ENDPOINT', parseOtlpEndpoint);
+  const headers = reader.secret('OTEL_EXPORTER_OTLP_HEADERS', (text) => new Secret(parseOtlpHeaders(text)));
+  return endpoint === undefined
+    ? undefined
+    : Object.freeze({ url: `${endpoint}/v1/traces`, headers: headers ?? new Secret({}) });
+};
+
 // An inspector would read keys and card data out of the running process (bun --inspect, BUN_INSPECT).
 const refuseInspector = (
   reader: SettingReader,
@@ -261,6 +275,7 @@ export const loadConfig = (environment: Environment, runtimeArguments: readonly 
     bootstrap: readBootstrap(reader),
     ...readLimits(reader),
     ...readProtection(reader, env),
+    traces: readTraces(reader),
     effective: Object.freeze(reader.effective),
   };
   reader.finish();

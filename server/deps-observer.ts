@@ -27,8 +27,27 @@ export interface Observer {
   readonly step: <T>(name: Step, work: () => Promise<T>) => Promise<T>;
   /** A command or script of Redis was answered, or failed. `startedAt` is on `performance.now()`. */
   readonly redisCall: (name: string, startedAt: number, hasFailed: boolean) => void;
+  /** A job of the threads came back, or failed, by the name of its kind. Left out: nobody wants to know. */
+  readonly threadCall?: (kind: string, startedAt: number, hasFailed: boolean) => void;
   /** A job left the threads or was refused; milliseconds, `code` undefined for a result. */
   readonly threadJob: (lane: string, waitedMs: number, ranMs: number, code: string | undefined) => void;
+}
+
+/** What is told of a request when its reply is known: constants of the code, and its id. */
+export interface RequestEnd {
+  readonly route: string;
+  readonly method: string;
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly requestId: string;
+}
+
+/** Traces of requests. */
+export interface Tracing {
+  /** Does `work` as a request of its own, or as a part of the trace that its `traceparent` names. */
+  readonly begin: <T>(traceparent: string | null, work: () => Promise<T>) => Promise<T>;
+  /** Ends the request that is under way here, if there is one. */
+  readonly end: (end: RequestEnd) => void;
 }
 
 /** How much the threads have to do. */

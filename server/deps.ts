@@ -13,7 +13,7 @@ import type {
 } from './deps-common.ts';
 import type { CaptureService, EndpointService, RetrieveService, RuleService } from './deps-endpoint.ts';
 import type { FormPages, FormService } from './deps-form.ts';
-import type { Observer } from './deps-observer.ts';
+import type { Observer, Tracing } from './deps-observer.ts';
 import type { ProxyService } from './deps-proxy.ts';
 import type { ErrorCode } from './errors.ts';
 import type { Requester, ThirdParties } from './outbound/third-parties.ts';
@@ -371,6 +371,8 @@ export interface Deps {
   readonly metering: Metering;
   readonly health: Health;
   readonly metrics: Metrics;
+  /** Left out: no traces are made. */
+  readonly tracing?: Tracing | undefined;
   readonly log: (line: LogLine) => void;
   /** Milliseconds since 1970. */
   readonly now: () => number;

@@ -8,6 +8,8 @@ import { createFormPages } from './plugins/form-pages.ts';
 import type { Secret } from './secret.ts';
 import type { RedisLink, RedisTarget } from './store/redis.ts';
 import { describeUnsafe, findUnsafe, type UnsafeRedis } from './store/redis-safety.ts';
+import type { ServerMetrics } from './telemetry/metrics.ts';
+import { createTraces, type Traces } from './telemetry/traces.ts';
 import { type OpenVault, openVault, StartError } from './vault-parts.ts';
 
 type Note = (event: string, fields?: Readonly<Record<string, unknown>>) => void;
@@ -111,6 +113,18 @@ export async function openConfigured(config: Config, note: Note, observer?: Obse
     await redis.stop();
     throw error;
   }
+}
+
+/** Traces of a server whose operator wants them, and undefined of any other, which then pays nothing for them. */
+export function openTraces(config: Config, metrics: ServerMetrics): Traces | undefined {
+  const { traces, env } = config;
+  return traces === undefined
+    ? undefined
+    : createTraces(metrics, {
+        url: traces.url,
+        headers: traces.headers.expose(),
+        resource: { version, environment: env },
+      });
 }
 
 /** The pages of forms on the hosts of the configuration. */

@@ -7,7 +7,13 @@ import { causeOf } from './error-cause.ts';
 import { VaultError } from './errors.ts';
 import { createLogSink } from './log-sink.ts';
 import { forbidCoreFiles } from './main-core.ts';
-import { createConfiguredForms, ensureFirstAccount, type FirstAccount, openConfigured } from './main-deps.ts';
+import {
+  createConfiguredForms,
+  ensureFirstAccount,
+  type FirstAccount,
+  openConfigured,
+  openTraces,
+} from './main-deps.ts';
 import { openConfiguredDoor, withFreePort } from './main-door.ts';
 import { keepPoolLow } from './main-priority.ts';
 import { createStop } from './main-stop.ts';
@@ -62,13 +68,15 @@ async function main(): Promise<void> {
   forbidCoreFiles();
   const sink = createLogSink(process.stdout.fd);
   const metrics = createMetrics({ version, environment: config.env });
+  const traces = openTraces(config, metrics);
   const note = (event: string, fields: Readonly<Record<string, unknown>> = {}): void => {
     metrics.observeEvent(event, fields);
+    traces?.event(event, fields);
     sink.write({ time: new Date().toISOString(), level: levelOfEvent(event, fields), event, ...fields });
   };
 
   const formPages = createConfiguredForms(config, await buildForms());
-  const opened = await openConfigured(config, note, metrics.observer);
+  const opened = await openConfigured(config, note, traces?.observer ?? metrics.observer);
   const { vault } = opened;
   metrics.watch(vault.figures);
   const health = createHealth(
@@ -111,6 +119,7 @@ async function main(): Promise<void> {
     metering: vault.metering,
     health,
     metrics,
+    tracing: traces?.tracing,
     log: sink.write,
     now: Date.now,
     newRequestId: vault.parts.randomId,
@@ -146,7 +155,10 @@ async function main(): Promise<void> {
     },
     close: door.close,
     rest: vault.jobs.rest,
-    end: opened.close,
+    end: async () => {
+      await opened.close();
+      await traces?.close();
+    },
     note,
     flush: sink.flush,
   });

@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { availableParallelism, freemem } from 'node:os';
-import type { ThreadData } from '../workers/jobs/kinds.ts';
+import { KIND, type ThreadData } from '../workers/jobs/kinds.ts';
 import { createPool, type Pool } from '../workers/pool.ts';
 import { createCrypto } from './crypto.ts';
 import type {
@@ -137,6 +137,27 @@ export interface OpenVault {
 const coldConcurrency = (memoryKiB: number): number =>
   Math.max(1, Math.min(availableParallelism() - 1, Math.floor(freemem() / (memoryKiB * 1_024))));
 
+const KIND_NAMES = new Map(Object.entries(KIND).map(([name, kind]) => [Number(kind), name]));
+
+/** The pool itself, unless somebody wants to know of each job. */
+function watchedPool(pool: Pool, { threadCall }: Observer): Pool {
+  if (threadCall === undefined) {
+    return pool;
+  }
+  const run: Pool['run'] = async (job) => {
+    const startedAt = performance.now();
+    let hasFailed = true;
+    try {
+      const fields = await pool.run(job);
+      hasFailed = false;
+      return fields;
+    } finally {
+      threadCall(KIND_NAMES.get(job.kind) ?? 'job', startedAt, hasFailed);
+    }
+  };
+  return { ...pool, run };
+}
+
 /** The installation's facts; made for an empty Redis, and checked against the master key in any case. */
 async function openInstallation(redis: RedisLink, threadData: ThreadData): Promise<Installation> {
   const pool = createPool({ entry, threads: 1, workerData: threadData, queueMax: 8, coldConcurrency: 1 });
@@ -208,7 +229,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     onJob: observer.threadJob,
   });
   await pool.ready();
-  const crypto = createCrypto(pool);
+  const crypto = createCrypto(watchedPool(pool, observer));
   const parts: Parts = {
     crypto,
     accountStore: createAccountStore(redis),

@@ -80,7 +80,7 @@ export const reportBrokenReply = (
 export const endExchange = (
   exchange: Exchange,
   response: Response,
-  deps: Pick<Deps, 'log' | 'now' | 'metrics'>,
+  deps: Pick<Deps, 'log' | 'now' | 'metrics' | 'tracing'>,
 ): Response => {
   const { request, requestId, route, account, code } = exchange;
   const { status } = response;
@@ -90,6 +90,7 @@ export const endExchange = (
   const elapsedMs = performance.now() - exchange.startedMs;
   const method = METHODS.has(request.method) ? request.method : 'OTHER';
   deps.metrics.observeRequest(route, method, status, elapsedMs / 1000, code);
+  deps.tracing?.end({ route, method, status, code, requestId });
   deps.log({
     time: new Date(deps.now()).toISOString(),
     level: levelOf(code),

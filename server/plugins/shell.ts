@@ -79,7 +79,7 @@ const reply = async (
   return made;
 };
 
-const answer = async (
+const answerHere = async (
   mounted: MountedRoute,
   request: Request,
   arrival: Arrival,
@@ -101,6 +101,11 @@ const answer = async (
     allowAnyOrigin(response.headers);
   }
   return endExchange(exchange, response, deps);
+};
+
+const answer = (mounted: MountedRoute, request: Request, arrival: Arrival, deps: Deps): Promise<Response> => {
+  const work = (): Promise<Response> => answerHere(mounted, request, arrival, deps);
+  return deps.tracing === undefined ? work() : deps.tracing.begin(request.headers.get('traceparent'), work);
 };
 
 const answerPreflight = (request: Request, route: string, headers: HeaderList, deps: Deps): Response => {

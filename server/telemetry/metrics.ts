@@ -12,6 +12,7 @@ export interface ServerMetrics extends Metrics {
   readonly observeEvent: (event: string, fields: Readonly<Record<string, unknown>>) => void;
   /** Adds what is asked for at a scrape, once the vault is open. */
   readonly watch: (figures: Figures) => void;
+  readonly observeSpans: (outcome: 'exported' | 'dropped', count: number) => void;
   readonly close: () => void;
 }
 
@@ -182,6 +183,12 @@ export function createMetrics(build: BuildInfo = { version: '', environment: 'st
   const registry = new Registry();
   addProcessMetrics(registry, build);
   const stopWatching = watchEventLoop(registry);
+  const spans = counterOf(
+    registry,
+    'vault_trace_spans_total',
+    'Spans that were exported or dropped.',
+    'outcome',
+  );
   let refresh = async (): Promise<void> => undefined;
   return {
     ...requestMetrics(registry),
@@ -194,6 +201,7 @@ export function createMetrics(build: BuildInfo = { version: '', environment: 'st
       await refresh();
       return registry.metrics();
     },
+    observeSpans: (outcome, count) => spans.inc({ outcome }, count),
     close: stopWatching,
   };
 }

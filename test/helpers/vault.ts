@@ -6,6 +6,7 @@ import { createFormPages } from '../../server/plugins/form-pages.ts';
 import { Secret } from '../../server/secret.ts';
 import { createHealth } from '../../server/services/health.ts';
 import { createMetrics, type ServerMetrics } from '../../server/telemetry/metrics.ts';
+import type { Tracer } from '../../server/telemetry/trace.ts';
 import { type OpenVault, openVault, type VaultOptions } from '../../server/vault-parts.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
 import { SMALL_BUNDLES } from './forms.ts';
@@ -41,6 +42,8 @@ export interface VaultSettings extends Partial<ServiceSettings> {
   readonly jobs?: boolean;
   /** The operator's prices; everything is free when left out. */
   readonly prices?: VaultOptions['prices'];
+  /** Makes spans of what the vault does; none when left out. */
+  readonly traces?: Tracer;
 }
 
 type ProxySettings = NonNullable<VaultOptions['proxy']>;
@@ -86,7 +89,7 @@ let accountsMade = 0;
 
 const depsOf = (
   opened: OpenVault,
-  { now = Date.now, trustedProxies = [], formsUrl, bundles = SMALL_BUNDLES }: VaultSettings,
+  { now = Date.now, trustedProxies = [], formsUrl, bundles = SMALL_BUNDLES, traces }: VaultSettings,
   lines: LogLine[],
   metrics: ServerMetrics,
 ): Deps => ({
@@ -123,6 +126,7 @@ const depsOf = (
   metering: opened.metering,
   health: createHealth({ redis: () => opened.probe() }, now),
   metrics,
+  tracing: traces?.tracing,
   log: (line) => lines.push(line),
   now,
   newRequestId: opened.parts.randomId,
@@ -165,9 +169,10 @@ const openServices = (
     proxy: { allow: [], requesters: [], ...proxy },
     prices,
     now,
-    observer: metrics.observer,
+    observer: settings.traces?.observe(metrics.observer) ?? metrics.observer,
     onEvent: (event, fields) => {
       metrics.observeEvent(event, fields);
+      settings.traces?.event(event, fields);
       events.push({ event, ...fields });
     },
   });

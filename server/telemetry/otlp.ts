@@ -1,0 +1,87 @@
+/** What a span may say. Everything else is left out when spans are exported, whoever has put it there. */
+export const ATTRIBUTES = [
+  'http.route',
+  'http.request.method',
+  'http.response.status_code',
+  'db.system.name',
+  'db.operation.name',
+  'vault.request_id',
+  'vault.job',
+  'vault.code',
+  'vault.attempt',
+] as const;
+
+export type AttributeName = (typeof ATTRIBUTES)[number];
+export type Attributes = { readonly [Name in AttributeName]?: string | number | undefined };
+
+/** A span that has ended; times in milliseconds since 1970, ids in hex. */
+export interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentId: string | undefined;
+  readonly name: string;
+  readonly kind: 'server' | 'client' | 'internal';
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly hasFailed: boolean;
+  readonly attributes: Attributes;
+}
+
+/** What the spans are of. */
+export interface Resource {
+  readonly version: string;
+  readonly environment: string;
+}
+
+/** Numbers of the OTLP specification. */
+const KINDS = { internal: 1, server: 2, client: 3 } as const;
+const STATUS_ERROR = 2;
+const NANOSECONDS = 1_000n;
+const PLAIN = /^[\x20-\x7e]{1,128}$/;
+
+const nanos = (ms: number): string => String(BigInt(Math.round(ms * 1_000)) * NANOSECONDS);
+
+type Value = { readonly stringValue: string } | { readonly intValue: string };
+
+interface Pair {
+  readonly key: string;
+  readonly value: Value;
+}
+
+const text = (key: string, value: string): Pair => ({ key, value: { stringValue: value } });
+
+const attributeOf = (key: AttributeName, value: string | number | undefined): readonly Pair[] => {
+  if (typeof value === 'number') {
+    return [{ key, value: { intValue: String(Math.trunc(value)) } }];
+  }
+  return value !== undefined && PLAIN.test(value) ? [text(key, value)] : [];
+};
+
+const spanOf = (span: Span) => ({
+  traceId: span.traceId,
+  spanId: span.spanId,
+  ...(span.parentId === undefined ? {} : { parentSpanId: span.parentId }),
+  name: span.name,
+  kind: KINDS[span.kind],
+  startTimeUnixNano: nanos(span.startMs),
+  endTimeUnixNano: nanos(span.endMs),
+  attributes: ATTRIBUTES.flatMap((name) => attributeOf(name, span.attributes[name])),
+  status: span.hasFailed ? { code: STATUS_ERROR } : {},
+});
+
+/** Spans as the body of an OTLP/HTTP request in JSON (opentelemetry-proto, ExportTraceServiceRequest). */
+export const encodeSpans = (spans: readonly Span[], { version, environment }: Resource): string =>
+  JSON.stringify({
+    resourceSpans: [
+      {
+        resource: {
+          attributes: [
+            text('service.name', 'cardvault'),
+            text('service.version', version),
+            text('deployment.environment.name', environment),
+          ],
+        },
+        scopeSpans: [{ scope: { name: 'cardvault' }, spans: spans.map(spanOf) }],
+      },
+    ],
+  });
