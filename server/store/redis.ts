@@ -21,10 +21,10 @@ export interface Script {
   readonly sha: string;
 }
 
-/** A script of one or more parts; its name is the first line of the last one. */
+/** A script of one or more parts; its name is the first line of the last one, behind its flags. */
 export const script = (...parts: readonly string[]): Script => {
   const text = parts.join('\n');
-  const [, name = 'script'] = /^-- ([a-z-]+)\n/.exec(parts.at(-1) ?? '') ?? [];
+  const [, name = 'script'] = /^(?:#!.*\n)?-- ([a-z-]+)\n/.exec(parts.at(-1) ?? '') ?? [];
   return { name, text, sha: createHash('sha1').update(text).digest('hex') };
 };
 

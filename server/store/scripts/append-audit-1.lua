@@ -1,4 +1,5 @@
 #!lua flags=allow-oom
+-- append-audit
 -- Appends entries to a security log, if its head is still the one that they were sealed to follow. Entries are few and
 -- small, and bounded by who sends them: a Redis that is full takes them, since deletions must work, and be logged.
 -- KEYS  1 chain (hash: sequence -> entry, h head, o start, w the newest batch of each writer, as lines `writer batch`)

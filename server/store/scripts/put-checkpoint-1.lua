@@ -1,3 +1,4 @@
+-- put-checkpoint
 -- Keeps a checkpoint, unless there is one of a later entry.
 -- KEYS  1 security logs (hash: account id -> `SEQUENCE JSON`, or '' before the first checkpoint)
 -- ARGV  1 account id  2 sequence  3 checkpoint

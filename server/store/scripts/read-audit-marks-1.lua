@@ -1,3 +1,4 @@
+-- read-audit-marks
 -- What bounds a security log, and how many entries there are, at one moment.
 -- KEYS  1 chain
 -- Reply {head or '', start or '', entries}

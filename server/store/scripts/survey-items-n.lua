@@ -1,3 +1,4 @@
+-- survey-items
 -- Reads all that belongs to many items of one bucket into one string.
 -- KEYS  1 time index  2 identity tags, then the item keys, then their sad keys in the same order
 -- ARGV  1 log entries of each item at most  2 bytes after which to stop, then the tokens

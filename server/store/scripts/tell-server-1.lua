@@ -1,3 +1,4 @@
+-- tell-server
 -- KEYS  1 servers
 -- ARGV  1 id of the server  2 what it is; empty: it leaves  3 ms until it has to tell again
 -- Reply id and what it is, of every server whose time is not over

@@ -1,3 +1,4 @@
+-- trim-audit
 -- Removes the oldest entries of a security log and notes where the rest begins.
 -- KEYS  1 chain
 -- ARGV  1 start that was read, '' for none  2 new start  3 first and 4 last sequence to remove
