@@ -3,7 +3,19 @@
 import type { CallOptions } from './call.ts';
 import { readJson } from './pages.ts';
 import type { Transport } from './transport.ts';
-import type { Billing, ReadUsage, Usage, WhoAmI } from './types.ts';
+import type {
+  AccountPassword,
+  Billing,
+  ChangePassword,
+  DeletePreference,
+  Message,
+  Preference,
+  ReadPreference,
+  ReadUsage,
+  SetPreference,
+  Usage,
+  WhoAmI,
+} from './types.ts';
 
 /** The calls about the account that signs in. */
 export interface AdminCalls {
@@ -22,11 +34,80 @@ export interface AdminCalls {
    * const { api_requests } = await client.admin.usage({ month: '2026-01' });
    */
   readonly usage: (usage?: ReadUsage, options?: CallOptions) => Promise<Usage>;
+  /**
+   * The operator's PCI DSS certificate, a PDF. Throws `not_allowed` for an account that does not pay,
+   * `certificate_not_found` where there is none.
+   * @example
+   * await writeFile('pci-dss-certificate.pdf', await client.admin.certificate());
+   */
+  readonly certificate: (options?: CallOptions) => Promise<Uint8Array>;
+  /**
+   * Changes the password of the account, to a generated one where none is given. The old one stops at once, and with
+   * it this client: make another one. Throws `password_changed` when somebody else was faster, `too_many_changes`
+   * after five within a minute. It is repeated only where the service said that it did nothing.
+   * @example
+   * const { user, password } = await client.admin.changePassword();
+   * const next = new Vault({ baseUrl, username: user, password });
+   */
+  readonly changePassword: (change?: ChangePassword, options?: CallOptions) => Promise<AccountPassword>;
+  /**
+   * Sets a preference. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and
+   * `webhook_max_attempts` act wherever the parameter is left out; other names keep what you like. Throws
+   * `invalid_request` for a value that is not of the right kind, `preferences_full`.
+   * @example
+   * await client.admin.setPreference({ key: 'default_algorithm', value: 'luhn' });
+   */
+  readonly setPreference: (preference: SetPreference, options?: CallOptions) => Promise<Preference>;
+  /**
+   * One preference. Throws `preference_not_found`.
+   * @example
+   * const { value, is_default } = await client.admin.getPreference({ key: 'default_limit' });
+   */
+  readonly getPreference: (preference: ReadPreference, options?: CallOptions) => Promise<Preference>;
+  /**
+   * All preferences, by key; those that the service acts on are always among them.
+   * @example
+   * const set = (await client.admin.listPreferences()).filter(({ is_default }) => !is_default);
+   */
+  readonly listPreferences: (options?: CallOptions) => Promise<Preference[]>;
+  /**
+   * Deletes a preference; one that the service acts on has its default again. Throws `preference_not_found`, for one
+   * of your own also when an earlier attempt, whose reply was lost, had succeeded.
+   * @example
+   * await client.admin.deletePreference({ key: 'default_limit' });
+   */
+  readonly deletePreference: (preference: DeletePreference, options?: CallOptions) => Promise<Message>;
 }
+
+const preferences = ['preferences'] as const;
 
 export const createAdminCalls = (transport: Transport): AdminCalls => ({
   whoami: (options) => readJson(transport, { method: 'GET', path: ['whoami'], repeat: 'always', options }),
   billing: (options) => readJson(transport, { method: 'GET', path: ['billing'], repeat: 'always', options }),
   usage: (query = {}, options) =>
     readJson(transport, { method: 'GET', path: ['usage'], repeat: 'always', query, options }),
+  certificate: (options) =>
+    transport.bytes({ method: 'GET', path: ['certificate'], repeat: 'always', options }),
+  changePassword: (change = {}, options) =>
+    readJson(transport, {
+      method: 'POST',
+      path: ['change-password'],
+      repeat: 'when_refused',
+      body: JSON.stringify(change),
+      options,
+    }),
+  setPreference: ({ key, value }, options) =>
+    readJson(transport, {
+      method: 'POST',
+      path: preferences,
+      repeat: 'always',
+      body: JSON.stringify({ key, value }),
+      options,
+    }),
+  getPreference: ({ key }, options) =>
+    readJson(transport, { method: 'GET', path: preferences, repeat: 'always', query: { key }, options }),
+  listPreferences: (options) =>
+    readJson(transport, { method: 'GET', path: preferences, repeat: 'always', options }),
+  deletePreference: (query, options) =>
+    readJson(transport, { method: 'DELETE', path: preferences, repeat: 'always', query, options }),
 });

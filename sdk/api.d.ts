@@ -557,6 +557,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/change-password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change the password of the account
+         * @description The old password stops working at once, on every server. There are no rules for the new one; 32 characters or more are recommended, and one is generated when none is given. At most five changes a minute. Of two changes at one instant one is refused.
+         */
+        post: operations["changePassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/certificate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the certificate of compliance
+         * @description The operator's latest signed PCI DSS certificate, for accounts that pay. It is confidential: show it to whoever has to see it, and to nobody else.
+         */
+        get: operations["readComplianceCertificate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/preferences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read one preference, or list all
+         * @description With `key` that preference; otherwise all that were set, and the defaults of those that were not.
+         */
+        get: operations["readPreferences"];
+        put?: never;
+        /**
+         * Set a preference
+         * @description Sets a preference of the account, in place of the one that it had. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` act wherever the parameter is left out; any other name keeps what you like, up to 64 of them and 16 KB.
+         */
+        post: operations["setPreference"];
+        /**
+         * Delete a preference
+         * @description Deletes a preference. One that the vault acts on has its default again.
+         */
+        delete: operations["deletePreference"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/audit": {
         parameters: {
             query?: never;
@@ -1469,6 +1537,52 @@ export interface components {
              */
             api_requests: number;
         };
+        ChangePassword: {
+            /**
+             * Format: password
+             * @description The password from now on: any text of 1 to 4096 characters and at most 8192 bytes of UTF-8. Generated when left out.
+             * @example another-long-password-Zq4-kT9
+             */
+            new_password?: string;
+        };
+        AccountPassword: {
+            /**
+             * @description The name of the account.
+             * @example shop
+             */
+            user: string;
+            /**
+             * @description The password from now on. It is shown only here.
+             * @example another-long-password-Zq4-kT9
+             */
+            password: string;
+        };
+        SetPreference: {
+            /**
+             * @description The name of the preference.
+             * @example customers-2026
+             */
+            key: string;
+            /**
+             * @description Any JSON value of at most 4 KB: a text, a number, a boolean, a list. Numbers keep their text. What the vault itself acts on must be of the right kind.
+             * @example luhn
+             */
+            value: unknown;
+        };
+        Preference: {
+            /**
+             * @description The name of the preference.
+             * @example customers-2026
+             */
+            key: string;
+            /**
+             * @description Any JSON value of at most 4 KB: a text, a number, a boolean, a list. Numbers keep their text. What the vault itself acts on must be of the right kind.
+             * @example luhn
+             */
+            value: unknown;
+            /** @description Whether the account has not set it. */
+            is_default: boolean;
+        };
         AuditEntry: {
             /**
              * @description The entry's number in the log of the account: each is one more than the one before it.
@@ -1526,7 +1640,7 @@ export interface components {
              * @description Stable; see docs/errors.md.
              * @enum {string}
              */
-            code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
+            code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
             /** @description The same as the X-Request-Id header; quote it when you ask for help. */
             request_id: string;
             /** @description The place of the fault, such as `query.user` or `body.passphrase`. */
@@ -1841,15 +1955,15 @@ export interface operations {
                  * @example 2026-01-31T12:00:00Z
                  */
                 stored_before?: string;
-                /** @description Comma-separated names or dotted paths of fields to mask in the reply. */
+                /** @description Comma-separated names or dotted paths of fields to mask in the reply. Left out: the preference `mask_fields`, else none; given and empty: none. */
                 mask_fields?: string[];
                 /** @description Comma-separated ids of rules, applied in this order. */
                 rules?: string[];
                 /** @description Whether to decrypt every listed item; needs user and the passphrase. Each item counts as a decryption. */
                 decrypt_all?: boolean;
-                /** @description Whether to add card_metadata: brand and issuer, derived from the number. */
+                /** @description Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
                 return_card_metadata?: boolean;
-                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. */
+                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
                 limit?: number;
                 /** @description The X-Vault-Next-Token of the previous page, with all other parameters unchanged. */
                 next_token?: string;
@@ -2025,11 +2139,11 @@ export interface operations {
                  */
                 n?: string;
                 /**
-                 * @description What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time).
+                 * @description What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: the preference `default_algorithm`, else `full`.
                  * @example full
                  */
                 algorithm?: string;
-                /** @description Whether to add card_metadata: brand and issuer, derived from the number. */
+                /** @description Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
                 return_card_metadata?: boolean;
                 /**
                  * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
@@ -2551,7 +2665,7 @@ export interface operations {
                  * @example customer-4711
                  */
                 reference?: string;
-                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. */
+                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
                 limit?: number;
                 /** @description The X-Vault-Next-Token of the previous page, with all other parameters unchanged. */
                 next_token?: string;
@@ -2808,10 +2922,10 @@ export interface operations {
                 ttl?: string;
                 /** @description Comma-separated ids of rules, applied in this order. */
                 rules?: string[];
-                /** @description Whether to add card_metadata: brand and issuer, derived from the number. */
+                /** @description Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
                 return_card_metadata?: boolean;
                 /**
-                 * @description What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time).
+                 * @description What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: the preference `default_algorithm`, else `full`.
                  * @example full
                  */
                 algorithm?: string;
@@ -3394,7 +3508,7 @@ export interface operations {
                 ttl?: string;
                 /** @description Comma-separated ids of rules, applied in this order. */
                 rules?: string[];
-                /** @description Whether to add card_metadata: brand and issuer, derived from the number. */
+                /** @description Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
                 return_card_metadata?: boolean;
                 /**
                  * @description The only token that the endpoint reaches.
@@ -3406,7 +3520,7 @@ export interface operations {
                  * @example customer-4711
                  */
                 reference?: string;
-                /** @description Comma-separated names or dotted paths of fields to mask in the reply. */
+                /** @description Comma-separated names or dotted paths of fields to mask in the reply. Left out: the preference `mask_fields`, else none; given and empty: none. */
                 mask_fields?: string[];
                 /**
                  * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
@@ -3565,7 +3679,7 @@ export interface operations {
                 reference_prefix?: string;
                 /** @description Whether to decrypt every listed item. Each item counts as a decryption. */
                 decrypt_all?: boolean;
-                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. */
+                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
                 limit?: number;
                 /** @description The X-Vault-Next-Token of the previous page, with all other parameters unchanged. */
                 next_token?: string;
@@ -4742,7 +4856,7 @@ export interface operations {
     listKeys: {
         parameters: {
             query?: {
-                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. */
+                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 65536. */
                 limit?: number;
                 /** @description The X-Vault-Next-Token of the previous page, with all other parameters unchanged. */
                 next_token?: string;
@@ -5945,7 +6059,7 @@ export interface operations {
                  */
                 user: string;
                 /**
-                 * @description What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: `full`.
+                 * @description What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: the preference `default_algorithm`, else `full`.
                  * @example full
                  */
                 algorithm?: string;
@@ -7336,6 +7450,614 @@ export interface operations {
             };
             /** @description `not_allowed`: This account is not allowed to do this. */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    changePassword: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The new password. Rather send it in the body.
+                 * @example another-long-password-Zq4-kT9
+                 */
+                new_password?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangePassword"];
+            };
+        };
+        responses: {
+            /** @description Change the password of the account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountPassword"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `password_changed`: The password was changed by another request at the same time; this one changed nothing. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: The body is larger than this route accepts. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *
+             *     `too_many_changes`: The password was changed, or was to be changed, five times within a minute; wait before trying again.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readComplianceCertificate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Read the certificate of compliance */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": string;
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `certificate_not_found`: There is no such certificate. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readPreferences: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The name of the preference.
+                 * @example customers-2026
+                 */
+                key?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Read one preference, or list all */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preference"] | components["schemas"]["Preference"][];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `preference_not_found`: There is no such preference, and no default for it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    setPreference: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetPreference"];
+            };
+        };
+        responses: {
+            /** @description Set a preference */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preference"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `preferences_full`: The account has as many preferences of its own, or as much text in them, as it may have; delete some first. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: The body is larger than this route accepts. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             *
+             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `internal`: Something went wrong on our side.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: The service is busy; try again shortly.
+             *
+             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deletePreference: {
+        parameters: {
+            query: {
+                /**
+                 * @description The name of the preference.
+                 * @example customers-2026
+                 */
+                key: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a preference */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was given more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthenticated`: Valid account credentials are required. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_allowed`: This account is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `preference_not_found`: There is no such preference, and no default for it. */
+            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

@@ -12,6 +12,8 @@ import { type Exchange, repeated } from './retry.ts';
 
 export interface Transport {
   readonly send: (call: Call) => Promise<Reply>;
+  /** As `send`, of a reply that is a file. */
+  readonly bytes: (call: Call) => Promise<Uint8Array>;
   /** As `send`, but the body is read while it arrives; only what comes before the body is ever repeated. */
   readonly stream: (call: Call) => Promise<StreamReply>;
 }
@@ -52,18 +54,19 @@ export const createTransport = (options: TransportOptions, clock: Clock = system
     return { attempt: () => fetchOnce(url, init), limit, repeat: call.repeat, retries, clock };
   };
 
+  const whole = async <T>(call: Call, read: (response: Response) => Promise<T>): Promise<T> => {
+    const exchange = open(call);
+    try {
+      return await repeated(exchange, read);
+    } finally {
+      exchange.limit.end();
+    }
+  };
+
   return {
-    send: async (call) => {
-      const exchange = open(call);
-      try {
-        return await repeated(exchange, async (response) => ({
-          text: await response.text(),
-          nextToken: nextTokenOf(response),
-        }));
-      } finally {
-        exchange.limit.end();
-      }
-    },
+    send: (call) =>
+      whole(call, async (response) => ({ text: await response.text(), nextToken: nextTokenOf(response) })),
+    bytes: (call) => whole(call, async (response) => new Uint8Array(await response.arrayBuffer())),
     stream: async (call) => {
       const exchange = open(call);
       try {

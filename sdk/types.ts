@@ -50,6 +50,13 @@ export type Message = Schemas['Message'];
 export type Billing = Schemas['Billing'];
 export type Usage = Schemas['Usage'];
 export type ReadUsage = Query<'readUsage'>;
+export type AccountPassword = Schemas['AccountPassword'];
+export type ChangePassword = Given<Schemas['ChangePassword']>;
+/** A preference; `is_default` where the account has not set it. */
+export type Preference = Schemas['Preference'];
+export type SetPreference = Given<Schemas['SetPreference']>;
+export type ReadPreference = Query<'deletePreference'>;
+export type DeletePreference = Query<'deletePreference'>;
 
 /** An item with its data, as opening a whole key yields it. */
 export type DecryptedItem = TreeItem & { readonly data: StoredObject };

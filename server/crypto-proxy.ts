@@ -6,8 +6,8 @@ import type {
   JobFacts,
   JobRequest,
   OrderFacts,
+  OrderParams,
   PrepareFetchParams,
-  ProxyKind,
   ProxyOutcome,
   ReplyParams,
   ReportFacts,
@@ -36,7 +36,6 @@ export type {
   JobFacts,
   OrderFacts,
   PrepareFetchParams,
-  ProxyKind,
   ProxyOutcome,
 } from '../workers/jobs/proxy-kinds.ts';
 
@@ -59,7 +58,7 @@ export interface ProxyCrypto {
   /** Refuses, with its place, whatever is wrong with a body; `order` goes on to `fillProxy` or `prepareFetch`. */
   readProxyOrder(
     aid: string,
-    what: ProxyKind,
+    params: OrderParams,
     body: Uint8Array,
   ): Promise<{ facts: OrderFacts; order: Uint8Array }>;
   /**
@@ -151,8 +150,8 @@ const replyParams = ({ aid, kid }: KeyParams, digest: string): Uint8Array =>
 
 /** That part of the door, over the ways into the threads. */
 export const createProxyCrypto = ({ run, plain, one }: Lanes): ProxyCrypto => ({
-  async readProxyOrder(aid, what, body) {
-    const reply = await plain(KIND.readProxyOrder, [json({ what }), body], 'bulk', singlesOf(aid));
+  async readProxyOrder(aid, params, body) {
+    const reply = await plain(KIND.readProxyOrder, [json(params), body], 'bulk', singlesOf(aid));
     return { facts: parse<OrderFacts>(at(reply, 0)), order: at(reply, 1) };
   },
   fillProxy(params, opening, rules, { item, meta, sad, logTail }, order) {

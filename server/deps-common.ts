@@ -1,4 +1,4 @@
-import type { OPERATIONS } from './schema/admin.ts';
+import type { OPERATIONS, Preferences } from './schema/admin.ts';
 import type { Secret } from './secret.ts';
 
 /** Types only, a part of deps.ts: who acts, and what all nouns answer with. */
@@ -12,6 +12,8 @@ export interface Account {
   readonly paying: boolean;
   /** Hosts that the account may send data to; empty = any. */
   readonly hosts: readonly string[];
+  /** How it wants to be served where a request does not say. */
+  readonly preferences: Preferences;
 }
 
 /** Who sends a request, before anybody has signed in. */

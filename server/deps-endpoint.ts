@@ -14,7 +14,7 @@ export interface CreateEndpointInput {
   /** A duration such as `45m` or `P1D`; 24 hours when left out. */
   readonly ttl?: string | undefined;
   readonly rules: readonly string[];
-  readonly return_card_metadata: boolean;
+  readonly return_card_metadata?: boolean | undefined;
 }
 
 /** An endpoint with its secret, shown once. */
@@ -75,7 +75,7 @@ export interface RetrieveInput extends EndpointAddress {
   readonly reference?: string | undefined;
   readonly reference_prefix?: string | undefined;
   readonly decrypt_all: boolean;
-  readonly limit: number;
+  readonly limit?: number | undefined;
   readonly next_token?: string | undefined;
   /** The hosted form that shows the data, when one does. */
   readonly form_type?: string | undefined;
@@ -87,7 +87,8 @@ export interface RetrieveService {
     input: CreateEndpointInput & {
       readonly token?: string | undefined;
       readonly reference?: string | undefined;
-      readonly mask_fields: readonly string[];
+      /** Left out: what the account's preference is at each use. */
+      readonly mask_fields?: readonly string[] | undefined;
     },
   ) => Promise<NewEndpoint>;
   /** With a token the object as JSON bytes, otherwise the tree of what the endpoint reaches. */

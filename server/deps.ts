@@ -1,5 +1,5 @@
 import type { Crypto } from './crypto.ts';
-import type { AdminService } from './deps-admin.ts';
+import type { AdminService, ComplianceService, PasswordService, PreferenceService } from './deps-admin.ts';
 import type { AuditService } from './deps-audit.ts';
 import type { CertService } from './deps-cert.ts';
 import type {
@@ -23,6 +23,7 @@ import type { LuhnResult } from './schema/utility.ts';
 import type { LogEntry, TokenInfo } from './schema/vault.ts';
 import type { Secret } from './secret.ts';
 import type { AccountStore } from './store/account.ts';
+import type { ComplianceStore } from './store/admin.ts';
 import type { AuditStore } from './store/audit.ts';
 import type { BinStore } from './store/bin.ts';
 import type { CertStore } from './store/cert.ts';
@@ -92,6 +93,7 @@ export interface Parts {
   readonly recordStore: RecordStore;
   readonly surveyStore: SurveyStore;
   readonly binStore: BinStore;
+  readonly complianceStore: ComplianceStore;
   readonly jobStore: JobStore;
   readonly rateStore: RateStore;
   readonly auditStore: AuditStore;
@@ -147,11 +149,16 @@ export interface ListFilter {
   readonly next_token?: string | undefined;
 }
 
-/** What happens to data on its way out. */
+/** A part of a listing as a caller asks for it; what is left out is the account's preference. */
+export interface ListInput extends Omit<ListFilter, 'limit'> {
+  readonly limit?: number | undefined;
+}
+
+/** What happens to data on its way out; what is left out is the account's preference. */
 export interface View {
-  readonly mask_fields: readonly string[];
+  readonly mask_fields?: readonly string[] | undefined;
   readonly rules: readonly string[];
-  readonly return_card_metadata: boolean;
+  readonly return_card_metadata?: boolean | undefined;
 }
 
 export interface StoreInput {
@@ -162,7 +169,7 @@ export interface StoreInput {
   readonly number?: string | undefined;
   readonly reference?: string | undefined;
   readonly algorithm?: string | undefined;
-  readonly return_card_metadata: boolean;
+  readonly return_card_metadata?: boolean | undefined;
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -180,16 +187,16 @@ export interface VaultService {
     caller: Caller,
     input: ItemAddress & View & { readonly passphrase: SecretBytes },
   ) => Promise<Uint8Array>;
-  readonly list: (caller: Caller, input: ListFilter) => Promise<TreeStream>;
+  readonly list: (caller: Caller, input: ListInput) => Promise<TreeStream>;
   readonly decryptAll: (
     caller: Caller,
-    input: ListFilter & View & { readonly user: string; readonly passphrase: SecretBytes },
+    input: ListInput & View & { readonly user: string; readonly passphrase: SecretBytes },
   ) => Promise<TreeStream>;
   readonly update: (caller: Caller, input: UpdateInput) => Promise<Repeatable<TokenInfo>>;
   readonly remove: (caller: Caller, input: ItemAddress) => Promise<void>;
   readonly log: (
     caller: Caller,
-    input: ItemAddress & { readonly limit: number; readonly next_token?: string | undefined },
+    input: ItemAddress & { readonly limit?: number | undefined; readonly next_token?: string | undefined },
   ) => Promise<{ readonly entries: readonly LogEntry[]; readonly nextToken?: string | undefined }>;
 }
 
@@ -210,7 +217,7 @@ export interface KeyService {
   ) => Promise<Repeatable<NewPassphrase>>;
   readonly list: (
     caller: Caller,
-    input: { readonly limit: number; readonly next_token?: string | undefined },
+    input: { readonly limit?: number | undefined; readonly next_token?: string | undefined },
   ) => Promise<{ readonly keys: readonly Key[]; readonly nextToken?: string | undefined }>;
   readonly changePassphrase: (
     caller: Caller,
@@ -368,6 +375,9 @@ export interface Deps {
   readonly admin: AdminService;
   readonly admission: Admission;
   readonly audit: AuditService;
+  readonly passwords: PasswordService;
+  readonly preferences: PreferenceService;
+  readonly compliance: ComplianceService;
   readonly metering: Metering;
   readonly health: Health;
   readonly metrics: Metrics;

@@ -75,6 +75,7 @@ export const ERRORS = defineErrors({
   csr_not_found: { status: 404, text: 'There is no such certificate signing request.' },
   certificate_not_found: { status: 404, text: 'There is no such certificate.' },
   endpoint_not_found: { status: 404, text: 'There is no such endpoint.' },
+  preference_not_found: { status: 404, text: 'There is no such preference, and no default for it.' },
   form_not_found: { status: 404, text: 'There is no such form.' },
   method_not_allowed: { status: 405, text: 'This path does not take this method; see the Allow header.' },
   key_exists: { status: 409, text: 'There is already a key with this identifier.' },
@@ -89,6 +90,14 @@ export const ERRORS = defineErrors({
   rules_full: { status: 409, text: 'The account has as many rules as it may have; delete some first.' },
   key_not_empty: { status: 409, text: 'The key still holds data; delete the data first or pass safe=false.' },
   key_changed: { status: 409, text: 'The key was changed by another request at the same time; try again.' },
+  password_changed: {
+    status: 409,
+    text: 'The password was changed by another request at the same time; this one changed nothing.',
+  },
+  preferences_full: {
+    status: 409,
+    text: 'The account has as many preferences of its own, or as much text in them, as it may have; delete some first.',
+  },
   idempotency_conflict: {
     status: 409,
     text: 'This Idempotency-Key belongs to a different request, or to one that is still in progress.',
@@ -108,6 +117,11 @@ export const ERRORS = defineErrors({
   jobs_full: {
     status: 429,
     text: 'The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.',
+    retryAfterSeconds: 60,
+  },
+  too_many_changes: {
+    status: 429,
+    text: 'The password was changed, or was to be changed, five times within a minute; wait before trying again.',
     retryAfterSeconds: 60,
   },
   target_unreachable: {

@@ -203,6 +203,9 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => {
 };
 
 const contentOf = (route: RouteShape, writer: SchemaWriter): Json => {
+  if (route.file !== undefined) {
+    return { [route.file]: { schema: writer.write(route.response) } };
+  }
   const page = { 'text/html': { schema: { type: 'string', description: 'A page of HTML.' } } };
   return {
     ...(route.html === 'always' ? {} : { 'application/json': { schema: writer.write(route.response) } }),

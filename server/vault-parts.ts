@@ -13,6 +13,8 @@ import type {
   FormService,
   Observer,
   Parts,
+  PasswordService,
+  PreferenceService,
   PriceTable,
   ProxyService,
   RateService,
@@ -24,6 +26,9 @@ import type {
 } from './deps.ts';
 import { type AccountInfo, type Accounts, createAccounts } from './services/account.ts';
 import { createAdmin } from './services/admin.ts';
+import { type Compliance, createCompliance } from './services/admin-certificate.ts';
+import { createPasswords } from './services/admin-password.ts';
+import { createPreferences } from './services/admin-preference.ts';
 import { createAdmission } from './services/admission.ts';
 import { type Audit, createAudit } from './services/audit.ts';
 import { createCaptures } from './services/capture.ts';
@@ -44,6 +49,7 @@ import { createVaultList } from './services/vault-list.ts';
 import { createReading } from './services/vault-read.ts';
 import { createStoring } from './services/vault-store.ts';
 import { createAccountStore } from './store/account.ts';
+import { createComplianceStore } from './store/admin.ts';
 import { createAuditStore } from './store/audit.ts';
 import { createBinStore } from './store/bin.ts';
 import { createCertStore } from './store/cert.ts';
@@ -120,6 +126,9 @@ export interface OpenVault {
   readonly jobs: RunningJobs;
   readonly utility: UtilityService;
   readonly admin: AdminService;
+  readonly passwords: PasswordService;
+  readonly preferences: PreferenceService;
+  readonly compliance: Compliance;
   readonly metering: MeteringService;
   /** What metrics ask for when they are asked. */
   readonly figures: Figures;
@@ -243,6 +252,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     recordStore: createRecordStore(redis),
     surveyStore: createSurveyStore(redis),
     binStore: createBinStore(redis),
+    complianceStore: createComplianceStore(redis),
     jobStore: createJobStore(redis),
     rateStore: createRateStore(redis),
     auditStore: createAuditStore(redis),
@@ -306,6 +316,9 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     jobs,
     utility: createUtility(parts, metering),
     admin: createAdmin(parts, { metering, keys, prices: options.prices }),
+    passwords: createPasswords(parts, { accounts, metering }),
+    preferences: createPreferences({ accounts, metering }),
+    compliance: createCompliance(parts),
     figures: {
       threads: pool.stats,
       isRedisConnected: redis.isConnected,

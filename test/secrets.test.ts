@@ -28,10 +28,13 @@ test('the schema marks exactly these properties as secret', async () => {
     }
   }
   expect(places.sort()).toEqual([
+    'AccountPassword.password',
     'CaptureEndpoint.secret',
     'CaptureQuery.number',
     'ChangePassphraseBody.new_passphrase',
     'ChangePassphraseBody.passphrase',
+    'ChangePasswordBody.new_password',
+    'ChangePasswordQuery.new_password',
     'CreateKeyBody.passphrase',
     'GeneratedPassphrase.passphrase',
     'KeyWithPassphrase.passphrase',

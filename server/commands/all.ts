@@ -1,5 +1,6 @@
 import { accountCommands } from './account.ts';
 import { binCommands } from './bin.ts';
+import { certificateCommands } from './certificate.ts';
 import type { Command } from './command.ts';
 import { healthCommands } from './health.ts';
 import { rotateCommands } from './rotate.ts';
@@ -8,6 +9,7 @@ import { rotateCommands } from './rotate.ts';
 export const COMMANDS: readonly Command[] = [
   ...accountCommands, //
   ...binCommands,
+  ...certificateCommands,
   ...rotateCommands,
   ...healthCommands,
 ];

@@ -8,3 +8,16 @@ export async function readTextFile(path: string): Promise<string> {
     throw new CommandError('FILE cannot be read, or is not UTF-8 text.', 1);
   }
 }
+
+/** The bytes of a file that the operator named as FILE, at most `bytesMax`. */
+export async function readBinaryFile(path: string, bytesMax: number): Promise<Uint8Array> {
+  const file = Bun.file(path);
+  if (file.size > bytesMax) {
+    throw new CommandError(`FILE is larger than ${bytesMax} bytes.`, 1);
+  }
+  try {
+    return await file.bytes();
+  } catch {
+    throw new CommandError('FILE cannot be read.', 1);
+  }
+}

@@ -47,10 +47,10 @@ export function flagAt(value: JsonValue | undefined, field: string): boolean {
   return value ?? false;
 }
 
-/** The whole number from 1 to `max` (one digit) at a place, `max` when it is left out. */
-export function countAt(value: JsonValue | undefined, field: string, max: number): number {
+/** The whole number from 1 to `max` (one digit) at a place, `byDefault` when it is left out. */
+export function countAt(value: JsonValue | undefined, field: string, max: number, byDefault = max): number {
   if (value === undefined) {
-    return max;
+    return byDefault;
   }
   if (!(value instanceof JsonNumber) || !/^[1-9]$/.test(value.text) || Number(value.text) > max) {
     throw refusedAt(field);
@@ -61,6 +61,12 @@ export function countAt(value: JsonValue | undefined, field: string, max: number
 /** How the texts of a request are taken: as templates, or, where nothing is to be filled in, as they stand. */
 export interface TextOptions {
   readonly literal?: boolean;
+}
+
+/** What holds of webhooks where an order does not say. */
+export interface WebhookOptions {
+  /** Calls at most, 1 to 8; 8 when left out. */
+  readonly webhookAttempts?: number;
 }
 
 /** The template that a text is, refused at its own place. */

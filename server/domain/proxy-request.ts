@@ -13,6 +13,7 @@ import {
   type TextOptions,
   templateAt,
   textAt,
+  type WebhookOptions,
 } from './proxy-fields.ts';
 import { type ProxyHeader, readHeaders } from './proxy-headers.ts';
 import type { Template } from './template.ts';
@@ -126,13 +127,23 @@ function readSecret(value: JsonValue, field: string): string {
   return secret;
 }
 
-function readWebhook(value: JsonValue | undefined, field: string): ProxyWebhook {
+function readWebhook(
+  value: JsonValue | undefined,
+  field: string,
+  { webhookAttempts }: WebhookOptions,
+): ProxyWebhook {
   const object = objectAt(value, field);
   const url = textAt(member(object, 'url'), `${field}.url`, PROXY_LIMITS.webhookUrlMax);
   const [origin, rest] = splitUrl(url, `${field}.url`);
   const secret = member(object, 'secret');
   const attemptsField = `${field}.max_attempts`;
-  const maxAttempts = countAt(member(object, 'max_attempts'), attemptsField, PROXY_LIMITS.webhookAttemptsMax);
+  const { webhookAttemptsMax } = PROXY_LIMITS;
+  const maxAttempts = countAt(
+    member(object, 'max_attempts'),
+    attemptsField,
+    webhookAttemptsMax,
+    webhookAttempts,
+  );
   const given = member(object, 'metadata');
   const metadata = given === undefined ? undefined : objectAt(given, `${field}.metadata`);
   if (metadata !== undefined && jsonByteLength(metadata) > PROXY_LIMITS.metadataBytesMax) {
@@ -153,19 +164,21 @@ function readWebhook(value: JsonValue | undefined, field: string): ProxyWebhook 
  * Whether the host may be reached is checked where the connection is made. With `literal` nothing is a tag: the
  * texts are sent as they are, `{{` included.
  */
-export function parseProxyOrder(body: JsonObject, options: TextOptions = {}): ProxyOrder {
+export function parseProxyOrder(body: JsonObject, options: TextOptions & WebhookOptions = {}): ProxyOrder {
   const request = readRequest(member(body, 'request'), 'body.request', options);
   const synchronous = flagAt(member(body, 'synchronous'), 'body.synchronous');
   const webhook = member(body, 'webhook');
   return {
     request,
     synchronous,
-    ...(webhook === undefined ? {} : { webhook: readWebhook(webhook, 'body.webhook') }),
+    ...(webhook === undefined ? {} : { webhook: readWebhook(webhook, 'body.webhook', options) }),
   };
 }
 
 /** Reads the body of POST /proxy/network_token: the webhook object, bare or as `{ webhook }`. */
-export function parseNetworkTokenOrder(body: JsonObject): ProxyWebhook {
+export function parseNetworkTokenOrder(body: JsonObject, options: WebhookOptions = {}): ProxyWebhook {
   const webhook = member(body, 'webhook');
-  return webhook === undefined ? readWebhook(body, 'body') : readWebhook(webhook, 'body.webhook');
+  return webhook === undefined
+    ? readWebhook(body, 'body', options)
+    : readWebhook(webhook, 'body.webhook', options);
 }

@@ -1,4 +1,4 @@
-import { Kind, type TObject, type TSchema } from '@sinclair/typebox';
+import { FormatRegistry, Kind, type TObject, type TSchema } from '@sinclair/typebox';
 import { parseBooleanText, parseIntegerText, parseListText } from '../domain/query-text.ts';
 import { parseFilterTime } from '../domain/time-text.ts';
 import { VaultError } from '../errors.ts';
@@ -22,6 +22,7 @@ interface Parameter {
 
 const parseText = (schema: TSchema): Parse => {
   const pattern = typeof schema['pattern'] === 'string' ? new RegExp(schema['pattern'], 'u') : undefined;
+  const format = FormatRegistry.Get(schema['format'] ?? '');
   const min: number = schema['minLength'] ?? 0;
   const max: number = schema['maxLength'] ?? Number.POSITIVE_INFINITY;
   return (text) => {
@@ -31,7 +32,8 @@ const parseText = (schema: TSchema): Parse => {
     if (text.length > max && countCharacters(text) > max) {
       return undefined;
     }
-    return pattern === undefined || pattern.test(text) ? text : undefined;
+    const fits = (pattern?.test(text) ?? true) && (format?.(text) ?? true);
+    return fits ? text : undefined;
   };
 };
 

@@ -71,6 +71,9 @@ const bodyOf = (reply: Reply, onStreamError: (error: unknown) => void) => {
   if (reply.stream !== undefined) {
     return watch(reply.stream, onStreamError);
   }
+  if (reply.file !== undefined) {
+    return reply.file.bytes as Uint8Array<ArrayBuffer>;
+  }
   // Services make these bytes themselves, never over shared memory.
   return reply.jsonBytes as Uint8Array<ArrayBuffer>;
 };
@@ -82,6 +85,11 @@ export const replyResponse = (
   onStreamError: (error: unknown) => void,
 ): Response => {
   const response = jsonResponse(bodyOf(reply, onStreamError), requestId);
+  if (reply.file !== undefined) {
+    const { type, name } = reply.file;
+    response.headers.set('Content-Type', type);
+    response.headers.set('Content-Disposition', `attachment; filename="${name}"`);
+  }
   if (reply.headers !== undefined) {
     for (const name in reply.headers) {
       response.headers.set(name, reply.headers[name] ?? '');

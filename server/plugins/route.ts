@@ -42,11 +42,19 @@ export type SecretRule = 'capture_secret' | 'retrieve_secret';
 /** `basic` needs the credentials of an account; `public` routes check their callers themselves. */
 export type AuthRule = 'basic' | 'public' | SecretRule;
 
+/** A file to be saved; `type` is its media type, `name` what it is saved as. */
+interface FileBody {
+  readonly bytes: Uint8Array;
+  readonly type: string;
+  readonly name: string;
+}
+
 interface Bodies {
   readonly json: object;
   readonly jsonBytes: Uint8Array;
   readonly stream: ReadableStream<Uint8Array>;
   readonly html: string;
+  readonly file: FileBody;
 }
 
 type OneBody<Kind extends keyof Bodies> = Pick<Bodies, Kind> & {
@@ -54,8 +62,8 @@ type OneBody<Kind extends keyof Bodies> = Pick<Bodies, Kind> & {
 };
 
 /**
- * What a handler answers with 200: an object to write as JSON, JSON bytes, or a stream of them; or a page, whose
- * headers say all that is to be said of it.
+ * What a handler answers with 200: an object to write as JSON, JSON bytes, or a stream of them; a page, whose
+ * headers say all that is to be said of it; or a file.
  */
 export type Reply = {
   readonly headers?: Readonly<Record<string, string>>;
@@ -131,6 +139,8 @@ export interface RouteShape {
   readonly response: TSchema;
   /** Whether it answers with a page of HTML: always, then also to HEAD, or to who prefers that to JSON. */
   readonly html?: 'always' | 'preferred';
+  /** The media type of the file that it answers with, in place of JSON. */
+  readonly file?: string;
   /** The refusals that are this route's own; those of every route are added by `routeErrors`. */
   readonly errors: readonly ErrorCode[];
   /** The operations that the route may bill; empty for zero-rated routes. */

@@ -22,7 +22,7 @@ const compileReplyCheck = (route: Route): ((reply: Reply) => void) => {
   const schema = TypeCompiler.Compile(route.response);
   const decoder = new TextDecoder();
   return (reply) => {
-    if (reply.stream !== undefined || reply.html !== undefined) {
+    if (reply.stream !== undefined || reply.html !== undefined || reply.file !== undefined) {
       return;
     }
     const value = reply.json ?? JSON.parse(decoder.decode(reply.jsonBytes));

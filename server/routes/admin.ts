@@ -1,6 +1,27 @@
+import { Type } from '@sinclair/typebox';
+import { VaultError } from '../errors.ts';
+import { secretBytes } from '../plugins/passphrase.ts';
 import { defineRoute } from '../plugins/route.ts';
-import { Billing, Usage, UsageQuery, WhoAmI } from '../schema/admin.ts';
+import {
+  AccountPassword,
+  Billing,
+  ChangePasswordBody,
+  ChangePasswordQuery,
+  PdfFile,
+  Preference,
+  PreferenceList,
+  PreferenceQuery,
+  PreferenceReadQuery,
+  SetPreference,
+  Usage,
+  UsageQuery,
+  WhoAmI,
+} from '../schema/admin.ts';
+import { Message } from '../schema/common.ts';
 import { NO_QUERY } from './endpoint.ts';
+
+const BODY_BYTES_MAX = 1_048_576;
+const PREFERENCE_BYTES_MAX = 262_144;
 
 const COMMON = {
   noun: 'admin',
@@ -54,4 +75,116 @@ const readUsage = defineRoute({
   handle: async ({ caller, query, deps }) => ({ json: await deps.admin.usage(caller, query.month) }),
 });
 
-export const ADMIN_ROUTES = [whoami, readBilling, readUsage];
+/** One value of two places. */
+const same = (inBody: string | undefined, inQuery: string | undefined): string | undefined => {
+  if (inBody !== undefined && inQuery !== undefined && inBody !== inQuery) {
+    throw new VaultError('conflicting_parameters', { field: 'query.new_password' });
+  }
+  return inBody ?? inQuery;
+};
+
+const changePassword = defineRoute({
+  ...COMMON,
+  method: 'POST',
+  path: '/v1/change-password',
+  operationId: 'changePassword',
+  summary: 'Change the password of the account',
+  description:
+    'The old password stops working at once, on every server. There are no rules for the new one; 32 characters or more are recommended, and one is generated when none is given. At most five changes a minute. Of two changes at one instant one is refused.',
+  query: ChangePasswordQuery,
+  body: { kind: 'json', schema: ChangePasswordBody, bytesMax: BODY_BYTES_MAX },
+  response: AccountPassword,
+  errors: ['conflicting_parameters', 'password_changed', 'too_many_changes', 'integrity_failed'],
+  handle: async ({ caller, query, body, deps }) => {
+    const chosen = same(body.new_password, query.new_password);
+    const { user, password } = await deps.passwords.change(
+      caller,
+      chosen === undefined ? undefined : secretBytes(chosen),
+    );
+    return { json: { user, password: password.expose() } };
+  },
+});
+
+const setPreference = defineRoute({
+  ...COMMON,
+  method: 'POST',
+  path: '/v1/preferences',
+  operationId: 'setPreference',
+  summary: 'Set a preference',
+  description:
+    'Sets a preference of the account, in place of the one that it had. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` act wherever the parameter is left out; any other name keeps what you like, up to 64 of them and 16 KB.',
+  query: NO_QUERY,
+  body: { kind: 'stored', schema: SetPreference, bytesMax: PREFERENCE_BYTES_MAX },
+  response: Preference,
+  errors: ['preferences_full', 'integrity_failed'],
+  meter: ['preference'],
+  handle: async ({ caller, body, deps }) => ({ jsonBytes: await deps.preferences.set(caller, body) }),
+});
+
+const readPreferences = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/preferences',
+  operationId: 'readPreferences',
+  summary: 'Read one preference, or list all',
+  description:
+    'With `key` that preference; otherwise all that were set, and the defaults of those that were not.',
+  query: PreferenceReadQuery,
+  body: { kind: 'none' },
+  response: Type.Union([Preference, PreferenceList]),
+  errors: ['preference_not_found', 'integrity_failed'],
+  meter: ['preference'],
+  handle: async ({ caller, query: { key }, deps }) => ({
+    jsonBytes:
+      key === undefined ? await deps.preferences.list(caller) : await deps.preferences.read(caller, key),
+  }),
+});
+
+const removePreference = defineRoute({
+  ...COMMON,
+  method: 'DELETE',
+  path: '/v1/preferences',
+  operationId: 'deletePreference',
+  summary: 'Delete a preference',
+  description: 'Deletes a preference. One that the vault acts on has its default again.',
+  query: PreferenceQuery,
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['preference_not_found', 'integrity_failed'],
+  meter: ['preference'],
+  handle: async ({ caller, query, deps }) => {
+    await deps.preferences.remove(caller, query.key);
+    return { json: { message: 'The preference was deleted.' } };
+  },
+});
+
+const PDF = 'application/pdf';
+
+const readCertificate = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/certificate',
+  operationId: 'readComplianceCertificate',
+  summary: 'Read the certificate of compliance',
+  description:
+    "The operator's latest signed PCI DSS certificate, for accounts that pay. It is confidential: show it to whoever has to see it, and to nobody else.",
+  query: NO_QUERY,
+  body: { kind: 'none' },
+  file: PDF,
+  response: PdfFile,
+  errors: ['certificate_not_found', 'integrity_failed'],
+  handle: async ({ caller, deps }) => ({
+    file: { bytes: await deps.compliance.read(caller), type: PDF, name: 'pci-dss-certificate.pdf' },
+  }),
+});
+
+export const ADMIN_ROUTES = [
+  whoami,
+  readBilling,
+  readUsage,
+  changePassword,
+  readCertificate,
+  setPreference,
+  readPreferences,
+  removePreference,
+];

@@ -32,8 +32,8 @@ const createRetrieve = defineRoute({
   },
   handle: async ({ caller, query, passphrase, request, deps }) => {
     refuseUnlockedPage(request, query);
-    const { rules = [], mask_fields = [], ...input } = query;
-    const made = await deps.retrievals.create(caller, { ...input, rules, mask_fields, passphrase });
+    const { rules = [], ...input } = query;
+    const made = await deps.retrievals.create(caller, { ...input, rules, passphrase });
     const { user, token, reference } = query;
     const json = { ...shownOnce(made), user, token, reference };
     const reply = readyPage({ request, deps }, made, query) ?? { json };

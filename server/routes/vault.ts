@@ -91,7 +91,7 @@ const readItems = defineRoute({
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
   handle: async ({ caller, query, passphrase, deps }) => {
-    const { user, token, mask_fields = [], rules = [], decrypt_all, return_card_metadata, ...filter } = query;
+    const { user, token, mask_fields, rules = [], decrypt_all, return_card_metadata, ...filter } = query;
     const view = { mask_fields, rules, return_card_metadata };
     if (token !== undefined) {
       needed(user, 'query.user');

@@ -1,4 +1,7 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
+import { countCharacters, Identifier } from './common.ts';
+import { PUBLISHED } from './kinds.ts';
+import { ALGORITHM } from './vault.ts';
 
 export const WhoAmI = Type.Object(
   {
@@ -92,3 +95,111 @@ export const Usage = Type.Object(
   { $id: 'Usage' },
 );
 export type Usage = Static<typeof Usage>;
+
+const PASSWORD_CHARACTERS_MAX = 4096;
+/** A longer one, in base64 with the name before it, would not fit into the headers of a request. */
+const PASSWORD_BYTES_MAX = 8192;
+
+const encoder = new TextEncoder();
+
+FormatRegistry.Set(
+  'new-password',
+  (text) =>
+    text !== '' &&
+    text.isWellFormed() &&
+    countCharacters(text) <= PASSWORD_CHARACTERS_MAX &&
+    encoder.encode(text).length <= PASSWORD_BYTES_MAX,
+);
+
+const NewPassword = (description: string) =>
+  Type.String({
+    format: 'new-password',
+    description,
+    'x-secret': true,
+    examples: ['another-long-password-Zq4-kT9'],
+    [PUBLISHED]: { format: 'password', minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX },
+  });
+
+export const ChangePasswordQuery = Type.Object({
+  new_password: Type.Optional(NewPassword('The new password. Rather send it in the body.')),
+});
+
+export const ChangePasswordBody = Type.Object(
+  {
+    new_password: Type.Optional(
+      NewPassword(
+        'The password from now on: any text of 1 to 4096 characters and at most 8192 bytes of UTF-8. Generated when left out.',
+      ),
+    ),
+  },
+  { $id: 'ChangePassword' },
+);
+
+export const AccountPassword = Type.Object(
+  {
+    user: Type.String({ description: 'The name of the account.', examples: ['shop'] }),
+    password: Type.String({
+      description: 'The password from now on. It is shown only here.',
+      'x-secret': true,
+      examples: ['another-long-password-Zq4-kT9'],
+    }),
+  },
+  { $id: 'AccountPassword' },
+);
+
+const LIMIT_MAX = Number.MAX_SAFE_INTEGER;
+
+/** The preferences that the vault itself acts on, with what holds until they are set. */
+export const SYSTEM_PREFERENCES = Type.Object({
+  default_algorithm: Type.String({ pattern: ALGORITHM.pattern, default: 'full' }),
+  default_limit: Type.Union(
+    [Type.Integer({ minimum: 1, maximum: LIMIT_MAX }), Type.Integer({ minimum: -LIMIT_MAX, maximum: -1 })],
+    { default: 1024 },
+  ),
+  mask_fields: Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), { maxItems: 256, default: [] }),
+  return_card_metadata: Type.Boolean({ default: false }),
+  webhook_max_attempts: Type.Integer({ minimum: 1, maximum: 8, default: 8 }),
+});
+
+/** What an account has set of them, and the defaults of the rest. */
+export type Preferences = Readonly<Omit<Static<typeof SYSTEM_PREFERENCES>, 'default_limit'>> & {
+  /** -1 = no limit; undefined until it is set, since listings have defaults of their own. */
+  readonly default_limit: number | undefined;
+};
+
+const PreferenceKey = Identifier('The name of the preference.');
+
+export const PreferenceQuery = Type.Object({ key: PreferenceKey });
+
+export const PreferenceReadQuery = Type.Object({ key: Type.Optional(PreferenceKey) });
+
+/** What a preference may be set to; its text is kept, which a schema cannot do. */
+const PreferenceValue = Type.Unknown({
+  description:
+    'Any JSON value of at most 4 KB: a text, a number, a boolean, a list. Numbers keep their text. What the vault itself acts on must be of the right kind.',
+  examples: ['luhn'],
+});
+
+export const SetPreference = Type.Object(
+  { key: PreferenceKey, value: PreferenceValue },
+  { $id: 'SetPreference' },
+);
+
+export const Preference = Type.Object(
+  {
+    key: PreferenceKey,
+    value: PreferenceValue,
+    is_default: Type.Boolean({ description: 'Whether the account has not set it.' }),
+  },
+  { $id: 'Preference' },
+);
+
+export const PreferenceList = Type.Array(Preference, {
+  description: 'In ascending order of key; those that the vault acts on are always in it.',
+});
+
+/** A file, not a text: published so that clients know its type. */
+export const PdfFile = Type.String({
+  description: 'The document itself.',
+  [PUBLISHED]: { format: 'binary' },
+});

@@ -86,7 +86,8 @@ export const RuleIds = ListOf(Identifier('Identifier of a rule.'), {
 
 export const MaskFields = ListOf(Type.String({ minLength: 1, maxLength: 1024 }), {
   maxItems: 256,
-  description: 'Comma-separated names or dotted paths of fields to mask in the reply.',
+  description:
+    'Comma-separated names or dotted paths of fields to mask in the reply. Left out: the preference `mask_fields`, else none; given and empty: none.',
 });
 
 /** The reply of every deletion. */

@@ -1,8 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { ChosenPassphrase, NextToken, Passphrase, User } from './common.ts';
-import { Limit } from './kinds.ts';
+import { PreferredLimit } from './kinds.ts';
 
-export const KeyListQuery = Type.Object({ limit: Limit(65536), next_token: Type.Optional(NextToken) });
+export const KeyListQuery = Type.Object({
+  limit: PreferredLimit(65536),
+  next_token: Type.Optional(NextToken),
+});
 
 export const KeyRemoveQuery = Type.Object({
   user: User,

@@ -39,6 +39,17 @@ export const Limit = (byDefault: number): TUnsafe<number> =>
     [QUERY_KIND]: 'limit',
   });
 
+/** As `Limit`; left out, the account's preference says, and where that is not set `byDefault`. */
+export const PreferredLimit = (byDefault: number) =>
+  Type.Optional(
+    Type.Unsafe<number>({
+      type: 'integer',
+      not: { const: 0 },
+      description: `How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference \`default_limit\`, else ${byDefault}.`,
+      [QUERY_KIND]: 'limit',
+    }),
+  );
+
 /** A time filter, `YYYY-MM-DDThh:mm:ssZ`, decoded to milliseconds since 1970. */
 export const FilterTime = (description: string): TUnsafe<number> =>
   Type.Unsafe<number>({

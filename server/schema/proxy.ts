@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { CertificateId } from './cert.ts';
 import { Identifier, Reference, RuleIds, Token, User } from './common.ts';
-import { ALGORITHM } from './vault.ts';
+import { ALGORITHM, Algorithm } from './vault.ts';
 import { WEBHOOK_SECRET_PATTERN } from './webhook.ts';
 import { GetWebhook, HeaderLines, REPLY_MEMBERS } from './webhook-body.ts';
 
@@ -35,9 +35,7 @@ export const ProxyPostQuery = Type.Object({
 
 export const ProxyGetQuery = Type.Object({
   user: User,
-  algorithm: Type.Optional(
-    Type.String({ ...ALGORITHM, description: `${ALGORITHM.description} Left out: \`full\`.` }),
-  ),
+  algorithm: Type.Optional(Algorithm),
   tokenization_algorithm: Type.Optional(
     Type.String({
       ...ALGORITHM,

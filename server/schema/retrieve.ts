@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { FormType } from './capture.ts';
 import { MaskFields, NextToken, Reference, ShownReference, Token, User } from './common.ts';
 import { CREATE_MEMBERS, ExpiresAt, NewSecret, UniqueId } from './endpoint.ts';
-import { Limit } from './kinds.ts';
+import { PreferredLimit } from './kinds.ts';
 import { ReferencePrefix } from './vault.ts';
 
 export const CreateRetrieveQuery = Type.Object({
@@ -37,7 +37,7 @@ export const RetrieveQuery = Type.Object({
     default: false,
     description: 'Whether to decrypt every listed item. Each item counts as a decryption.',
   }),
-  limit: Limit(1024),
+  limit: PreferredLimit(1024),
   next_token: Type.Optional(NextToken),
   form_type: Type.Optional({
     ...FormType,

@@ -9,7 +9,7 @@ import {
   Token,
   User,
 } from './common.ts';
-import { ALIASES, FilterTime, Limit } from './kinds.ts';
+import { ALIASES, FilterTime, PreferredLimit } from './kinds.ts';
 
 /** The largest stored object, in bytes of its JSON. */
 export const STORED_BYTES_MAX = 262_144;
@@ -20,10 +20,12 @@ export const ReferencePrefix = Type.String({
   description: 'Only items whose reference begins with this text.',
 });
 
-export const CardMetadataFlag = Type.Boolean({
-  default: false,
-  description: 'Whether to add card_metadata: brand and issuer, derived from the number.',
-});
+export const CardMetadataFlag = Type.Optional(
+  Type.Boolean({
+    description:
+      'Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false.',
+  }),
+);
 
 /** The number in the query. Like in the body, the first name that holds at least one digit counts. */
 export const NumberParameter = Type.String({
@@ -44,7 +46,11 @@ export const ALGORITHM = {
   examples: ['full'],
 };
 
-export const Algorithm = Type.String({ ...ALGORITHM, default: 'full' });
+/** The algorithm where the account's preference is the default. */
+export const Algorithm = Type.String({
+  ...ALGORITHM,
+  description: `${ALGORITHM.description} Left out: the preference \`default_algorithm\`, else \`full\`.`,
+});
 
 /** The algorithm where something else has set the default. */
 export const OwnAlgorithm = Type.String({
@@ -75,7 +81,7 @@ export const ReadQuery = Type.Object({
       'Whether to decrypt every listed item; needs user and the passphrase. Each item counts as a decryption.',
   }),
   return_card_metadata: CardMetadataFlag,
-  limit: Limit(1024),
+  limit: PreferredLimit(1024),
   next_token: Type.Optional(NextToken),
 });
 
@@ -92,7 +98,7 @@ export const LogQuery = Type.Object({
   user: User,
   token: Token,
   reference: Type.Optional(Reference),
-  limit: Limit(1024),
+  limit: PreferredLimit(1024),
   next_token: Type.Optional(NextToken),
 });
 

@@ -1,11 +1,12 @@
 import type { Account, AccountService, Parts, SecretBytes, Visitor } from '../deps.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
+import { type OwnPreference, readPreferences } from '../domain/preference.ts';
 import { sourceOf } from '../domain/source.ts';
 import { VaultError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
 import { createAttempts } from './attempts.ts';
 import type { Audit } from './audit.ts';
-import { coalesce, createInFlight } from './coalesce.ts';
+import { coalesce, createInFlight, createTurns, insist } from './coalesce.ts';
 import { createMemory } from './memory.ts';
 
 const REMEMBER_MS = 60_000;
@@ -24,6 +25,8 @@ interface AccountRecord {
   /** Hosts that the account may send data to; empty = any. */
   readonly hosts: readonly string[];
   readonly created_at: string;
+  /** What it has set; records of before there were preferences have none. */
+  readonly preferences?: readonly OwnPreference[];
 }
 
 /** What an operator sees and sets. */
@@ -55,6 +58,17 @@ export interface Accounts extends AccountService {
   readonly set: (name: string, settings: AccountSettings) => Promise<AccountInfo | undefined>;
   /** Puts another password in the place of the old one, on every server at once; false for an unknown name. */
   readonly setPassword: (name: string, password: SecretBytes) => Promise<boolean>;
+  /**
+   * Changes the password that this very request has signed in with; refuses with `password_changed` when it is no
+   * longer the account's. `account` is the object that `signIn` gave.
+   */
+  readonly changePassword: (account: Account, password: SecretBytes) => Promise<void>;
+  readonly preferencesOf: (account: Account) => Promise<readonly OwnPreference[]>;
+  /** Changes preferences, on every server at once; what `edit` throws is thrown, and nothing changes. */
+  readonly changePreferences: (
+    account: Account,
+    edit: (own: readonly OwnPreference[]) => readonly OwnPreference[],
+  ) => Promise<void>;
   readonly remove: (name: string) => Promise<AccountInfo | undefined>;
   /** A fresh password with 256 bits of randomness. */
   readonly makePassword: () => Promise<Secret<string>>;
@@ -129,13 +143,24 @@ export function createAccounts(
   };
 
   const lookedUp = createMemory<Remembered>(REMEMBERED_MAX, REMEMBER_MS, now);
-  const toAccount = (name: string, { aid, unmasked, paying, hosts }: AccountRecord): Account => ({
+  const toAccount = (
+    name: string,
+    { aid, unmasked, paying, hosts, preferences = [] }: AccountRecord,
+  ): Account => ({
     aid,
     name,
     unmasked,
     paying,
     hosts,
+    preferences: readPreferences(preferences),
   });
+  // What each request has signed in with, by the account object that it was given.
+  const proofs = new WeakMap<Account, string>();
+  const ownAccount = ({ account, phc }: Remembered): Account => {
+    const own = { ...account };
+    proofs.set(own, phc);
+    return own;
+  };
 
   const remembered = (name: string, record: Buffer, opened: AccountRecord): Remembered => ({
     record,
@@ -191,22 +216,54 @@ export function createAccounts(
     return opened.phc === known.phc ? remembered(name, record, opened) : undefined;
   };
 
+  /** Replaces a record; where Redis falters, finds out whether it has happened before it says anything. */
+  const replace = async (name: string, read: Buffer, sealed: Uint8Array): Promise<boolean> => {
+    try {
+      return await accountStore.replace(name, read, sealed);
+    } catch (error) {
+      const stored = await insist(() => accountStore.read(name));
+      if (stored?.equals(sealed)) {
+        return true;
+      }
+      throw error;
+    }
+  };
+
+  const turns = createTurns();
+
   /** Changes a record that nobody else has changed meanwhile; undefined when there is none. */
-  const change = async (
+  const change = (
     name: string,
     edit: (record: AccountRecord) => Promise<AccountRecord>,
-  ): Promise<AccountRecord | undefined> => {
-    for (let tries = 0; tries < CHANGE_TRIES_MAX; tries++) {
-      const read = await accountStore.read(name);
-      if (!read) {
-        return undefined;
+  ): Promise<AccountRecord | undefined> =>
+    turns(name, async () => {
+      for (let tries = 0; tries < CHANGE_TRIES_MAX; tries++) {
+        const read = await accountStore.read(name);
+        if (!read) {
+          return undefined;
+        }
+        const changed = await edit(await openRecord(name, read));
+        if (await replace(name, read, await sealRecord(name, changed))) {
+          return changed;
+        }
       }
-      const changed = await edit(await openRecord(name, read));
-      if (await accountStore.replace(name, read, await sealRecord(name, changed))) {
-        return changed;
+      throw new VaultError('overloaded');
+    });
+
+  /** As `change`, of the account that a request acts for; one made anew under the same name is another one. */
+  const changeOwn = async (
+    { name, aid }: Account,
+    edit: (record: AccountRecord) => AccountRecord,
+  ): Promise<void> => {
+    const changed = await change(name, async (record) => {
+      if (record.aid !== aid) {
+        throw new VaultError('unauthenticated');
       }
+      return edit(record);
+    });
+    if (!changed) {
+      throw new VaultError('unauthenticated');
     }
-    throw new VaultError('overloaded');
   };
 
   const signIn = async ({
@@ -225,7 +282,7 @@ export function createAccounts(
         memory.set(digest, renewed);
       }
       observer.count('sign_in', 'remembered');
-      return { ...renewed.account };
+      return ownAccount(renewed);
     }
     // Who joins a check of another shares the record that it began with: never one from before its own request.
     const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
@@ -236,7 +293,7 @@ export function createAccounts(
     });
     memory.set(digest, signedIn);
     observer.count('sign_in', 'checked');
-    return { ...signedIn.account };
+    return ownAccount(signedIn);
   };
 
   const failureOf = (error: unknown) =>
@@ -301,6 +358,29 @@ export function createAccounts(
       }));
       return changed !== undefined;
     },
+
+    async changePassword(account, password) {
+      const proof = proofs.get(account);
+      const phc = await crypto.hashPassword(password);
+      await changeOwn(account, (record) => {
+        if (record.phc !== proof) {
+          throw new VaultError('password_changed');
+        }
+        return { ...record, phc };
+      });
+    },
+
+    async preferencesOf({ name, aid }) {
+      const record = await accountStore.read(name);
+      const opened = record && (await openRecord(name, record));
+      if (opened?.aid !== aid) {
+        throw new VaultError('unauthenticated');
+      }
+      return opened.preferences ?? [];
+    },
+
+    changePreferences: (account, edit) =>
+      changeOwn(account, (record) => ({ ...record, preferences: edit(record.preferences ?? []) })),
 
     async remove(name) {
       const read = await accountStore.read(name);

@@ -103,7 +103,9 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
   };
 
   return {
-    create: (caller, { algorithm, ...input }) => endpoints.create(caller, 'capture', input, { algorithm }),
+    // What tokens look like is settled here: the same number must not get another token when a preference changes.
+    create: (caller, { algorithm = caller.account.preferences.default_algorithm, ...input }) =>
+      endpoints.create(caller, 'capture', input, { algorithm }),
     use,
   };
 }

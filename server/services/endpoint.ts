@@ -99,7 +99,8 @@ export function createEndpoints(parts: Parts, metering: MeteringService, keys: K
   };
 
   const create: Endpoints['create'] = async ({ account }, kind, input, own) => {
-    const { user, passphrase, rules, return_card_metadata: wantsCard } = input;
+    const { user, passphrase, rules } = input;
+    const wantsCard = input.return_card_metadata ?? account.preferences.return_card_metadata;
     const { aid, name } = account;
     const expiresAt = expiryOf(input.ttl ?? DEFAULT_TTL, now());
     const id = input.unique_id ?? randomId();

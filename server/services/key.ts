@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Account, KeyService, Parts, Passphrase } from '../deps.ts';
+import { preferredLimit } from '../domain/preference.ts';
 import { VaultError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
 import { insist } from './coalesce.ts';
@@ -11,6 +12,8 @@ import type { MeteringService } from './metering.ts';
 const GENERATED_LENGTH = 64;
 /** A record that was only sealed again under another master key is no reason to refuse: that happens seldom. */
 const RESEALED_TRIES_MAX = 3;
+/** Keys of a list whose caller and account say nothing of it. */
+const LIST_LIMIT = 65_536;
 
 const encoder = new TextEncoder();
 const kidFromSeed = (seed: string): string =>
@@ -204,7 +207,8 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
       await removeKey(await find(account, user), safe);
       metering.count(account, 'key');
     },
-    async list({ account }, { limit, next_token }) {
+    async list({ account }, { limit: asked, next_token }) {
+      const limit = preferredLimit(account.preferences, asked, LIST_LIMIT);
       const scope = [account.aid, 'GET /v1/key'];
       const after = next_token === undefined ? undefined : String(cursors.open(scope, next_token));
       // One more than asked for tells whether there is a next page.

@@ -61,8 +61,9 @@ export function createProxyPreparing(
   { crypto, itemStore, thirdParties, now }: Parts,
   { keys, rules }: { readonly keys: Keys; readonly rules: Rules },
 ): ProxyPreparing {
-  const readOrder: ProxyPreparing['readOrder'] = async ({ aid }, what, body) => {
-    const { facts, order } = await crypto.readProxyOrder(aid, what, body);
+  const readOrder: ProxyPreparing['readOrder'] = async ({ aid, preferences }, what, body) => {
+    const params = { what, webhookAttempts: preferences.webhook_max_attempts };
+    const { facts, order } = await crypto.readProxyOrder(aid, params, body);
     return { facts, bytes: order };
   };
 
@@ -111,7 +112,8 @@ export function createProxyPreparing(
 
   const prepareFetch: ProxyPreparing['prepareFetch'] = async (caller, input, order, id) => {
     const { account } = caller;
-    const { passphrase, attempts, smart_parse: smartParse, algorithm = 'full' } = input;
+    const { passphrase, attempts, smart_parse: smartParse } = input;
+    const algorithm = input.algorithm ?? account.preferences.default_algorithm;
     // A rule that is missing now would otherwise be missed only when the reply is there.
     await rules.find(account.aid, input.rules, 'query.rules');
     const made = await keys.withUnlocked(account, input.user, passphrase, (key, blob) => {

@@ -1,4 +1,5 @@
 import type { Caller, RetrieveInput, RetrieveService, TreeStream } from '../deps.ts';
+import { preferredLimit } from '../domain/preference.ts';
 import { VaultError } from '../errors.ts';
 import type { Endpoints } from './endpoint.ts';
 import type { EndpointUse, OpenEndpoint } from './endpoint-use.ts';
@@ -6,6 +7,9 @@ import type { MeteringService } from './metering.ts';
 import type { Rules } from './rule.ts';
 import type { VaultTrees } from './vault-list.ts';
 import type { Reading } from './vault-read.ts';
+
+/** Entries of a tree whose caller and owner say nothing of it. */
+const LIMIT = 1_024;
 
 /** What retrieving is built from. */
 export interface RetrieveParts {
@@ -38,7 +42,7 @@ export function createRetrievals(with_: RetrieveParts): RetrieveService {
   const viewOf = async ({ account }: Caller, { key, policy }: OpenEndpoint) => ({
     rules: await rules.find(key.aid, policy.rules),
     forcedMask: !account.unmasked,
-    maskFields: policy.maskFields ?? [],
+    maskFields: policy.maskFields ?? account.preferences.mask_fields,
     wantsCard: policy.wantsCard,
   });
 
@@ -73,7 +77,8 @@ export function createRetrievals(with_: RetrieveParts): RetrieveService {
     reference: string | undefined,
   ): Promise<TreeStream> => {
     const { key, nonce, policy } = endpoint;
-    const { reference_prefix, limit, next_token, decrypt_all } = input;
+    const { reference_prefix, next_token, decrypt_all } = input;
+    const limit = preferredLimit(caller.account.preferences, input.limit, LIMIT);
     const filter = { user: key.user, token: policy.token, reference, reference_prefix, limit, next_token };
     const request = { account: key, route: `GET /v1/retrieve ${nonce} ${decrypt_all}`, filter, only: key };
     if (!decrypt_all) {

@@ -3,12 +3,14 @@ import type {
   Admission,
   Caller,
   ListFilter,
+  ListInput,
   Opening,
   Parts,
   Passphrase,
   TreeStream,
   View,
 } from '../deps.ts';
+import { preferredLimit } from '../domain/preference.ts';
 import { VaultError } from '../errors.ts';
 import { actorOf } from './actor.ts';
 import { mapAhead } from './coalesce.ts';
@@ -26,6 +28,8 @@ import { type Branch, toAsync, treeStream } from './vault-tree.ts';
 /** Pages that are read, opened or logged ahead of the one that is being sent. */
 const PAGES_AHEAD = 3;
 const KEYS_STEP = 256;
+/** Entries of a listing whose caller and account say nothing of it. */
+const LIMIT = 1_024;
 /** Items of a page that rules run over: each may take as long as rules may take. */
 const RULED_ITEMS_MAX = 16;
 
@@ -35,7 +39,7 @@ interface Place {
   readonly after: readonly number[];
 }
 
-type DecryptInput = ListFilter & View & { readonly user: string; readonly passphrase: Passphrase };
+type DecryptInput = ListInput & View & { readonly user: string; readonly passphrase: Passphrase };
 
 /** A tree that somebody may read. `route` and account are what its cursors belong to. */
 export interface TreeRequest {
@@ -210,7 +214,13 @@ export function createVaultList(parts: Parts, { admission, metering, keys, cards
     });
   };
 
-  const list = async ({ account }: Caller, filter: ListFilter): Promise<TreeStream> => {
+  const settled = ({ preferences }: Account, input: ListInput): ListFilter => ({
+    ...input,
+    limit: preferredLimit(preferences, input.limit, LIMIT),
+  });
+
+  const list = async ({ account }: Caller, input: ListInput): Promise<TreeStream> => {
+    const filter = settled(account, input);
     const tree =
       filter.token === undefined
         ? await listTree({ account, route: 'GET /v1/vault', filter })
@@ -310,15 +320,15 @@ export function createVaultList(parts: Parts, { admission, metering, keys, cards
     const view = {
       rules: await rules.find(account.aid, input.rules, 'query.rules'),
       forcedMask: !account.unmasked,
-      maskFields: input.mask_fields,
-      wantsCard: input.return_card_metadata,
+      maskFields: input.mask_fields ?? account.preferences.mask_fields,
+      wantsCard: input.return_card_metadata ?? account.preferences.return_card_metadata,
     };
     // The passphrase is proven before the reply begins.
     const { key, blob } = await keys.prove(account, input.user, input.passphrase);
     return openTree({
       account,
       route: 'GET /v1/vault decrypt_all',
-      filter: input,
+      filter: settled(account, input),
       only: key,
       caller,
       opening: { blob, secret: input.passphrase },

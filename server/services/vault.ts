@@ -1,4 +1,5 @@
 import type { Caller, ItemAddress, Parts, RuleSet, UpdateInput, VaultService } from '../deps.ts';
+import { preferredLimit } from '../domain/preference.ts';
 import { VaultError } from '../errors.ts';
 import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../schema/vault.ts';
 import { actorOf } from './actor.ts';
@@ -15,6 +16,8 @@ import type { Storing } from './vault-store.ts';
 const CHANGED_TRIES_MAX = 20;
 const CLOSED_PAUSE_MS = 50;
 const LOG_STEP = 1_000;
+/** Entries of a log whose caller and account say nothing of it. */
+const LOG_LIMIT = 1_024;
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -40,7 +43,14 @@ export function createVault(parts: Parts, with_: VaultParts): VaultService {
     const { account } = caller;
     const act = async (seed?: string): Promise<TokenInfo> => {
       const info = await keys.withUnlocked(account, input.user, input.passphrase, (key, blob) => {
-        const request = { ...input, seed };
+        const { algorithm, return_card_metadata } = input;
+        const { preferences } = account;
+        const request = {
+          ...input,
+          algorithm: algorithm ?? preferences.default_algorithm,
+          return_card_metadata: return_card_metadata ?? preferences.return_card_metadata,
+          seed,
+        };
         return storing.storeUnder(caller, key, request, (wanted) =>
           crypto.storeItem(wanted, blob, input.passphrase, input.body),
         );
@@ -67,8 +77,8 @@ export function createVault(parts: Parts, with_: VaultParts): VaultService {
     const view = {
       rules: await rules.find(account.aid, input.rules, 'query.rules'),
       forcedMask: !account.unmasked,
-      maskFields: input.mask_fields,
-      wantsCard: input.return_card_metadata,
+      maskFields: input.mask_fields ?? account.preferences.mask_fields,
+      wantsCard: input.return_card_metadata ?? account.preferences.return_card_metadata,
     };
     const opened = await keys.withUnlocked(account, user, passphrase, async (key, blob) => {
       const opening = { blob, secret: passphrase };
@@ -213,7 +223,8 @@ export function createVault(parts: Parts, with_: VaultParts): VaultService {
     const asked =
       input.next_token === undefined ? read.logLength : Number(cursors.open(scope, input.next_token));
     const from = Math.min(asked, read.logLength);
-    const to = input.limit < 0 ? 1 : Math.max(1, from - input.limit + 1);
+    const limit = preferredLimit(account.preferences, input.limit, LOG_LIMIT);
+    const to = limit < 0 ? 1 : Math.max(1, from - limit + 1);
     const entries: LogEntry[] = [];
     for (let at = from; at >= to; at -= LOG_STEP) {
       const sealed = await itemStore.readLog(key.kid, input.token, at, Math.max(to, at - LOG_STEP + 1));

@@ -28,6 +28,7 @@ export interface AccountStore {
   /** The counter of one account name from one address; names that callers make up are hashed. */
   signInCounter(name: string, ip: string): string;
   passphraseCounter(aid: string, kid: string): string;
+  passwordCounter(aid: string): string;
   /** Counts an attempt against the limit of a window; 0 when it may go on, else ms to wait. */
   countAttempt(counter: string, attemptsMax: number, windowMs: number): Promise<number>;
   /** Takes one counted attempt back. */
@@ -77,6 +78,7 @@ export function createAccountStore(redis: RedisLink): AccountStore {
           .slice(0, 22),
       ),
     passphraseCounter: redisKeys.passphraseFailures,
+    passwordCounter: redisKeys.passwordChanges,
     async countAttempt(counter, attemptsMax, windowMs) {
       return count(await redis.run(countAttempt, [counter], [attemptsMax, windowMs]));
     },

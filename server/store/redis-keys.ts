@@ -43,6 +43,8 @@ export const redisKeys = {
   auditChain: (aid: string): string => `${accountTag(aid)}log`,
   /** Hash: account id of every security log there is -> its newest checkpoint, or empty. */
   auditChains: '{audit}',
+  /** String: changes of the account's password within a minute. */
+  passwordChanges: (aid: string): string => `${accountTag(aid)}w`,
   /** Hash: rule id -> sealed rule. */
   rules: (aid: string): string => `${accountTag(aid)}r`,
   /** Hash: id -> sealed certificate signing request. */
@@ -69,6 +71,8 @@ export const redisKeys = {
   formDirectory: (aid: string): string => `${accountTag(aid)}h`,
   /** Hash: one idempotency key of one scope, both inside the digest. */
   idempotency: (digest: string): string => `{d:${digest}}`,
+  /** Hash: the operator's certificate of compliance, sealed (`r`), and its version (`v`). */
+  compliance: '{pci}',
   /** String: version of the BIN table in force. */
   binVersion: '{bin}v',
   /** Sorted set: segment starts -> JSON of the segment's end and issuers. */

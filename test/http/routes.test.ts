@@ -33,13 +33,13 @@ describe('what services are given', () => {
     ['GET', '/v1/passphrase', { operation: 'passphrase', input: 64 }],
     ['GET', '/v1/passphrase?length=-3', { operation: 'passphrase', input: -3 }],
     ['GET', '/v1/luhn?number=4111+1', { operation: 'luhn', input: '4111 1' }],
-    ['GET', '/v1/key', { operation: 'listKeys', input: { limit: 65_536 } }],
+    ['GET', '/v1/key', { operation: 'listKeys', input: {} }],
     ['DELETE', '/v1/key?user=u1', { operation: 'removeKey', input: { user: 'u1', safe: true } }],
     ['DELETE', '/v1/key?user=u1&safe=f', { operation: 'removeKey', input: { user: 'u1', safe: false } }],
     [
       'GET',
       '/v1/vault/metadata?user=u1&token=tok',
-      { operation: 'log', input: { user: 'u1', token: 'tok', limit: 1024 } },
+      { operation: 'log', input: { user: 'u1', token: 'tok' } },
     ],
     [
       'DELETE',
@@ -51,7 +51,7 @@ describe('what services are given', () => {
       '/v1/capture?user=u1&passphrase=pass',
       {
         operation: 'createCapture',
-        input: { user: 'u1', rules: [], algorithm: 'full', return_card_metadata: false },
+        input: { user: 'u1', rules: [] },
       },
     ],
     [
@@ -144,7 +144,6 @@ describe('endpoints', () => {
       unique_id: 'shop',
       token: 'tok',
       decrypt_all: false,
-      limit: 1024,
     });
   });
 

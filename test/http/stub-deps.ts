@@ -28,12 +28,30 @@ export interface StubDeps extends Deps {
   readonly recorded: AuditNote[];
 }
 
-const ACCOUNT: Account = { aid: 'a1', name: 'shop', unmasked: false, paying: false, hosts: [] };
+const PREFERENCES = {
+  default_algorithm: 'full',
+  default_limit: undefined,
+  mask_fields: [],
+  return_card_metadata: false,
+  webhook_max_attempts: 8,
+};
+
+const ACCOUNT: Account = {
+  aid: 'a1',
+  name: 'shop',
+  unmasked: false,
+  paying: false,
+  hosts: [],
+  preferences: PREFERENCES,
+};
 
 /** The credentials that the stub account service takes. */
 export const AUTHORIZATION = `Basic ${btoa('shop:pa:ss')}`;
 
 export const TOKEN_INFO = { token: 'tok', user: 'u1', stored_at: '2026-01-31T12:00:00.123Z' };
+
+const PREFERENCE = '{"key":"k","value":1.10,"is_default":false}';
+const encoder = new TextEncoder();
 
 const streamOf = (text: string) =>
   new ReadableStream<Uint8Array>({
@@ -128,6 +146,16 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
       },
       list: note('listAudit', () => ({ entries: [], nextToken: 'more' })),
       listAll: note('listAllAudit', () => streamOf('[]')),
+    },
+    compliance: { read: note('readComplianceCertificate', () => encoder.encode('%PDF-1.7')) },
+    passwords: {
+      change: note('changePassword', () => ({ user: 'shop', password: new Secret('generated-password') })),
+    },
+    preferences: {
+      set: note('setPreference', () => encoder.encode(PREFERENCE)),
+      read: note('readPreference', () => encoder.encode(PREFERENCE)),
+      list: note('listPreferences', () => encoder.encode(`[${PREFERENCE}]`)),
+      remove: note('removePreference', () => undefined),
     },
     metering: {
       request: async (account) => {

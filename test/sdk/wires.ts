@@ -1,5 +1,6 @@
 /** What each method of the SDK sends: the table that the tests of the wire and of the contract go through. */
 import type { CaptureEndpoint, RetrieveEndpoint, Vault } from '../../sdk/index.ts';
+import { ADMIN } from './wires-admin.ts';
 import { AUDIT } from './wires-audit.ts';
 
 /** A card number that must show up nowhere but in the request that carries it. */
@@ -373,12 +374,6 @@ const OTHERS: Readonly<Record<string, Wire>> = {
     call: ({ client }) => client.utility.passphrase({ length: 32 }),
     request: 'GET /v1/passphrase?length=32',
   },
-  'admin.whoami': { call: ({ client }) => client.admin.whoami(), request: 'GET /v1/whoami' },
-  'admin.billing': { call: ({ client }) => client.admin.billing(), request: 'GET /v1/billing' },
-  'admin.usage': {
-    call: ({ client }) => client.admin.usage({ month: '2026-01' }),
-    request: 'GET /v1/usage?month=2026-01',
-  },
 };
 
 /** Every method by its name, with its request; some of them more than once. */
@@ -391,4 +386,5 @@ export const WIRES: Readonly<Record<string, Wire>> = {
   ...CERTIFICATES,
   ...OTHERS,
   ...AUDIT,
+  ...ADMIN,
 };

@@ -123,7 +123,11 @@ export const openProxyBench = async () => {
   let rulesMade = 0;
 
   const order = (what: 'post' | 'get' | 'network_token', body: unknown) =>
-    crypto.readProxyOrder(AID, what, utf8(typeof body === 'string' ? body : JSON.stringify(body)));
+    crypto.readProxyOrder(
+      AID,
+      { what, webhookAttempts: 8 },
+      utf8(typeof body === 'string' ? body : JSON.stringify(body)),
+    );
 
   const store = async (object: object, changes: Partial<StoreParams> = {}): Promise<BenchItem> =>
     benchItem(

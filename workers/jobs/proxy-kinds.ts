@@ -6,6 +6,8 @@ export type ProxyKind = 'post' | 'get' | 'network_token';
 
 export interface OrderParams {
   readonly what: ProxyKind;
+  /** How often a webhook is called at most where the order does not say, 1 to 8. */
+  readonly webhookAttempts: number;
 }
 
 /** What the server needs to know of an order; nothing secret. */

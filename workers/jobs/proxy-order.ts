@@ -8,7 +8,7 @@ import {
   parseProxyOrder,
 } from '../../server/domain/proxy-request.ts';
 import { EMPTY, field, type Handler, JobFailure, paramsOf, toBytes, toJsonBytes } from './context.ts';
-import type { OrderFacts, OrderParams, ProxyKind } from './proxy-kinds.ts';
+import type { OrderFacts, OrderParams } from './proxy-kinds.ts';
 import { parseOwn, type WebhookPlace } from './proxy-record.ts';
 
 /** An order as it travels between two jobs of one request. */
@@ -28,19 +28,20 @@ const isRepeatable = ({ method, headers }: ProxyRequest): boolean =>
 
 /** What the body of each kind asks for, by one form. */
 function parseBody(
-  what: ProxyKind,
+  { what, webhookAttempts }: OrderParams,
   body: JsonObject,
 ): { readonly request?: ProxyRequest; readonly synchronous: boolean; readonly webhook?: ProxyWebhook } {
   return what === 'network_token'
-    ? { synchronous: false, webhook: parseNetworkTokenOrder(body) }
-    : parseProxyOrder(body, { literal: what === 'get' });
+    ? { synchronous: false, webhook: parseNetworkTokenOrder(body, { webhookAttempts }) }
+    : parseProxyOrder(body, { literal: what === 'get', webhookAttempts });
 }
 
 /** Reads and checks an order. Where nobody waits for the outcome, there must be a webhook to hear of it. */
 export const readProxyOrder: Handler = (_context, fields) => {
-  const { what } = paramsOf<OrderParams>(fields);
+  const params = paramsOf<OrderParams>(fields);
+  const { what } = params;
   const body = parseStoredObject(field(fields, 1));
-  const { request, synchronous, webhook: given } = parseBody(what, body);
+  const { request, synchronous, webhook: given } = parseBody(params, body);
   const isBare = what === 'network_token' && (body.get('webhook') ?? undefined) === undefined;
   if (!synchronous && given === undefined) {
     throw new JobFailure('invalid_request body.webhook');

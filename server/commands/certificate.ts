@@ -1,0 +1,21 @@
+import { PDF_BYTES_MAX } from '../domain/pdf.ts';
+import { CommandError, defineCommand } from './command.ts';
+import { readBinaryFile } from './file.ts';
+
+const loadCertificate = defineCommand({
+  words: ['certificate', 'load'],
+  argument: 'FILE',
+  options: {},
+  summary: 'Replaces the certificate of compliance, a PDF of at most 10 MB that paying accounts may read.',
+  opens: 'vault',
+  async run({ argument }, { vault }) {
+    const pdf = await readBinaryFile(argument, PDF_BYTES_MAX);
+    if (!(await vault.compliance.load(pdf))) {
+      throw new CommandError('FILE is not a whole PDF; nothing was loaded.', 1);
+    }
+    return { data: { bytes: pdf.length }, shown: `Loaded a certificate of ${pdf.length} bytes.` };
+  },
+});
+
+/** The certificate that accounts may show to their auditors. */
+export const certificateCommands = [loadCertificate];

@@ -1,0 +1,11 @@
+/** The largest document that the vault takes from its operator, in bytes. */
+export const PDF_BYTES_MAX = 10_485_760;
+
+const HEAD = /^%PDF-[12]\.\d/;
+const TAIL_BYTES = 1_024;
+const decoder = new TextDecoder('latin1');
+
+/** Whether bytes are a whole PDF document as far as its two ends tell: no page of HTML, and nothing cut off. */
+export const isPdf = (bytes: Uint8Array): boolean =>
+  HEAD.test(decoder.decode(bytes.subarray(0, 8))) &&
+  decoder.decode(bytes.subarray(Math.max(0, bytes.length - TAIL_BYTES))).includes('%%EOF');
