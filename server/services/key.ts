@@ -119,24 +119,30 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
   ) => {
     let key = await find(account, user);
     const next = new_passphrase ?? asBytes(await generate());
-    const changeRecord = async (of: KeyHandle): Promise<boolean> =>
-      replaceRecord(
-        of,
-        await opener.guarded(of, () => crypto.changePassphrase(of, of.record, passphrase, next)),
-      );
-    for (let tries = 1; !(await changeRecord(key)); tries++) {
-      const same = tries < RESEALED_TRIES_MAX ? await sameKey(key) : undefined;
-      if (!same) {
-        throw new VaultError('key_changed');
+    const changeRecord = async (of: KeyHandle): Promise<boolean> => {
+      const record = await opener.guarded(of, () => crypto.changePassphrase(of, of.record, passphrase, next));
+      // Counted ahead: nothing may fail once the new passphrase is in force, which may exist nowhere else.
+      await metering.request(account);
+      return replaceRecord(of, record);
+    };
+    metering.count(account, 'key');
+    try {
+      for (let tries = 1; !(await changeRecord(key)); tries++) {
+        const same = tries < RESEALED_TRIES_MAX ? await sameKey(key) : undefined;
+        if (!same) {
+          throw new VaultError('key_changed');
+        }
+        key = same;
       }
-      key = same;
+    } catch (error) {
+      metering.takeBack(account);
+      throw error;
     }
     opener.forget(key);
     const changed = { aid: key.aid, kid: key.kid, gen: key.gen + 1 };
-    // The new passphrase may exist nowhere else: from here on the caller gets it, whatever Redis does. What is
-    // left undone is done by the sweep, or by the first unlock after it.
+    // From here on the caller gets it, whatever Redis does. What is left undone is done by the sweep, or by the first
+    // unlock after it.
     await insist(() => opener.finishChange(changed)).catch(() => undefined);
-    metering.count(account, 'key');
     return { user, passphrase: asText(next) };
   };
 

@@ -20,6 +20,7 @@ const PAGES = [
   'docs/guides/webhooks.md',
   'docs/guides/client-certificates.md',
   'docs/guides/forms.md',
+  'docs/guides/billing-and-preferences.md',
 ];
 const MS_MAX = 60_000;
 const ROOT = join(import.meta.dir, '..', '..');

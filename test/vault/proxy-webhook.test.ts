@@ -54,6 +54,15 @@ describe('the signature that the tests expect', () => {
 });
 
 describe.concurrent('calls of a webhook', () => {
+  test('are as many as the account prefers, where the order does not say', async () => {
+    const [item, receiver] = [await newItem(vault), createReceiver(party, 500, 500, 500, 500)];
+    await item.account.sdk.admin.setPreference({ key: 'webhook_max_attempts', value: 2 });
+    const request = requestTo(party.url('/target'));
+    await settled(proxyPost(item, { request, webhook: receiver.webhook }), receiver);
+    await jobsDone(vault, item.account);
+    expect(receiver.events()).toHaveLength(2);
+  });
+
   test('end with the first 200', async () => {
     expect((await told([200])).calls).toHaveLength(1);
     expect((await told([500, 200])).calls).toHaveLength(2);

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { StartError } from '../../server/vault-parts.ts';
-import { type AccountClient, type Answer, answerOf, basicAuth, type Sending } from '../helpers/clients.ts';
+import {
+  type AccountClient,
+  type Answer,
+  answerOf,
+  basicAuth,
+  createAccountClient,
+  type Sending,
+} from '../helpers/clients.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { appendOnlyText, canariesIn, dumpRedis } from './canaries.ts';
@@ -22,6 +29,9 @@ const CANARIES = {
   changed: 'canary passphrase after the change 72',
   wrong: 'canary passphrase that is wrong 73',
   password: 'canary-password-of-the-account-74',
+  newPassword: 'canary-password-from-now-on-77',
+  lastPassword: 'canary-password-in-a-query-78',
+  preference: 'canary-value-of-a-preference-79',
   agent: 'canary-user-agent/75',
   address: '203.0.113.211',
   idempotency: 'canary-idempotency-key-76',
@@ -92,6 +102,23 @@ const useEverything = async (): Promise<void> => {
   expect(again.text).toContain(CANARIES.updated);
 };
 
+/** What an account does about itself, with canaries; the last password is sent in the query. */
+const useAccount = async (): Promise<void> => {
+  const { preference, newPassword, lastPassword } = CANARIES;
+  await send('POST', '/preferences', { body: { key: 'own', value: preference } });
+  await send('POST', '/preferences', { body: { key: 'default_limit', value: preference } });
+  const conflict = { query: { new_password: lastPassword }, body: { new_password: newPassword } };
+  await send('POST', '/change-password', conflict);
+  const changed = await send('POST', '/change-password', { body: { new_password: newPassword } });
+  expect(changed.text).toContain(newPassword);
+  client = createAccountClient(vault.handle, { ...client, password: newPassword });
+  expect((await send('POST', '/change-password', { query: { new_password: lastPassword } })).status).toBe(
+    200,
+  );
+  client = createAccountClient(vault.handle, { ...client, password: lastPassword });
+  expect((await send('GET', '/preferences?key=own')).text).toContain(preference);
+};
+
 /** One refusal of each kind, with canaries in the request. */
 const beRefused = async (): Promise<void> => {
   const { changed: passphrase, number, reference, wrong, holder } = CANARIES;
@@ -149,6 +176,7 @@ describe('after everything was used with canaries', () => {
   let dump: string;
   beforeAll(async () => {
     await useEverything();
+    await useAccount();
     await beRefused();
     dump = await dumpRedis(vault.raw);
   });
