@@ -3,7 +3,7 @@ import { isPdf, PDF_BYTES_MAX } from '../domain/pdf.ts';
 import { VaultError } from '../errors.ts';
 import { coalesce } from './coalesce.ts';
 
-const PLACE = { purpose: 'record', account: '', kind: 'compliance', path: [] } as const;
+const PLACE = { purpose: 'record', account: '', kind: 'compliance', path: ['pci-dss'] } as const;
 
 /** The operator's certificate of compliance, for accounts that pay. */
 export interface Compliance extends ComplianceService {

@@ -172,6 +172,9 @@ export function createRotation(parts: Parts) {
       });
       await renewPage(pass, page, '');
     }
+    for await (const page of walk.compliance()) {
+      await renewPage(pass, page, '');
+    }
     for await (const page of walk.securityLog('')) {
       await renewPage(pass, page, '');
     }

@@ -48,6 +48,8 @@ function* steps<T>(items: readonly T[], step: number): Generator<readonly T[]> {
 /** Visits the sealed records of a vault in steps; what is never deleted is met, perhaps twice. */
 export interface RecordWalk {
   readonly accounts: () => AsyncGenerator<readonly WalkedRecord[], void, void>;
+  /** The operator's certificate of compliance, if one was loaded. */
+  readonly compliance: () => AsyncGenerator<readonly WalkedRecord[], void, void>;
   readonly keys: (aid: string) => AsyncGenerator<readonly WalkedRecord[], void, void>;
   /** All records of an account but its keys and items. */
   readonly others: (aid: string) => AsyncGenerator<readonly WalkedRecord[], void, void>;
@@ -58,7 +60,7 @@ export interface RecordWalk {
 }
 
 export function createRecordWalk(parts: Parts): RecordWalk {
-  const { keyStore, recordStore, endpointStore, formStore, jobStore } = parts;
+  const { complianceStore, keyStore, recordStore, endpointStore, formStore, jobStore } = parts;
 
   async function* endpoints(aid: string): AsyncGenerator<readonly WalkedRecord[], void, void> {
     for (const entries of steps(await endpointStore.entries(aid), READ_STEP)) {
@@ -126,6 +128,14 @@ export function createRecordWalk(parts: Parts): RecordWalk {
           place: recordPlace('', 'account', id),
           record,
         }));
+      }
+    },
+    async *compliance() {
+      const stored = await complianceStore.read();
+      if (stored) {
+        const id = 'pci-dss';
+        const place = recordPlace('', 'compliance', id);
+        yield [{ kind: 'compliance', aid: '', id, place, record: stored.record }];
       }
     },
     async *keys(aid) {

@@ -20,6 +20,7 @@ const inHash =
 /** Every kind of sealed record outside of items, and where it lies. */
 const HOMES = {
   root: (): Home => ({ key: redisKeys.installation, field: 'root' }),
+  compliance: (): Home => ({ key: redisKeys.compliance, field: 'r' }),
   account: inHash(() => redisKeys.accounts),
   key: (aid: string, user: string): Home => ({ key: redisKeys.keyRecord(aid, user) }),
   rule: inHash(redisKeys.rules),

@@ -51,6 +51,8 @@ const good = async (work: Promise<Answer>): Promise<Answer> => {
 /** Makes an account with a record of every kind. The vault's jobs must not run, so that one waits. */
 export const furnish = async (vault: TestVault): Promise<Furnished> => {
   const client = await vault.account();
+  await vault.opened.accounts.set(client.name, { paying: true });
+  await vault.opened.compliance.load(Buffer.from('%PDF-1.7\n%%EOF\n'));
   await client.key('u');
   await client.key('empty');
   const card = await client.store('u', CARD, { reference: 'order/1' });

@@ -42,7 +42,15 @@ const readAll = async (server: TestVault): Promise<void> => {
   await client.open('u', made.opened);
   const query = { user: 'u', token: made.opened, limit: -1 };
   expect((await client.send('GET', '/vault/metadata', { query })).outcome).toBe('200');
-  for (const path of ['/rule', '/capture', '/retrieve', '/proxy/csr', '/proxy/cert', '/retrieve/iframe']) {
+  for (const path of [
+    '/rule',
+    '/capture',
+    '/retrieve',
+    '/proxy/csr',
+    '/proxy/cert',
+    '/retrieve/iframe',
+    '/certificate',
+  ]) {
     expect(`${path} ${(await client.send('GET', path)).outcome}`).toBe(`${path} 200`);
   }
 };
