@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { VaultApiError } from '../../sdk/index.ts';
 import { listen } from '../../server/listen.ts';
-import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
+import { type AccountClient, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 
 let vault: TestVault;
@@ -24,6 +24,19 @@ afterAll(async () => {
 });
 
 describe('over a socket', () => {
+  test('the longest password that an account can choose fits into the headers of a request', async () => {
+    const password = '🔑'.repeat(2_048);
+    const account = await vault.account();
+    const signIn = (name: string): Promise<number> => {
+      const headers = { authorization: basicAuth(name, password) };
+      return fetch(`http://127.0.0.1:${server.port}/v1/whoami`, { headers }).then(({ status }) => status);
+    };
+    expect((await account.sdk.admin.changePassword({ new_password: password })).password).toBe(password);
+    expect(await signIn(account.name)).toBe(200);
+    // Names have at most 128 characters.
+    expect(await signIn('n'.repeat(128))).toBe(401);
+  });
+
   test('the SDK goes the whole way of a card', async () => {
     const { keys, vault: items, admin, utility } = client.sdk;
     expect((await admin.whoami()).user).toBe(client.name);
