@@ -151,7 +151,7 @@ export function openRawRedis(target: RedisTarget, patient: boolean): RawRedis {
 }
 
 /** Resolves when Redis answers, and keeps trying until then or until `timeoutMs` have passed. */
-async function untilReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
+export async function untilReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
   const end = Date.now() + timeoutMs;
   for (;;) {
     try {

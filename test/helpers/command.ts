@@ -29,11 +29,11 @@ export const runCommand = async (
       if (vault === undefined) {
         throw new Error('this command line opened a vault');
       }
-      const { socketPath, ring } = vault;
+      const { target, ring } = vault;
       const session = {
         vault: vault.opened,
         config,
-        target: { kind: 'socket', path: socketPath },
+        target,
         ring,
       } as const;
       return { session, close: async () => undefined };

@@ -5,6 +5,7 @@ import type { Deps, FormBundles, LogLine, ServiceSettings } from '../../server/d
 import { createFormPages } from '../../server/plugins/form-pages.ts';
 import { Secret } from '../../server/secret.ts';
 import { createHealth } from '../../server/services/health.ts';
+import type { RedisTarget } from '../../server/store/redis.ts';
 import { createMetrics, type ServerMetrics } from '../../server/telemetry/metrics.ts';
 import type { Tracer } from '../../server/telemetry/trace.ts';
 import { type OpenVault, openVault, type VaultOptions } from '../../server/vault-parts.ts';
@@ -68,6 +69,7 @@ export interface TestVault {
   /** The vault's Redis past the vault. */
   readonly raw: Redis;
   readonly socketPath: string;
+  readonly target: RedisTarget;
   readonly ring: VaultOptions['ring'];
   /** Makes an account with a fresh name, with unmasked output unless told otherwise, and its client. */
   readonly account: (settings?: NewAccount) => Promise<AccountClient>;
@@ -235,6 +237,7 @@ const openServer = async (
     events,
     raw,
     socketPath: redis.socketPath,
+    target: targetOf(redis),
     ring: ringOf(settings),
     account: (wanted = {}) => makeAccount(opened, handle, wanted),
     kidOf: async ({ aid }, user) => (await opened.keys.find({ aid }, user)).kid,

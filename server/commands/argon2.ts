@@ -1,0 +1,102 @@
+import { availableParallelism, freemem } from 'node:os';
+import { ARGON2_FLOOR, type Argon2Params, deriveKek } from '../../workers/crypto/kdf.ts';
+import { defineCommand } from './command.ts';
+
+const TARGET_MS = 200;
+const RUNS = 3;
+const MEMORY_KIB = [19_456, 32_768, 65_536, 131_072, 262_144, 524_288] as const;
+const PASSES = [2, 3, 4] as const;
+/** One derivation may take so much of what is free: several run at once, and Redis lives here too. */
+const MEMORY_SHARE = 1 / 8;
+/** Beyond this nothing slower is tried for the same number of passes. */
+const TOO_LONG_MS = 4 * TARGET_MS;
+
+/** How long one derivation takes on this machine, in ms: the median of three. */
+export interface Argon2Timing extends Argon2Params {
+  readonly ms: number;
+}
+
+const textOf = ({ memoryKiB, passes, parallelism }: Argon2Params): string =>
+  `m=${memoryKiB},t=${passes},p=${parallelism}`;
+
+const measure = async (params: Argon2Params): Promise<Argon2Timing> => {
+  const secret = new TextEncoder().encode('a passphrase of thirty-two bytes');
+  const times: number[] = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    const begun = performance.now();
+    await deriveKek(secret, new Uint8Array(16), params);
+    times.push(performance.now() - begun);
+  }
+  times.sort((one, other) => one - other);
+  return { ...params, ms: times[1] ?? 0 };
+};
+
+const distance = ({ ms }: Argon2Timing): number => Math.abs(Math.log(ms / TARGET_MS));
+
+/**
+ * The setting to suggest: of those that take up to the target and half as much again, the one with the most memory,
+ * which is what costs a guesser most, then the one that comes nearest to the target. The floor where all are slower.
+ */
+export const suggest = (timings: readonly Argon2Timing[], bytesFree: number): Argon2Params => {
+  const fitting = timings.filter(
+    ({ ms, memoryKiB }) => ms <= 1.5 * TARGET_MS && memoryKiB * 1_024 <= bytesFree * MEMORY_SHARE,
+  );
+  const memory = Math.max(...fitting.map(({ memoryKiB }) => memoryKiB));
+  const [best] = fitting
+    .filter(({ memoryKiB }) => memoryKiB === memory)
+    .toSorted((one, other) => distance(one) - distance(other));
+  return best ?? ARGON2_FLOOR;
+};
+
+const argon2 = defineCommand({
+  words: ['argon2'],
+  options: {},
+  summary: 'Measures what opening a key costs on this machine, and suggests a VAULT_ARGON2 of about 200 ms.',
+  opens: 'nothing',
+  async run({ progress, signal }) {
+    const lanes = [...new Set([1, Math.min(4, availableParallelism())])];
+    const shown = progress('Measuring', 'settings', MEMORY_KIB.length * PASSES.length * lanes.length);
+    const timings: Argon2Timing[] = [];
+    let tried = 0;
+    for (const parallelism of lanes) {
+      for (const passes of PASSES) {
+        let isSlow = false;
+        for (const memoryKiB of MEMORY_KIB) {
+          signal.throwIfAborted();
+          const timing: Argon2Timing | undefined = isSlow
+            ? undefined
+            : await measure({ memoryKiB, passes, parallelism });
+          timings.push(...(timing === undefined ? [] : [timing]));
+          isSlow ||= timing === undefined || timing.ms > TOO_LONG_MS;
+          tried += 1;
+          shown.at(tried);
+        }
+      }
+    }
+    shown.end();
+    const setting = textOf(suggest(timings, freemem()));
+    return {
+      data: {
+        suggestion: setting,
+        timings: timings.map(({ ms, ...params }) => ({ ...params, ms: Math.round(ms) })),
+      },
+      shown: [
+        {
+          heading: 'One unlock with a passphrase, alone on this machine:',
+          columns: ['Memory (KiB)', 'Passes', 'Lanes', 'Milliseconds'],
+          rows: timings.map(({ memoryKiB, passes, parallelism, ms }) =>
+            [memoryKiB, passes, parallelism, Math.round(ms)].map(String),
+          ),
+        },
+        [
+          `VAULT_ARGON2=${setting}`,
+          'is the most memory that opens a key in about 200 ms here and leaves room for others. Every guess costs the',
+          `same. The vault takes nothing under ${textOf(ARGON2_FLOOR)}. Keys move to a higher cost when they are next opened.`,
+        ].join('\n'),
+      ],
+    };
+  },
+});
+
+/** The cost of a passphrase. */
+export const argon2Commands = [argon2];
