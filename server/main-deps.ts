@@ -10,7 +10,7 @@ import type { RedisLink, RedisTarget } from './store/redis.ts';
 import { describeUnsafe, findUnsafe, type UnsafeRedis } from './store/redis-safety.ts';
 import type { ServerMetrics } from './telemetry/metrics.ts';
 import { createTraces, type Traces } from './telemetry/traces.ts';
-import { type OpenVault, openVault, StartError } from './vault-parts.ts';
+import { type OpenVault, openVault, StartError, type VaultOptions } from './vault-parts.ts';
 
 type Note = (event: string, fields?: Readonly<Record<string, unknown>>) => void;
 
@@ -24,7 +24,8 @@ export interface Opened {
   readonly close: () => Promise<void>;
 }
 
-async function redisOf(
+/** The Redis of the configuration: the server's own is started, or shared where it runs. */
+export async function openTarget(
   config: Config,
   note: Note,
 ): Promise<{ target: RedisTarget; stop: () => Promise<void> }> {
@@ -52,7 +53,11 @@ async function redisOf(
  * In production a Redis that could lose acknowledged writes is refused, unless the operator has named it. Gives
  * what was found and is allowed.
  */
-async function refuseUnsafe(redis: RedisLink, config: Config, note: Note): Promise<readonly UnsafeRedis[]> {
+export async function refuseUnsafe(
+  redis: RedisLink,
+  config: Config,
+  note: Note,
+): Promise<readonly UnsafeRedis[]> {
   const unsafe = await findUnsafe(redis);
   const refused =
     config.env === 'production' ? unsafe.filter((name) => !config.redisAllowUnsafe.has(name)) : [];
@@ -65,35 +70,44 @@ async function refuseUnsafe(redis: RedisLink, config: Config, note: Note): Promi
   return unsafe;
 }
 
+/** What the configuration says of a vault, apart from where its Redis is. */
+export const vaultOptionsOf = (
+  config: Config,
+  ring: MasterKeyRing,
+  note: Note,
+): Omit<VaultOptions, 'redis'> => ({
+  replicas: config.redisWait,
+  ring,
+  argon2: config.argon2,
+  workers: config.workers,
+  settings: {
+    environment: config.env,
+    version,
+    authFailuresMax: config.authFailuresMax,
+    ratePerAccount: config.ratePerAccount,
+    ratePerSource: config.ratePerSource,
+    warmUnlockSeconds: config.warmUnlockSeconds,
+    sadTtlMs: config.sadRetention.kind === 'ttl' ? config.sadRetention.ms : 0,
+    sadAfterProxy: config.sadRetention.kind === 'after_proxy_success',
+  },
+  proxy: {
+    allow: config.proxyAllow,
+    caPem: config.proxyCa,
+    requesters: config.networkTokenRequesters,
+  },
+  prices: config.prices,
+  onEvent: note,
+});
+
 /** Opens the vault that the configuration describes. */
 export async function openConfigured(config: Config, note: Note, observer?: Observer): Promise<Opened> {
   const ring = ensureMasterKey(config).expose();
-  const redis = await redisOf(config, note);
+  const redis = await openTarget(config, note);
   let unsafe: readonly UnsafeRedis[] = [];
   try {
     const vault = await openVault({
+      ...vaultOptionsOf(config, ring, note),
       redis: redis.target,
-      replicas: config.redisWait,
-      ring,
-      argon2: config.argon2,
-      workers: config.workers,
-      settings: {
-        environment: config.env,
-        version,
-        authFailuresMax: config.authFailuresMax,
-        ratePerAccount: config.ratePerAccount,
-        ratePerSource: config.ratePerSource,
-        warmUnlockSeconds: config.warmUnlockSeconds,
-        sadTtlMs: config.sadRetention.kind === 'ttl' ? config.sadRetention.ms : 0,
-        sadAfterProxy: config.sadRetention.kind === 'after_proxy_success',
-      },
-      proxy: {
-        allow: config.proxyAllow,
-        caPem: config.proxyCa,
-        requesters: config.networkTokenRequesters,
-      },
-      prices: config.prices,
-      onEvent: note,
       ...(observer === undefined ? {} : { observer }),
       checkRedis: async (link) => {
         unsafe = await refuseUnsafe(link, config, note);

@@ -56,7 +56,13 @@ import { createCertStore } from './store/cert.ts';
 import { createEndpointStore } from './store/endpoint.ts';
 import { createFormStore } from './store/form.ts';
 import { createIdempotencyStore } from './store/idempotency.ts';
-import { claimInstallation, type Installation, probeRedis, readInstallation } from './store/installation.ts';
+import {
+  claimInstallation,
+  type Installation,
+  isHalfRestored,
+  probeRedis,
+  readInstallation,
+} from './store/installation.ts';
 import { createJobStore } from './store/job.ts';
 import { createKeyStore } from './store/key.ts';
 import { createRateStore } from './store/rate.ts';
@@ -74,6 +80,9 @@ const CHANCES = 2 ** 32;
 const HOT_QUEUE_MAX = 2_000;
 const entry = new URL('../workers/worker.ts', import.meta.url);
 
+const HALF_RESTORED =
+  'This Redis holds a restore that did not come to its end. Run the restore again with the same file, or empty this Redis.';
+
 /** Why a vault cannot be opened, in one line for the operator. */
 export class StartError extends Error {
   override readonly name = 'StartError';
@@ -90,6 +99,8 @@ export interface VaultOptions {
   readonly proxy: ProxyOptions;
   readonly prices: PriceTable;
   readonly now?: () => number;
+  /** Opens a vault that is being restored, which is refused otherwise. */
+  readonly restoring?: boolean;
   /** Refuses, by throwing, a Redis that must not be written to. */
   readonly checkRedis?: (redis: RedisLink) => Promise<void>;
   /** Told of threads that died, and of what happens to asynchronous requests; never of what anybody sent. */
@@ -177,6 +188,9 @@ async function openInstallation(redis: RedisLink, threadData: ThreadData): Promi
     const facts =
       found ??
       (await claimInstallation(redis, { buckets: BUCKETS, root: Buffer.from(await crypto.createRoot()) }));
+    if (facts === undefined) {
+      throw new StartError(HALF_RESTORED);
+    }
     await crypto.checkRoot(facts.root).catch(() => {
       throw new StartError(
         'The master key (or VAULT_ENV) does not fit the data in this Redis. Start with the key that the vault was made with.',
@@ -209,6 +223,9 @@ export async function openVault(options: VaultOptions): Promise<OpenVault> {
   });
   try {
     await options.checkRedis?.(redis);
+    if (options.restoring !== true && (await isHalfRestored(redis))) {
+      throw new StartError(HALF_RESTORED);
+    }
     return await openOn(redis, options);
   } catch (error) {
     await redis.close();

@@ -28,6 +28,8 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'sdk/errors.ts': "a refusal's body, of which only checked parts are kept",
   'sdk/pages.ts': "a reply's body",
   'sdk/webhook.ts': "a webhook's body, once its signature fits",
+  'server/commands/backup-file.ts': "a backup's header, which is compared with a schema",
+  'server/commands/restore.ts': "an authenticated backup's counts",
   'server/config-files.ts': "the operator's own files",
   'server/crypto-fields.ts': "a thread's own reply",
   'server/domain/json.ts': 'one string literal, already scanned',

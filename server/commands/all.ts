@@ -1,15 +1,23 @@
 import { accountCommands } from './account.ts';
+import { argon2Commands } from './argon2.ts';
+import { backupCommands } from './backup.ts';
 import { binCommands } from './bin.ts';
 import { certificateCommands } from './certificate.ts';
 import type { Command } from './command.ts';
+import { compactCommands } from './compact.ts';
 import { healthCommands } from './health.ts';
+import { restoreCommands } from './restore.ts';
 import { rotateCommands } from './rotate.ts';
 
 /** All commands, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
-  ...accountCommands, //
+  ...accountCommands,
   ...binCommands,
   ...certificateCommands,
+  ...backupCommands,
+  ...restoreCommands,
+  ...compactCommands,
   ...rotateCommands,
+  ...argon2Commands,
   ...healthCommands,
 ];

@@ -1,6 +1,5 @@
 import { VaultError } from '../errors.ts';
-import { text } from '../store/redis.ts';
-import { openRedisNodes, type RedisNode } from '../store/redis-node.ts';
+import { type RedisNode, text } from '../store/redis.ts';
 import { CommandError, defineCommand } from './command.ts';
 
 const POLL_MS = 100;
@@ -13,7 +12,7 @@ interface Compacted {
 }
 
 const infoOf = async (node: RedisNode): Promise<(name: string) => string | undefined> => {
-  const info = text(await node.call('INFO', ['persistence']));
+  const info = text(await node.command('INFO', ['persistence']));
   return (name) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
 };
 
@@ -39,7 +38,7 @@ async function compactNode(node: RedisNode, signal: AbortSignal): Promise<Compac
   }
   const before = Number(told('aof_current_size'));
   try {
-    await node.call('BGREWRITEAOF', []);
+    await node.command('BGREWRITEAOF', []);
   } catch (error) {
     if (error instanceof VaultError) {
       throw error;
@@ -62,30 +61,25 @@ const compact = defineCommand({
   summary:
     'Rewrites the append-only file, so that the bytes of what was deleted are gone from it. Servers may run.',
   opens: 'vault',
-  async run({ progress, signal }, { target }) {
-    const nodes = await openRedisNodes(target);
-    const masters = nodes.masters();
+  async run({ progress, signal }, { vault }) {
+    const masters = vault.redis.nodes().filter(({ isReplica }) => !isReplica);
     const shown = progress('Rewriting', 'servers', masters.length);
-    try {
-      const files: Compacted[] = [];
-      // One after the other: each copies its memory while it writes.
-      for (const node of masters) {
-        files.push(await compactNode(node, signal));
-        shown.at(files.length);
-      }
-      shown.end();
-      return {
-        data: { nodes: files },
-        shown: {
-          heading:
-            'The append-only file holds nothing that was deleted before. Replicas and backups have files of their own.',
-          columns: ['Redis', 'Bytes before', 'Bytes after'],
-          rows: files.map(({ node, before, after }) => [node, String(before), String(after)]),
-        },
-      };
-    } finally {
-      nodes.close();
+    const files: Compacted[] = [];
+    // One after the other: each copies its memory while it writes.
+    for (const node of masters) {
+      files.push(await compactNode(node, signal));
+      shown.at(files.length);
     }
+    shown.end();
+    return {
+      data: { nodes: files },
+      shown: {
+        heading:
+          'The append-only file holds nothing that was deleted before. Replicas and backups have files of their own.',
+        columns: ['Redis', 'Bytes before', 'Bytes after'],
+        rows: files.map(({ node, before, after }) => [node, String(before), String(after)]),
+      },
+    };
   },
 });
 

@@ -1,6 +1,12 @@
 import { VaultError } from '../errors.ts';
-import { bytes, count, list, type RedisLink, type RedisNode, text } from './redis.ts';
+import { bytes, count, list, type RedisLink, type RedisNode, script, text } from './redis.ts';
 import { redisKeys } from './redis-keys.ts';
+import claimInstallationText from './scripts/claim-installation-1.lua' with { type: 'text' };
+import claimRestoreText from './scripts/claim-restore-1.lua' with { type: 'text' };
+
+const claimInstallationScript = script(claimInstallationText);
+const claimRestoreScript = script(claimRestoreText);
+const RESTORING = 'restoring';
 
 /** What is fixed when a vault is first opened and stays for its life. */
 export interface Installation {
@@ -15,11 +21,39 @@ export async function readInstallation(redis: RedisLink): Promise<Installation |
   return buckets && root ? { buckets: count(buckets), root: bytes(root) } : undefined;
 }
 
-/** Records the facts of a new vault. Of two servers that start at once, the first one's facts stay. */
-export async function claimInstallation(redis: RedisLink, facts: Installation): Promise<Installation> {
-  await redis.write('HSETNX', [redisKeys.installation, 'buckets', facts.buckets]);
-  await redis.write('HSETNX', [redisKeys.installation, 'root', facts.root]);
-  return (await readInstallation(redis)) ?? facts;
+/**
+ * Records the facts of a new vault. Of two servers that start at once, the first one's facts stay. `undefined` where a
+ * restore has taken the place meanwhile.
+ */
+export async function claimInstallation(
+  redis: RedisLink,
+  { buckets, root }: Installation,
+): Promise<Installation | undefined> {
+  const reply = text(await redis.run(claimInstallationScript, [redisKeys.installation], [buckets, root]));
+  return reply === 'ok' ? readInstallation(redis) : undefined;
+}
+
+/** Whether a restore has begun here and not come to its end: such a vault must not be used. */
+export async function isHalfRestored(redis: RedisLink): Promise<boolean> {
+  return (await redis.command('HGET', [redisKeys.installation, RESTORING])) !== null;
+}
+
+/**
+ * Takes a Redis for the restore of one backup. `again`: an earlier restore of the same backup was interrupted;
+ * `other`: one of another backup; `taken`: there is a vault.
+ */
+export async function claimRestore(
+  redis: RedisLink,
+  id: string,
+  isEmpty: boolean,
+): Promise<'ok' | 'again' | 'other' | 'taken'> {
+  const reply = text(await redis.run(claimRestoreScript, [redisKeys.installation], [id, isEmpty ? '1' : '']));
+  return reply === 'ok' || reply === 'again' || reply === 'other' ? reply : 'taken';
+}
+
+/** Says that everything is restored: from now on servers start. */
+export async function finishRestore(redis: RedisLink): Promise<void> {
+  await redis.write('HDEL', [redisKeys.installation, RESTORING]);
 }
 
 /**

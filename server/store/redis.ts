@@ -48,6 +48,8 @@ export interface RedisLink {
 
 /** One server behind a connection, for what has to be asked of each. */
 export interface RedisNode {
+  /** Its address, for people. */
+  readonly name: string;
   /** Whether it follows another node of its Cluster. */
   readonly isReplica: boolean;
   /** Runs a command that names no key; binary replies. */
@@ -151,7 +153,7 @@ export function openRawRedis(target: RedisTarget, patient: boolean): RawRedis {
 }
 
 /** Resolves when Redis answers, and keeps trying until then or until `timeoutMs` have passed. */
-export async function untilReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
+async function untilReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
   const end = Date.now() + timeoutMs;
   for (;;) {
     try {
@@ -171,6 +173,7 @@ export async function untilReady(client: Redis | Cluster, timeoutMs: number): Pr
 
 function nodesOf(client: Redis | Cluster): readonly RedisNode[] {
   const node = (redis: Redis, isReplica: boolean): RedisNode => ({
+    name: redis.options.path ?? `${redis.options.host}:${redis.options.port}`,
     isReplica,
     async command(name, args) {
       try {

@@ -21,6 +21,7 @@ const PAGES = [
   'docs/guides/client-certificates.md',
   'docs/guides/forms.md',
   'docs/guides/billing-and-preferences.md',
+  'docs/guides/backup.md',
 ];
 const MS_MAX = 60_000;
 const ROOT = join(import.meta.dir, '..', '..');

@@ -1,0 +1,76 @@
+import { text } from '../store/redis.ts';
+
+/**
+ * What a record of a backup holds. The first five are a Redis key, or a part of one: fields and values, members and
+ * scores, members, or the value. `orphan` (key: account id, part: key id) and `gone` (key: account id) name what was
+ * deleted while it was copied, and `end` holds the counts as JSON.
+ */
+export const RECORD_KINDS = ['hash', 'zset', 'set', 'string', 'list', 'orphan', 'gone', 'end'] as const;
+
+type RecordKind = (typeof RECORD_KINDS)[number];
+
+/** One record; `expiresAt` in ms since 1970, 0 = never. */
+export interface BackupRecord {
+  readonly kind: RecordKind;
+  readonly key: string;
+  readonly expiresAt: number;
+  readonly parts: readonly Uint8Array[];
+}
+
+/** A record in fewer words; parts may be texts and numbers. */
+export const recordOf = (
+  kind: RecordKind,
+  key: string,
+  parts: readonly (string | number | Uint8Array)[],
+  expiresAt = 0,
+): BackupRecord => ({
+  kind,
+  key,
+  expiresAt: Math.max(0, expiresAt),
+  parts: parts.map((part) => (part instanceof Uint8Array ? part : Buffer.from(String(part)))),
+});
+
+const HEAD_BYTES = 17;
+
+/** A record as bytes: `kind 1 | expiry 8 | key length 4 | parts 4 | key | length 4 and bytes of each part`. */
+export const encodeRecord = ({ kind, key, expiresAt, parts }: BackupRecord): Buffer => {
+  const name = Buffer.from(key);
+  const size = parts.reduce((sum, part) => sum + 4 + part.length, HEAD_BYTES + name.length);
+  const out = Buffer.allocUnsafe(size);
+  out.writeUInt8(RECORD_KINDS.indexOf(kind), 0);
+  out.writeBigUInt64BE(BigInt(expiresAt), 1);
+  out.writeUInt32BE(name.length, 9);
+  out.writeUInt32BE(parts.length, 13);
+  let at = HEAD_BYTES + name.copy(out, HEAD_BYTES);
+  for (const part of parts) {
+    at = out.writeUInt32BE(part.length, at);
+    out.set(part, at);
+    at += part.length;
+  }
+  return out;
+};
+
+/** Reads the records of one frame. Throws a RangeError at bytes that are none, which no sealed frame holds. */
+export function* decodeRecords(frame: Uint8Array): Generator<BackupRecord> {
+  const bytes = Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength);
+  let at = 0;
+  const take = (length: number): Buffer => {
+    if (at + length > bytes.length) {
+      throw new RangeError('record');
+    }
+    at += length;
+    return bytes.subarray(at - length, at);
+  };
+  while (at < bytes.length) {
+    const head = take(HEAD_BYTES);
+    const kind = RECORD_KINDS[head.readUInt8(0)];
+    if (kind === undefined) {
+      throw new RangeError('record kind');
+    }
+    const expiresAt = Number(head.readBigUInt64BE(1));
+    const count = head.readUInt32BE(13);
+    const key = text(take(head.readUInt32BE(9)));
+    const parts = Array.from({ length: count }, () => take(take(4).readUInt32BE(0)));
+    yield { kind, key, expiresAt, parts };
+  }
+}

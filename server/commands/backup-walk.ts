@@ -1,0 +1,157 @@
+import type { AccountInfo } from '../services/account.ts';
+import { createCopyStore, scanNames } from '../store/copy.ts';
+import { readInstallation } from '../store/installation.ts';
+import { redisKeys } from '../store/redis-keys.ts';
+import { copyBeside, copyLeading, copyUnnamed, fieldsOf } from './backup-account.ts';
+import { addHash, copyKey, type KeyCopying, openContext } from './backup-key.ts';
+import { type BackupRecord, recordOf } from './backup-record.ts';
+import { CommandError, type Session } from './command.ts';
+import { eachOf } from './parallel.ts';
+
+const KEYS_AT_ONCE = 4;
+const USERS_PAGE = 1_000;
+/** What no directory knows: idempotency keys, and ids of requests that are done. */
+const UNNAMED = [redisKeys.idempotency('*'), redisKeys.job('*', '*')];
+
+/** What was copied; `damaged` counts records that do not open and were copied as they are. */
+export interface Copied {
+  readonly accounts: number;
+  readonly keys: number;
+  readonly items: number;
+  readonly damaged: number;
+}
+
+interface Walk extends KeyCopying {
+  readonly session: Session;
+}
+
+async function copyAllUnnamed({ session, copies, add }: Walk): Promise<void> {
+  for (const node of session.vault.redis.nodes().filter(({ isReplica }) => !isReplica)) {
+    for (const pattern of UNNAMED) {
+      for await (const names of scanNames(node, pattern)) {
+        await copyUnnamed(copies, names, add);
+      }
+    }
+  }
+}
+
+async function copyKeysOf(walk: Walk, aid: string): Promise<number> {
+  const { keyStore } = walk.session.vault.parts;
+  let keys = 0;
+  let after: string | undefined;
+  for (;;) {
+    const users = await keyStore.users(aid, after, USERS_PAGE);
+    await eachOf(users, KEYS_AT_ONCE, async (user) => {
+      keys += (await copyKey(walk, aid, user)) ? 1 : 0;
+    });
+    after = users.at(-1);
+    if (users.length < USERS_PAGE) {
+      return keys;
+    }
+  }
+}
+
+/** The BIN table in force. A new one that is loaded meanwhile is taken in its place. */
+async function copyBins({ copies, add }: Walk): Promise<void> {
+  for (;;) {
+    const [version] = await copies.keys([redisKeys.binVersion]);
+    if (version === undefined) {
+      return;
+    }
+    const table = redisKeys.binTable(String(version.parts[0]));
+    for await (const members of copies.members(table)) {
+      if (members.length > 0) {
+        await add(recordOf('zset', table, members));
+      }
+    }
+    const [now] = await copies.keys([redisKeys.binVersion]);
+    if (String(now?.parts[0]) === String(version.parts[0])) {
+      await add(version);
+      return;
+    }
+  }
+}
+
+/** What is the operator's own: the certificate of compliance. */
+async function copyOperators({ copies, add }: Walk): Promise<void> {
+  for (const key of await copies.keys([redisKeys.compliance])) {
+    await add(key);
+  }
+}
+
+/** Security logs, each as it is at one moment, behind the list of them: no checkpoint is newer than its log. */
+async function copyAudit({ copies, add }: Walk): Promise<void> {
+  const [chains] = await copies.keys([redisKeys.auditChains]);
+  for (const aid of (chains && fieldsOf(chains)?.keys()) ?? []) {
+    const [chain] = await copies.keys([redisKeys.auditChain(aid)]);
+    await addHash(add, redisKeys.auditChain(aid), chain?.parts ?? []);
+  }
+  await addHash(add, redisKeys.auditChains, chains?.parts ?? []);
+}
+
+/** Accounts come last, as they are now: of one that was deleted meanwhile a restore removes all that was copied. */
+async function copyAccounts({ session, add }: Walk, begun: readonly AccountInfo[]): Promise<number> {
+  const { accounts, parts } = session.vault;
+  const left = new Map((await accounts.list()).map(({ name, aid }) => [aid, name]));
+  let copied = 0;
+  for (const { aid } of begun) {
+    const name = left.get(aid);
+    const record = name === undefined ? undefined : await parts.accountStore.read(name);
+    if (name === undefined || record === undefined) {
+      await add(recordOf('gone', aid, []));
+      continue;
+    }
+    await add(recordOf('hash', redisKeys.accounts, [name, record]));
+    copied += 1;
+  }
+  return copied;
+}
+
+/**
+ * Copies a vault that is in use. The order is what makes it whole: what leads to something is copied before it, and
+ * what it needs behind it (docs/decisions/backup.md). Everything that was acknowledged before is in the copy.
+ */
+export async function copyVault(
+  session: Session,
+  add: (record: BackupRecord) => Promise<void>,
+  seen: (items: number) => void,
+): Promise<Copied> {
+  const { vault } = session;
+  const installation = await readInstallation(vault.redis);
+  if (installation === undefined) {
+    throw new CommandError('There is no vault in this Redis.', 1);
+  }
+  let items = 0;
+  let damaged = 0;
+  let keys = 0;
+  const walk: Walk = {
+    session,
+    parts: vault.parts,
+    copies: createCopyStore(vault.redis),
+    buckets: installation.buckets,
+    context: openContext(session, installation.root),
+    add,
+    counted: (more) => {
+      items += more;
+      seen(items);
+    },
+    damaged: () => {
+      damaged += 1;
+    },
+  };
+  const { buckets, root } = installation;
+  await add(recordOf('hash', redisKeys.installation, ['buckets', buckets, 'root', root]));
+  await copyAllUnnamed(walk);
+  const accounts = await vault.accounts.list();
+  for (const { aid } of accounts) {
+    await copyLeading(walk.copies, aid, add);
+  }
+  for (const account of accounts) {
+    keys += await copyKeysOf(walk, account.aid);
+    await copyBeside(walk.copies, account, vault.parts.now(), add);
+  }
+  await copyBins(walk);
+  await copyOperators(walk);
+  await copyAudit(walk);
+  return { accounts: await copyAccounts(walk, accounts), keys, items, damaged };
+}

@@ -1,0 +1,58 @@
+import { version } from '../../package.json';
+import { readInstallation } from '../store/installation.ts';
+import { createBackupWriter } from './backup-file.ts';
+import { copyVault } from './backup-walk.ts';
+import { CommandError, defineCommand } from './command.ts';
+
+const DAMAGED =
+  'Some records do not open. They were copied as they are, and what a damaged key record belongs to is missing.';
+
+const backup = defineCommand({
+  words: ['backup'],
+  argument: 'FILE',
+  options: {},
+  summary: 'Writes a copy of the whole vault, sealed under the master key, to a new file. Servers may run.',
+  opens: 'vault',
+  async run({ argument, output, progress, signal }, session) {
+    const { vault, config, ring } = session;
+    const installation = await readInstallation(vault.redis);
+    if (installation === undefined) {
+      throw new CommandError('There is no vault in this Redis.', 1);
+    }
+    const madeAt = vault.parts.now();
+    const file = await output(argument);
+    const shown = progress('Copying', 'items');
+    const facts = { env: config.env, server: version, madeAt, ring, root: installation.root };
+    const writer = await createBackupWriter(file, facts);
+    const add: typeof writer.add = async (record) => {
+      signal.throwIfAborted();
+      await writer.add(record);
+    };
+    const { damaged, ...counts } = await copyVault(session, add, shown.at);
+    const { bytes, records } = await writer.finish(counts);
+    await file.commit();
+    shown.end();
+    const data = {
+      file: argument,
+      made_at: new Date(madeAt).toISOString(),
+      ...counts,
+      records,
+      bytes,
+      damaged,
+    };
+    const row = [counts.accounts, counts.keys, counts.items, records, bytes].map(String);
+    const table = {
+      heading: `The vault as it was at ${data.made_at}, or later, is in ${argument}.`,
+      columns: ['Accounts', 'Keys', 'Items', 'Records', 'Bytes'],
+      rows: [row],
+    };
+    return {
+      data,
+      shown: damaged === 0 ? table : [table, `${damaged} damaged. ${DAMAGED}`],
+      failed: damaged > 0,
+    };
+  },
+});
+
+/** The copy of a vault. */
+export const backupCommands = [backup];

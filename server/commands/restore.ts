@@ -1,0 +1,146 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Config, ensureMasterKey, type MasterKeyRing } from '../config.ts';
+import { claimRestore, finishRestore } from '../store/installation.ts';
+import { count, openRedis, type RedisLink, type RedisTarget } from '../store/redis.ts';
+import { type BackupCounts, type OpenBackup, openBackup } from './backup-file.ts';
+import { type Call, CommandError, defineCommand } from './command.ts';
+import { finishVault, type Leftovers } from './restore-finish.ts';
+import { createRestoreWriter } from './restore-write.ts';
+
+const TAKEN = 'This Redis is not empty. A backup is restored into an empty one alone; nothing was changed.';
+const OTHER =
+  'This Redis holds a half-restored copy of another backup. Finish that one, or empty this Redis; nothing was changed.';
+
+const silent = (): void => undefined;
+
+/** The master key as it is; a new one would open nothing. */
+function existingRing(config: Config): MasterKeyRing {
+  if (config.masterKey === undefined && !existsSync(join(config.dataDir, 'master-key'))) {
+    throw new CommandError(
+      'There is no master key here. Set VAULT_MASTER_KEY, or put the vault’s master-key file into VAULT_DATA_DIR first.',
+      1,
+    );
+  }
+  return ensureMasterKey(config).expose();
+}
+
+/** Reads the whole file once before anything is written: a file that cannot be trusted to its end changes nothing. */
+async function verify(file: OpenBackup, { progress, signal }: Call): Promise<BackupCounts> {
+  const shown = progress('Verifying', 'bytes', file.bytes);
+  let records = 0;
+  let counts: BackupCounts | undefined;
+  for await (const { kind, parts } of file.records(shown.at)) {
+    signal.throwIfAborted();
+    if (kind === 'end') {
+      counts = JSON.parse(String(parts[0])) as BackupCounts;
+    } else {
+      records += 1;
+    }
+  }
+  shown.end();
+  if (counts === undefined || counts.records !== records) {
+    throw new CommandError('FILE does not hold what it says it holds.', 1);
+  }
+  return counts;
+}
+
+const isEmpty = async (redis: RedisLink): Promise<boolean> => {
+  const masters = redis.nodes().filter(({ isReplica }) => !isReplica);
+  const sizes = await Promise.all(masters.map((node) => node.command('DBSIZE', [])));
+  return sizes.every((size) => count(size) === 0);
+};
+
+/** Writes all records; gives what was deleted while they were copied. */
+async function write(
+  file: OpenBackup,
+  target: RedisTarget,
+  { progress, signal }: Call,
+  refuseUnsafe: (redis: RedisLink) => Promise<unknown>,
+): Promise<Leftovers> {
+  const redis = await openRedis(target, { replicas: 0 });
+  try {
+    await refuseUnsafe(redis);
+    const id = file.header.salt;
+    // An earlier try of the same file is written over; whether there is one, the claim says.
+    const state = await claimRestore(redis, id, await isEmpty(redis));
+    if (state === 'other' || state === 'taken') {
+      throw new CommandError(state === 'other' ? OTHER : TAKEN, 1);
+    }
+    const shown = progress('Restoring', 'bytes', file.bytes);
+    const writer = createRestoreWriter(redis);
+    const keys: { aid: string; kid: string }[] = [];
+    const accounts: string[] = [];
+    for await (const record of file.records(shown.at)) {
+      signal.throwIfAborted();
+      if (record.kind === 'orphan') {
+        keys.push({ aid: record.key, kid: String(record.parts[0]) });
+      } else if (record.kind === 'gone') {
+        accounts.push(record.key);
+      } else if (record.kind !== 'end') {
+        await writer.add(record);
+      }
+    }
+    await writer.finish();
+    shown.end();
+    return { keys, accounts };
+  } finally {
+    await redis.close();
+  }
+}
+
+async function restoreInto(
+  target: RedisTarget,
+  { config, ring, file, call }: { config: Config; ring: MasterKeyRing; file: OpenBackup; call: Call },
+): Promise<void> {
+  const { refuseUnsafe, vaultOptionsOf } = await import('../main-deps.ts');
+  const leftovers = await write(file, target, call, (redis) => refuseUnsafe(redis, config, silent));
+  const { openVault } = await import('../vault-parts.ts');
+  const options = vaultOptionsOf({ ...config, workers: 1 }, ring, silent);
+  const vault = await openVault({ ...options, redis: target, restoring: true });
+  try {
+    const shown = call.progress('Finishing', 'keys');
+    await finishVault(vault, leftovers, shown.at);
+    shown.end();
+    call.signal.throwIfAborted();
+    await finishRestore(vault.redis);
+  } finally {
+    await vault.close();
+  }
+}
+
+const restore = defineCommand({
+  words: ['restore'],
+  argument: 'FILE',
+  options: {},
+  summary: 'Puts a backup into an empty Redis, with the master key of the vault that it was made of.',
+  opens: 'config',
+  async run(call, config) {
+    const ring = existingRing(config);
+    const file = await openBackup(call.argument, ring, config.env);
+    try {
+      const counts = await verify(file, call);
+      const { openTarget } = await import('../main-deps.ts');
+      const redis = await openTarget(config, silent);
+      try {
+        await restoreInto(redis.target, { config, ring, file, call });
+      } finally {
+        await redis.stop();
+      }
+      const { made_at } = file.header;
+      return {
+        data: { file: call.argument, made_at, ...counts },
+        shown: {
+          heading: `The vault is as it was at ${made_at}. Servers may start.`,
+          columns: ['Accounts', 'Keys', 'Items', 'Records'],
+          rows: [[counts.accounts, counts.keys, counts.items, counts.records].map(String)],
+        },
+      };
+    } finally {
+      await file.close();
+    }
+  },
+});
+
+/** The way back from a backup. */
+export const restoreCommands = [restore];

@@ -1,0 +1,11 @@
+-- claim-installation
+-- Records the facts of a new vault, unless a restore is under way there. Facts that are there stay.
+-- KEYS  1 installation (hash: buckets, root, restoring id of the backup that is being restored)
+-- ARGV  1 buckets  2 sealed root
+-- Reply 'ok' | 'restoring'
+if redis.call('HEXISTS', KEYS[1], 'restoring') == 1 then
+  return 'restoring'
+end
+redis.call('HSETNX', KEYS[1], 'buckets', ARGV[1])
+redis.call('HSETNX', KEYS[1], 'root', ARGV[2])
+return 'ok'

@@ -1,0 +1,14 @@
+-- claim-restore
+-- Takes an empty Redis for the restore of one backup, or one that an interrupted restore of the same has left.
+-- KEYS  1 installation
+-- ARGV  1 id of the backup  2 '1' when there is nothing in this Redis, else ''
+-- Reply 'ok' | 'again' | 'other' when another backup is being restored | 'taken' when there is a vault
+local id = redis.call('HGET', KEYS[1], 'restoring')
+if id then
+  return id == ARGV[1] and 'again' or 'other'
+end
+if ARGV[2] == '' or redis.call('EXISTS', KEYS[1]) == 1 then
+  return 'taken'
+end
+redis.call('HSET', KEYS[1], 'restoring', ARGV[1])
+return 'ok'

@@ -1,0 +1,24 @@
+-- copy-keys
+-- Copies whole keys of one slot, all as they are at this moment.
+-- KEYS  the keys
+-- Reply a list for each key: {type, when it expires, ms, or below 0, the value's parts}; type 'none' when it is gone
+local function parts_of(key, kind)
+  if kind == 'hash' then
+    return redis.call('HGETALL', key)
+  elseif kind == 'zset' then
+    return redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+  elseif kind == 'set' then
+    return redis.call('SMEMBERS', key)
+  elseif kind == 'string' then
+    return { redis.call('GET', key) }
+  elseif kind == 'list' then
+    return redis.call('LRANGE', key, 0, -1)
+  end
+  return {}
+end
+local out = {}
+for i = 1, #KEYS do
+  local kind = redis.call('TYPE', KEYS[i]).ok
+  out[i] = { kind, redis.call('PEXPIRETIME', KEYS[i]), parts_of(KEYS[i], kind) }
+end
+return out

@@ -1,0 +1,36 @@
+import { type Config, loadConfig } from '../../server/config.ts';
+import type { RedisTarget } from '../../server/store/redis.ts';
+import { type Ran, runCommand } from './command.ts';
+import type { TestVault } from './vault.ts';
+
+const urlOf = (target: RedisTarget): string => {
+  switch (target.kind) {
+    case 'socket':
+      return `unix:${target.path}`;
+    case 'url':
+      return target.url;
+    case 'cluster':
+      return target.urls.join(',');
+  }
+};
+
+/** The settings of a server on another Redis, with the master keys of a vault. */
+export const configOn = (
+  target: RedisTarget,
+  { ring }: Pick<TestVault, 'ring'>,
+  settings: Readonly<Record<string, string>> = {},
+): Config => {
+  const keys = [...ring.keys].map(([id, key]) => `${id}:${Buffer.from(key).toString('base64')}`);
+  const argon2 = 'm=19456,t=2,p=1';
+  const env = { VAULT_REDIS_URL: urlOf(target), VAULT_MASTER_KEY: keys.join(','), VAULT_ARGON2: argon2 };
+  return loadConfig({ ...env, ...settings }, []);
+};
+
+/** Runs `vault restore FILE` into a Redis. */
+export const restoreInto = (
+  target: RedisTarget,
+  file: string,
+  vault: Pick<TestVault, 'ring'>,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Ran> =>
+  runCommand(['restore', file, '--json'], { config: () => configOn(target, vault, settings) });
