@@ -52,6 +52,7 @@ import { createAccountStore } from './store/account.ts';
 import { createComplianceStore } from './store/admin.ts';
 import { createAuditStore } from './store/audit.ts';
 import { createBinStore } from './store/bin.ts';
+import { createCensusStore } from './store/census.ts';
 import { createCertStore } from './store/cert.ts';
 import { createEndpointStore } from './store/endpoint.ts';
 import { createFormStore } from './store/form.ts';
@@ -268,6 +269,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     idempotencyStore: createIdempotencyStore(redis),
     recordStore: createRecordStore(redis),
     surveyStore: createSurveyStore(redis),
+    censusStore: createCensusStore(redis),
     binStore: createBinStore(redis),
     complianceStore: createComplianceStore(redis),
     jobStore: createJobStore(redis),

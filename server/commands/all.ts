@@ -8,6 +8,7 @@ import { compactCommands } from './compact.ts';
 import { healthCommands } from './health.ts';
 import { restoreCommands } from './restore.ts';
 import { rotateCommands } from './rotate.ts';
+import { verifyCommands } from './verify.ts';
 
 /** All commands, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
@@ -17,6 +18,7 @@ export const COMMANDS: readonly Command[] = [
   ...backupCommands,
   ...restoreCommands,
   ...compactCommands,
+  ...verifyCommands,
   ...rotateCommands,
   ...argon2Commands,
   ...healthCommands,

@@ -1,4 +1,5 @@
 import type { Parts } from '../deps.ts';
+import { eachOf } from './record-each.ts';
 import { renewBucket } from './record-items.ts';
 import { createKeyTally, type KeyTally } from './record-tally.ts';
 import { createRecordWalk, type WalkedKey, type WalkedRecord } from './record-walk.ts';
@@ -29,7 +30,6 @@ export interface Rotation {
 const ROOT_PLACE = { purpose: 'record', account: '', kind: 'root', path: ['root'] } as const;
 const PASSES_MAX = 12;
 const LOST_MAX = 100;
-const AT_ONCE = 4;
 
 /** What one pass gathers. */
 interface Pass {
@@ -57,31 +57,6 @@ const newPass = (seen: Pass['seen']): Pass => ({
   lost: [],
   seen,
 });
-
-/** Runs work on what comes, a few at once. After a failure nothing more begins, and what has begun is waited for. */
-async function eachOf<T>(
-  source: AsyncIterable<T> | Iterable<T>,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const running = new Set<Promise<void>>();
-  const failures: unknown[] = [];
-  for await (const item of source) {
-    const started: Promise<void> = work(item)
-      .catch((error: unknown) => void failures.push(error))
-      .finally(() => running.delete(started));
-    running.add(started);
-    if (running.size >= AT_ONCE) {
-      await Promise.race(running);
-    }
-    if (failures.length > 0) {
-      break;
-    }
-  }
-  await Promise.all(running);
-  if (failures.length > 0) {
-    throw failures[0];
-  }
-}
 
 const lose = (pass: Pass, record: LostRecord): void => {
   pass.lostTotal += 1;
@@ -172,10 +147,7 @@ export function createRotation(parts: Parts) {
       });
       await renewPage(pass, page, '');
     }
-    for await (const page of walk.compliance()) {
-      await renewPage(pass, page, '');
-    }
-    for await (const page of walk.securityLog('')) {
+    for await (const page of walk.installation()) {
       await renewPage(pass, page, '');
     }
     await renewReplies(pass);

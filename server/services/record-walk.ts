@@ -48,13 +48,11 @@ function* steps<T>(items: readonly T[], step: number): Generator<readonly T[]> {
 /** Visits the sealed records of a vault in steps; what is never deleted is met, perhaps twice. */
 export interface RecordWalk {
   readonly accounts: () => AsyncGenerator<readonly WalkedRecord[], void, void>;
-  /** The operator's certificate of compliance, if one was loaded. */
-  readonly compliance: () => AsyncGenerator<readonly WalkedRecord[], void, void>;
   readonly keys: (aid: string) => AsyncGenerator<readonly WalkedRecord[], void, void>;
   /** All records of an account but its keys and items. */
   readonly others: (aid: string) => AsyncGenerator<readonly WalkedRecord[], void, void>;
-  /** The security log of an account, or with an empty id that of the operator. */
-  readonly securityLog: (aid: string) => AsyncGenerator<readonly WalkedRecord[], void, void>;
+  /** What belongs to no account but the root: the operator's security log and certificate of compliance. */
+  readonly installation: () => AsyncGenerator<readonly WalkedRecord[], void, void>;
   /** Replies kept for Idempotency-Keys; those of before accounts were noted are left out and run out. */
   readonly replies: () => AsyncGenerator<readonly WalkedRecord[], void, void>;
 }
@@ -118,7 +116,15 @@ export function createRecordWalk(parts: Parts): RecordWalk {
   }
 
   return {
-    securityLog,
+    async *installation() {
+      yield* securityLog('');
+      const stored = await complianceStore.read();
+      if (stored) {
+        const id = 'pci-dss';
+        const place = recordPlace('', 'compliance', id);
+        yield [{ kind: 'compliance', aid: '', id, place, record: stored.record }];
+      }
+    },
     async *accounts() {
       for await (const page of recordStore.list('account', '')) {
         yield page.map(({ id, record }) => ({
@@ -128,14 +134,6 @@ export function createRecordWalk(parts: Parts): RecordWalk {
           place: recordPlace('', 'account', id),
           record,
         }));
-      }
-    },
-    async *compliance() {
-      const stored = await complianceStore.read();
-      if (stored) {
-        const id = 'pci-dss';
-        const place = recordPlace('', 'compliance', id);
-        yield [{ kind: 'compliance', aid: '', id, place, record: stored.record }];
       }
     },
     async *keys(aid) {

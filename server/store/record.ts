@@ -39,6 +39,8 @@ const HOMES = {
 /** A kind of sealed record outside of items. */
 export type RecordKind = keyof typeof HOMES;
 
+const homeOf = (kind: RecordKind, aid: string, id: string): Home => HOMES[kind](aid, id);
+
 /** Kinds whose records of one account are the fields of one hash. */
 export type HashKind = 'account' | 'rule' | 'csr' | 'csr key' | 'certificate' | 'security log';
 
@@ -59,6 +61,8 @@ export interface RecordStore {
   ): AsyncGenerator<readonly { readonly id: string; readonly record: Buffer }[], void, void>;
   /** Replaces the record that was read, whatever else may lie beside it; false when it is another one by now. */
   replace(kind: RecordKind, aid: string, id: string, read: Uint8Array, record: Uint8Array): Promise<boolean>;
+  /** A record as it is now; undefined when there is none. */
+  read(kind: RecordKind, aid: string, id: string): Promise<Buffer | undefined>;
   /** The sealed root. */
   readRoot(): Promise<Buffer>;
   /** Whether Redis lets us look for what no directory names. */
@@ -83,12 +87,19 @@ export function createRecordStore(redis: RedisLink): RecordStore {
       }
     },
     async replace(kind, aid, id, read, record) {
-      const { key, field } = HOMES[kind](aid, id);
+      const { key, field } = homeOf(kind, aid, id);
       const reply =
         field === undefined
           ? await redis.run(replaceRecord, [key], [read, record])
           : await redis.run(replaceField, [key], [field, read, record]);
       return text(reply) === 'ok';
+    },
+    async read(kind, aid, id) {
+      const { key, field } = homeOf(kind, aid, id);
+      const found = await (field === undefined
+        ? redis.command('GET', [key])
+        : redis.command('HGET', [key, field]));
+      return found === null ? undefined : bytes(found);
     },
     async readRoot() {
       return bytes(await redis.command('HGET', [redisKeys.installation, 'root']));

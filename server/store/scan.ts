@@ -2,6 +2,7 @@
 import { bytes, isRefusedCommand, list, type RedisLink, text } from './redis.ts';
 
 const FIELDS_STEP = 50;
+const MEMBERS_STEP = 500;
 const NAMES_STEP = 1_000;
 
 const mastersOf = (redis: RedisLink) => redis.nodes().filter(({ isReplica }) => !isReplica);
@@ -26,6 +27,13 @@ export async function* scanHash(
     yield flat.flatMap((field, i) =>
       i % 2 === 0 ? [{ field: text(field), value: bytes(flat[i + 1]) }] : [],
     );
+  }
+}
+
+/** Members of a set. */
+export async function* scanSet(redis: RedisLink, key: string): AsyncGenerator<readonly string[], void, void> {
+  for await (const found of scan((cursor) => redis.command('SSCAN', [key, cursor, 'COUNT', MEMBERS_STEP]))) {
+    yield found.map(text);
   }
 }
 

@@ -88,6 +88,7 @@ export const furnish = async (vault: TestVault): Promise<Furnished> => {
   const job = acceptedId(await proxyPost({ account: client, user: 'u', token: opened }, order));
   const replied = await good(client.send('POST', '/vault', REPEATABLE));
   await loadBinTable(vault.opened, BINS);
+  await vault.opened.compliance.load(Buffer.from('%PDF-1.7\n%%EOF\n'));
   const kid = await vault.kidOf(client, 'u');
   const capturedInfo = captured.as<{ readonly token: string; readonly reference: string }>();
   return {

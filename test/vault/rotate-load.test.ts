@@ -43,6 +43,7 @@ const keysUnder = async (vault: TestVault, id: string): Promise<string[]> => {
 const KINDS = [
   'account',
   'certificate',
+  'compliance',
   'csr',
   'csr key',
   'endpoint',

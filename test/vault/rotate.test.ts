@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Parts } from '../../server/deps.ts';
 import { createRotation } from '../../server/services/record-rotate.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
@@ -13,6 +13,9 @@ const OLD_FIRST = new Map([OLD, NEW]);
 const NEW_FIRST = new Map([NEW, OLD]);
 const NEW_ONLY = new Map([NEW]);
 const WATCH = () => ({ seen: () => undefined, end: () => undefined });
+
+// Every test opens servers of its own, with threads.
+setDefaultTimeout(30_000);
 
 let vault: TestVault;
 let made: Furnished;

@@ -110,7 +110,9 @@ function checkItem(
     return undefined;
   }
   if (found.fields === 0) {
-    report('time index', 'it names an item that is not there');
+    if (found.storedAt >= 0) {
+      report('time index', 'it names an item that is not there');
+    }
     if (found.sad.length > 0) {
       report('sad', 'it has no item');
     }

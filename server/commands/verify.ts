@@ -1,0 +1,64 @@
+import { createVerification, type Verification } from '../services/record-verify.ts';
+import { CommandError, defineCommand, type Table } from './command.ts';
+import { keyTable } from './rotate.ts';
+
+const kindTable = ({ checked, bad, unfinished }: Verification): Table => ({
+  columns: ['Kind', 'Checked', 'Bad', 'Unfinished'],
+  rows: [...new Set([checked, bad, unfinished].flatMap((counts) => Object.keys(counts)))].map((kind) => [
+    kind,
+    ...[checked, bad, unfinished].map((counts) => String(counts[kind] ?? 0)),
+  ]),
+});
+
+const faultTable = ({ faults }: Verification): Table[] =>
+  faults.length === 0
+    ? []
+    : [
+        {
+          heading: 'Not as it should be',
+          columns: ['State', 'Kind', 'Account', 'Place', 'What'],
+          rows: faults.map(({ state, kind, account, place, what }) => [state, kind, account, place, what]),
+        },
+      ];
+
+const totalOf = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((sum, count) => sum + count, 0);
+
+const verify = defineCommand({
+  words: ['verify'],
+  options: { account: { kind: 'text', value: 'NAME', help: 'looks at one account alone' } },
+  summary:
+    'Looks at every record and index while servers run, needs no passphrase, and names what is damaged, with exit code 1.',
+  opens: 'vault',
+  async run({ options, progress }, { vault }) {
+    const shown = progress('Verifying', 'records');
+    let seen = 0;
+    const found = await createVerification(vault.parts)(options.account, (records) => {
+      seen += records;
+      shown.at(seen);
+    });
+    shown.end();
+    if (found === undefined) {
+      throw new CommandError('There is no account of this name.', 1);
+    }
+    const bad = totalOf(found.bad);
+    const notes =
+      found.scanned || options.account !== undefined
+        ? []
+        : ['This Redis forbids SCAN: keys that no directory names were not looked for.'];
+    return {
+      data: { ok: bad === 0, ...found },
+      shown: [
+        kindTable(found),
+        keyTable(found.keys),
+        ...faultTable(found),
+        ...notes,
+        bad === 0 ? 'Nothing is damaged.' : `${bad} are damaged.`,
+      ],
+      failed: bad > 0,
+    };
+  },
+});
+
+/** The look at everything that is stored. */
+export const verifyCommands = [verify];

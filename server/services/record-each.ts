@@ -1,0 +1,26 @@
+const AT_ONCE = 4;
+
+/** Runs work on what comes, a few at once. After a failure nothing more begins, and what has begun is waited for. */
+export async function eachOf<T>(
+  source: AsyncIterable<T> | Iterable<T>,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const running = new Set<Promise<void>>();
+  const failures: unknown[] = [];
+  for await (const item of source) {
+    const started: Promise<void> = work(item)
+      .catch((error: unknown) => void failures.push(error))
+      .finally(() => running.delete(started));
+    running.add(started);
+    if (running.size >= AT_ONCE) {
+      await Promise.race(running);
+    }
+    if (failures.length > 0) {
+      break;
+    }
+  }
+  await Promise.all(running);
+  if (failures.length > 0) {
+    throw failures[0];
+  }
+}
