@@ -3,6 +3,8 @@ import type { Reply } from './route.ts';
 /** Header names and values, to be set on a reply. */
 export type HeaderList = Iterable<readonly [string, string]>;
 
+const PIECE_BYTES = 65_536;
+
 const API_HEADERS = {
   'Cache-Control': 'no-store',
   'Referrer-Policy': 'no-referrer',
@@ -61,6 +63,26 @@ const watch = (
   );
 };
 
+/**
+ * Bytes that many callers may be reading, piece by piece as fast as each connection takes them. Given whole, the runtime
+ * keeps a copy for every caller who does not read.
+ */
+const inPieces = (bytes: Uint8Array): ReadableStream<Uint8Array> => {
+  let at = 0;
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        controller.enqueue(bytes.slice(at, at + PIECE_BYTES));
+        at += PIECE_BYTES;
+        if (at >= bytes.length) {
+          controller.close();
+        }
+      },
+    },
+    { highWaterMark: 0 },
+  );
+};
+
 const bodyOf = (reply: Reply, onStreamError: (error: unknown) => void) => {
   if (reply.json !== undefined) {
     return JSON.stringify(reply.json);
@@ -72,7 +94,7 @@ const bodyOf = (reply: Reply, onStreamError: (error: unknown) => void) => {
     return watch(reply.stream, onStreamError);
   }
   if (reply.file !== undefined) {
-    return reply.file.bytes as Uint8Array<ArrayBuffer>;
+    return inPieces(reply.file.bytes);
   }
   // Services make these bytes themselves, never over shared memory.
   return reply.jsonBytes as Uint8Array<ArrayBuffer>;

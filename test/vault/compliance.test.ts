@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readBinaryFile } from '../../server/commands/file.ts';
 import { isPdf, PDF_BYTES_MAX } from '../../server/domain/pdf.ts';
-import type { AccountClient } from '../helpers/clients.ts';
+import { type AccountClient, basicAuth } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { canariesIn, dumpRedis } from './canaries.ts';
 
@@ -23,6 +23,18 @@ beforeEach(async () => {
 afterAll(() => vault.close());
 
 const pay = () => vault.opened.accounts.set(client.name, { paying: true });
+
+test('who takes it and does not read it holds a piece of it, and no copy of the whole', async () => {
+  await pay();
+  const document = pdf('x'.repeat(5_000_000));
+  await vault.opened.compliance.load(document);
+  const authorization = basicAuth(client.name, client.password);
+  const request = new Request('http://localhost/v1/certificate', { headers: { authorization } });
+  const reader = (await vault.handle(request)).body?.getReader();
+  const first = await reader?.read();
+  expect(first?.value?.length).toBe(65_536);
+  await reader?.cancel();
+});
 
 test('who does not pay may not read it, loaded or not; who pays hears when there is none', async () => {
   expect((await client.send('GET', '/certificate')).outcome).toBe('403 not_allowed');
