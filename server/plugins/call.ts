@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Account, Caller, Deps, MeterOperation, Visitor } from '../deps.ts';
+import { sourceOf } from '../domain/source.ts';
 import { VaultError } from '../errors.ts';
 import { readCredentials, refuseOtherSites } from './basic-auth.ts';
 import { compileJsonBody, readBody, refuseLargeBody } from './body.ts';
@@ -142,7 +143,8 @@ export const readCall = async (reader: CallReader, exchange: Exchange, arrival: 
     exchange.leave = await enter(reader, account.aid);
   } else {
     bytes = await takeBody(route, exchange, deps);
-    exchange.leave = await enter(reader, visitor.ip);
+    // As everywhere, whoever has one address of an IPv6 network has them all, and no more places for it.
+    exchange.leave = await enter(reader, sourceOf(visitor.ip));
   }
   const query = reader.decodeQuery(request.url);
   const inQuery = query['passphrase'];

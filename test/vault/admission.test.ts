@@ -11,7 +11,7 @@ let vault: TestVault;
 let account: AccountClient;
 
 beforeAll(async () => {
-  vault = await openTestVault();
+  vault = await openTestVault({ trustedProxies: ['127.0.0.0/8'] });
   account = await vault.account();
   await account.key('u');
   await Promise.all(
@@ -93,4 +93,26 @@ test('who may not begin is told so in a moment, and others still may', async () 
     end();
   }
   expect((await account.send('GET', '/whoami')).status).toBe(200);
+});
+
+test('whoever has a whole IPv6 network has the places of one caller', async () => {
+  const { begin } = vault.opened.admission;
+  const ends: (() => void)[] = [];
+  try {
+    for (;;) {
+      ends.push(begin('read', '2001:db8:1:2::/64'));
+    }
+  } catch {
+    // Every place that one source may have.
+  }
+  const from = (ip: string) =>
+    account.send('GET', '/retrieve/nobody', {
+      headers: { 'x-forwarded-for': ip, 'x-vault-retrieve-secret': 'x' },
+    });
+  expect((await from('2001:db8:1:2::5')).outcome).toBe('503 overloaded');
+  expect((await from('2001:db8:1:2:ffff::6')).outcome).toBe('503 overloaded');
+  expect((await from('2001:db8:1:3::5')).outcome).toBe('403 endpoint_refused');
+  for (const end of ends) {
+    end();
+  }
 });
