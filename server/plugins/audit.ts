@@ -1,4 +1,5 @@
 import type { AuditNote, Deps } from '../deps.ts';
+import { looksLikeCardNumber } from '../domain/card-number.ts';
 import { VaultError } from '../errors.ts';
 import type { Exchange } from './exchange.ts';
 import type { Call, Reply, Route } from './route.ts';
@@ -9,10 +10,12 @@ const UNTOLD: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'stor
 
 /**
  * What an entry says that something was done to, such as `item/USER/TOKEN`. A name that is missing, or is not made
- * like a name, ends it: nothing else that a caller sent gets into a log.
+ * like a name, ends it: nothing else that a caller sent gets into a log, nor does a card number in a token's place.
  */
 export const objectOf = (noun: string, ...names: readonly unknown[]): string => {
-  const end = names.findIndex((name) => typeof name !== 'string' || !NAME.test(name));
+  const end = names.findIndex(
+    (name) => typeof name !== 'string' || !NAME.test(name) || looksLikeCardNumber(name),
+  );
   return [noun, ...(end < 0 ? names : names.slice(0, end))].join('/');
 };
 

@@ -1,4 +1,5 @@
 import type { Account, AccountService, Parts, SecretBytes, Visitor } from '../deps.ts';
+import { looksLikeCardNumber } from '../domain/card-number.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { type OwnPreference, readPreferences } from '../domain/preference.ts';
 import { sourceOf } from '../domain/source.ts';
@@ -188,7 +189,7 @@ export function createAccounts(
       action: 'sign_in',
       outcome,
       actor: outcome === 'success' ? `account/${name}` : 'anonymous',
-      object: isIdentifier(name) ? `account/${name}` : 'account',
+      object: isIdentifier(name) && !looksLikeCardNumber(name) ? `account/${name}` : 'account',
     });
   };
 

@@ -49,6 +49,30 @@ describe('an entry', () => {
     ]);
   });
 
+  test('holds no card number that was sent where a token, a key or a name belongs', async () => {
+    const account = await vault.account();
+    const query = { user: 'alice', token: '4111111111111111' };
+    await account.send('DELETE', '/vault', { query });
+    await account.send('DELETE', '/vault', { query: { ...query, token: '5555-5555-5555-4444' } });
+    await account.send('DELETE', '/key', { query: { user: '378282246310005' } });
+    const luhnToken = '9000000000000001';
+    await account.send('DELETE', '/vault', { query: { ...query, token: luhnToken } });
+    expect((await entriesOf(account)).map(lineOf).slice(0, 4)).toEqual([
+      `item.delete key_not_found item/alice/${luhnToken}`,
+      'key.delete key_not_found key',
+      'item.delete key_not_found item/alice',
+      'item.delete key_not_found item/alice',
+    ]);
+    const headers = { authorization: basicAuth('4111111111111111', 'x') };
+    expect((await account.send('GET', '/whoami', { headers })).status).toBe(401);
+    const { head } = await vault.opened.parts.auditStore.readMarks('');
+    const { head: newest } = await vault.opened.parts.crypto.describeChain('', { head, start: undefined });
+    const entries = await vault.opened.parts.auditStore.read('', [newest.sequence]);
+    const sealed = entries.filter((entry) => entry !== undefined);
+    const { events } = await vault.opened.parts.crypto.readAudit('', newest.sequence, {}, sealed);
+    expect(events.map(({ action, object }) => [action, object])).toEqual([['sign_in', 'account']]);
+  });
+
   test('holds nothing of what a caller sent but names and the user agent', async () => {
     const account = await vault.account();
     const odd = { user: 'a name with spaces', token: 'x'.repeat(300) };
