@@ -6,7 +6,7 @@ import type { Deps } from './deps.ts';
 import { causeOf } from './error-cause.ts';
 import { VaultError } from './errors.ts';
 import { createLogSink } from './log-sink.ts';
-import { forbidCoreFiles } from './main-core.ts';
+import { forbidCoreFiles } from './main-core-files.ts';
 import {
   createConfiguredForms,
   ensureFirstAccount,

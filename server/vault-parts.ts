@@ -312,6 +312,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     await keys.removeAll(aid);
     await parts.ruleStore.removeAll(aid);
     await parts.certStore.removeAll(aid);
+    await metering.forget({ aid });
     await parts.accountStore.forgetGone(aid);
   };
   return {

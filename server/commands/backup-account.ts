@@ -1,4 +1,4 @@
-import { monthOf } from '../services/metering.ts';
+import { monthsOf } from '../services/metering.ts';
 import type { CopiedKey, CopyStore } from '../store/copy.ts';
 import { wholeKeysOf } from '../store/copy-keys.ts';
 import { redisKeys } from '../store/redis-keys.ts';
@@ -119,17 +119,6 @@ export async function copyLeading(copies: CopyStore, aid: string, add: Add): Pro
   await copyEndpoints(copies, aid, add);
   await copyForms(copies, aid, add);
 }
-
-/** The months from one moment to the month behind another. */
-const monthsOf = (fromMs: number, toMs: number): readonly string[] => {
-  const months: string[] = [];
-  const month = new Date(fromMs);
-  month.setUTCDate(1);
-  for (; month.getTime() < toMs + 31 * 24 * 60 * 60 * 1_000; month.setUTCMonth(month.getUTCMonth() + 1)) {
-    months.push(monthOf(month.getTime()));
-  }
-  return months;
-};
 
 /** What an account has besides: rules, certificates and usage. Copied behind what refers to it. */
 export async function copyBeside(

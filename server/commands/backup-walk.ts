@@ -1,7 +1,8 @@
 import type { AccountInfo } from '../services/account.ts';
-import { createCopyStore, scanNames } from '../store/copy.ts';
+import { createCopyStore } from '../store/copy.ts';
 import { readInstallation } from '../store/installation.ts';
 import { redisKeys } from '../store/redis-keys.ts';
+import { scanNames } from '../store/scan.ts';
 import { copyBeside, copyLeading, copyUnnamed, fieldsOf } from './backup-account.ts';
 import { addHash, copyKey, type KeyCopying, openContext } from './backup-key.ts';
 import { type BackupRecord, recordOf } from './backup-record.ts';
@@ -26,11 +27,9 @@ interface Walk extends KeyCopying {
 }
 
 async function copyAllUnnamed({ session, copies, add }: Walk): Promise<void> {
-  for (const node of session.vault.redis.nodes().filter(({ isReplica }) => !isReplica)) {
-    for (const pattern of UNNAMED) {
-      for await (const names of scanNames(node, pattern)) {
-        await copyUnnamed(copies, names, add);
-      }
+  for (const pattern of UNNAMED) {
+    for await (const names of scanNames(session.vault.redis, pattern)) {
+      await copyUnnamed(copies, names.map(String), add);
     }
   }
 }

@@ -2,6 +2,8 @@ import type { Account, Metering, MeterOperation, Parts } from '../deps.ts';
 import { coalesce } from './coalesce.ts';
 
 const REQUESTS = 'api_requests';
+/** No vault has counted anything before: a month has a key of its own, and no directory names them. */
+const FIRST_MONTH_MS = Date.UTC(2025, 0);
 
 /**
  * Whose counts something belongs to: the account, or key, as one request holds it. The object itself stands for the
@@ -22,6 +24,8 @@ export interface MeteringService extends Metering {
   readonly takeBack: (owner: Owner) => void;
   /** Resolves when everything that was handed over before is stored, or has failed. */
   readonly flush: () => Promise<void>;
+  /** Forgets all that a deleted account has used. */
+  readonly forget: (owner: Owner) => Promise<void>;
   /** Operation counts of a month (`YYYY-MM`), with `api_requests`. */
   readonly read: (account: Owner, month: string) => Promise<ReadonlyMap<string, number>>;
 }
@@ -36,6 +40,16 @@ interface Entry {
 
 /** The month that a moment belongs to, in UTC. */
 export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7);
+
+/** The months from one moment to the month behind another: a clock may be ahead, and so may what it has counted. */
+export const monthsOf = (fromMs: number, toMs: number): readonly string[] => {
+  const from = new Date(fromMs);
+  const to = new Date(toMs);
+  const months = 12 * (to.getUTCFullYear() - from.getUTCFullYear()) + to.getUTCMonth() - from.getUTCMonth();
+  return Array.from({ length: Math.max(0, months + 2) }, (_, at) =>
+    monthOf(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + at)),
+  );
+};
 
 const newEntry = (aid: string, month: string): Entry => {
   const stored = Promise.withResolvers<void>();
@@ -146,6 +160,7 @@ export function createMetering({
       void stored?.then(giveBack, () => undefined);
     },
     flush: send,
+    forget: ({ aid }) => accountStore.removeCounts(aid, monthsOf(FIRST_MONTH_MS, now())),
     read: ({ aid }, month) => accountStore.readUsage(aid, month),
   };
 }

@@ -55,7 +55,7 @@ export function createFairTurns(max: number): Turns {
 
   return {
     enter(line) {
-      if (mayRun(line) && !waiting.has(line)) {
+      if (mayRun(line)) {
         begin(line);
         return () => end(line);
       }

@@ -36,6 +36,8 @@ export interface AccountStore {
   clearAttempts(counter: string): Promise<void>;
   addUsage(aid: string, month: string, counts: ReadonlyMap<string, number>): Promise<void>;
   readUsage(aid: string, month: string): Promise<ReadonlyMap<string, number>>;
+  /** Removes what was counted of a deleted account: its usage of these months, and what bounds its requests. */
+  removeCounts(aid: string, months: readonly string[]): Promise<void>;
 }
 
 export function createAccountStore(redis: RedisLink): AccountStore {
@@ -100,6 +102,10 @@ export function createAccountStore(redis: RedisLink): AccountStore {
       }
       const values = list(await redis.command('HMGET', [key, ...names]));
       return new Map(names.map((name, i) => [name, count(values[i])]));
+    },
+    async removeCounts(aid, months) {
+      const usage = months.map((month) => redisKeys.usage(aid, month));
+      await redis.write('UNLINK', [redisKeys.passwordChanges(aid), redisKeys.accountRate(aid), ...usage]);
     },
   };
 }

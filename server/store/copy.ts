@@ -1,4 +1,4 @@
-import { bytes, count, list, type RedisLink, type RedisNode, script, text } from './redis.ts';
+import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
 import { type Bucket, redisKeys } from './redis-keys.ts';
 import copyItemsText from './scripts/copy-items-n.lua' with { type: 'text' };
 import copyKeysText from './scripts/copy-keys-n.lua' with { type: 'text' };
@@ -10,7 +10,6 @@ const PAGE_ITEMS = 64;
 const PAGE_BYTES = 512 * 1_024;
 const PAGE_TOKENS = 4_096;
 const PAGE_FIELDS = 1_000;
-const SCAN_STEP = 2_000;
 
 /** A Redis key with everything in it; `expiresAt` in ms since 1970, 0 = never. */
 export interface CopiedKey {
@@ -146,15 +145,4 @@ export function createCopyStore(redis: RedisLink): CopyStore {
       }
     },
   };
-}
-
-/** The names that fit a pattern, some at a time. A name that is there throughout comes at least once. */
-export async function* scanNames(node: RedisNode, pattern: string): AsyncGenerator<readonly string[]> {
-  let cursor = '0';
-  do {
-    const args = [cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP];
-    const [next, names] = list(await node.command('SCAN', args));
-    cursor = text(next);
-    yield list(names).map(text);
-  } while (cursor !== '0');
 }

@@ -7,7 +7,7 @@ import { openTestVault, type TestVault } from '../helpers/vault.ts';
 let vault: TestVault;
 
 beforeAll(async () => {
-  vault = await openTestVault();
+  vault = await openTestVault({ ratePerAccount: 20 });
 });
 afterAll(() => vault.close());
 
@@ -82,7 +82,9 @@ describe('accounts', () => {
 
   test('go with all that is stored under their keys', async () => {
     const made = await account('create', 'op-gone');
+    expect(await statusOf('op-gone', made.password)).toBe(200);
     const caller = await callerOf('op-gone', made.password);
+    await vault.opened.passwords.change(caller, undefined);
     const { reply } = await vault.opened.keys.create(caller, { user: 'k' });
     const { kid } = await vault.opened.keys.find(caller.account, 'k');
     await vault.opened.vault.store(caller, {
@@ -92,6 +94,11 @@ describe('accounts', () => {
       return_card_metadata: false,
     });
     expect((await vault.raw.keys(`{${kid}.*}i*`)).length).toBe(1);
+    await vault.opened.rates.account(caller.account);
+    const kinds = (await vault.raw.keys(`{a:${caller.account.aid}}*`)).map((name) =>
+      name.replace(/^.*}/, ''),
+    );
+    expect(kinds).toEqual(expect.arrayContaining(['m', 'w', expect.stringMatching(/^u:/)]));
     expect(await account('delete', 'op-gone', '--yes')).toMatchObject({ name: 'op-gone' });
     expect(await vault.raw.keys(`{${kid}.*}i*`)).toEqual([]);
     expect(await vault.raw.keys(`{a:${caller.account.aid}}*`)).toEqual([`{a:${caller.account.aid}}log`]);

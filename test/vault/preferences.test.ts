@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test';
+import type { VaultError } from '../../server/errors.ts';
+import { Secret } from '../../server/secret.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
@@ -23,6 +25,9 @@ beforeEach(async () => {
 });
 afterAll(() => vault.close());
 
+const unreachable = (): never => {
+  throw new Error('the account is there');
+};
 const set = (key: unknown, value: unknown): Promise<Answer> =>
   client.send('POST', '/preferences', { body: { key, value } });
 const remove = (key: string): Promise<Answer> => client.send('DELETE', '/preferences', { query: { key } });
@@ -80,6 +85,20 @@ describe('a preference', () => {
       value: 7,
       is_default: false,
     });
+  });
+
+  test('of an account that was made anew is not for a request of the one before', async () => {
+    const { accounts, preferences } = vault.opened;
+    const { name, password } = client;
+    const caller = {
+      ...{ ip: '127.0.0.1', userAgent: '', requestId: 'r', source: 'vault' as const },
+      account: (await accounts.lookUp(name)) ?? unreachable(),
+    };
+    await vault.opened.removeAccount(name);
+    await accounts.create(name, new Secret(new TextEncoder().encode(password)), {});
+    const body = new TextEncoder().encode('{"key":"own","value":1}');
+    expect(await preferences.set(caller, body).catch(({ code }: VaultError) => code)).toBe('unauthenticated');
+    expect((await get('own')).outcome).toBe('404 preference_not_found');
   });
 
   test('belongs to one account', async () => {

@@ -113,6 +113,16 @@ describe('a source', () => {
     expect((await get('/v1/capture/unknown', 'OPTIONS')).status).toBe(204);
   });
 
+  test('is all addresses of one IPv6 network of 64 bits', async () => {
+    const client = await vault.account();
+    const answers = [];
+    for (let n = 0; n <= SOURCE_MAX; n++) {
+      answers.push(await whoami(`2001:db8:7:7::${n + 1}`, client));
+    }
+    expect(outcomesOf(answers)).toEqual([...times(SOURCE_MAX, '200'), '429 rate_limited']);
+    expect((await whoami('2001:db8:7:8::1', client)).outcome).toBe('200');
+  });
+
   test.each([
     ['198.51.100.1', '198.51.100.1'],
     ['::ffff:198.51.100.1', '198.51.100.1'],
@@ -195,6 +205,23 @@ test('whoever waits as long as told is let through, once', async () => {
     expect((await ask()).outcome).toBe('429 rate_limited');
   } finally {
     await slow.close();
+  }
+});
+
+test('whoever was refused is heard again when the clock of the server was set back', async () => {
+  let setBackMs = 0;
+  const now = (): number => Date.now() - setBackMs;
+  const server = await vault.secondServer({ ratePerSource: 0, ratePerAccount: 1, now });
+  try {
+    const client = await server.account();
+    const ask = async (): Promise<string> => (await client.send('GET', '/whoami')).outcome;
+    expect([await ask(), await ask()]).toEqual(['200', '429 rate_limited']);
+    await vault.raw.del(`{a:${client.aid}}m`);
+    expect(await ask()).toBe('429 rate_limited');
+    setBackMs = 3_600_000;
+    expect(await ask()).toBe('200');
+  } finally {
+    await server.close();
   }
 });
 
