@@ -7,6 +7,7 @@ import { type AccountClient, createAccountClient, type Handle } from '../helpers
 import type { TestCluster } from '../helpers/cluster.ts';
 
 const MAIN = join(import.meta.dir, '../../server/main.ts');
+const CLI = join(import.meta.dir, '../../server/cli.ts');
 const OWNER = { name: 'owner', password: 'a password for this place only', aid: '' };
 /** The kernel ends a server with this process, also when that is killed. */
 const GUARD = Bun.which('setpriv') === null ? [] : ['setpriv', '--pdeathsig', 'KILL'];
@@ -33,6 +34,8 @@ export interface ClusterServers {
   readonly client: AccountClient;
   /** All that both have printed. */
   readonly printed: () => string;
+  /** Runs a command of the operator on the vault, and gives what it printed; throws unless it went well. */
+  readonly command: (...args: readonly string[]) => Promise<string>;
   /** Asks both to end; gives their exit codes. */
   readonly stop: () => Promise<readonly number[]>;
 }
@@ -86,6 +89,20 @@ const startOne = async (
   };
 };
 
+const runCommand = async (folder: string, settings: Settings, args: readonly string[]): Promise<string> => {
+  const { PATH, HOME } = process.env;
+  const child = Bun.spawn([process.execPath, CLI, ...args], {
+    cwd: folder,
+    env: { PATH, HOME, ...settings },
+    stderr: 'pipe',
+  });
+  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  if ((await child.exited) !== 0) {
+    throw new Error(`vault ${args.join(' ')}: ${err}`);
+  }
+  return out;
+};
+
 /** Starts both; `caPem` is trusted of third parties, `settings` are added to what every such server has. */
 export const startServers = async (
   { target }: Pick<TestCluster, 'target'>,
@@ -118,6 +135,7 @@ export const startServers = async (
     handle,
     client: createAccountClient(handle, OWNER),
     printed: () => printed.join(''),
+    command: (...args) => runCommand(folder, { ...all, VAULT_DATA_DIR: join(folder, 'one') }, args),
     async stop() {
       const codes = await Promise.all([one.stop(), two.stop()]);
       rmSync(folder, { recursive: true, force: true });

@@ -37,6 +37,8 @@ export interface VaultSettings extends Partial<ServiceSettings> {
   readonly replicas?: number;
   /** Adds a server to the vault that is already on this Redis, instead of beginning with an empty one. */
   readonly join?: boolean;
+  /** The tests are about what one server counts or remembers: `VAULT_TEST_SERVERS` adds no other. */
+  readonly alone?: boolean;
   /** What the proxy may reach, `helpers/proxy.ts` knows what; without it public addresses alone, and no jobs run. */
   readonly proxy?: Partial<ProxySettings>;
   /** False: accepted requests wait until the test starts the vault's jobs. */
@@ -152,7 +154,15 @@ const openServices = (
   metrics: ServerMetrics,
 ): Promise<OpenVault> => {
   const { workers = 1, now = Date.now, masterKey: _______, masterKeys: ________, ...rest } = settings;
-  const { redis: _, join: __, trustedProxies: ___, jobs: ____, formsUrl: _____, ...known } = rest;
+  const {
+    redis: _,
+    join: __,
+    alone: _________,
+    trustedProxies: ___,
+    jobs: ____,
+    formsUrl: _____,
+    ...known
+  } = rest;
   const { bundles: ______, proxy, prices = FREE, replicas = 0, ...services } = known;
   return openVault({
     redis: targetOf(redis),
@@ -257,21 +267,46 @@ const openServer = async (
 /** With `VAULT_TEST_SERVERS=2` each request of each test goes at random to one of two servers of the same vault. */
 const TWO_SERVERS = process.env['VAULT_TEST_SERVERS'] === '2';
 
-/** Opens a vault on the tests' Redis, which is emptied first unless the vault joins one that is there. */
-export const openTestVault = async (settings: VaultSettings = {}): Promise<TestVault> => {
-  const redis = settings.redis ?? (await startTestRedis());
+/**
+ * Two servers as one vault. A test that looks into a server (`opened`, `deps`, `app`) has named the one that it is
+ * about: from then on every request of this vault goes to that one.
+ */
+const openTwoServers = async (settings: VaultSettings, redis: RedisPlace): Promise<TestVault> => {
   const noted: Noted = { lines: [], events: [] };
-  if (!TWO_SERVERS || settings.join === true) {
-    return openServer(settings, redis, noted, (own) => own);
-  }
   let other: TestVault | undefined;
+  let isLookedInto = false;
   const vault = await openServer(
     settings,
     redis,
     noted,
-    (own) => (request) => (randomInt(2) === 0 ? own(request) : (other?.handle ?? own)(request)),
+    (own) => (request) => (isLookedInto || randomInt(2) === 0 ? own : (other?.handle ?? own))(request),
   );
   other = await openServer({ ...settings, join: true }, redis, noted, (own) => own);
   const { close } = other;
-  return { ...vault, close: async () => void (await Promise.all([close(), vault.close()])) };
+  const look = <T>(part: T): T => {
+    isLookedInto = true;
+    return part;
+  };
+  return {
+    ...vault,
+    get opened() {
+      return look(vault.opened);
+    },
+    get deps() {
+      return look(vault.deps);
+    },
+    get app() {
+      return look(vault.app);
+    },
+    close: async () => void (await Promise.all([close(), vault.close()])),
+  };
+};
+
+/** Opens a vault on the tests' Redis, which is emptied first unless the vault joins one that is there. */
+export const openTestVault = async (settings: VaultSettings = {}): Promise<TestVault> => {
+  const redis = settings.redis ?? (await startTestRedis());
+  if (TWO_SERVERS && settings.join !== true && settings.alone !== true) {
+    return openTwoServers(settings, redis);
+  }
+  return openServer(settings, redis, { lines: [], events: [] }, (own) => own);
 };

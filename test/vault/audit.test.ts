@@ -6,7 +6,7 @@ import { openTestVault, type TestVault } from '../helpers/vault.ts';
 let vault: TestVault;
 
 beforeAll(async () => {
-  vault = await openTestVault({ trustedProxies: ['127.0.0.0/8'] });
+  vault = await openTestVault({ alone: true, trustedProxies: ['127.0.0.0/8'] });
 });
 afterAll(() => vault.close());
 

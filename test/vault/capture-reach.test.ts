@@ -54,9 +54,12 @@ const contentOf = async (name: string): Promise<unknown> => {
   }
 };
 
-/** Everything in Redis but for counts of uses. */
+/** What no request leaves as it was: counts of uses, and the security logs, which name every refusal. */
+const NOTED = /^\{a:[^}]*\}(u:|log$)|^\{audit\}$/;
+
+/** Everything in Redis but for what was noted. */
 const everything = async (): Promise<Readonly<Record<string, unknown>>> => {
-  const names = (await vault.raw.keys('*')).filter((name) => !/^\{a:[^}]*\}u:/.test(name)).sort();
+  const names = (await vault.raw.keys('*')).filter((name) => !NOTED.test(name)).sort();
   const contents = await Promise.all(names.map(contentOf));
   return Object.fromEntries(names.map((name, n) => [name, contents[n]]));
 };

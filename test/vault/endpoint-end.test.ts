@@ -268,7 +268,8 @@ describe('deleting an account', () => {
     for (const id of [...made.ids, stopped.unique_id, live.unique_id]) {
       expect(await vault.raw.exists(redisKeys.endpoint(id))).toBe(0);
     }
-    expect(await vault.raw.keys(`{a:${client.aid}}[erl]*`)).toEqual([]);
+    // All that is left is the security log.
+    expect(await vault.raw.keys(`{a:${client.aid}}[erl]*`)).toEqual([redisKeys.auditChain(client.aid)]);
     await expectEnded(made, [REFUSED]);
     await putBack(vault.raw, records);
     await expectEnded(made, [GONE]);

@@ -17,7 +17,7 @@ let vault: TestVault;
 let client: AccountClient;
 beforeAll(async () => {
   redis = await startTestRedis();
-  vault = await openTestVault({ redis, authFailuresMax: 3 });
+  vault = await openTestVault({ redis, authFailuresMax: 3, alone: true });
   client = await vault.account();
   await client.key('u');
 });
@@ -133,7 +133,7 @@ test('a Redis that is away is told of, once, and nothing is told that is no long
   const folder = mkdtempSync(join(tmpdir(), 'cv-metrics-'));
   chmodSync(folder, 0o700);
   const own = await startEmbeddedRedis({ dataDir: folder, log: () => undefined });
-  const away = await openTestVault({ redis: own });
+  const away = await openTestVault({ redis: own, alone: true });
   const authorization = basicAuth('nobody', 'at all');
   const ask = () => away.handle(new Request('http://localhost/v1/whoami', { headers: { authorization } }));
   process.kill(own.pid, 'SIGKILL');

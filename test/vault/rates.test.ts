@@ -78,6 +78,7 @@ describe('a source', () => {
   });
 
   test('once refused, is refused without Redis', async () => {
+    const { rates } = vault.opened;
     const client = await vault.account();
     const from = freshSource();
     for (let n = 0; n <= SOURCE_MAX; n++) {
@@ -85,12 +86,12 @@ describe('a source', () => {
     }
     const calls = async (): Promise<number> =>
       Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await vault.raw.info('commandstats'))?.[1]);
-    const [before, refused] = [await calls(), vault.opened.rates.refused()];
+    const [before, refused] = [await calls(), rates.refused()];
     for (let n = 0; n < 200; n++) {
       expect((await whoami(from, client)).outcome).toBe('429 rate_limited');
     }
     expect(await calls()).toBe(before);
-    expect(vault.opened.rates.refused()).toBe(refused + 200);
+    expect(rates.refused()).toBe(refused + 200);
   });
 
   test('is counted for endpoints and pages, and not for health, metrics and preflights', async () => {

@@ -1,41 +1,18 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { type ClusterNode, startTestCluster, type TestCluster } from '../helpers/cluster.ts';
 import { openRaw } from '../helpers/redis.ts';
-import { missing, recovery, startLoad, until } from './load.ts';
-import { type ClusterServers, startServers } from './servers.ts';
+import { beginLoad, masterOfItems, type Place, startPlace } from './failure.ts';
+import { missing, recovery, until } from './load.ts';
 
-let cluster: TestCluster | undefined;
-let servers: ClusterServers | undefined;
+let place: Place | undefined;
 afterEach(async () => {
-  await servers?.stop();
-  await cluster?.stop();
-  servers = undefined;
-  cluster = undefined;
+  await place?.stop();
+  place = undefined;
 }, 20_000);
 
-/** A master that has items alone: neither the accounts nor the record of the key. */
-const masterOfItems = async (place: TestCluster): Promise<ClusterNode> => {
-  const raw = openRaw(place);
-  const [directory = ''] = await raw.keys('{a:*}keys');
-  raw.disconnect();
-  const needed = await Promise.all(['{accounts}', directory].map(place.masterOf));
-  const master = place.masters.find((node) => !needed.includes(node));
-  if (master === undefined) {
-    throw new Error('every master is needed by every request');
-  }
-  return master;
-};
-
 const begin = async (replicas: boolean, settings: Readonly<Record<string, string>>) => {
-  cluster = await startTestCluster({ replicas });
-  servers = await startServers(cluster, settings);
-  await servers.client.key('u');
-  await servers.client.store('u', { number: '0' });
-  const load = startLoad(servers);
-  while (load.stored.size < 50) {
-    await Bun.sleep(10);
-  }
-  return { place: cluster, both: servers, load, victim: await masterOfItems(cluster) };
+  place = await startPlace(replicas, settings);
+  const { cluster, both } = place;
+  return { cluster, both, load: await beginLoad(both), victim: await masterOfItems(cluster) };
 };
 
 describe('a master that is killed under load', () => {
@@ -45,21 +22,21 @@ describe('a master that is killed under load', () => {
   ])(
     'with VAULT_REDIS_WAIT=%s %s, and its replica takes over without a start of the servers',
     async (wait) => {
-      const { both, load, victim, place } = await begin(true, { VAULT_REDIS_WAIT: wait });
+      const { both, load, victim, cluster } = await begin(true, { VAULT_REDIS_WAIT: wait });
       const killed = performance.now();
       await victim.signal('SIGKILL');
       const ready = await Promise.all(both.servers.map((server) => server.ready()));
       if (wait === '1') {
         // The promoted node takes no write before it has a replica again: here the one that it took over from.
         await until(
-          async () => (await place.replicaOf(victim)?.command('ROLE'))?.includes('master') === true,
+          async () => (await cluster.replicaOf(victim)?.command('ROLE'))?.includes('master') === true,
         );
         await victim.start();
       }
       const took = await recovery(load, killed);
       await load.end();
       const lost = await missing(both, load.stored);
-      const raw = openRaw(place);
+      const raw = openRaw(cluster);
       const there = await Promise.all(lost.map(async (token) => (await raw.keys(`*i${token}`)).length));
       raw.disconnect();
       console.log(
