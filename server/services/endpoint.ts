@@ -66,9 +66,13 @@ export function createEndpoints(parts: Parts, metering: MeteringService, keys: K
 
   type Sealed = EndpointRecords & { readonly secret: NewEndpoint['secret']; readonly key: KeyHandle };
 
-  const refuseChanged = async ({ aid, user, kid, gen }: KeyHandle): Promise<void> => {
+  const isStored = async ({ aid, user, kid, gen }: KeyHandle): Promise<boolean> => {
     const stored = await keys.find({ aid }, user);
-    if (stored.kid !== kid || stored.gen !== gen) {
+    return stored.kid === kid && stored.gen === gen;
+  };
+
+  const refuseChanged = async (key: KeyHandle): Promise<void> => {
+    if (!(await isStored(key))) {
       throw new VaultError('key_changed');
     }
   };
@@ -105,6 +109,10 @@ export function createEndpoints(parts: Parts, metering: MeteringService, keys: K
     const expiresAt = expiryOf(input.ttl ?? DEFAULT_TTL, now());
     const id = input.unique_id ?? randomId();
     const sealed = await keys.withUnlocked<Sealed>(account, user, passphrase, async (key, blob) => {
+      // What this server remembers may be of before a change at another one, however long ago.
+      if (!(await isStored(key))) {
+        return { kind: 'stale' };
+      }
       const { kid, gen } = key;
       const policy: EndpointPolicy = {
         kind,

@@ -329,3 +329,25 @@ describe('the sweep', () => {
     await expectEnded(made, [REFUSED]);
   });
 });
+
+describe('a passphrase that was changed at another server', () => {
+  const change = async (user: string, new_passphrase: string): Promise<void> => {
+    await account.key(user);
+    await createCapture(account.via(second.handle), user);
+    const body = { user, passphrase: PASSPHRASE, new_passphrase };
+    expect((await account.via(vault.handle).send('PUT', '/key', { body })).outcome).toBe('200');
+  };
+
+  test.each(['capture', 'retrieve'])(
+    'makes a %s endpoint there at once, and the old one none',
+    async (kind) => {
+      const create = (user: string, passphrase: string): Promise<Answer> =>
+        account.via(second.handle).send('POST', `/${kind}`, { query: { user }, passphrase });
+      await change(`new-${kind}`, NEW);
+      expect((await create(`new-${kind}`, PASSPHRASE)).outcome).toBe('403 passphrase_wrong');
+      expect((await create(`new-${kind}`, NEW)).outcome).toBe('200');
+      await change(`same-${kind}`, PASSPHRASE);
+      expect((await create(`same-${kind}`, PASSPHRASE)).outcome).toBe('200');
+    },
+  );
+});

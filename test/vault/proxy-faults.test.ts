@@ -33,7 +33,7 @@ const parties: ThirdParty[] = [];
 beforeAll(async () => {
   party = await startThirdParty();
   parties.push(party);
-  vault = await openProxyVault();
+  vault = await openProxyVault({ alone: true });
   item = await newItem(vault);
 });
 afterAll(async () => {

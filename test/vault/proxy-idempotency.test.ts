@@ -30,7 +30,7 @@ let item: Item;
 
 beforeAll(async () => {
   party = await startThirdParty();
-  vault = await openProxyVault();
+  vault = await openProxyVault({ alone: true });
   item = await newItem(vault);
 });
 afterAll(async () => {
