@@ -2,12 +2,12 @@ import { createThreadContext, type ThreadContext } from '../../workers/jobs/cont
 import { metaOf, referenceMember } from '../../workers/jobs/items.ts';
 import type { Parts } from '../deps.ts';
 import { VaultError } from '../errors.ts';
+import { eachOf } from '../services/record-each.ts';
 import type { CopiedItem, CopyStore } from '../store/copy.ts';
 import { type Bucket, redisKeys } from '../store/redis-keys.ts';
 import { fieldsOf } from './backup-account.ts';
 import { type BackupRecord, recordOf } from './backup-record.ts';
 import type { Session } from './command.ts';
-import { eachOf } from './parallel.ts';
 
 /** Buckets of a key that are read at once. */
 const BUCKETS_AT_ONCE = 8;
@@ -159,7 +159,7 @@ export async function copyKey(with_: KeyCopying, aid: string, user: string): Pro
     return true;
   }
   const all = Array.from({ length: buckets }, (_, number) => ({ kid, number }));
-  await eachOf(all, BUCKETS_AT_ONCE, (bucket) => copyBucket(with_, aid, bucket));
+  await eachOf(all, (bucket) => copyBucket(with_, aid, bucket), BUCKETS_AT_ONCE);
   const record = await parts.keyStore.read(aid, user);
   const isSame =
     record !== undefined && (record.equals(before) || (await kidOf(with_, aid, user, record)) === kid);

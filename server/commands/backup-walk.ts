@@ -1,4 +1,5 @@
 import type { AccountInfo } from '../services/account.ts';
+import { eachOf } from '../services/record-each.ts';
 import { createCopyStore } from '../store/copy.ts';
 import { readInstallation } from '../store/installation.ts';
 import { redisKeys } from '../store/redis-keys.ts';
@@ -7,7 +8,6 @@ import { copyBeside, copyLeading, copyUnnamed, fieldsOf } from './backup-account
 import { addHash, copyKey, type KeyCopying, openContext } from './backup-key.ts';
 import { type BackupRecord, recordOf } from './backup-record.ts';
 import { CommandError, type Session } from './command.ts';
-import { eachOf } from './parallel.ts';
 
 const KEYS_AT_ONCE = 4;
 const USERS_PAGE = 1_000;
@@ -40,9 +40,13 @@ async function copyKeysOf(walk: Walk, aid: string): Promise<number> {
   let after: string | undefined;
   for (;;) {
     const users = await keyStore.users(aid, after, USERS_PAGE);
-    await eachOf(users, KEYS_AT_ONCE, async (user) => {
-      keys += (await copyKey(walk, aid, user)) ? 1 : 0;
-    });
+    await eachOf(
+      users,
+      async (user) => {
+        keys += (await copyKey(walk, aid, user)) ? 1 : 0;
+      },
+      KEYS_AT_ONCE,
+    );
     after = users.at(-1);
     if (users.length < USERS_PAGE) {
       return keys;

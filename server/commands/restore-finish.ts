@@ -1,6 +1,6 @@
+import { eachOf } from '../services/record-each.ts';
 import { redisKeys } from '../store/redis-keys.ts';
 import type { OpenVault } from '../vault-parts.ts';
-import { eachOf } from './parallel.ts';
 
 const KEYS_AT_ONCE = 8;
 const USERS_PAGE = 1_000;
@@ -20,16 +20,20 @@ async function finishChanges({ parts }: OpenVault, aid: string): Promise<number>
   let after: string | undefined;
   for (;;) {
     const users = await keyStore.users(aid, after, USERS_PAGE);
-    await eachOf(users, KEYS_AT_ONCE, async (user) => {
-      keys += 1;
-      const record = await keyStore.read(aid, user);
-      // One that does not open is left for people to look at, as it was before.
-      const facts = record && (await crypto.describeKey({ aid, user }, record).catch(() => undefined));
-      if (facts !== undefined && facts.gen > 1) {
-        await keyStore.moveFences(facts.kid, facts.gen);
-        await endpointStore.stopBefore(aid, facts.kid, facts.gen);
-      }
-    });
+    await eachOf(
+      users,
+      async (user) => {
+        keys += 1;
+        const record = await keyStore.read(aid, user);
+        // One that does not open is left for people to look at, as it was before.
+        const facts = record && (await crypto.describeKey({ aid, user }, record).catch(() => undefined));
+        if (facts !== undefined && facts.gen > 1) {
+          await keyStore.moveFences(facts.kid, facts.gen);
+          await endpointStore.stopBefore(aid, facts.kid, facts.gen);
+        }
+      },
+      KEYS_AT_ONCE,
+    );
     after = users.at(-1);
     if (users.length < USERS_PAGE) {
       return keys;

@@ -1,9 +1,10 @@
 const AT_ONCE = 4;
 
-/** Runs work on what comes, a few at once. After a failure nothing more begins, and what has begun is waited for. */
+/** Runs work on what comes, at most `atOnce` at once. After a failure nothing more begins, and what has begun is waited for. */
 export async function eachOf<T>(
   source: AsyncIterable<T> | Iterable<T>,
   work: (item: T) => Promise<void>,
+  atOnce = AT_ONCE,
 ): Promise<void> {
   const running = new Set<Promise<void>>();
   const failures: unknown[] = [];
@@ -12,7 +13,7 @@ export async function eachOf<T>(
       .catch((error: unknown) => void failures.push(error))
       .finally(() => running.delete(started));
     running.add(started);
-    if (running.size >= AT_ONCE) {
+    if (running.size >= atOnce) {
       await Promise.race(running);
     }
     if (failures.length > 0) {
