@@ -75,10 +75,17 @@ export interface JobFigures {
   readonly inHand: () => number;
 }
 
+/** Work that was let in: short works that have had their turn, and all that is in hand, by class. */
+export interface WorkFigures {
+  readonly running: number;
+  readonly inHand: Readonly<Record<string, number>>;
+}
+
 /** Where the figures come from that are asked for, not told. */
 export interface Figures {
   readonly threads: () => ThreadFigures;
   readonly isRedisConnected: () => boolean;
   readonly redis: () => Promise<RedisFigures>;
   readonly jobs: JobFigures;
+  readonly work: () => WorkFigures;
 }

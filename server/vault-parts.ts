@@ -344,6 +344,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
       isRedisConnected: redis.isConnected,
       redis: () => readRedisFacts(redis),
       jobs: jobs.figures,
+      work: admission.stats,
     },
     probe: () => probeRedis(redis),
     async sweep() {

@@ -22,6 +22,7 @@ const metricNames = async (): Promise<ReadonlySet<string>> => {
       isAppendOnlyWell: true,
     }),
     jobs: { waiting: async () => 0, inHand: () => 0 },
+    work: () => ({ running: 0, inHand: {} }),
   });
   const text = await metrics.render();
   metrics.close();

@@ -6,7 +6,7 @@ const ASK_MS = 5_000;
 const LANES = ['hot', 'bulk', 'cold'] as const;
 
 /** The threads and the connection, which tell at once. */
-function addOwn(registry: Registry, { threads, jobs, isRedisConnected }: Figures): void {
+function addOwn(registry: Registry, { threads, jobs, work, isRedisConnected }: Figures): void {
   const gauge = (name: string, help: string, read: () => number): void => {
     new Gauge({
       name,
@@ -22,6 +22,18 @@ function addOwn(registry: Registry, { threads, jobs, isRedisConnected }: Figures
   gauge('vault_argon2_running', 'Argon2id runs under way.', () => threads().coldRunning);
   gauge('vault_redis_connected', '1 while Redis is connected.', () => (isRedisConnected() ? 1 : 0));
   gauge('vault_proxy_jobs_in_hand', 'Asynchronous requests that this server works on.', jobs.inHand);
+  gauge('vault_work_running', 'Short works that have had their turn.', () => work().running);
+  new Gauge({
+    name: 'vault_work_in_hand',
+    help: 'Work that was let in and is not over, by class.',
+    labelNames: ['class'],
+    registers: [registry],
+    collect() {
+      for (const [name, inHand] of Object.entries(work().inHand)) {
+        this.set({ class: name }, inHand);
+      }
+    },
+  });
   new Gauge({
     name: 'vault_worker_jobs_waiting',
     help: 'Jobs that wait for a thread, by lane; cold is Argon2id.',

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type AccountClient, answerOf, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
+import { scrape } from '../helpers/metrics.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 
 /** More than a stream reads ahead. */
@@ -38,6 +39,7 @@ test('an account reads a few whole keys at once; a reader who goes away or ends 
   expect(inHand).toEqual(NOTHING);
   const streams = await Promise.all(Array.from({ length: OPENS_PER_ACCOUNT }, () => openAll()));
   expect(streams.map(({ status }) => status)).toEqual(Array(OPENS_PER_ACCOUNT).fill(200));
+  expect((await scrape(vault.handle)).value('vault_work_in_hand', { class: 'open' })).toBe(OPENS_PER_ACCOUNT);
   const refused = await answerOf(await openAll());
   expect([refused.outcome, refused.headers.get('retry-after')]).toEqual(['503 overloaded', '1']);
 
