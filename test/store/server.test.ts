@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { createSiblings } from '../../server/main-siblings.ts';
 import { openRedis, type RedisLink } from '../../server/store/redis.ts';
 import { redisKeys } from '../../server/store/redis-keys.ts';
 import { createServerStore, type ServerEntry } from '../../server/store/server.ts';
@@ -22,6 +23,19 @@ const entryOf = (id: string): ServerEntry => ({
   pid: 7,
   version: '1.0',
   started: '2026-01-01T00:00:00.000Z',
+});
+
+test('a server on another network stack shares no port, whatever its address', async () => {
+  const store = createServerStore(link);
+  const own = { address: '::1', port: 8080, version: '1.0' };
+  const siblings = createSiblings(store, { ...own, id: 'own' });
+  await store.tell(entryOf('elsewhere'));
+  expect(await siblings.havePort()).toBe(false);
+  const other = createSiblings(store, { ...own, id: 'other' });
+  await other.join();
+  expect(await siblings.havePort()).toBe(true);
+  await other.leave();
+  expect(await siblings.havePort()).toBe(false);
 });
 
 test('servers tell of each other until they leave', async () => {

@@ -112,6 +112,34 @@ describe('a rotation', () => {
     await joined(new Map([OLD]), readAll);
   });
 
+  test('goes on while records change under it, and comes to the root last', async () => {
+    await joined(OLD_FIRST, (server) => commandJson(server, 'rotate-master'));
+    await joined(NEW_FIRST, async (server) => {
+      const { recordStore, surveyStore } = server.opened.parts;
+      const written: string[] = [];
+      let pass = 0;
+      const replace: typeof recordStore.replace = async (kind, ...rest) => {
+        written.push(kind);
+        return pass > 1 && recordStore.replace(kind, ...rest);
+      };
+      const renew: typeof surveyStore.renew = async (...args) => {
+        written.push('item');
+        return pass > 1 ? surveyStore.renew(...args) : 0;
+      };
+      const parts = {
+        ...server.opened.parts,
+        recordStore: { ...recordStore, replace },
+        surveyStore: { ...surveyStore, renew },
+      };
+      const rotation = await createRotation(parts)((number) => {
+        pass = number;
+        return WATCH();
+      });
+      expect(rotation).toMatchObject({ done: true, passes: [0, expect.any(Number), 0] });
+      expect(written.indexOf('root')).toBe(written.length - 1);
+    });
+  });
+
   test('takes a long log with it, entry by entry, and it is still a log', async () => {
     const { client, kid, opened } = made;
     const { itemStore, crypto } = vault.opened.parts;

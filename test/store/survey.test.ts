@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { openRedis, type RedisLink } from '../../server/store/redis.ts';
+import { redisKeys } from '../../server/store/redis-keys.ts';
+import { createSurveyStore } from '../../server/store/survey.ts';
+import { openRaw, startTestRedis, targetOf } from '../helpers/redis.ts';
+
+const BUCKET = { kid: 'kid', number: 3 };
+const READ = Buffer.from('a record that ends in sixteen bytes');
+
+let link: RedisLink;
+let raw: ReturnType<typeof openRaw>;
+beforeAll(async () => {
+  const redis = await startTestRedis();
+  link = await openRedis(targetOf(redis), { replicas: 0 });
+  raw = openRaw(redis);
+});
+afterAll(async () => {
+  raw.disconnect();
+  await link.close();
+});
+
+test('a record is renewed only where it is still what was read', async () => {
+  const store = createSurveyStore(link);
+  const name = redisKeys.item(BUCKET, 'token');
+  const renewal = { item: 0, name: 'm', tag: READ.subarray(-16), record: Buffer.from('renewed') };
+  expect(await store.renew(BUCKET, ['token'], [renewal])).toBe(0);
+  expect(await raw.exists(name)).toBe(0);
+  await raw.hset(name, 'm', 'what somebody else has written meanwhile');
+  expect(await store.renew(BUCKET, ['token'], [renewal])).toBe(0);
+  expect(await raw.hget(name, 'm')).toBe('what somebody else has written meanwhile');
+  await raw.hset(name, 'm', READ);
+  expect(await store.renew(BUCKET, ['token'], [renewal])).toBe(1);
+  expect(await raw.hget(name, 'm')).toBe('renewed');
+});
