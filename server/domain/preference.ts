@@ -2,6 +2,7 @@ import { Value } from '@sinclair/typebox/value';
 import { type Preferences, SYSTEM_PREFERENCES } from '../schema/admin.ts';
 import { type JsonValue, parseJson, stringifyJson } from './json.ts';
 import { toPlain } from './json-plain.ts';
+import { parseBooleanText, parseIntegerText, parseListText } from './query-text.ts';
 
 /** A preference that an account has set: its name, and the exact JSON text of its value. */
 export type OwnPreference = readonly [key: string, text: string];
@@ -32,6 +33,18 @@ const bytesOf = (text: string): number => encoder.encode(text).length;
 /** Whether the vault itself acts on a preference; such a one always has a value. */
 export const isSystemPreference = (key: string): boolean => SYSTEM.has(key);
 
+const TEXT_READERS = [parseIntegerText, parseBooleanText, parseListText] as const;
+
+/** What a value means to the vault: itself, or, as a text, what the parameter of that text would; undefined if nothing. */
+function meaningOf(key: string, value: unknown): unknown {
+  const schema = SYSTEM.get(key);
+  if (schema === undefined) {
+    return undefined;
+  }
+  const readings = typeof value === 'string' ? TEXT_READERS.map((read) => read(value)) : [];
+  return [value, ...readings].find((reading) => Value.Check(schema, reading));
+}
+
 /** The JSON text that a value is kept as; says what is wrong with one that cannot be kept under this name. */
 export function checkPreference(
   key: string,
@@ -41,8 +54,9 @@ export function checkPreference(
   if (bytesOf(text) > VALUE_BYTES_MAX) {
     return { wrong: 'size' };
   }
-  const schema = SYSTEM.get(key);
-  return schema === undefined || Value.Check(schema, toPlain(value)) ? { text } : { wrong: 'kind' };
+  return !isSystemPreference(key) || meaningOf(key, toPlain(value)) !== undefined
+    ? { text }
+    : { wrong: 'kind' };
 }
 
 /** The preferences with one of them set; undefined when that is more than an account may have. */
@@ -78,9 +92,10 @@ export function readPreferences(own: readonly OwnPreference[]): Preferences {
   const values: Record<string, unknown> = { default_limit: undefined, ...DEFAULTS };
   values['default_limit'] = undefined;
   for (const [key, text] of own) {
-    const schema = SYSTEM.get(key);
-    const value = schema === undefined ? undefined : toPlain(parseJson(encoder.encode(text)));
-    if (schema !== undefined && Value.Check(schema, value)) {
+    const value = isSystemPreference(key)
+      ? meaningOf(key, toPlain(parseJson(encoder.encode(text))))
+      : undefined;
+    if (value !== undefined) {
       values[key] = key === 'default_limit' && typeof value === 'number' && value < 0 ? -1 : value;
     }
   }

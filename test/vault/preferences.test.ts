@@ -114,12 +114,12 @@ describe('a preference', () => {
     ['default_algorithm', null],
     ['default_limit', 0],
     ['default_limit', 1.5],
-    ['default_limit', '10'],
+    ['default_limit', '1.0'],
     ['default_limit', 1e300],
-    ['mask_fields', 'note'],
+    ['mask_fields', 'note,,cvv'],
     ['mask_fields', ['']],
     ['mask_fields', [1]],
-    ['return_card_metadata', 'true'],
+    ['return_card_metadata', 'yes'],
     ['return_card_metadata', 1],
     ['webhook_max_attempts', 0],
     ['webhook_max_attempts', 9],
@@ -273,6 +273,26 @@ describe('what is left out is as preferred', () => {
     );
     await remove('mask_fields');
     expect((await retrieve(vault, open, { query: { token } })).text).toContain('"note":"a longer note"');
+  });
+
+  test('also where it was set as the text that its parameter would have', async () => {
+    await client.key('u');
+    const token = await client.store('u', { number: '4111111111111111', note: 'a longer note', cvv: '123' });
+    await set('mask_fields', 'note, cvv');
+    await set('default_limit', '1');
+    await set('return_card_metadata', 't');
+    expect((await get('mask_fields')).json).toMatchObject({ value: 'note, cvv', is_default: false });
+    expect(JSON.parse(await client.open('u', token))).toMatchObject({
+      note: '* ****** note',
+      cvv: '***',
+      card_metadata: { brand: 'visa' },
+    });
+    await client.store('u', { number: '2' });
+    const page = await client.send('GET', '/vault?user=u');
+    expect([Object.values(page.json as object)[0]?.length, page.headers.has('x-vault-next-token')]).toEqual([
+      1,
+      true,
+    ]);
   });
 
   test('limits, of every listing, on another server at once', async () => {
