@@ -1,3 +1,4 @@
+import { recordedCommand } from './cli-audit.ts';
 import { type OpenOutput, openFileOutput } from './cli-output.ts';
 import { type Line, readLine } from './cli-parse.ts';
 import { jsonOf, textOf } from './cli-print.ts';
@@ -81,7 +82,8 @@ const perform = async ({ command }: Line, call: Call, terminal: Terminal): Promi
   }
   const { session, close } = await terminal.open(config);
   try {
-    return await stoppable(command.run(call, session), terminal.signal);
+    const work = () => stoppable(command.run(call, session), terminal.signal);
+    return await recordedCommand(command, call.argument, session, work);
   } finally {
     await close();
   }

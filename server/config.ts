@@ -89,6 +89,8 @@ export interface Config {
   /** In 15 minutes; 0 = no limit. */
   readonly authFailuresMax: number;
   readonly auditRetention: Duration;
+  /** Where checkpoints of security logs are appended. */
+  readonly auditCheckpointFile: string | undefined;
   readonly argon2: Argon2Setting;
   /** 0 = off. */
   readonly warmUnlockSeconds: number;
@@ -221,8 +223,12 @@ const readLimits = (
 const readProtection = (
   reader: SettingReader,
   env: Config['env'],
-): Pick<Config, 'auditRetention' | 'argon2' | 'warmUnlockSeconds' | 'sadRetention'> => ({
+): Pick<
+  Config,
+  'auditRetention' | 'auditCheckpointFile' | 'argon2' | 'warmUnlockSeconds' | 'sadRetention'
+> => ({
   auditRetention: reader.withDefault('VAULT_AUDIT_RETENTION', parseDurationSetting, 'P400D'),
+  auditCheckpointFile: reader.optional('VAULT_AUDIT_CHECKPOINT_FILE', parsePath),
   argon2: Object.freeze(reader.withDefault('VAULT_ARGON2', parseArgon2, 'm=65536,t=3,p=4')),
   warmUnlockSeconds: reader.withDefault('VAULT_WARM_UNLOCK_SECONDS', integerFrom(0, 300), '60'),
   sadRetention: Object.freeze(

@@ -16,6 +16,7 @@ export type {
   AuditEvent,
   AuditFilter,
   ChainFacts,
+  ChainFault,
   Checkpoint,
   MarkFacts,
   OpenedEvent,

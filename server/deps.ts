@@ -47,10 +47,13 @@ export type {
   AuditFilter,
   CardFacts,
   ChainFacts,
+  ChainFault,
+  Checkpoint,
   Crypto,
   EndpointPolicy,
   EndpointRecords,
   JobFacts,
+  MarkFacts,
   OpenedEvent,
   Opening,
   OrderFacts,
@@ -132,6 +135,8 @@ export interface ServiceSettings {
   readonly sadTtlMs: number;
   /** Whether it is deleted once it has gone out with a request that succeeded. */
   readonly sadAfterProxy: boolean;
+  /** How long entries of security logs are kept, ms; 0 = for ever. */
+  readonly auditRetentionMs: number;
 }
 
 /** Where the operator lets network tokens be asked for. */

@@ -89,6 +89,7 @@ export const vaultOptionsOf = (
     warmUnlockSeconds: config.warmUnlockSeconds,
     sadTtlMs: config.sadRetention.kind === 'ttl' ? config.sadRetention.ms : 0,
     sadAfterProxy: config.sadRetention.kind === 'after_proxy_success',
+    auditRetentionMs: config.auditRetention === 'forever' ? 0 : config.auditRetention,
   },
   proxy: {
     allow: config.proxyAllow,

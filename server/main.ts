@@ -6,6 +6,7 @@ import type { Deps } from './deps.ts';
 import { causeOf } from './error-cause.ts';
 import { VaultError } from './errors.ts';
 import { createLogSink } from './log-sink.ts';
+import { keepCheckpoint, noteServer, settingsDigest } from './main-audit.ts';
 import { forbidCoreFiles } from './main-core-files.ts';
 import {
   createConfiguredForms,
@@ -25,6 +26,8 @@ import { StartError } from './vault-parts.ts';
 const SWEEP_MS = 10 * 60 * 1_000;
 /** Behind one that failed: what it would have woken has waited long enough. */
 const SWEEP_AGAIN_MS = 5_000;
+/** Security logs are signed at least every minute; the work itself takes a part of it. */
+const CHECKPOINT_MS = 30_000;
 const BODY_TIMEOUT_MS = 30_000;
 
 /** The lines that greet whoever starts the server: where it is, how to get in, and one thing to try. */
@@ -73,6 +76,7 @@ async function main(): Promise<void> {
     metrics.observeEvent(event, fields);
     traces?.event(event, fields);
     sink.write({ time: new Date().toISOString(), level: levelOfEvent(event, fields), event, ...fields });
+    keepCheckpoint(config, event, fields, () => note('audit_checkpoint_file'));
   };
 
   const formPages = createConfiguredForms(config, await buildForms());
@@ -131,10 +135,15 @@ async function main(): Promise<void> {
   const door = await openConfiguredDoor(config, deps, { vault, note });
   // Behind the port, so that a start that fails never makes an account whose password nobody has seen.
   const first = await ensureFirstAccount(vault, config.bootstrap);
+  await noteServer(vault, 'server.start', config);
   vault.jobs.start();
   keepPoolLow();
   health.release();
-  note('started', { cores: availableParallelism(), settings: chosenSettings(config) });
+  note('started', {
+    cores: availableParallelism(),
+    settings: chosenSettings(config),
+    settings_digest: settingsDigest(config),
+  });
   sink.flush();
   process.stdout.write(banner(publicUrl(config, config.port), first, config));
   const sweep = async (): Promise<void> => {
@@ -149,6 +158,11 @@ async function main(): Promise<void> {
     setTimeout(sweep, isDone ? SWEEP_MS : SWEEP_AGAIN_MS).unref();
   };
   void sweep();
+  const checkpoint = async (): Promise<void> => {
+    await vault.checkpoint();
+    setTimeout(checkpoint, CHECKPOINT_MS).unref();
+  };
+  void checkpoint();
 
   const stop = createStop({
     drainSeconds: config.drainSeconds,
@@ -159,6 +173,9 @@ async function main(): Promise<void> {
     close: door.close,
     rest: vault.jobs.rest,
     end: async () => {
+      await noteServer(vault, 'server.stop', config).catch(() => undefined);
+      await vault.audit.flush(true);
+      await vault.checkpoint();
       await opened.close();
       await traces?.close();
     },

@@ -30,7 +30,6 @@ import { type Compliance, createCompliance } from './services/admin-certificate.
 import { createPasswords } from './services/admin-password.ts';
 import { createPreferences } from './services/admin-preference.ts';
 import { createAdmission } from './services/admission.ts';
-import { type Audit, createAudit } from './services/audit.ts';
 import { createCaptures } from './services/capture.ts';
 import { createCerts } from './services/cert.ts';
 import { createEndpoints } from './services/endpoint.ts';
@@ -73,6 +72,7 @@ import { readRedisFacts } from './store/redis-facts.ts';
 import { createRuleStore } from './store/rule.ts';
 import { createSurveyStore } from './store/survey.ts';
 import { createItemStore } from './store/vault.ts';
+import { type OpenAudit, openAudit } from './vault-parts-audit.ts';
 import { openProxy, openThirdParties, type ProxyOptions, type RunningJobs } from './vault-parts-proxy.ts';
 
 const BUCKETS = 16;
@@ -118,12 +118,11 @@ const NOBODY: Observer = {
 };
 
 /** An open vault: its services, and what runs underneath. */
-export interface OpenVault {
+export interface OpenVault extends Pick<OpenAudit, 'audit' | 'auditVerifier' | 'checkpoint'> {
   readonly parts: Parts;
   readonly redis: RedisLink;
   readonly pool: Pool;
   readonly accounts: Accounts;
-  readonly audit: Audit;
   readonly keys: Keys;
   readonly rates: RateService;
   readonly admission: Admission;
@@ -287,7 +286,7 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
   const metering = createMetering(parts);
   const rates = createRates(parts);
   const admission = createAdmission(() => performance.now());
-  const audit = createAudit({ ...parts, note });
+  const { audit, auditVerifier, checkpoint, expire, catchUp } = openAudit(parts, note);
   const accounts = createAccounts(parts, audit);
   const idempotency = createIdempotency(parts);
   const keys = createKeys(parts, metering, idempotency);
@@ -296,9 +295,9 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
   const storing = createStoring(parts, cards);
   const reading = createReading(parts, cards);
   const trees = createVaultList(parts, { admission, metering, keys, cards, rules });
-  const endpoints = createEndpoints(parts, metering, keys);
+  const endpoints = createEndpoints(parts, metering, keys, audit);
   const forms = createForms(parts);
-  const endpointUse = createEndpointUse(parts, { accounts, keys, rates });
+  const endpointUse = createEndpointUse(parts, { accounts, keys, rates, audit });
   const shared = { metering, rules, endpoints, endpointUse };
   const { proxy, jobs } = openProxy(parts, options.redis, {
     ...{ accounts, metering, idempotency, keys, rules, storing, note },
@@ -321,6 +320,8 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
     pool,
     accounts,
     audit,
+    auditVerifier,
+    checkpoint,
     keys,
     rates,
     admission,
@@ -372,6 +373,8 @@ async function openOn(redis: RedisLink, options: VaultOptions): Promise<OpenVaul
               jobs.resume(aid),
         ),
         ...gone.map((aid) => () => removeRest(aid)),
+        () => expire(live.map(({ aid }) => aid)),
+        catchUp,
       ]);
     },
     async removeAccount(name) {

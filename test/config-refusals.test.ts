@@ -112,6 +112,7 @@ describe('a bad value stops the start, named and not repeated', () => {
     VAULT_RATE_ACCOUNT: [CANARY, '-1'],
     VAULT_RATE_SOURCE: [CANARY, '1/s'],
     VAULT_AUDIT_RETENTION: [CANARY, '400', '-P1D', 'P11Y'],
+    VAULT_AUDIT_CHECKPOINT_FILE: [`${CANARY} `, `a\0${CANARY}`],
     VAULT_FORMS_URL: [CANARY, 'https://a/path', 'https://a/?q'],
     VAULT_TRUSTED_PROXIES: [CANARY, '*', '10.0.0.0/8;::1'],
     VAULT_AUTH_FAILURES_MAX: [CANARY, '-1'],

@@ -94,6 +94,7 @@ describe('a value is taken', () => {
     ['VAULT_TRUSTED_PROXIES', '2001:DB8::/32', (c) => c.trustedProxies, ['2001:db8::/32']],
     ['VAULT_AUDIT_RETENTION', '1h30m', (c) => c.auditRetention, 5_400_000],
     ['VAULT_AUDIT_RETENTION', '0', (c) => c.auditRetention, 'forever'],
+    ['VAULT_AUDIT_CHECKPOINT_FILE', '/var/log/c', (c) => c.auditCheckpointFile, '/var/log/c'],
     ['VAULT_AUTH_FAILURES_MAX', '0', (c) => c.authFailuresMax, 0],
     ['VAULT_ARGON2', 'm=19456,t=2,p=1', (c) => c.argon2, { memoryKiB: 19_456, passes: 2, parallelism: 1 }],
     ['VAULT_WARM_UNLOCK_SECONDS', '300', (c) => c.warmUnlockSeconds, 300],

@@ -35,6 +35,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/domain/json.ts': 'one string literal, already scanned',
   'server/plugins/shell.ts': 'a reply that is compared with its schema',
   'server/services/account.ts': 'an opened service record',
+  'server/services/audit-verify.ts': 'a checkpoint, before its signature is checked',
   'server/services/cert.ts': 'an opened certificate record',
   'server/services/cursor.ts': 'an authenticated cursor',
   'server/services/form.ts': 'an opened form',

@@ -78,6 +78,7 @@ const createAccount = defineCommand({
   argument: 'NAME',
   options: SETTINGS,
   summary: 'Makes an account and prints its password, once.',
+  audit: { action: 'account.create', account: true },
   opens: 'vault',
   check(call) {
     checkName(call);
@@ -113,6 +114,7 @@ const setAccount = defineCommand({
   argument: 'NAME',
   options: SETTINGS,
   summary: 'Changes the given settings of an account.',
+  audit: { action: 'account.change', account: true },
   opens: 'vault',
   check(call) {
     checkName(call);
@@ -136,6 +138,7 @@ const renewPassword = defineCommand({
   argument: 'NAME',
   options: {},
   summary: 'Gives an account a new password and prints it, once. The old one stops at once.',
+  audit: { action: 'password.change', account: true },
   opens: 'vault',
   check: checkName,
   async run({ argument: name }, { vault }) {
@@ -149,6 +152,7 @@ const deleteAccount = defineCommand({
   argument: 'NAME',
   options: { yes: { kind: 'flag', help: 'does it without asking' } },
   summary: 'Deletes an account with all its keys and everything stored under them.',
+  audit: { action: 'account.delete', account: true },
   opens: 'vault',
   check(call) {
     checkName(call);

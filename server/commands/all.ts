@@ -1,5 +1,6 @@
 import { accountCommands } from './account.ts';
 import { argon2Commands } from './argon2.ts';
+import { auditCommands } from './audit.ts';
 import { backupCommands } from './backup.ts';
 import { binCommands } from './bin.ts';
 import { certificateCommands } from './certificate.ts';
@@ -22,4 +23,5 @@ export const COMMANDS: readonly Command[] = [
   ...rotateCommands,
   ...argon2Commands,
   ...healthCommands,
+  ...auditCommands,
 ];

@@ -12,6 +12,7 @@ const backup = defineCommand({
   argument: 'FILE',
   options: {},
   summary: 'Writes a copy of the whole vault, sealed under the master key, to a new file. Servers may run.',
+  audit: { action: 'backup.create' },
   opens: 'vault',
   async run({ argument, output, progress, signal }, session) {
     const { vault, config, ring } = session;

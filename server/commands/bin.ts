@@ -24,6 +24,7 @@ const loadBins = defineCommand({
   options: {},
   summary:
     'Replaces the BIN table by a CSV file with the header bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level.',
+  audit: { action: 'bins.load' },
   opens: 'vault',
   async run({ argument }, { vault }) {
     const loaded = await loadBinTable(vault, await readTextFile(argument));

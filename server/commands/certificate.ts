@@ -7,6 +7,7 @@ const loadCertificate = defineCommand({
   argument: 'FILE',
   options: {},
   summary: 'Replaces the certificate of compliance, a PDF of at most 10 MB that paying accounts may read.',
+  audit: { action: 'compliance_certificate.load' },
   opens: 'vault',
   async run({ argument }, { vault }) {
     const pdf = await readBinaryFile(argument, PDF_BYTES_MAX);

@@ -1,4 +1,5 @@
 import type { Config, MasterKeyRing } from '../config.ts';
+import type { AuditAction } from '../schema/audit.ts';
 import type { RedisTarget } from '../store/redis.ts';
 import type { OpenVault } from '../vault-parts.ts';
 
@@ -105,6 +106,13 @@ export interface Result {
 /** What a command gives: nothing when all that it has to say went through `output`. */
 type Outcome = Promise<Result | undefined>;
 
+/** What a command leaves in the operator's security log, and in that of the account that it is about. */
+export interface CommandAudit {
+  readonly action: AuditAction;
+  /** Whether the argument is the name of an account. */
+  readonly account?: boolean;
+}
+
 interface CommandBase<Options extends OptionSet> {
   readonly words: readonly string[];
   /** The name of its one argument, such as `FILE`, if it takes one. */
@@ -112,6 +120,8 @@ interface CommandBase<Options extends OptionSet> {
   readonly options: Options;
   /** One line for the help. */
   readonly summary: string;
+  /** What it leaves in security logs, done or refused; left out where it changes and shows nothing that matters. */
+  readonly audit?: CommandAudit;
   /** Looks at the command line before anything is opened, and throws a CommandError where something is wrong. */
   check?(call: Pick<Call<Options>, 'argument' | 'options'>): void;
 }

@@ -60,6 +60,7 @@ const compact = defineCommand({
   options: {},
   summary:
     'Rewrites the append-only file, so that the bytes of what was deleted are gone from it. Servers may run.',
+  audit: { action: 'store.compact' },
   opens: 'vault',
   async run({ progress, signal }, { vault }) {
     const masters = vault.redis.nodes().filter(({ isReplica }) => !isReplica);

@@ -37,6 +37,7 @@ const rotateMaster = defineCommand({
   options: {},
   summary:
     'Seals every record again under the first of VAULT_MASTER_KEY, while servers run, so that the other keys can be removed.',
+  audit: { action: 'master_key.rotate' },
   opens: 'vault',
   async run({ progress }, { vault }) {
     const { parts } = vault;

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../errors.ts';
+import { objectOf } from '../plugins/audit.ts';
 import { secretBytes } from '../plugins/passphrase.ts';
 import { defineRoute } from '../plugins/route.ts';
 import {
@@ -95,6 +96,11 @@ const changePassword = defineRoute({
   body: { kind: 'json', schema: ChangePasswordBody, bytesMax: BODY_BYTES_MAX },
   response: AccountPassword,
   errors: ['conflicting_parameters', 'password_changed', 'too_many_changes', 'integrity_failed'],
+  audit: {
+    action: 'password.change',
+    of: 'all',
+    object: ({ caller }) => objectOf('account', caller.account.name),
+  },
   handle: async ({ caller, query, body, deps }) => {
     const chosen = same(body.new_password, query.new_password);
     const { user, password } = await deps.passwords.change(
@@ -104,6 +110,9 @@ const changePassword = defineRoute({
     return { json: { user, password: password.expose() } };
   },
 });
+
+/** The name that the reply to a setting begins with. */
+const SHOWN_KEY = /^\{"key":"([^"\\]*)"/;
 
 const setPreference = defineRoute({
   ...COMMON,
@@ -118,7 +127,12 @@ const setPreference = defineRoute({
   response: Preference,
   errors: ['preferences_full', 'integrity_failed'],
   meter: ['preference'],
-  handle: async ({ caller, body, deps }) => ({ jsonBytes: await deps.preferences.set(caller, body) }),
+  audit: { action: 'preference.set', of: 'all' },
+  handle: async ({ caller, body, deps }) => {
+    const jsonBytes = await deps.preferences.set(caller, body);
+    const [, key] = SHOWN_KEY.exec(new TextDecoder().decode(jsonBytes)) ?? [];
+    return { jsonBytes, object: objectOf('preference', key) };
+  },
 });
 
 const readPreferences = defineRoute({
@@ -152,6 +166,7 @@ const removePreference = defineRoute({
   response: Message,
   errors: ['preference_not_found', 'integrity_failed'],
   meter: ['preference'],
+  audit: { action: 'preference.delete', of: 'all', object: ({ query }) => objectOf('preference', query.key) },
   handle: async ({ caller, query, deps }) => {
     await deps.preferences.remove(caller, query.key);
     return { json: { message: 'The preference was deleted.' } };
@@ -173,6 +188,7 @@ const readCertificate = defineRoute({
   file: PDF,
   response: PdfFile,
   errors: ['certificate_not_found', 'integrity_failed'],
+  audit: { action: 'compliance_certificate.read', of: 'all' },
   handle: async ({ caller, deps }) => ({
     file: { bytes: await deps.compliance.read(caller), type: PDF, name: 'pci-dss-certificate.pdf' },
   }),

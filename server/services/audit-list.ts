@@ -115,8 +115,16 @@ export function createChainReader({ crypto, auditStore }: Pick<Used, 'crypto' | 
   return { begin, find };
 }
 
-/** The listings of the security log of an account. */
-export function createAuditList(parts: Used): Pick<AuditService, 'list' | 'listAll'> {
+/** Reads chains for the operator. */
+export interface AuditWalk {
+  /** All entries of a chain that the filter wants, newest first, some at a time. */
+  readonly walk: (aid: string, filter: AuditFilter) => AsyncGenerator<readonly AuditEntry[], void, void>;
+}
+
+/** The listings of security logs. */
+export function createAuditList(
+  parts: Used,
+): Pick<AuditService, 'list' | 'listAll'> & Pick<AuditWalk, 'walk'> {
   const chains = createChainReader(parts);
   const cursors = createCursors(parts.cursorKey);
 
@@ -130,20 +138,27 @@ export function createAuditList(parts: Used): Pick<AuditService, 'list' | 'listA
     return { scope, from };
   };
 
-  async function* listChunks(
+  async function* walkFrom(
     aid: string,
     start: number,
     filter: AuditFilter,
-  ): AsyncGenerator<Uint8Array, void, void> {
-    let from = start;
-    let lead = '[';
-    while (from > 0) {
+  ): AsyncGenerator<readonly AuditEntry[], void, void> {
+    for (let from = start; from > 0; ) {
       const { events, next } = await chains.find(aid, from, filter, STREAMED_MAX);
       if (events.length > 0) {
-        yield encoder.encode(lead + events.map((event) => JSON.stringify(shown(event))).join(','));
-        lead = ',';
+        yield events.map(shown);
       }
       from = next;
+    }
+  }
+
+  async function* listChunks(
+    entries: AsyncGenerator<readonly AuditEntry[], void, void>,
+  ): AsyncGenerator<Uint8Array, void, void> {
+    let lead = '[';
+    for await (const some of entries) {
+      yield encoder.encode(lead + some.map((entry) => JSON.stringify(entry)).join(','));
+      lead = ',';
     }
     yield encoder.encode(lead === '[' ? '[]' : ']');
   }
@@ -157,7 +172,10 @@ export function createAuditList(parts: Used): Pick<AuditService, 'list' | 'listA
     },
     async listAll({ account: { aid } }, query) {
       const { from } = await begin(aid, query);
-      return streamOf(listChunks(aid, from, query));
+      return streamOf(listChunks(walkFrom(aid, from, query)));
+    },
+    async *walk(aid, filter) {
+      yield* walkFrom(aid, await chains.begin(aid, filter), filter);
     },
   };
 }

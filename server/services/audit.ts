@@ -1,10 +1,10 @@
 import type { AuditNote, AuditService, Parts } from '../deps.ts';
 import { createFlood } from './audit-flood.ts';
-import { createAuditList } from './audit-list.ts';
+import { type AuditWalk, createAuditList } from './audit-list.ts';
 import { createAuditQueue } from './audit-queue.ts';
 
 /** The security log, for whoever writes entries, and for whoever looks after it. */
-export interface Audit extends AuditService {
+export interface Audit extends AuditService, AuditWalk {
   /** Writes what was gathered, and what could not be written before. Never throws: it is tried again. */
   readonly flush: (all?: boolean) => Promise<void>;
   /** Chains that this process has added to since this was last asked. */

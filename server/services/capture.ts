@@ -80,10 +80,11 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
   };
 
   const use: CaptureService['use'] = async (visitor, input) => {
-    const endpoint = await endpointUse.admit('capture', input);
+    const endpoint = await endpointUse.admit('capture', input, visitor);
     const source = input.form_type === undefined ? 'capture' : 'form';
     const caller: Caller = { ...visitor, account: endpoint.account, source };
-    const act = (seed?: string): Promise<Captured> => store(caller, endpoint, input, seed);
+    const act = (seed?: string): Promise<Captured> =>
+      endpointUse.noting(endpoint, visitor, () => store(caller, endpoint, input, seed));
     const { number, reference, algorithm, return_card_metadata, form_type, body, idempotencyKey } = input;
     if (idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };

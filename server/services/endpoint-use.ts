@@ -8,11 +8,13 @@ import type {
   RateService,
   SecretBytes,
   StoredEndpoint,
+  Visitor,
 } from '../deps.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { VaultError } from '../errors.ts';
 import type { Accounts } from './account.ts';
-import { coalesce, pause } from './coalesce.ts';
+import type { Audit } from './audit.ts';
+import { coalesce, isTransient, pause } from './coalesce.ts';
 import type { Keys } from './key.ts';
 import { isRetry, type KeyRef, type Retry } from './key-open.ts';
 import { createMemory } from './memory.ts';
@@ -42,7 +44,9 @@ export interface EndpointUse {
    * Lets in whoever has the secret. Unknown ids and wrong secrets are refused alike, after the same work; only
    * the right secret hears, with `endpoint_gone`, that the endpoint has expired or was stopped.
    */
-  readonly admit: (kind: EndpointKind, address: EndpointAddress) => Promise<OpenEndpoint>;
+  readonly admit: (kind: EndpointKind, address: EndpointAddress, visitor: Visitor) => Promise<OpenEndpoint>;
+  /** Runs the use of an endpoint; how it is refused is noted in the security log of the endpoint's account. */
+  readonly noting: <T>(endpoint: OpenEndpoint, visitor: Visitor, use: () => Promise<T>) => Promise<T>;
   /**
    * Runs `attempt` until it is neither refused by a closed bucket nor stale. A generation that is no longer the
    * newest, and a key that is gone, end the endpoint.
@@ -55,6 +59,7 @@ export interface EndpointUseParts {
   readonly accounts: Accounts;
   readonly keys: Keys;
   readonly rates: RateService;
+  readonly audit: Pick<Audit, 'record'>;
 }
 
 /** What a secret has opened. */
@@ -71,7 +76,10 @@ interface Ground {
 }
 
 /** What capturing and retrieving have in common: the way from an id and a secret to an endpoint that may be used. */
-export function createEndpointUse(parts: Parts, { accounts, keys, rates }: EndpointUseParts): EndpointUse {
+export function createEndpointUse(
+  parts: Parts,
+  { accounts, keys, rates, audit }: EndpointUseParts,
+): EndpointUse {
   const { crypto, endpointStore, now } = parts;
   // Policies by a digest of the secret that was right for them, which only this process can compute. The secret is
   // checked once more, by the wrap that it opens, in the same request.
@@ -126,7 +134,26 @@ export function createEndpointUse(parts: Parts, { accounts, keys, rates }: Endpo
     return account;
   };
 
-  const admit: EndpointUse['admit'] = async (kind, { unique_id: id, secret }) => {
+  /** Notes how a use was refused; what an unknown endpoint was sent is on the operator's own log. */
+  const noteRefusal = async (aid: string, id: string, visitor: Visitor, error: unknown): Promise<void> => {
+    if (isTransient(error) || (error instanceof VaultError && error.code === 'rate_limited')) {
+      return;
+    }
+    const { ip, userAgent, requestId } = visitor;
+    const name = isIdentifier(id) ? `endpoint/${id}` : 'endpoint';
+    await audit.record({
+      ...{ aid, ip, userAgent, requestId, action: 'endpoint.use', object: name },
+      outcome: error instanceof VaultError ? error.code : 'internal',
+      // Who has not shown the secret is nobody in particular.
+      actor: error instanceof VaultError && error.code === 'endpoint_refused' ? 'anonymous' : name,
+    });
+  };
+
+  const find = async (
+    kind: EndpointKind,
+    { unique_id: id, secret }: EndpointAddress,
+    onOwner: (aid: string) => void,
+  ): Promise<OpenEndpoint> => {
     const digest = crypto.digestSecret([kind, id], secret);
     const seen = proven.get(digest);
     // All that must be as it was is read at once. Only a secret that was right before is worth it.
@@ -136,6 +163,7 @@ export function createEndpointUse(parts: Parts, { accounts, keys, rates }: Endpo
       return refuse(kind, secret);
     }
     const { nonce, aid, policy: record, wrap } = stored;
+    onOwner(aid);
     const isKnown = seen?.aid === aid && seen.record.equals(record) && isSame(seen.wrap, wrap);
     const policy = isKnown
       ? seen.policy
@@ -174,5 +202,26 @@ export function createEndpointUse(parts: Parts, { accounts, keys, rates }: Endpo
     throw new VaultError('overloaded');
   };
 
-  return { admit, whileLive };
+  return {
+    async admit(kind, address, visitor) {
+      let owner = '';
+      try {
+        return await find(kind, address, (aid) => {
+          owner = aid;
+        });
+      } catch (error) {
+        await noteRefusal(owner, address.unique_id, visitor, error);
+        throw error;
+      }
+    },
+    async noting({ id, key }, visitor, use) {
+      try {
+        return await use();
+      } catch (error) {
+        await noteRefusal(key.aid, id, visitor, error);
+        throw error;
+      }
+    },
+    whileLive,
+  };
 }

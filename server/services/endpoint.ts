@@ -16,6 +16,7 @@ import { parseDuration } from '../domain/duration.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { formatExpiry } from '../domain/time-text.ts';
 import { VaultError } from '../errors.ts';
+import type { Audit } from './audit.ts';
 import { mapAhead, pause } from './coalesce.ts';
 import type { Keys } from './key.ts';
 import type { KeyHandle } from './key-open.ts';
@@ -61,7 +62,12 @@ function expiryOf(ttl: string, now: number): number | null {
 }
 
 /** Endpoints of either kind: how they begin, are listed and end. What they do is their own service's. */
-export function createEndpoints(parts: Parts, metering: MeteringService, keys: Keys): Endpoints {
+export function createEndpoints(
+  parts: Parts,
+  metering: MeteringService,
+  keys: Keys,
+  audit: Pick<Audit, 'record'>,
+): Endpoints {
   const { crypto, endpointStore, now, randomId } = parts;
 
   type Sealed = EndpointRecords & { readonly secret: NewEndpoint['secret']; readonly key: KeyHandle };
@@ -206,8 +212,11 @@ export function createEndpoints(parts: Parts, metering: MeteringService, keys: K
     metering.count(account, 'delete');
   };
 
-  /** When to look at an entry again; undefined when it may go now. */
-  const lookAgainAt = async (aid: string, { id, nonce }: EndpointEntry): Promise<number | undefined> => {
+  /** When to look at an entry again; without that it may go now, with its endpoint, or as the rest of one. */
+  const lookAgainAt = async (
+    aid: string,
+    { id, nonce }: EndpointEntry,
+  ): Promise<number | 'expired' | 'stopped' | 'rest'> => {
     const stored = await endpointStore.read(id).catch((error: unknown) => {
       if (error instanceof VaultError && error.code === 'integrity_failed') {
         return 'damaged' as const;
@@ -219,12 +228,31 @@ export function createEndpoints(parts: Parts, metering: MeteringService, keys: K
       return now() + LOOK_MS;
     }
     if (stored?.nonce !== nonce) {
-      return undefined;
+      return 'rest';
     }
     const policy = await crypto.describeEndpoint({ aid, id }, stored.policy).catch(() => undefined);
     const expiresAt = policy?.expiresAt ?? NEVER_MS;
     const goesAt = Math.min(expiresAt, stored.stoppedAt ?? NEVER_MS) + KEPT_MS;
-    return goesAt <= now() ? undefined : Math.min(goesAt, now() + LOOK_MS);
+    if (goesAt > now()) {
+      return Math.min(goesAt, now() + LOOK_MS);
+    }
+    return stored.stoppedAt === undefined ? 'expired' : 'stopped';
+  };
+
+  /** Removes what the sweep finds over; the end of an endpoint that nobody has stopped is noted. */
+  const removeOver = async (aid: string, entry: EndpointEntry, isExpired: boolean): Promise<void> => {
+    if ((await endpointStore.remove(aid, entry)) && isExpired) {
+      await audit.record({
+        ...{
+          aid,
+          action: 'endpoint.expire',
+          outcome: 'success',
+          actor: 'vault',
+          object: `endpoint/${entry.id}`,
+        },
+        ...{ ip: '', userAgent: '', requestId: randomId() },
+      });
+    }
   };
 
   const sweep: Endpoints['sweep'] = async (aid) => {
@@ -232,10 +260,10 @@ export function createEndpoints(parts: Parts, metering: MeteringService, keys: K
       const entries = await endpointStore.due(aid, now());
       for (const entry of entries) {
         const next = await lookAgainAt(aid, entry);
-        if (next === undefined) {
-          await endpointStore.remove(aid, entry);
-        } else {
+        if (typeof next === 'number') {
           await endpointStore.putOff(aid, entry, next);
+        } else {
+          await removeOver(aid, entry, next === 'expired');
         }
       }
       if (entries.length === 0) {

@@ -71,7 +71,7 @@ const lose = (pass: Pass, record: LostRecord): void => {
  * last: with the new key alone a server starts only once everything else is under it.
  */
 export function createRotation(parts: Parts) {
-  const { crypto, itemStore, recordStore, masterKeys } = parts;
+  const { crypto, auditStore, itemStore, recordStore, masterKeys } = parts;
   const walk = createRecordWalk(parts);
   const buckets = Array.from({ length: itemStore.buckets }, (_, number) => number);
 
@@ -137,11 +137,13 @@ export function createRotation(parts: Parts) {
   };
 
   const runPass = async (pass: Pass): Promise<void> => {
+    const logs = new Set<string>();
     for await (const page of walk.accounts()) {
       const looks = page.length === 0 ? [] : await crypto.lookAtRecords(page);
       await eachOf(page.entries(), async ([i, { id: name }]) => {
         const aid = looks[i]?.facts?.aid;
         if (aid !== undefined) {
+          logs.add(aid);
           await renewAccount(pass, aid, name);
         }
       });
@@ -149,6 +151,12 @@ export function createRotation(parts: Parts) {
     }
     for await (const page of walk.installation()) {
       await renewPage(pass, page, '');
+    }
+    // What deleted accounts have left.
+    for (const aid of new Set(await auditStore.chains()).difference(logs.add(''))) {
+      for await (const page of walk.securityLog(aid)) {
+        await renewPage(pass, page, '');
+      }
     }
     await renewReplies(pass);
   };

@@ -51,6 +51,8 @@ export interface RecordWalk {
   readonly keys: (aid: string) => AsyncGenerator<readonly WalkedRecord[], void, void>;
   /** All records of an account but its keys and items. */
   readonly others: (aid: string) => AsyncGenerator<readonly WalkedRecord[], void, void>;
+  /** The security log of an account, also of one that is gone. */
+  readonly securityLog: (aid: string) => AsyncGenerator<readonly WalkedRecord[], void, void>;
   /** What belongs to no account but the root: the operator's security log and certificate of compliance. */
   readonly installation: () => AsyncGenerator<readonly WalkedRecord[], void, void>;
   /** Replies kept for Idempotency-Keys; those of before accounts were noted are left out and run out. */
@@ -116,6 +118,7 @@ export function createRecordWalk(parts: Parts): RecordWalk {
   }
 
   return {
+    securityLog,
     async *installation() {
       yield* securityLog('');
       const stored = await complianceStore.read();

@@ -92,14 +92,15 @@ export function createRetrievals(with_: RetrieveParts): RetrieveService {
   };
 
   const use: RetrieveService['use'] = async (visitor, input) => {
-    const endpoint = await endpointUse.admit('retrieve', input);
+    const endpoint = await endpointUse.admit('retrieve', input, visitor);
     const source = input.form_type === undefined ? 'retrieve' : 'form';
     const caller: Caller = { ...visitor, account: endpoint.account, source };
-    const { token, reference } = withinLock(endpoint, input);
-    const reply =
-      token === undefined
-        ? await readTree(caller, endpoint, input, reference)
-        : await readOne(caller, endpoint, input, { token, reference });
+    const reply = await endpointUse.noting(endpoint, visitor, async () => {
+      const { token, reference } = withinLock(endpoint, input);
+      return token === undefined
+        ? readTree(caller, endpoint, input, reference)
+        : readOne(caller, endpoint, input, { token, reference });
+    });
     try {
       await metering.request(endpoint.key);
     } catch (error) {

@@ -13,7 +13,15 @@ const WARNINGS: ReadonlySet<string> = new Set([
 ]);
 
 /** Events that should not happen. */
-const ERRORS: ReadonlySet<string> = new Set(['job_damaged', 'job_failed', 'drain_timeout', 'stop_failed']);
+const ERRORS: ReadonlySet<string> = new Set([
+  'audit_damaged',
+  'audit_lost',
+  'audit_checkpoint_file',
+  'job_damaged',
+  'job_failed',
+  'drain_timeout',
+  'stop_failed',
+]);
 
 /** The level of a line of the log: `error` for what has a cause in our code, `warn` for what may pass. */
 export function levelOfEvent(event: string, { error, code }: Fields): 'info' | 'warn' | 'error' {

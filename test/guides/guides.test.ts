@@ -22,6 +22,7 @@ const PAGES = [
   'docs/guides/forms.md',
   'docs/guides/billing-and-preferences.md',
   'docs/guides/backup.md',
+  'docs/guides/audit.md',
 ];
 const MS_MAX = 60_000;
 const ROOT = join(import.meta.dir, '..', '..');

@@ -179,6 +179,7 @@ const openServices = (
       warmUnlockSeconds: 60,
       sadTtlMs: 0,
       sadAfterProxy: false,
+      auditRetentionMs: 0,
       ...services,
     },
     proxy: { allow: [], requesters: [], ...proxy },

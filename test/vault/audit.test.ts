@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { AuditEntry } from '../../sdk/index.ts';
 import { entriesOf, lineOf } from '../helpers/audit.ts';
 import { basicAuth, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
@@ -134,6 +135,26 @@ describe('signing in', () => {
   });
 });
 
+describe('the account itself', () => {
+  test('leaves changes of its password and its preferences', async () => {
+    const account = await vault.account();
+    const preference = { key: 'default_limit', value: 10 };
+    expect((await account.send('POST', '/preferences', { body: preference })).outcome).toBe('200');
+    expect((await account.send('DELETE', '/preferences', { query: { key: 'not-set' } })).status).toBe(404);
+    const fresh = 'a password that nobody has seen before, ever';
+    expect((await account.send('POST', '/change-password', { body: { new_password: fresh } })).outcome).toBe(
+      '200',
+    );
+    const headers = { authorization: basicAuth(account.name, fresh) };
+    const entries = (await account.send('GET', '/audit', { headers })).as<AuditEntry[]>();
+    expect(entries.slice(1, 4).map(lineOf)).toEqual([
+      `password.change success account/${account.name}`,
+      'preference.delete preference_not_found preference/not-set',
+      'preference.set success preference/default_limit',
+    ]);
+  });
+});
+
 describe('what comes at once', () => {
   test('over two servers is written once each, in one chain', async () => {
     const account = await vault.account();
@@ -148,7 +169,9 @@ describe('what comes at once', () => {
       ),
     );
     await Promise.all(
-      [0, 1, 2].map((i) => others.send('POST', '/rule', { query: { id: `r${i}` }, body: [] })),
+      [0, 1, 2].map((i) =>
+        others.send('POST', '/rule', { query: { id: `r${i}` }, body: [{ name: 'noop' }] }),
+      ),
     );
     const entries = await entriesOf(account, { action: 'rule.create' });
     expect(entries.map(({ object }) => object).sort()).toEqual(

@@ -1,0 +1,130 @@
+import { parseFilterTime } from '../domain/time-text.ts';
+import { type AuditFault, type ChainReport, parseCheckpoint } from '../services/audit-verify.ts';
+import { type Call, CommandError, defineCommand, type Session, type Table, type Values } from './command.ts';
+import { readTextFile } from './file.ts';
+
+const EXPORT = {
+  account: { kind: 'text', value: 'NAME', help: "the log of this account; the operator's own when left out" },
+  'account-id': { kind: 'text', value: 'ID', help: 'the same by its internal id, for one that was deleted' },
+  after: { kind: 'text', value: 'TIME', help: 'entries at or after YYYY-MM-DDThh:mm:ssZ' },
+  before: { kind: 'text', value: 'TIME', help: 'entries before YYYY-MM-DDThh:mm:ssZ' },
+  to: { kind: 'text', value: 'FILE', help: 'a new file instead of standard output' },
+} as const;
+
+const timeOf = (name: 'after' | 'before', options: Values<typeof EXPORT>): number | undefined => {
+  const text = options[name];
+  const time = text === undefined ? undefined : parseFilterTime(text);
+  if (text !== undefined && time === undefined) {
+    throw new CommandError(`--${name} must be a time such as 2026-01-31T12:00:00Z.`, 2);
+  }
+  return time;
+};
+
+const aidOf = async (
+  { vault }: Session,
+  { account, 'account-id': id = '' }: Values<typeof EXPORT>,
+): Promise<string> => {
+  if (account === undefined) {
+    return id;
+  }
+  const found = await vault.accounts.lookUp(account);
+  if (found === undefined) {
+    throw new CommandError('There is no account of this name.', 1);
+  }
+  return found.aid;
+};
+
+const exportAudit = defineCommand({
+  words: ['audit', 'export'],
+  options: EXPORT,
+  summary: 'Writes a security log as JSON, an entry a line, newest first.',
+  audit: { action: 'audit.read' },
+  opens: 'vault',
+  check({ options }) {
+    timeOf('after', options);
+    timeOf('before', options);
+    if (options.account !== undefined && options['account-id'] !== undefined) {
+      throw new CommandError('Give --account or --account-id, not both.', 2);
+    }
+  },
+  async run({ options, output }: Call<typeof EXPORT>, session) {
+    const aid = await aidOf(session, options);
+    const out = await output(options.to);
+    const filter = { after: timeOf('after', options), before: timeOf('before', options) };
+    for await (const entries of session.vault.audit.walk(aid, filter)) {
+      await out.write(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+    }
+    await out.commit();
+    return undefined;
+  },
+});
+
+const SAID: Readonly<Record<AuditFault, string>> = {
+  missing: 'is missing',
+  damaged: 'does not open',
+  broken: 'does not follow the one before it',
+  replaced: 'is not the one that a checkpoint names',
+  cut: 'is missing: a checkpoint tells that there was one',
+  foreign: 'is behind the end of the log',
+  head: 'cannot be known: where the log begins and ends does not open',
+};
+
+const checkpointsOf = async (path: string | undefined) => {
+  const lines = path === undefined ? [] : (await readTextFile(path)).split('\n');
+  // A whole log of the server will do: other lines have no signature.
+  return lines.map((line) => parseCheckpoint(line)).filter((checkpoint) => checkpoint !== undefined);
+};
+
+const tableOf = (reports: readonly ChainReport[], names: ReadonlyMap<string, string>): Table => ({
+  columns: ['Log', 'First', 'Last', 'Checkpoints', 'State'],
+  rows: reports.map(({ account, first, last, checkpoints, fault }) => [
+    account === '' ? '(operator)' : (names.get(account) ?? account),
+    String(first),
+    String(last),
+    String(checkpoints),
+    fault === undefined ? 'in order' : `entry ${fault.sequence} ${SAID[fault.reason]}`,
+  ]),
+});
+
+const verifyAudit = defineCommand({
+  words: ['audit', 'verify'],
+  options: {
+    checkpoints: {
+      kind: 'text',
+      value: 'FILE',
+      help: 'checkpoints kept elsewhere, or the log of the server',
+    },
+  },
+  summary: 'Checks every security log, and names the first entry that is wrong.',
+  opens: 'vault',
+  async run({ options, progress }, { vault }) {
+    const given = await checkpointsOf(options.checkpoints);
+    const chains = await vault.auditVerifier.chains(given);
+    const retention = vault.parts.settings.auditRetentionMs;
+    const keptSince = retention === 0 ? 0 : vault.parts.now() - retention;
+    const shown = progress('Checking', 'logs', chains.length);
+    const reports: ChainReport[] = [];
+    for (const aid of chains) {
+      reports.push(await vault.auditVerifier.verify(aid, given, keptSince));
+      shown.at(reports.length);
+    }
+    shown.end();
+    const names = new Map((await vault.accounts.list()).map(({ aid, name }) => [aid, name]));
+    const failed = reports.some(({ fault }) => fault !== undefined);
+    return { data: reports, shown: tableOf(reports, names), failed };
+  },
+});
+
+const auditKey = defineCommand({
+  words: ['audit', 'key'],
+  options: {},
+  summary: 'Prints the public key that checkpoints of security logs are signed under.',
+  opens: 'vault',
+  async run(_call, { vault }) {
+    const pem = await vault.parts.crypto.auditKey();
+    return { data: { public_key: pem }, shown: pem.trimEnd() };
+  },
+});
+
+/** Everything about security logs. */
+export const auditCommands = [exportAudit, verifyAudit, auditKey];

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'bun:test';
+import { routeErrors } from '../../server/plugins/route.ts';
+import { ROUTES } from '../../server/routes/table.ts';
+import { AUDIT_ACTIONS } from '../../server/schema/audit.ts';
+
+/** Routes that leave nothing in the security log, and why that is enough. */
+const UNLOGGED: Readonly<Record<string, string>> = {
+  checkLuhn: 'touches nothing that is stored',
+  generatePassphrase: 'touches nothing that is stored',
+  whoami: 'shows the name that signed in, which is an entry',
+  listCaptureEndpoints: 'shows names alone',
+  listRetrieveEndpoints: 'shows names alone',
+  listKeys: 'shows names alone',
+  listForms: 'shows what everybody may load',
+  listCaptureForms: 'shows what everybody may load',
+  showForm: 'is public',
+  showCaptureForm: 'is public',
+  readRules: 'shows operations, which hold no data',
+  listOperations: 'shows constants',
+  readCsrs: 'shows what was made to be shown',
+  readCertificates: 'shows what was made to be shown',
+  readBilling: 'shows counts',
+  readUsage: 'shows counts',
+  readPreferences: 'shows what the account has set for itself',
+  capture: 'endpoints note their refusals themselves, and items their successes',
+  retrieve: 'endpoints note their refusals themselves, and items their successes',
+};
+
+describe.each(ROUTES.map((route) => [route.operationId, route] as const))('%s', (operationId, route) => {
+  test('declares what it leaves in the security log, or has a reason not to', () => {
+    expect(route.audit === undefined).toBe(operationId in UNLOGGED);
+    if (route.audit) {
+      expect(AUDIT_ACTIONS).toContain(route.audit.action);
+    }
+  });
+
+  test('is noted also when it succeeds, where it changes something without a log of its own', () => {
+    const isRead = route.method === 'GET';
+    const opensItems = routeErrors(route).includes('passphrase_wrong');
+    if (route.audit?.of === 'refusals') {
+      expect(isRead || opensItems).toBe(true);
+    }
+  });
+});
+
+test('no reason is left over', () => {
+  const names = new Set(ROUTES.map(({ operationId }) => operationId));
+  expect(Object.keys(UNLOGGED).filter((name) => !names.has(name))).toEqual([]);
+});
