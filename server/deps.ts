@@ -306,6 +306,8 @@ export interface Metering {
    * is called. `account` is the object that the request itself was given, see `signIn`.
    */
   readonly request: (account: Pick<Account, 'aid'>) => Promise<void>;
+  /** Takes back what `request` has stored ahead of a request that came to nothing. */
+  readonly takeBack: (account: Pick<Account, 'aid'>) => void;
 }
 
 export interface Health {

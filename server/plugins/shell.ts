@@ -39,7 +39,11 @@ const compileRoute = (route: Route, deps: Deps): MountedRoute => ({
   isOpen: isOpen(route),
 });
 
-/** Notes and counts what was done before its reply is sent; a stream that will not be sent is given up. */
+/**
+ * Notes and counts what was done before its reply is sent; a stream that will not be sent is given up. What has changed
+ * something is noted first. A reading is counted first: a Redis that is full takes notes all the same, but no counts, and
+ * must not be filled further by somebody who reads again and again.
+ */
 const account = async (
   { route }: MountedRoute,
   exchange: Exchange,
@@ -47,10 +51,26 @@ const account = async (
   reply: Reply,
   deps: Deps,
 ): Promise<void> => {
+  const { account: owner } = exchange;
+  const note = (): Promise<void> => recordSuccess(route, exchange, call, reply, deps);
+  const count = async (): Promise<void> => {
+    if (owner !== undefined) {
+      await deps.metering.request(owner);
+    }
+  };
+  const takeBack = (error: unknown): never => {
+    if (owner !== undefined) {
+      deps.metering.takeBack(owner);
+    }
+    throw error;
+  };
   try {
-    await recordSuccess(route, exchange, call, reply, deps);
-    if (exchange.account !== undefined) {
-      await deps.metering.request(exchange.account);
+    if (route.method === 'GET') {
+      await count();
+      await note().catch(takeBack);
+    } else {
+      await note();
+      await count();
     }
   } catch (error) {
     await reply.stream?.cancel();

@@ -20,8 +20,6 @@ export interface MeteringService extends Metering {
   readonly count: (owner: Owner, operation: MeterOperation, n?: number) => void;
   /** Stores what a request has noted so far, whatever becomes of it. */
   readonly settle: (owner: Owner) => Promise<void>;
-  /** Takes back what `request` has stored ahead of a request that came to nothing. */
-  readonly takeBack: (owner: Owner) => void;
   /** Resolves when everything that was handed over before is stored, or has failed. */
   readonly flush: () => Promise<void>;
   /** Forgets all that a deleted account has used. */

@@ -132,7 +132,7 @@ describe('refusals', () => {
     };
     const client = createClient({
       vault: { ...vault, list: async () => ({ stream }) },
-      metering: { request },
+      metering: { request, takeBack: () => undefined },
     });
     const answer = await client.send('GET', '/v1/vault');
     expect(answer.status).toBe(503);

@@ -158,6 +158,7 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
       remove: note('removePreference', () => undefined),
     },
     metering: {
+      takeBack: () => undefined,
       request: async (account) => {
         metered.push(account.aid);
       },

@@ -182,3 +182,33 @@ describe('what comes at once', () => {
     await second.close();
   });
 });
+
+test('a full Redis is not filled further by entries of who reads; what is deleted is noted', async () => {
+  const account = await vault.account();
+  await account.key('alice');
+  const token = await account.store('alice', { number: '71' });
+  const rule = { query: { id: 'first' } };
+  await account.send('POST', '/rule', {
+    ...rule,
+    body: [{ name: 'noop' }],
+  });
+  const { aid } = (await vault.opened.accounts.lookUp(account.name)) ?? { aid: '' };
+  const headOf = async (): Promise<number> => {
+    const { head } = await vault.opened.parts.auditStore.readMarks(aid);
+    return (await vault.opened.parts.crypto.describeChain(aid, { head, start: undefined })).head.sequence;
+  };
+  const before = await headOf();
+  await vault.raw.config('SET', 'maxmemory', '1mb');
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, async () => [
+      await account.send('GET', '/audit'),
+      await account.send('GET', '/vault/metadata', { query: { user: 'alice', token } }),
+    ]),
+  );
+  const between = await headOf();
+  await account.send('DELETE', '/rule', rule);
+  const after = await headOf();
+  await vault.raw.config('SET', 'maxmemory', '0');
+  expect(new Set(answers.flat().map(({ outcome }) => outcome))).toEqual(new Set(['503 store_unavailable']));
+  expect([between, after]).toEqual([before, before + 1]);
+});
