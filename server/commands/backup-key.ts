@@ -1,9 +1,11 @@
-import { createThreadContext, type ThreadContext } from '../../workers/jobs/context.ts';
+import { sealMeta } from '../../workers/crypto/item.ts';
+import { createThreadContext, EMPTY, type ThreadContext } from '../../workers/jobs/context.ts';
 import { metaOf, referenceMember } from '../../workers/jobs/items.ts';
 import type { Parts } from '../deps.ts';
 import { VaultError } from '../errors.ts';
 import { eachOf } from '../services/record-each.ts';
 import type { CopiedItem, CopyStore } from '../store/copy.ts';
+import { text } from '../store/redis.ts';
 import { type Bucket, redisKeys } from '../store/redis-keys.ts';
 import { fieldsOf } from './backup-account.ts';
 import { type BackupRecord, recordOf } from './backup-record.ts';
@@ -16,7 +18,7 @@ const RECORD_BYTES = 256 * 1_024;
 
 /** What the copy of keys works with. */
 export interface KeyCopying {
-  readonly parts: Pick<Parts, 'crypto' | 'keyStore'>;
+  readonly parts: Pick<Parts, 'crypto' | 'keyStore' | 'settings'>;
   readonly copies: CopyStore;
   readonly buckets: number;
   readonly context: ThreadContext;
@@ -81,6 +83,32 @@ const memberOf = (
   }
 };
 
+/**
+ * The item as it goes into a backup: without verification codes and the like that are not to be kept, as if they
+ * had gone. A file may be kept for years, and nothing in it goes when its time has come.
+ */
+const withoutExpiring = (
+  { context, parts: { settings } }: KeyCopying,
+  { aid, kid }: { readonly aid: string; readonly kid: string },
+  item: CopiedItem,
+): CopiedItem => {
+  const isToGo = item.sadExpiresAt > 0 || settings.sadAfterProxy;
+  if (item.sad.length === 0 || !isToGo) {
+    return item;
+  }
+  const { token, parts } = item;
+  const left = { ...item, sad: item.sad.subarray(0, 0) };
+  const at = parts.findIndex((part, index) => index % 2 === 0 && text(part) === 'm') + 1;
+  try {
+    const { sad: _, ...rest } = metaOf(context, { aid, kid }, token, parts[at] ?? EMPTY);
+    const meta = Buffer.from(sealMeta(context.sealer, { env: context.env, aid, kid, token }, rest));
+    return { ...left, parts: parts.with(at, meta) };
+  } catch {
+    // It is counted as damaged where its reference is read.
+    return left;
+  }
+};
+
 async function copyPage(
   with_: KeyCopying,
   aid: string,
@@ -88,10 +116,11 @@ async function copyPage(
   page: readonly CopiedItem[],
 ): Promise<void> {
   const { add } = with_;
-  for (const { token, parts, sad, sadExpiresAt } of page) {
+  for (const found of page) {
+    const { token, parts, sad } = withoutExpiring(with_, { aid, kid: bucket.kid }, found);
     await addHash(add, redisKeys.item(bucket, token), parts);
     if (sad.length > 0) {
-      await add(recordOf('string', redisKeys.sad(bucket, token), [sad], sadExpiresAt));
+      await add(recordOf('string', redisKeys.sad(bucket, token), [sad]));
     }
   }
   const members = page.flatMap((item) => memberOf(with_, aid, bucket.kid, item) ?? []);

@@ -247,6 +247,31 @@ describe('the restore drill', () => {
   );
 });
 
+test(
+  'verification codes that are to expire stay out of the file, and the rest of their items is whole',
+  async () => {
+    const expiring = await vault.secondServer({ masterKey: MASTER_KEY, sadTtlMs: 3_600_000 });
+    const client = shop.via(expiring.handle);
+    const reference = 'with a code';
+    const body = `{"number":"${NUMBER}","cvv":"937"}`;
+    const token = await client.store('u', body, { reference });
+    expect(await client.open('u', token, { reference })).toBe(body);
+    const { file, damaged } = await makeBackup();
+    expect(damaged).toBe(0);
+    await restored(file, async (copy) => {
+      expect(
+        (await emptyRaw.keys('*')).filter((name) => name.endsWith(token) && name.includes('}s')),
+      ).toEqual([]);
+      expect(await inCopy(copy).open('u', token, { reference })).toBe(`{"number":"${NUMBER}"}`);
+      expect(await commandJson<object>(copy, 'verify')).toMatchObject({ ok: true });
+    });
+    // The vault itself has lost nothing by it.
+    expect(await client.open('u', token, { reference })).toBe(body);
+    await expiring.close();
+  },
+  MS_MAX,
+);
+
 test('security logs come along, entry for entry', async () => {
   const chain = `{a:${shop.aid}}log`;
   const before = Object.entries(await vault.raw.hgetall(chain)).filter(([name]) => /^\d+$/.test(name));
