@@ -38,7 +38,8 @@ export interface AdminCalls {
    * The operator's PCI DSS certificate, a PDF. Throws `not_allowed` for an account that does not pay,
    * `certificate_not_found` where there is none.
    * @example
-   * await writeFile('pci-dss-certificate.pdf', await client.admin.certificate());
+   * const pdf = await client.admin.certificate();
+   * console.log(`${pdf.length} bytes`);
    */
   readonly certificate: (options?: CallOptions) => Promise<Uint8Array>;
   /**
@@ -47,7 +48,7 @@ export interface AdminCalls {
    * after five within a minute. It is repeated only where the service said that it did nothing.
    * @example
    * const { user, password } = await client.admin.changePassword();
-   * const next = new Vault({ baseUrl, username: user, password });
+   * const next = new Vault({ baseUrl: 'https://vault.example', username: user, password });
    */
   readonly changePassword: (change?: ChangePassword, options?: CallOptions) => Promise<AccountPassword>;
   /**

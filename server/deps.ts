@@ -282,6 +282,8 @@ export interface Admission {
    * `overloaded`, when there is none. What it gives must be called when the work is over; once more does nothing.
    */
   readonly begin: (work: WorkClass, account: string) => () => void;
+  /** The same for reading a whole key, after a wait of a few seconds at the most where all places are taken. */
+  readonly open: (account: string) => Promise<() => void>;
   /**
    * The same for short work, which then waits for its turn: accounts take turns, and classes of the same account.
    * What it gives must be called exactly once.

@@ -27,6 +27,10 @@ const LISTS_MAX = 512;
 const LISTS_PER_ACCOUNT_MAX = 256;
 const OPENS_MAX = 16;
 const OPENS_PER_ACCOUNT_MAX = 4;
+/** Who finds no place to read a whole key waits a while for one, in a line that is never long. */
+const OPENS_WAITING_MAX = 32;
+const OPENS_WAITING_PER_ACCOUNT_MAX = 12;
+const OPEN_WAIT_MS = 5_000;
 
 /** How many pieces of work there are, in all and for each account. */
 interface Shares {
@@ -39,6 +43,12 @@ interface Shares {
 /** A bounded number of them. */
 interface Places extends Shares {
   readonly has: (account: string) => boolean;
+}
+
+/** A request that waits for a place. */
+interface Waiting {
+  readonly account: string;
+  readonly start: () => void;
 }
 
 function createShares(): Shares {
@@ -102,7 +112,7 @@ function createLongPlaces(max: number, perAccountMax: number): Places {
  * Bounds the work in hand before it is begun. Each class has places of its own, so that none fills those of another, and
  * in each whoever has most is refused before whoever has little.
  */
-export function createAdmission(clock: () => number): Admission {
+export function createAdmission(clock: () => number, openWaitMs: number = OPEN_WAIT_MS): Admission {
   const places: Readonly<Record<WorkClass, Places>> = {
     write: createShortPlaces(1, clock),
     read: createShortPlaces(READS_PART, clock),
@@ -114,11 +124,21 @@ export function createAdmission(clock: () => number): Admission {
   const short = createFairTurns(RUNNING_MAX);
   const plans = createFairTurns(PLANNED_MAX);
 
+  const waiting: Waiting[] = [];
+  const startWaiting = (): void => {
+    const next = waiting.findIndex(({ account }) => places.open.has(account));
+    waiting.splice(next, next < 0 ? 0 : 1)[0]?.start();
+  };
+
+  const refuse = (work: WorkClass): VaultError => {
+    refused[work] += 1;
+    return new VaultError('overloaded');
+  };
+
   const begin: Admission['begin'] = (work, account) => {
     const { has, enter, leave } = places[work];
     if (!has(account)) {
-      refused[work] += 1;
-      throw new VaultError('overloaded');
+      throw refuse(work);
     }
     enter(account);
     let isOver = false;
@@ -126,12 +146,36 @@ export function createAdmission(clock: () => number): Admission {
       if (!isOver) {
         isOver = true;
         leave(account);
+        if (work === 'open') {
+          startWaiting();
+        }
       }
     };
   };
 
+  const wait = (account: string): Promise<() => void> => {
+    const own = waiting.filter((other) => other.account === account).length;
+    if (waiting.length >= OPENS_WAITING_MAX || own >= OPENS_WAITING_PER_ACCOUNT_MAX) {
+      throw refuse('open');
+    }
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        waiting.splice(waiting.indexOf(entry), 1);
+        reject(refuse('open'));
+      };
+      const timer = setTimeout(giveUp, openWaitMs);
+      const start = (): void => {
+        clearTimeout(timer);
+        resolve(begin('open', account));
+      };
+      const entry: Waiting = { account, start };
+      waiting.push(entry);
+    });
+  };
+
   return {
     begin,
+    open: async (account) => (places.open.has(account) ? begin('open', account) : wait(account)),
     enter(work, account) {
       const leave = begin(work, account);
       const both = (end: () => void) => (): void => {

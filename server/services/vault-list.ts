@@ -180,7 +180,7 @@ export function createVaultList(parts: Parts, { admission, metering, keys, cards
     { account }: TreeRequest,
     begin: (end: () => void) => Promise<TreeStream>,
   ): Promise<TreeStream> => {
-    const end = admission.begin(work, account.aid);
+    const end = work === 'open' ? await admission.open(account.aid) : admission.begin(work, account.aid);
     try {
       return await admission.plan(account.aid, () => begin(end));
     } catch (error) {

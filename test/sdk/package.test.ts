@@ -240,7 +240,7 @@ describe('a bundle for browsers', () => {
   };
 
   test.each([
-    ['Vault', 14_500, []],
+    ['Vault', 15_500, []],
     ['CaptureEndpoint', 8_500, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'btoa']],
     ['RetrieveEndpoint', 10_000, ['whoami', 'Basic ', 'btoa']],
     ['verifyWebhook', 4_000, ['fetch', 'setTimeout', 'AbortController', 'idempotency']],

@@ -91,6 +91,57 @@ test('listings have places of their own, with data few for one account', () => {
   expect(world.stats().refused['open']).toBeGreaterThan(4_000);
 });
 
+describe('who finds no place to read a whole key', () => {
+  test('waits for one, and gets the first that it may have', async () => {
+    const { begin, open, stats } = createAdmission(() => 0);
+    const ends = Array.from({ length: 4 }, () => begin('open', 'a'));
+    const order: string[] = [];
+    const note = (name: string) => (end: () => void) => {
+      order.push(name);
+      return end;
+    };
+    const first = open('a').then(note('a 1'));
+    const second = open('a').then(note('a 2'));
+    const other = await open('b');
+    ends[0]?.();
+    (await first)();
+    (await second)();
+    expect(order).toEqual(['a 1', 'a 2']);
+    for (const end of [other, ...ends]) {
+      end();
+    }
+    expect([stats().inHand.open, stats().refused.open]).toEqual([0, 0]);
+  });
+
+  test('is refused after a while, and leaves the line', async () => {
+    const { begin, open, stats } = createAdmission(() => 0, 1);
+    const ends = Array.from({ length: 4 }, () => begin('open', 'a'));
+    const refusal = await open('a').catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ code: 'overloaded' });
+    for (const end of ends) {
+      end();
+    }
+    expect([stats().inHand.open, stats().refused.open]).toEqual([0, 1]);
+  });
+
+  test('is refused at once when too many wait already, of one account or of all', async () => {
+    const { begin, open } = createAdmission(() => 0, 60_000);
+    const ends = ['a', 'b', 'c', 'd'].flatMap((name) => Array.from({ length: 4 }, () => begin('open', name)));
+    const line = ['a', 'b', 'c'].flatMap((name) =>
+      Array.from({ length: name === 'c' ? 8 : 12 }, () => open(name)),
+    );
+    for (const name of ['a', 'c', 'new']) {
+      expect(await open(name).catch((error: unknown) => error)).toMatchObject({ code: 'overloaded' });
+    }
+    for (const end of ends) {
+      end();
+    }
+    for (const end of line) {
+      (await end)();
+    }
+  });
+});
+
 test('a place that is given back twice was one place', () => {
   const { begin, stats } = createAdmission(() => 0);
   const end = begin('read', 'a');
