@@ -24,6 +24,10 @@ const PAGES = [
   'docs/guides/backup.md',
   'docs/guides/audit.md',
 ];
+/** For who runs a vault: their commands are for machines, Redis and files of one's own, and are tried where those are. */
+const OPERATOR_PAGES = ['limits', 'master-key', 'monitoring', 'production', 'redis-cluster'].map(
+  (name) => `docs/guides/${name}.md`,
+);
 const MS_MAX = 60_000;
 const ROOT = join(import.meta.dir, '..', '..');
 
@@ -70,8 +74,9 @@ describe.each(PAGES)('%s', (path) => {
   });
 });
 
-test('every guide is run', () => {
-  expect(PAGES).toEqual(expect.arrayContaining([...new Glob('docs/guides/*.md').scanSync({ cwd: ROOT })]));
+test('every guide is run, or is one for operators', () => {
+  const guides = [...new Glob('docs/guides/*.md').scanSync({ cwd: ROOT })].sort();
+  expect([...PAGES.filter((page) => page !== 'README.md'), ...OPERATOR_PAGES].sort()).toEqual(guides);
 });
 
 describe('what a guide says is printed', () => {
