@@ -1,6 +1,7 @@
 import { nextTokenHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
 import { AuditEntries, AuditQuery } from '../schema/audit.ts';
+import { untilClosed } from '../services/byte-stream.ts';
 
 const readAudit = defineRoute({
   method: 'GET',
@@ -21,7 +22,13 @@ const readAudit = defineRoute({
   audit: { action: 'audit.read', of: 'all' },
   handle: async ({ caller, query, deps }) => {
     if (query.limit < 0) {
-      return { stream: await deps.audit.listAll(caller, query) };
+      const end = deps.admission.begin('list', caller.account.aid);
+      try {
+        return { stream: untilClosed(await deps.audit.listAll(caller, query), end) };
+      } catch (error) {
+        end();
+        throw error;
+      }
     }
     const { entries, nextToken } = await deps.audit.list(caller, query);
     return { json: entries, headers: nextTokenHeader(nextToken) };

@@ -24,3 +24,31 @@ export async function streamOf(
     { highWaterMark: 1 },
   );
 }
+
+/** Passes a stream on, and tells once when there will be no more of it: it ended, failed, or nobody wants the rest. */
+export function untilClosed(stream: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
+  const reader = stream.getReader();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) {
+            controller.enqueue(value);
+            return;
+          }
+          end();
+          controller.close();
+        } catch (error) {
+          end();
+          throw error;
+        }
+      },
+      async cancel(reason) {
+        end();
+        await reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

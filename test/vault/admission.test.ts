@@ -122,3 +122,33 @@ test('whoever has a whole IPv6 network has the places of one caller', async () =
     end();
   }
 });
+
+test('a whole security log has the place of a listing, from its beginning until nobody reads it any more', async () => {
+  const { begin, stats } = vault.opened.admission;
+  const readAll = () =>
+    vault.handle(
+      new Request('http://localhost/v1/audit?limit=-1', {
+        headers: { authorization: basicAuth(account.name, account.password) },
+      }),
+    );
+  const unread = await readAll();
+  expect([unread.status, stats().inHand.list]).toEqual([200, 1]);
+  await unread.body?.cancel();
+  expect(stats().inHand.list).toBe(0);
+  expect(JSON.parse(await (await readAll()).text()).length).toBeGreaterThan(0);
+  expect(stats().inHand.list).toBe(0);
+
+  const ends: (() => void)[] = [];
+  try {
+    for (;;) {
+      ends.push(begin('list', account.aid));
+    }
+  } catch {
+    // Every place that one account may have.
+  }
+  expect((await answerOf(await readAll())).outcome).toBe('503 overloaded');
+  for (const end of ends) {
+    end();
+  }
+  expect(stats().inHand).toEqual(NOTHING);
+});
