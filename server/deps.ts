@@ -303,10 +303,7 @@ export interface AdmissionStats {
 }
 
 export interface Metering {
-  /**
-   * Counts one request that is answered with 2xx, with all operations that were noted for it, once however often it
-   * is called. `account` is the object that the request itself was given, see `signIn`.
-   */
+  /** Counts one request, with all that was noted for it, once. `account` is the very object that `signIn` gave it. */
   readonly request: (account: Pick<Account, 'aid'>) => Promise<void>;
   /** Takes back what `request` has stored ahead of a request that came to nothing. */
   readonly takeBack: (account: Pick<Account, 'aid'>) => void;

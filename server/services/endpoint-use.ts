@@ -10,6 +10,7 @@ import type {
   StoredEndpoint,
   Visitor,
 } from '../deps.ts';
+import { looksLikeCardNumber } from '../domain/card-number.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { VaultError } from '../errors.ts';
 import type { Accounts } from './account.ts';
@@ -140,7 +141,7 @@ export function createEndpointUse(
       return;
     }
     const { ip, userAgent, requestId } = visitor;
-    const name = isIdentifier(id) ? `endpoint/${id}` : 'endpoint';
+    const name = isIdentifier(id) && !looksLikeCardNumber(id) ? `endpoint/${id}` : 'endpoint';
     await audit.record({
       ...{ aid, ip, userAgent, requestId, action: 'endpoint.use', object: name },
       outcome: error instanceof VaultError ? error.code : 'internal',

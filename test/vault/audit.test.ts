@@ -66,12 +66,16 @@ describe('an entry', () => {
     ]);
     const headers = { authorization: basicAuth('4111111111111111', 'x') };
     expect((await account.send('GET', '/whoami', { headers })).status).toBe(401);
+    await account.send('GET', '/retrieve/5555555555554444');
     const { head } = await vault.opened.parts.auditStore.readMarks('');
     const { head: newest } = await vault.opened.parts.crypto.describeChain('', { head, start: undefined });
-    const entries = await vault.opened.parts.auditStore.read('', [newest.sequence]);
+    const entries = await vault.opened.parts.auditStore.read('', [newest.sequence, newest.sequence - 1]);
     const sealed = entries.filter((entry) => entry !== undefined);
     const { events } = await vault.opened.parts.crypto.readAudit('', newest.sequence, {}, sealed);
-    expect(events.map(({ action, object }) => [action, object])).toEqual([['sign_in', 'account']]);
+    expect(events.map(({ action, object }) => [action, object])).toEqual([
+      ['endpoint.use', 'endpoint'],
+      ['sign_in', 'account'],
+    ]);
   });
 
   test('holds nothing of what a caller sent but names and the user agent', async () => {
@@ -125,6 +129,7 @@ describe('signing in', () => {
     const account = await vault.account();
     const headers = { authorization: basicAuth(account.name, 'wrong'), 'x-forwarded-for': '203.0.113.8' };
     expect((await account.send('GET', '/whoami', { headers })).status).toBe(401);
+    await account.send('GET', '/retrieve/5555555555554444');
     const [entry] = await entriesOf(account, { action: 'sign_in' }).then((all) => all.slice(1));
     expect(entry).toMatchObject({
       outcome: 'unauthenticated',
