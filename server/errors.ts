@@ -180,3 +180,8 @@ export class VaultError extends Error {
     return ERRORS[this.code].status;
   }
 }
+
+/** Why a vault cannot be opened, in one line for the operator. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+}

@@ -4,13 +4,14 @@ import type { Session } from './commands/command.ts';
 import { type Config, ensureMasterKey, type MasterKeyRing, publicUrl } from './config.ts';
 import type { FormBundles, FormPages, Observer } from './deps.ts';
 import { startEmbeddedRedis } from './embedded-redis.ts';
+import { StartError } from './errors.ts';
 import { createFormPages } from './plugins/form-pages.ts';
 import type { Secret } from './secret.ts';
 import type { RedisLink, RedisTarget } from './store/redis.ts';
 import { describeUnsafe, findUnsafe, type UnsafeRedis } from './store/redis-safety.ts';
 import type { ServerMetrics } from './telemetry/metrics.ts';
 import { createTraces, type Traces } from './telemetry/traces.ts';
-import { type OpenVault, openVault, StartError, type VaultOptions } from './vault-parts.ts';
+import { type OpenVault, openVault, type VaultOptions } from './vault-parts.ts';
 
 type Note = (event: string, fields?: Readonly<Record<string, unknown>>) => void;
 

@@ -3,11 +3,12 @@ import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { createTlsLook, type TlsPair } from './config-tls.ts';
 import type { Deps } from './deps.ts';
+import { StartError } from './errors.ts';
 import { type Door, openDoor } from './listen-door.ts';
 import { findFreePort, judgePort } from './listen-port.ts';
 import { createSiblings, type Siblings } from './main-siblings.ts';
 import { createServerStore } from './store/server.ts';
-import { type OpenVault, StartError } from './vault-parts.ts';
+import type { OpenVault } from './vault-parts.ts';
 
 const IDLE_SECONDS = 120;
 const TLS_LOOK_MS = 10_000;

@@ -4,7 +4,7 @@ import { version } from '../package.json';
 import { type Config, ConfigError, describeConfig, loadConfig, processEnv, publicUrl } from './config.ts';
 import type { Deps } from './deps.ts';
 import { causeOf } from './error-cause.ts';
-import { VaultError } from './errors.ts';
+import { StartError, VaultError } from './errors.ts';
 import { createLogSink } from './log-sink.ts';
 import { keepCheckpoint, noteServer, settingsDigest } from './main-audit.ts';
 import { forbidCoreFiles } from './main-core-files.ts';
@@ -21,7 +21,6 @@ import { createStop } from './main-stop.ts';
 import { createHealth } from './services/health.ts';
 import { levelOfEvent } from './telemetry/events.ts';
 import { createMetrics } from './telemetry/metrics.ts';
-import { StartError } from './vault-parts.ts';
 
 const SWEEP_MS = 10 * 60 * 1_000;
 /** Behind one that failed: what it would have woken has waited long enough. */

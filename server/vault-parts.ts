@@ -24,6 +24,7 @@ import type {
   UtilityService,
   VaultService,
 } from './deps.ts';
+import { StartError } from './errors.ts';
 import { type AccountInfo, type Accounts, createAccounts } from './services/account.ts';
 import { createAdmin } from './services/admin.ts';
 import { type Compliance, createCompliance } from './services/admin-certificate.ts';
@@ -83,11 +84,6 @@ const entry = new URL('../workers/worker.ts', import.meta.url);
 
 const HALF_RESTORED =
   'This Redis holds a restore that did not come to its end. Run the restore again with the same file, or empty this Redis.';
-
-/** Why a vault cannot be opened, in one line for the operator. */
-export class StartError extends Error {
-  override readonly name = 'StartError';
-}
 
 export interface VaultOptions {
   readonly redis: RedisTarget;

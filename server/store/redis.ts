@@ -1,8 +1,9 @@
 import './tracing-channel.ts';
 import { createHash } from 'node:crypto';
 import Redis, { Cluster } from 'ioredis';
-import { VaultError } from '../errors.ts';
+import { StartError, VaultError } from '../errors.ts';
 import { type NodeOptions, openCluster } from './redis-cluster.ts';
+import { REFUSED, silenceOf } from './redis-silence.ts';
 import { type Answered, createSend, createWaiting } from './redis-wire.ts';
 
 /** Where the Redis is: one server (by URL or unix socket) or the nodes of a Cluster. */
@@ -152,9 +153,16 @@ export function openRawRedis(target: RedisTarget, patient: boolean): RawRedis {
   };
 }
 
-/** Resolves when Redis answers, and keeps trying until then or until `timeoutMs` have passed. */
+/**
+ * Resolves when Redis answers, and keeps trying until then or until `timeoutMs` have passed. Who is refused for the
+ * password is not let in later either. Rejects with a `StartError`.
+ */
 async function untilReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
   const end = Date.now() + timeoutMs;
+  let cause: unknown;
+  client.on('error', (error) => {
+    cause = error;
+  });
   for (;;) {
     try {
       await client.call('PING');
@@ -163,8 +171,13 @@ async function untilReady(client: Redis | Cluster, timeoutMs: number): Promise<v
       await Promise.allSettled(masters.map((node) => node.ping()));
       return;
     } catch (error) {
-      if (Date.now() > end) {
-        throw toVaultError(error);
+      const reasons = [error, cause].map(silenceOf);
+      if (Date.now() > end || reasons.includes(REFUSED)) {
+        client.disconnect();
+        const [ofCommand, ofConnection] = reasons;
+        throw new StartError(
+          `Redis does not answer: ${ofConnection ?? ofCommand ?? 'no connection'}. See VAULT_REDIS_URL.`,
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
@@ -222,7 +235,6 @@ function watchLink(client: Redis | Cluster, tell: LinkOptions['onLink']) {
 /** Opens a connection and waits until Redis answers. */
 export async function openRedis(target: RedisTarget, options: LinkOptions): Promise<RedisLink> {
   const client = connect(target, COMMON);
-  client.on('error', () => undefined);
   const send = createSend(client);
   await untilReady(client, 30_000);
   const watched = watchLink(client, options.onLink);
