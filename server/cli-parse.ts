@@ -74,6 +74,9 @@ export const readLine = (args: readonly string[]): string | Line => {
     if (command.length > 0 && wantsHelp) {
       return overviewOf(command);
     }
+    if (args[0]?.startsWith('-')) {
+      throw new CommandError('The command comes first, its options behind it; see bun run vault --help.', 2);
+    }
     if (args.length === 0 || command.length > 0) {
       throw new CommandError(overviewOf(command), 2);
     }

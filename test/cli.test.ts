@@ -250,3 +250,14 @@ test('a command that is stopped lets go of the vault and fails', async () => {
   const ran = await runCommand(['health'], { vault: hangs, signal: stopping.signal });
   expect(ran).toEqual({ code: 1, out: '', err: 'Stopped.\n', opened: 1 });
 });
+
+test('options before the command are told so, and nothing is opened', async () => {
+  for (const args of [['--json', 'health'], ['--version']]) {
+    expect(await run(args)).toMatchObject({
+      code: 2,
+      out: '',
+      err: 'The command comes first, its options behind it; see bun run vault --help.\n',
+      opened: 0,
+    });
+  }
+});

@@ -23,6 +23,9 @@ const lostTable = ({ lost, lostTotal }: Rotation): Table[] =>
       ];
 
 const verdictOf = ({ done, writeKey, repliesFound }: Rotation, others: readonly string[]): string => {
+  if (done && others.length === 0) {
+    return `Everything is under ${writeKey}, the only key in VAULT_MASTER_KEY. To change it, put a new one before it: docs/guides/master-key.md.`;
+  }
   const rest = others.length === 0 ? 'every other key' : others.join(', ');
   if (!done) {
     return `Records keep appearing under another key than ${writeKey}: a server still writes under it. Put ${writeKey} first on every server and run this again. Remove no key yet.`;
@@ -61,7 +64,7 @@ const rotateMaster = defineCommand({
       shown: [
         keyTable(rotation.keys),
         ...lostTable(rotation),
-        `${renewed} records were sealed again, in ${passes.length} passes.`,
+        `Records sealed again: ${renewed}. Passes: ${passes.length}.`,
         verdictOf(rotation, others),
       ],
       failed: !rotation.done || rotation.lostTotal > 0,
