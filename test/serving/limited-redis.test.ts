@@ -45,7 +45,15 @@ describe('the documented user of Redis', () => {
     await account.store('u', CARD, { reference: 'r' });
     await sendCommand(socketIn(folder), 'ACL LOG RESET');
     const path = join(folder, 'copy.backup');
-    for (const words of [['backup', path], ['verify'], ['rotate-master'], ['compact'], ['health']]) {
+    for (const words of [
+      ['backup', path],
+      ['verify'],
+      ['audit', 'verify'],
+      ['audit', 'export'],
+      ['rotate-master'],
+      ['compact'],
+      ['health'],
+    ]) {
       const { code, err } = await runCommand(words, { vault });
       expect([words[0], code, err]).toEqual([words[0], 0, '']);
     }
@@ -102,6 +110,7 @@ describe('the documented user of Redis', () => {
     await send('DELETE', '/key/?user=u&safe=false');
     await vault.opened.sweep();
     await vault.opened.removeAccount(account.name);
+    expect(await runCommand(['verify'], { vault })).toMatchObject({ code: 0, err: '' });
     const store = createServerStore(vault.opened.redis);
     expect(await store.list()).toEqual([]);
     await store.leave('x');
