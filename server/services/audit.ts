@@ -5,6 +5,11 @@ import { createAuditQueue } from './audit-queue.ts';
 
 /** The security log, for whoever writes entries, and for whoever looks after it. */
 export interface Audit extends AuditService, AuditWalk {
+  /**
+   * Notes a refusal that is answered without waiting for its entry, which the next flush writes: for where the work of
+   * an entry would tell whom it is about. What is noted so dies with the process.
+   */
+  readonly recordSoon: (note: AuditNote) => void;
   /** Writes what was gathered, and what could not be written before. Never throws: it is tried again. */
   readonly flush: (all?: boolean) => Promise<void>;
   /** Chains that this process has added to since this was last asked. */
@@ -20,8 +25,22 @@ export function createAudit(parts: Used): Audit {
   const queue = createAuditQueue({ ...parts, onLost: (events) => note('audit_lost', { events }) });
   const flood = createFlood(parts);
 
-  const write = ({ aid, object = '', ...told }: AuditNote, count = 1): Promise<void> =>
-    queue.add(aid, { ...told, object, count, timeMs: Math.floor(now()) });
+  let soon: { readonly note: AuditNote; readonly timeMs: number }[] = [];
+
+  const write = (
+    { aid, object = '', ...told }: AuditNote,
+    count = 1,
+    timeMs = Math.floor(now()),
+  ): Promise<void> => queue.add(aid, { ...told, object, count, timeMs });
+
+  const writeSoon = (): void => {
+    const due = soon;
+    soon = [];
+    for (const { note: told, timeMs } of due) {
+      // Nobody waits for it; what cannot be written stays in the queue.
+      write(told, 1, timeMs).catch(() => undefined);
+    }
+  };
 
   const writeGathered = (all = false): void => {
     for (const gathered of flood.take(all)) {
@@ -33,7 +52,13 @@ export function createAudit(parts: Used): Audit {
   return {
     record: (told) => (flood.admits(told) ? write(told) : Promise.resolve()),
     ...createAuditList(parts),
+    recordSoon(told) {
+      if (flood.admits(told)) {
+        soon.push({ note: told, timeMs: Math.floor(now()) });
+      }
+    },
     async flush(all) {
+      writeSoon();
       writeGathered(all);
       await queue.flush();
     },

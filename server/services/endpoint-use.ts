@@ -60,7 +60,7 @@ export interface EndpointUseParts {
   readonly accounts: Accounts;
   readonly keys: Keys;
   readonly rates: RateService;
-  readonly audit: Pick<Audit, 'record'>;
+  readonly audit: Pick<Audit, 'record' | 'recordSoon'>;
 }
 
 /** What a secret has opened. */
@@ -142,12 +142,19 @@ export function createEndpointUse(
     }
     const { ip, userAgent, requestId } = visitor;
     const name = isIdentifier(id) && !looksLikeCardNumber(id) ? `endpoint/${id}` : 'endpoint';
-    await audit.record({
-      ...{ aid, ip, userAgent, requestId, action: 'endpoint.use', object: name },
+    const isRefused = error instanceof VaultError && error.code === 'endpoint_refused';
+    const note = {
+      ...({ aid, ip, userAgent, requestId, action: 'endpoint.use', object: name } as const),
       outcome: error instanceof VaultError ? error.code : 'internal',
       // Who has not shown the secret is nobody in particular.
-      actor: error instanceof VaultError && error.code === 'endpoint_refused' ? 'anonymous' : name,
-    });
+      actor: isRefused ? 'anonymous' : name,
+    };
+    if (isRefused) {
+      // An entry now, in the log of one account or another, would tell that there is such an endpoint.
+      audit.recordSoon(note);
+    } else {
+      await audit.record(note);
+    }
   };
 
   const find = async (

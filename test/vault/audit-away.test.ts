@@ -41,7 +41,6 @@ describe('while entries cannot be written', () => {
         ['GET', '/vault/metadata', { query: { user: 'u', token } }],
         ['GET', '/vault', { query: { user: 'u', token: 'nothing' }, passphrase: PASSPHRASE }],
         ['GET', '/whoami', { headers: { authorization: basicAuth(account.name, 'wrong') } }],
-        ['GET', '/retrieve/nothing', { headers: { 'x-vault-retrieve-secret': 'wrong' } }],
       ] as const) {
         const answer = await account.send(method, path, sending);
         expect(`${method} ${path} ${answer.outcome}`).toBe(`${method} ${path} 503 store_unavailable`);

@@ -91,6 +91,7 @@ describe('what belongs to no account', () => {
 
   test('and so is what is sent to endpoints that are not there', async () => {
     await account.send('GET', '/retrieve/not-there', { headers: { 'x-vault-retrieve-secret': 'wrong' } });
+    await vault.opened.checkpoint();
     expect((await operatorLog())[0]).toMatchObject({
       action: 'endpoint.use',
       outcome: 'endpoint_refused',
@@ -113,6 +114,7 @@ describe('an endpoint', () => {
     expect((await use({ token }, secret)).outcome).toBe('200');
     expect((await use({ token: 'other' }, secret)).outcome).toBe('403 endpoint_out_of_scope');
     expect((await use({ token }, 'wrong')).outcome).toBe('403 endpoint_refused');
+    await vault.opened.checkpoint();
     now += 26 * 60 * MINUTE_MS;
     await vault.opened.sweep();
     const lines = (await entriesOf(account, { limit: 8 })).filter(({ object }) => object === 'endpoint/e1');
