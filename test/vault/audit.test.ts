@@ -67,6 +67,7 @@ describe('an entry', () => {
     const headers = { authorization: basicAuth('4111111111111111', 'x') };
     expect((await account.send('GET', '/whoami', { headers })).status).toBe(401);
     await account.send('GET', '/retrieve/5555555555554444');
+    await vault.opened.checkpoint();
     const { head } = await vault.opened.parts.auditStore.readMarks('');
     const { head: newest } = await vault.opened.parts.crypto.describeChain('', { head, start: undefined });
     const entries = await vault.opened.parts.auditStore.read('', [newest.sequence, newest.sequence - 1]);
@@ -130,6 +131,7 @@ describe('signing in', () => {
     const headers = { authorization: basicAuth(account.name, 'wrong'), 'x-forwarded-for': '203.0.113.8' };
     expect((await account.send('GET', '/whoami', { headers })).status).toBe(401);
     await account.send('GET', '/retrieve/5555555555554444');
+    await vault.opened.checkpoint();
     const [entry] = await entriesOf(account, { action: 'sign_in' }).then((all) => all.slice(1));
     expect(entry).toMatchObject({
       outcome: 'unauthenticated',
