@@ -16,6 +16,7 @@ const OF_EVERY_MASTER: Readonly<Record<string, Join>> = {
   keysBuffer: all,
   dbsize: sum,
   flushall: first,
+  acl: first,
   config: first,
   info: (replies) => replies.join('\r\n'),
 };
