@@ -10,7 +10,13 @@ let account: AccountClient;
 let now = Date.parse('2026-03-01T00:00:00Z');
 
 beforeAll(async () => {
-  vault = await openTestVault({ now: () => now, trustedProxies: ['127.0.0.0/8'], authFailuresMax: 3 });
+  // What is gathered waits in the server that heard it.
+  vault = await openTestVault({
+    now: () => now,
+    trustedProxies: ['127.0.0.0/8'],
+    authFailuresMax: 3,
+    alone: true,
+  });
   account = await vault.account();
   await account.key('u');
 });

@@ -299,7 +299,7 @@ describe('a receiver', () => {
 });
 
 test('a vault without traces makes none and still counts', async () => {
-  const plain = await openTestVault({ workers: 1 });
+  const plain = await openTestVault({ workers: 1, alone: true });
   const before = spans.length;
   await plain.handle(
     new Request('http://localhost/v1/whoami', { headers: { traceparent: `00-${TRACE}-${PARENT}-01` } }),
