@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AccountClient, createAccountClient, type Handle } from '../helpers/clients.ts';
 import type { TestCluster } from '../helpers/cluster.ts';
+import { portOf } from '../helpers/server-port.ts';
 
 const MAIN = join(import.meta.dir, '../../server/main.ts');
 const CLI = join(import.meta.dir, '../../server/cli.ts');
@@ -14,7 +15,6 @@ const GUARD = Bun.which('setpriv') === null ? [] : ['setpriv', '--pdeathsig', 'K
 const MASTER_KEY = randomBytes(32).toString('base64');
 
 type Settings = Readonly<Record<string, string>>;
-type Child = Bun.Subprocess<'ignore', 'pipe', 'pipe'>;
 
 /** One server process. */
 export interface ClusterServer {
@@ -39,29 +39,6 @@ export interface ClusterServers {
   /** Asks both to end; gives their exit codes. */
   readonly stop: () => Promise<readonly number[]>;
 }
-
-/** Reads what a server prints for as long as it runs; gives its port as soon as it is known. */
-const portOf = (child: Child, printed: string[]): Promise<number> => {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const read = async (stream: Child['stdout']): Promise<void> => {
-    const decoder = new TextDecoder();
-    let text = '';
-    for await (const chunk of stream) {
-      const piece = decoder.decode(chunk, { stream: true });
-      printed.push(piece);
-      text += piece;
-      const port = / API +http:\/\/[^:]+:(\d+)\/v1$/m.exec(text)?.[1];
-      if (port !== undefined) {
-        text = '';
-        resolve(Number(port));
-      }
-    }
-  };
-  Promise.all([read(child.stdout), read(child.stderr)])
-    .then(() => reject(new Error(`the server ended: ${printed.join('')}`)))
-    .catch(reject);
-  return promise;
-};
 
 const startOne = async (
   folder: string,

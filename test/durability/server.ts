@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import Redis from 'ioredis';
 import { preparePlace } from '../../server/embedded-redis-process.ts';
 import { type AccountClient, createAccountClient, type Handle } from '../helpers/clients.ts';
+import { portOf } from '../helpers/server-port.ts';
 
 const MAIN = join(import.meta.dir, '../../server/main.ts');
 const OWNER = { name: 'owner', password: 'a password for this place only', aid: '' };
@@ -84,29 +85,6 @@ const envOf = (folder: string, settings: Settings): Record<string, string | unde
     VAULT_PROXY_CA_FILE: join(folder, 'ca.pem'),
     ...settings,
   };
-};
-
-/** Reads what a server prints for as long as it runs; gives its port as soon as it is known. */
-const portOf = (child: Server, printed: string[]): Promise<number> => {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const read = async (stream: typeof child.stdout): Promise<void> => {
-    const decoder = new TextDecoder();
-    let text = '';
-    for await (const chunk of stream) {
-      const piece = decoder.decode(chunk, { stream: true });
-      printed.push(piece);
-      text += piece;
-      const port = / API +http:\/\/[^:]+:(\d+)\/v1$/m.exec(text)?.[1];
-      if (port !== undefined) {
-        text = '';
-        resolve(Number(port));
-      }
-    }
-  };
-  Promise.all([read(child.stdout), read(child.stderr)])
-    .then(() => reject(new Error('the server ended')))
-    .catch(reject);
-  return promise;
 };
 
 /** The Redis of a vault, whichever process it is just now. */
