@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import { Glob } from 'bun';
+
+const ROOT = join(import.meta.dir, '..', '..');
+
+/** All pages of the project, by their paths. */
+export const ALL_PAGES: readonly string[] = ['*.md', '{docs,deploy,sdk,forms}/**/*.md']
+  .flatMap((pattern) => [...new Glob(pattern).scanSync({ cwd: ROOT })])
+  .filter((path) => !path.includes('node_modules/'))
+  .sort();
+
+/**
+ * The pages whose blocks are run, in the order in which a reader tries them. The pages of one list share a server that
+ * was empty before the first of them; their names for keys, forms and endpoints must therefore differ. A new guide is
+ * one line here; a recipe needs none.
+ */
+export const RUNS: readonly (readonly string[])[] = [
+  [
+    'README.md',
+    'docs/guides/capture.md',
+    'docs/guides/retrieve.md',
+    'docs/guides/rules.md',
+    'docs/guides/proxy.md',
+    'docs/guides/webhooks.md',
+    'docs/guides/client-certificates.md',
+    'docs/guides/forms.md',
+    'docs/guides/billing-and-preferences.md',
+    'docs/guides/backup.md',
+    'docs/guides/audit.md',
+  ],
+  ['docs/quick-start.md', 'docs/concepts.md'].filter((path) => ALL_PAGES.includes(path)),
+  ALL_PAGES.filter((path) => path.startsWith('docs/recipes/')),
+].filter((pages) => pages.length > 0);
