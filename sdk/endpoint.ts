@@ -7,24 +7,12 @@ import { createTransport, type Transport } from './transport.ts';
 import type { EndpointAccess } from './types.ts';
 
 /** Where an endpoint is, what opens it, and how patient to be. */
-export type EndpointOptions = ConnectionOptions & {
+export interface EndpointOptions extends ConnectionOptions {
+  /** The endpoint's whole URL, such as `https://vault.example/v1/capture/web-shop`. */
+  readonly url: string;
   /** As creating the endpoint returned it. */
   readonly secret: string;
-} & (
-    | {
-        /** The service's URL, with or without `/v1`. */
-        readonly baseUrl: string;
-        /** The endpoint's `unique_id`. */
-        readonly uniqueId: string;
-        readonly url?: undefined;
-      }
-    | {
-        /** The endpoint's whole URL, such as `https://vault.example/v1/capture/web-shop`. */
-        readonly url: string;
-        readonly baseUrl?: undefined;
-        readonly uniqueId?: undefined;
-      }
-  );
+}
 
 /** An endpoint and a way to it that knows no account. */
 export interface EndpointLink {
@@ -32,7 +20,6 @@ export interface EndpointLink {
   readonly access: EndpointAccess;
 }
 
-const UNIQUE_ID = /^[\w.@:-]{1,128}$/;
 const ADDRESS = /^(.*)\/v1\/(capture|retrieve)\/([\w.@:-]{1,128})\/?$/;
 
 /** Takes an endpoint's URL or path apart; refuses one of the other kind, and anything else. */
@@ -46,17 +33,14 @@ const partsOf = (kind: EndpointKind, url: string): { readonly base: string; read
 
 /** Checks a third party's options; nothing is sent yet. */
 export const linkTo = (kind: EndpointKind, options: EndpointOptions): EndpointLink => {
-  const { url, baseUrl, uniqueId, secret, ...connection } = options;
-  const place = url === undefined ? { base: baseUrl, uniqueId } : partsOf(kind, url);
-  if (place.base === '') {
-    throw new VaultError('url must be whole; to a path add baseUrl and uniqueId instead.');
-  }
-  if (!UNIQUE_ID.test(place.uniqueId)) {
-    throw new VaultError('uniqueId must be the unique_id of an endpoint.');
+  const { url, secret, ...connection } = options;
+  const { base, uniqueId } = partsOf(kind, url);
+  if (base === '') {
+    throw new VaultError('url must be whole: put the address of the vault before the path.');
   }
   return {
-    transport: createTransport({ ...connection, baseUrl: place.base }),
-    access: { unique_id: place.uniqueId, secret: checkedSecret(secret) },
+    transport: createTransport({ ...connection, baseUrl: base }),
+    access: { unique_id: uniqueId, secret: checkedSecret(secret) },
   };
 };
 

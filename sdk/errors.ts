@@ -1,7 +1,7 @@
 /**
- * What can go wrong, as one tree: `VaultError` above `VaultApiError`, `VaultConnectionError`,
- * `VaultTimeoutError` and, for receivers of webhooks, `WebhookError`. No error holds a request, a reply's body, a URL or a secret, in its message or in any
- * property, so that it can be logged as it is.
+ * What can go wrong, as one tree: `VaultError` above `VaultApiError`, `VaultConnectionError`, `VaultTimeoutError` and,
+ * for receivers of webhooks, `VaultWebhookError`. No error holds a request, a reply's body, a URL or a secret, in its
+ * message or in any property, so that it can be logged as it is.
  */
 import type { ErrorCode } from './types.ts';
 

@@ -6,7 +6,7 @@ export type { AdminCalls } from './admin.ts';
 export type { AuditCalls } from './audit.ts';
 export type { CallOptions, ConnectionOptions, KeyedCallOptions, VaultOptions } from './call.ts';
 export type { CaptureCalls } from './capture.ts';
-export { CaptureEndpoint } from './capture-endpoint.ts';
+export { type CaptureClient, captureClient } from './capture-client.ts';
 export type { CertificateCalls } from './certificate.ts';
 export { Vault } from './client.ts';
 export type { EndpointOptions } from './endpoint.ts';
@@ -16,16 +16,17 @@ export type { KeyCalls } from './key.ts';
 export type { Page, Pages } from './pages.ts';
 export type { ProxyCalls } from './proxy.ts';
 export type { RetrieveCalls } from './retrieve.ts';
-export { RetrieveEndpoint, type RetrieveEndpointCalls } from './retrieve-endpoint.ts';
+export { type RetrieveClient, retrieveClient } from './retrieve-client.ts';
 export type { RuleCalls } from './rule.ts';
 export type * from './types.ts';
 export type { UtilityCalls } from './utility.ts';
 export type { VaultCalls } from './vault.ts';
 export {
-  type ReceivedWebhook,
-  verifyWebhook,
-  WebhookError,
+  VaultWebhookError,
+  type VerifyOptions,
   type WebhookErrorCode,
   type WebhookPayload,
+  type Webhooks,
+  webhooks,
 } from './webhook.ts';
 export type { WebhookHeaders } from './webhook-headers.ts';

@@ -3,7 +3,7 @@
 import type { CallOptions } from './call.ts';
 import { type Page, type Pages, readJson } from './pages.ts';
 import { neededPassphrase } from './passphrase.ts';
-import { createRetrieveEndpointCalls } from './retrieve-endpoint.ts';
+import { createRetrieveClient } from './retrieve-client.ts';
 import type { Transport } from './transport.ts';
 import type {
   CreateRetrieveEndpoint,
@@ -99,7 +99,7 @@ const path = ['retrieve'] as const;
 
 /** `passphrase` is the client's own, for calls that bring none. */
 export const createRetrieveCalls = (transport: Transport, passphrase: string | undefined): RetrieveCalls => {
-  const through = (access: EndpointAccess) => createRetrieveEndpointCalls(transport, access);
+  const through = (access: EndpointAccess) => createRetrieveClient(transport, access);
 
   return {
     create: async ({ passphrase: own, ...query }, options) =>

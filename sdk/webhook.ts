@@ -29,8 +29,8 @@ const MESSAGES: Readonly<Record<WebhookErrorCode, string>> = {
 };
 
 /** A webhook call was refused. Answer it with 400; tell cases apart by `code`, never by the message. */
-export class WebhookError extends VaultError {
-  override readonly name = 'WebhookError';
+export class VaultWebhookError extends VaultError {
+  override readonly name = 'VaultWebhookError';
   readonly code: WebhookErrorCode;
 
   constructor(code: WebhookErrorCode) {
@@ -46,14 +46,8 @@ export class WebhookError extends VaultError {
  */
 export type WebhookPayload = PostWebhook | GetWebhook | NetworkTokenWebhook | FailureWebhook;
 
-/** A webhook call as it was received, and the secret to check it with. */
-export interface ReceivedWebhook {
-  /** `webhook.secret` of the proxy request. */
-  readonly secret: string;
-  /** All headers of the call: of fetch, of Node, or a plain object. */
-  readonly headers: WebhookHeaders;
-  /** Exactly as received: text or bytes before any parser. */
-  readonly body: string | Uint8Array | ArrayBuffer;
+/** How strictly a webhook's time is checked. */
+export interface VerifyOptions {
   /** How far the call's time may be from now, either way; 300. */
   readonly toleranceSeconds?: number | undefined;
   /** The time to compare with, as `Date.now()` has it. */
@@ -65,25 +59,12 @@ const SECONDS = /^\d{1,15}$/;
 /** Of what Standard Webhooks knows, the kind that is made with a secret. */
 const VERSION = 'v1,';
 
-/**
- * Checks that a webhook call was made by the vault under your secret, that nothing of it was changed and that it is
- * fresh, and returns what it says. Throws `WebhookError` otherwise. One event may be called several times: repeats
- * have the same `webhook-id`. `Metadata` is the type of the metadata that your requests give.
- * @example
- * const receive = async (request: Request): Promise<Response> => {
- *   const { headers } = request;
- *   const event = await verifyWebhook<{ order: string }>({ secret, headers, body: await request.text() });
- *   console.log(event.order, 'error' in event ? event.code : 'done');
- *   return new Response();
- * };
- */
-export const verifyWebhook = async <Metadata extends object = object>({
-  secret,
-  headers,
-  body,
-  toleranceSeconds = TOLERANCE_SECONDS,
-  now = Date.now(),
-}: ReceivedWebhook): Promise<WebhookPayload & Readonly<Metadata>> => {
+const verify = async <Metadata extends object = object>(
+  headers: WebhookHeaders,
+  body: string | Uint8Array | ArrayBuffer,
+  secret: string,
+  { toleranceSeconds = TOLERANCE_SECONDS, now = Date.now() }: VerifyOptions = {},
+): Promise<WebhookPayload & Readonly<Metadata>> => {
   if (!(toleranceSeconds >= 0 && toleranceSeconds < Number.POSITIVE_INFINITY)) {
     throw new VaultError('toleranceSeconds must be a number of seconds.');
   }
@@ -93,19 +74,19 @@ export const verifyWebhook = async <Metadata extends object = object>({
   const time = neededHeader(headers, 'webhook-timestamp');
   const signatures = neededHeader(headers, 'webhook-signature');
   if (!SECONDS.test(time)) {
-    throw new WebhookError('header_malformed');
+    throw new VaultWebhookError('header_malformed');
   }
   // Written so that a `now` that is no number is refused as well.
   if (!(Math.abs(Math.floor(now / 1000) - Number(time)) <= toleranceSeconds)) {
-    throw new WebhookError('timestamp_out_of_tolerance');
+    throw new VaultWebhookError('timestamp_out_of_tolerance');
   }
   const signature = await sign(`${id}.${time}.`, bytes);
   if (!listed(signatures, signature)) {
-    throw new WebhookError('signature_mismatch');
+    throw new VaultWebhookError('signature_mismatch');
   }
   const shown = onlyHeader(headers, 'x-vault-webhook-secret');
   if (shown !== undefined && !(await isSecret(shown, secret))) {
-    throw new WebhookError('secret_mismatch');
+    throw new VaultWebhookError('secret_mismatch');
   }
   return parsed(bytes) as WebhookPayload & Readonly<Metadata>;
 };
@@ -126,7 +107,7 @@ const bytesOf = (body: string | Uint8Array | ArrayBuffer): Uint8Array => {
 const onlyHeader = (headers: WebhookHeaders, name: string): string | undefined => {
   const values = headerValues(headers, name);
   if (values.length > 1) {
-    throw new WebhookError('header_malformed');
+    throw new VaultWebhookError('header_malformed');
   }
   return values[0];
 };
@@ -134,7 +115,7 @@ const onlyHeader = (headers: WebhookHeaders, name: string): string | undefined =
 const neededHeader = (headers: WebhookHeaders, name: string): string => {
   const value = onlyHeader(headers, name);
   if (value === undefined || value === '') {
-    throw new WebhookError('header_missing');
+    throw new VaultWebhookError('header_missing');
   }
   return value;
 };
@@ -162,10 +143,37 @@ const parsed = (bytes: Uint8Array): object => {
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch {
-    throw new WebhookError('body_malformed');
+    throw new VaultWebhookError('body_malformed');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new WebhookError('body_malformed');
+    throw new VaultWebhookError('body_malformed');
   }
   return value;
 };
+
+/** The checks of whoever receives webhooks. */
+export interface Webhooks {
+  /**
+   * Checks that a webhook call was made by the vault under your secret, that nothing of it was changed and that it is
+   * fresh, and returns what it says. `headers` are all those of the call, as fetch or Node have them; `body` is the
+   * text or the bytes exactly as received, before any parser; `secret` is the `webhook.secret` of the proxy request.
+   * Throws `VaultWebhookError` otherwise. One event may be called several times: repeats have the same `webhook-id`.
+   * `Metadata` is the type of the metadata that your requests give.
+   * @example
+   * const receive = async (request: Request): Promise<Response> => {
+   *   const body = await request.text();
+   *   const event = await webhooks.verify<{ order: string }>(request.headers, body, secret);
+   *   console.log(event.order, 'error' in event ? event.code : 'done');
+   *   return new Response();
+   * };
+   */
+  readonly verify: <Metadata extends object = object>(
+    headers: WebhookHeaders,
+    body: string | Uint8Array | ArrayBuffer,
+    secret: string,
+    options?: VerifyOptions,
+  ) => Promise<WebhookPayload & Readonly<Metadata>>;
+}
+
+/** For receivers of webhooks: is a call the vault's own, and what does it say? */
+export const webhooks: Webhooks = { verify };

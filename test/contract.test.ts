@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
-import { CaptureEndpoint, RetrieveEndpoint, Vault } from '../sdk/index.ts';
+import { captureClient, retrieveClient, Vault } from '../sdk/index.ts';
 import { isErrorCode } from '../server/errors.ts';
 import { buildOpenApi } from '../server/openapi.ts';
 import { type AuthRule, routeErrors } from '../server/plugins/route.ts';
@@ -109,11 +109,11 @@ describe('the SDK', () => {
   });
 
   test('has no method without its request in the table', () => {
-    const endpoint = { baseUrl: 'https://vault.test', uniqueId: 'shop', secret: 'secret' };
+    const at = (kind: string) => ({ url: `https://vault.test/v1/${kind}/shop`, secret: 'secret' });
     const clients = {
       ...new Vault({ baseUrl: 'https://vault.test', username: 'shop', password: 'p' }),
-      CaptureEndpoint: new CaptureEndpoint(endpoint),
-      RetrieveEndpoint: new RetrieveEndpoint(endpoint),
+      captureClient: captureClient(at('capture')),
+      retrieveClient: retrieveClient(at('retrieve')),
     };
     const methods = Object.entries(clients).flatMap(([group, calls]) =>
       Object.keys(calls).map((name) => `${group}.${name}`),

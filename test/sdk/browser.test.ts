@@ -78,8 +78,8 @@ const openPage = async (url: string): Promise<void> => {
 const captureInPage = (options: { readonly url: string; readonly secret: string }, number: string) =>
   page.evaluate(
     async ([given, card_number]) => {
-      const { CaptureEndpoint } = (globalThis as unknown as Shown).sdk;
-      const checkout = new CaptureEndpoint(given);
+      const { captureClient } = (globalThis as unknown as Shown).sdk;
+      const checkout = captureClient(given);
       try {
         return { captured: await checkout.submit({ data: { card_number, holder: 'Zoë' } }) };
       } catch (error) {
@@ -120,7 +120,7 @@ describe('in a page of another site', () => {
     const made = await live.owner.sdk.retrieve.create({ user: 'customers', reference: 'page' });
     const read = await page.evaluate(
       async (given) => {
-        const desk = new (globalThis as unknown as Shown).sdk.RetrieveEndpoint(given);
+        const desk = (globalThis as unknown as Shown).sdk.retrieveClient(given);
         const pages = await Array.fromAsync(desk.pages({ limit: 2 }));
         const tokens = pages.flatMap(({ data }) => data['customers'] ?? []).map(({ token }) => token);
         const items = await Array.fromAsync(desk.decryptAll());
@@ -139,18 +139,18 @@ describe('in a page of another site', () => {
 test('a page under http of this machine has what checking a webhook takes', async () => {
   await openPage(`http://localhost:${shop.port}/`);
   const checked = await page.evaluate(async () => {
-    const { verifyWebhook } = (globalThis as unknown as Shown).sdk;
+    const { webhooks } = (globalThis as unknown as Shown).sdk;
     const check = (body: string) =>
-      verifyWebhook({
-        secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-        headers: new Headers({
+      webhooks.verify(
+        new Headers({
           'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
           'webhook-timestamp': '1614265330',
           'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
         }),
         body,
-        now: 1614265330_000,
-      });
+        'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+        { now: 1614265330_000 },
+      );
     const refused = await check('{}').catch((error: unknown) => ({ ...Object(error) }));
     return [await check('{"test": 2432232314}'), refused];
   });

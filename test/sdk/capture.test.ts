@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createCaptureCalls, submitTo } from '../../sdk/capture.ts';
-import { CaptureEndpoint, type NewCaptureEndpoint, VaultApiError } from '../../sdk/index.ts';
+import {
+  type CaptureClient,
+  captureClient,
+  type NewCaptureEndpoint,
+  VaultApiError,
+} from '../../sdk/index.ts';
 import { createTransport } from '../../sdk/transport.ts';
 import {
   busyAtFirst,
@@ -26,8 +31,8 @@ beforeAll(async () => {
 });
 afterAll(() => live.vault.close());
 
-const checkoutOf = ({ unique_id, secret }: NewCaptureEndpoint): CaptureEndpoint =>
-  new CaptureEndpoint({ baseUrl: BASE, uniqueId: unique_id, secret, fetch: fetchOf(live.vault.handle) });
+const checkoutOf = ({ url, secret }: NewCaptureEndpoint): CaptureClient =>
+  captureClient({ url: `${BASE}${url}`, secret, fetch: fetchOf(live.vault.handle) });
 
 describe('capture', () => {
   test('is created, listed, used and deleted', async () => {

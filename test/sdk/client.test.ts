@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { inspect } from 'node:util';
 import {
-  CaptureEndpoint,
-  RetrieveEndpoint,
+  captureClient,
+  retrieveClient,
   Vault,
   VaultApiError,
   VaultConnectionError,
@@ -33,9 +33,13 @@ const setUp = (...answers: Answer[]) => {
     retries: 1,
   });
   const { baseUrl } = peer;
-  const checkout = new CaptureEndpoint({ baseUrl, uniqueId: UNIQUE_ID, secret: SECRETS.capture, retries: 1 });
-  const url = `${baseUrl}/v1/retrieve/${UNIQUE_ID}`;
-  const desk = new RetrieveEndpoint({ url, secret: SECRETS.retrieve, retries: 1 });
+  const at = (kind: keyof typeof SECRETS) => ({
+    url: `${baseUrl}/v1/${kind}/${UNIQUE_ID}`,
+    secret: SECRETS[kind],
+    retries: 1,
+  });
+  const checkout = captureClient(at('capture'));
+  const desk = retrieveClient(at('retrieve'));
   return { peer, client, checkout, desk };
 };
 

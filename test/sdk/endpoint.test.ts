@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import {
-  CaptureEndpoint,
+  captureClient,
   type EndpointOptions,
-  RetrieveEndpoint,
+  retrieveClient,
   Vault,
   VaultApiError,
   VaultConnectionError,
@@ -12,6 +12,8 @@ import { type Answer, json, openPeer, refusal } from './peer.ts';
 import { CANARY_NUMBER, SECRETS } from './wires.ts';
 
 const BASE = 'http://127.0.0.1:1';
+const CAPTURE_URL = `${BASE}/v1/capture/a`;
+const RETRIEVE_URL = `${BASE}/v1/retrieve/a`;
 const data = { card_number: CANARY_NUMBER };
 
 const closers: (() => unknown)[] = [];
@@ -49,23 +51,20 @@ const noting = () => {
 describe('an endpoint that cannot be right is refused before anything is sent', () => {
   const { capture: secret } = SECRETS;
   const wrong: Readonly<Record<string, EndpointOptions>> = {
-    'an id with a slash': { baseUrl: BASE, uniqueId: 'a/b', secret },
-    'no id': { baseUrl: BASE, uniqueId: '', secret },
-    'a base without a scheme': { baseUrl: 'vault.example', uniqueId: 'a', secret },
-    'a base with credentials': { baseUrl: 'https://u:p@vault.example', uniqueId: 'a', secret },
+    'a URL without a scheme': { url: 'vault.example/v1/capture/a', secret },
     'a path without a host': { url: '/v1/capture/a', secret },
     'a URL of nothing': { url: 'https://vault.example/v1/capture/', secret },
     'a URL with a query': { url: 'https://vault.example/v1/capture/a?secret=s', secret },
     'a URL of something below': { url: 'https://vault.example/v1/capture/a/b', secret },
     'a URL of the other kind': { url: 'https://vault.example/v1/retrieve/a', secret },
     'a URL with credentials': { url: 'https://u:p@vault.example/v1/capture/a', secret },
-    'no secret': { baseUrl: BASE, uniqueId: 'a', secret: '' },
-    'a secret with a line break': { baseUrl: BASE, uniqueId: 'a', secret: `${secret}\n` },
-    'a secret beyond Latin letters': { baseUrl: BASE, uniqueId: 'a', secret: `${secret}‐` },
+    'no secret': { url: CAPTURE_URL, secret: '' },
+    'a secret with a line break': { url: CAPTURE_URL, secret: `${secret}\n` },
+    'a secret beyond Latin letters': { url: CAPTURE_URL, secret: `${secret}‐` },
   };
 
   test.each(Object.entries(wrong))('%s', (_, options) => {
-    const make = () => new CaptureEndpoint(options);
+    const make = () => captureClient(options);
     expect(make).toThrow(VaultError);
     expect(make).not.toThrow(/canary/);
   });
@@ -91,33 +90,29 @@ describe('an endpoint that cannot be right is refused before anything is sent', 
 });
 
 describe('a request to an endpoint', () => {
-  test.each([
-    ['http://127.0.0.1', ''],
-    ['http://127.0.0.1/', '/'],
-    ['http://127.0.0.1/v1', ''],
-    ['http://127.0.0.1/behind/a/proxy', '/behind/a/proxy'],
-  ])('goes where baseUrl %j and url both lead', async (baseUrl, prefix) => {
-    const { fetch } = noting();
-    const urls: string[] = [];
-    const spying = (url: string, init: RequestInit): Promise<Response> => {
-      urls.push(url);
-      return fetch(url, init);
-    };
-    const secret = SECRETS.capture;
-    const url = `http://127.0.0.1${prefix.replace(/\/$/, '')}/v1/capture/shop`;
-    await new CaptureEndpoint({ baseUrl, uniqueId: 'shop', secret, fetch: spying }).submit({ data });
-    await new CaptureEndpoint({ url, secret, fetch: spying }).submit({ data });
-    expect(urls).toEqual([url, url]);
-  });
+  test.each(['http://127.0.0.1', 'https://vault.example', 'https://shop.example/behind/a/proxy'])(
+    'goes to its own address under %s',
+    async (base) => {
+      const urls: string[] = [];
+      const fetch = async (url: string): Promise<Response> => {
+        urls.push(url);
+        return Response.json({});
+      };
+      await captureClient({ url: `${base}/v1/capture/shop`, secret: SECRETS.capture, fetch }).submit({
+        data,
+      });
+      await retrieveClient({ url: `${base}/v1/retrieve/desk`, secret: SECRETS.retrieve, fetch }).list();
+      expect(urls).toEqual([`${base}/v1/capture/shop`, `${base}/v1/retrieve/desk`]);
+    },
+  );
 
   test('asks for no credentials, and only such a request speaks of them', async () => {
     const { inits, fetch } = noting();
     const client = new Vault({ baseUrl: BASE, username: 'shop', password: 'p', passphrase: 'q', fetch });
-    const access = { baseUrl: BASE, uniqueId: 'a', fetch };
     await client.capture.create({ user: 'shop' });
     await client.capture.submit({ unique_id: 'a', secret: SECRETS.capture, data });
-    await new CaptureEndpoint({ ...access, secret: SECRETS.capture }).submit({ data });
-    await new RetrieveEndpoint({ ...access, secret: SECRETS.retrieve }).list();
+    await captureClient({ url: CAPTURE_URL, secret: SECRETS.capture, fetch }).submit({ data });
+    await retrieveClient({ url: RETRIEVE_URL, secret: SECRETS.retrieve, fetch }).list();
     expect(inits.map(({ credentials }) => credentials)).toEqual([undefined, 'omit', 'omit', 'omit']);
     for (const { headers } of inits.slice(1)) {
       expect(Object.keys(Object(headers))).not.toContain('Authorization');
@@ -127,7 +122,7 @@ describe('a request to an endpoint', () => {
   test('says nothing of credentials where the runtime knows none', async () => {
     const { inits, fetch } = noting();
     const known = globalThis.Request;
-    const desk = new RetrieveEndpoint({ baseUrl: BASE, uniqueId: 'a', secret: SECRETS.retrieve, fetch });
+    const desk = retrieveClient({ url: RETRIEVE_URL, secret: SECRETS.retrieve, fetch });
     try {
       Object.assign(globalThis, { Request: class {} });
       await desk.list();
@@ -140,9 +135,8 @@ describe('a request to an endpoint', () => {
   test('repeats a capture under one idempotency key, which the caller may choose', async () => {
     const busy = refusal(503, 'overloaded', { 'Retry-After': '0' });
     const peer = openTo(busy, json({ token: 't' }), json({ token: 't' }));
-    const checkout = new CaptureEndpoint({
-      baseUrl: peer.baseUrl,
-      uniqueId: 'shop',
+    const checkout = captureClient({
+      url: `${peer.baseUrl}/v1/capture/shop`,
       secret: SECRETS.capture,
       retries: 1,
     });
@@ -163,9 +157,8 @@ describe('a request to an endpoint', () => {
       ),
       () => new Response(`{"token":"${CANARY_NUMBER}`),
     );
-    const checkout = new CaptureEndpoint({
-      baseUrl: peer.baseUrl,
-      uniqueId: 'shop',
+    const checkout = captureClient({
+      url: `${peer.baseUrl}/v1/capture/shop`,
       secret: SECRETS.capture,
       retries: 0,
     });

@@ -36,26 +36,23 @@ const USE = `
 `;
 
 const CAPTURE = `
-  import { CaptureEndpoint } from '@cardvault/sdk';
-  const checkout = new CaptureEndpoint({ baseUrl: process.argv[2], uniqueId: 'shop', secret: 'vcs1_secret' });
+  import { captureClient } from '@cardvault/sdk';
+  const checkout = captureClient({ url: process.argv[2] + '/v1/capture/shop', secret: 'vcs1_secret' });
   console.log((await checkout.submit({ data: { card_number: '4111' } })).token);
 `;
 
 /** The published example of Standard Webhooks, and the same with one byte changed. */
 const WEBHOOK = `
-  const check = (body) => verifyWebhook({
-    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-    headers: {
-      'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
-      'webhook-timestamp': '1614265330',
-      'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
-    },
-    body,
-    now: 1614265330000,
-  });
+  const headers = {
+    'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    'webhook-timestamp': '1614265330',
+    'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  };
+  const check = (body) =>
+    webhooks.verify(headers, body, 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', { now: 1614265330000 });
   check('{"test": 2432232314}').then(({ test }) =>
     check('{"test": 2432232315}').catch((error) =>
-      console.log(test, error instanceof WebhookError && error instanceof VaultError && error.code)));
+      console.log(test, error instanceof VaultWebhookError && error instanceof VaultError && error.code)));
 `;
 
 const CONSUMER = `
@@ -77,22 +74,23 @@ const MISTAKES = {
   'an endpoint without its user': "client.capture.create({ ttl: '45m' })",
   'a capture without its secret': "client.capture.submit({ unique_id: 'shop', data: {} })",
   'a capture without its endpoint': "client.capture.submit({ secret: 's', data: {} })",
-  'a capture without data': "new CaptureEndpoint({ url: 'u', secret: 's' }).submit({ reference: 'r' })",
-  'an endpoint by url and by id': "new CaptureEndpoint({ url: 'u', uniqueId: 'shop', secret: 's' })",
-  'an endpoint with credentials': "new RetrieveEndpoint({ url: 'u', secret: 's', username: 'shop' })",
-  'a listing that names an item': "new RetrieveEndpoint({ url: 'u', secret: 's' }).list({ token: 't' })",
+  'a capture without data': "captureClient({ url: 'u', secret: 's' }).submit({ reference: 'r' })",
+  'an endpoint without its secret': "captureClient({ url: 'u' })",
+  'an endpoint with credentials': "retrieveClient({ url: 'u', secret: 's', username: 'shop' })",
+  'a listing that names an item': "retrieveClient({ url: 'u', secret: 's' }).list({ token: 't' })",
   'an item without its token': "client.retrieve.decrypt({ unique_id: 'shop', secret: 's', reference: 'r' })",
   'a rule without operations': "client.rules.create({ id: 'r' })",
-  'a webhook without its secret': "verifyWebhook({ headers: {}, body: '' })",
-  'a webhook whose body was parsed': "verifyWebhook({ secret, headers: {}, body: { error: 'e' } })",
+  'a webhook without its secret': "webhooks.verify({}, '')",
+  'a webhook whose body was parsed': "webhooks.verify({}, { error: 'e' }, secret)",
   'an operation without its name': "client.rules.create({ id: 'r', operations: [{ arguments: {} }] })",
 };
 
-const IMPORTS = "import { CaptureEndpoint, RetrieveEndpoint, Vault, verifyWebhook } from '@cardvault/sdk';\n";
+const IMPORTS =
+  "import { type CaptureClient, captureClient, type RetrieveClient, retrieveClient, Vault, webhooks } from '@cardvault/sdk';\n";
 const DECLARED = [
   'client: Vault',
-  'checkout: CaptureEndpoint',
-  'desk: RetrieveEndpoint',
+  'checkout: CaptureClient',
+  'desk: RetrieveClient',
   'token: string',
   'secret: string',
 ];
@@ -126,7 +124,7 @@ beforeAll(async () => {
   await Bun.write(join(folder, 'consumer.mts'), CONSUMER);
   await Bun.write(join(folder, 'consumer.cts'), CONSUMER);
   await Bun.write(join(folder, 'capture.mjs'), CAPTURE);
-  const names = '{ VaultError, WebhookError, verifyWebhook }';
+  const names = '{ VaultError, VaultWebhookError, webhooks }';
   await Bun.write(join(folder, 'webhook.mjs'), `import ${names} from '@cardvault/sdk';${WEBHOOK}`);
   await Bun.write(join(folder, 'webhook.cjs'), `const ${names} = require('@cardvault/sdk');${WEBHOOK}`);
 }, 60_000);
@@ -150,15 +148,15 @@ describe('the built package', () => {
       folder,
     );
     expect(said.stdout.split(',')).toEqual([
-      'CaptureEndpoint',
-      'RetrieveEndpoint',
       'Vault',
       'VaultApiError',
       'VaultConnectionError',
       'VaultError',
       'VaultTimeoutError',
-      'WebhookError',
-      'verifyWebhook',
+      'VaultWebhookError',
+      'captureClient',
+      'retrieveClient',
+      'webhooks',
     ]);
   });
 
@@ -241,9 +239,9 @@ describe('a bundle for browsers', () => {
 
   test.each([
     ['Vault', 15_500, []],
-    ['CaptureEndpoint', 8_500, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'btoa']],
-    ['RetrieveEndpoint', 10_000, ['whoami', 'Basic ', 'btoa']],
-    ['verifyWebhook', 4_000, ['fetch', 'setTimeout', 'AbortController', 'idempotency']],
+    ['captureClient', 8_500, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'btoa']],
+    ['retrieveClient', 10_000, ['whoami', 'Basic ', 'btoa']],
+    ['webhooks', 4_000, ['fetch', 'setTimeout', 'AbortController', 'idempotency']],
   ] as const)('with %s alone takes at most %d bytes and nothing of Node', async (name, bytesMax, without) => {
     const text = await bundle(name);
     expect(text.length).toBeLessThanOrEqual(bytesMax);

@@ -9,8 +9,8 @@ import {
   type ProxyReply,
   type TokenInfo,
   Vault,
-  verifyWebhook,
   type WebhookPayload,
+  webhooks,
 } from '../../sdk/index.ts';
 import type { AccountClient } from '../helpers/clients.ts';
 import { localProxy } from '../helpers/proxy.ts';
@@ -159,11 +159,7 @@ describe('against the vault', () => {
 
   /** What a webhook was told, checked as a receiver would. */
   const verified = ({ received }: WebhookEvent, secret: string) =>
-    verifyWebhook<{ order: string }>({
-      secret,
-      headers: Object.fromEntries(received.headers),
-      body: received.text,
-    });
+    webhooks.verify<{ order: string }>(Object.fromEntries(received.headers), received.text, secret);
 
   test('post gives what the third party answered', async () => {
     party.script('/charge', { status: 402, headers: [['X-Reason', 'declined']], body: 'no' });
@@ -180,7 +176,7 @@ describe('against the vault', () => {
     expect((await party.call('/charge')).text).toBe(`{"n":"${CARD}"}`);
   });
 
-  test('post tells a webhook that verifyWebhook takes', async () => {
+  test('post tells a webhook that webhooks.verify takes', async () => {
     party.script('/later', { status: 201, body: 'created' });
     const receiver = createReceiver(party);
     const accepted: ProxyAccepted = await owner.sdk.proxy.post({

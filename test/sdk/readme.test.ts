@@ -58,11 +58,11 @@ test('the examples of sdk/README.md do what they say', async () => {
   const file = join(folder, 'readme.ts');
   await Bun.write(
     file,
-    `const { ${README_GIVEN} } = ${given};\n${program}\nexport { card, saved, unique_id, shown, holders, stored, receive };\n`,
+    `const { ${README_GIVEN} } = ${given};\n${program}\nexport { card, saved, url, shown, holders, stored, receive };\n`,
   );
-  const { card, saved, unique_id, shown, holders, stored, receive } = await import(file);
+  const { card, saved, url, shown, holders, stored, receive } = await import(file);
   expect(card).toEqual({ card_number: '4111111111111111' });
-  expect(saved).toEqual({ token: expect.any(String), user: 'customers', reference: unique_id });
+  expect(saved).toEqual({ token: expect.any(String), user: 'customers', reference: url.split('/').at(-1) });
   expect(shown).toEqual({ card_number: '************4444', card_holder: 'Zoë' });
   expect(holders).toEqual(['Zoë']);
   expect(stored).toMatchObject({ expiry_year: '2031', expiry_year_short: '31' });

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import {
   type DecryptedItem,
   type NewRetrieveEndpoint,
-  RetrieveEndpoint,
-  type RetrieveEndpointCalls,
+  type RetrieveClient,
+  retrieveClient,
   VaultConnectionError,
 } from '../../sdk/index.ts';
-import { createRetrieveEndpointCalls } from '../../sdk/retrieve-endpoint.ts';
+import { createRetrieveClient } from '../../sdk/retrieve-client.ts';
 import { createTransport } from '../../sdk/transport.ts';
 import {
   busyAtFirst,
@@ -43,11 +43,11 @@ beforeAll(async () => {
 });
 afterAll(() => live.vault.close());
 
-const deskOf = ({ url, secret }: NewRetrieveEndpoint): RetrieveEndpoint =>
-  new RetrieveEndpoint({ url: `${BASE}${url}`, secret, fetch: fetchOf(live.vault.handle) });
+const deskOf = ({ url, secret }: NewRetrieveEndpoint, fetch = fetchOf(live.vault.handle)): RetrieveClient =>
+  retrieveClient({ url: `${BASE}${url}`, secret, fetch });
 
 /** The same calls, by a third party and by the owner's client. */
-const ways: Readonly<Record<string, () => RetrieveEndpointCalls>> = {
+const ways: Readonly<Record<string, () => RetrieveClient>> = {
   'by a third party': () => deskOf(made),
   "by the owner's client": () => {
     const { retrieve } = live.owner.sdk;
@@ -193,19 +193,14 @@ describe('on a way that fails', () => {
   ] as const)('%s is asked for again', async (_, fetchOver, pauses) => {
     const { clock, pausesMs } = createTestClock(LIMIT_MS);
     const transport = createTransport({ baseUrl: BASE, timeoutMs: LIMIT_MS, fetch: fetchOver() }, clock);
-    const calls = createRetrieveEndpointCalls(transport, made);
+    const calls = createRetrieveClient(transport, made);
     expect(await Array.fromAsync(calls.decryptAll())).toHaveLength(COUNT);
     expect(pausesMs).toEqual([...pauses]);
   });
 
   test('leaving the loop cancels the reply', async () => {
     const { fetch, cancelled } = watchingCancel(live.vault.handle);
-    const desk = new RetrieveEndpoint({
-      baseUrl: BASE,
-      uniqueId: made.unique_id,
-      secret: made.secret,
-      fetch,
-    });
+    const desk = deskOf(made, fetch);
     for await (const { token } of desk.decryptAll()) {
       expect(token).toBe(tokens[0] ?? '');
       break;
@@ -234,12 +229,7 @@ describe('on a way that fails', () => {
       const text = await (await handle(new Request(url, init))).text();
       return new Response(text.slice(0, -3));
     };
-    const desk = new RetrieveEndpoint({
-      baseUrl: BASE,
-      uniqueId: made.unique_id,
-      secret: made.secret,
-      fetch,
-    });
+    const desk = deskOf(made, fetch);
     const items = desk.decryptAll();
     for (let n = 0; n < COUNT - 1; n += 1) {
       expect((await items.next()).done).toBe(false);

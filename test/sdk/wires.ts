@@ -1,5 +1,5 @@
 /** What each method of the SDK sends: the table that the tests of the wire and of the contract go through. */
-import type { CaptureEndpoint, RetrieveEndpoint, Vault } from '../../sdk/index.ts';
+import type { CaptureClient, RetrieveClient, Vault } from '../../sdk/index.ts';
 import { ADMIN } from './wires-admin.ts';
 import { AUDIT } from './wires-audit.ts';
 
@@ -16,8 +16,8 @@ export const UNIQUE_ID = 'Web.Shop_1@x:-';
 /** One client of each kind, all of them of the same service. */
 export interface Clients {
   readonly client: Vault;
-  readonly checkout: CaptureEndpoint;
-  readonly desk: RetrieveEndpoint;
+  readonly checkout: CaptureClient;
+  readonly desk: RetrieveClient;
 }
 
 export interface Wire {
@@ -152,7 +152,7 @@ const CAPTURE: Readonly<Record<string, Wire>> = {
     keyed: true,
     secret: 'capture',
   },
-  'CaptureEndpoint.submit': {
+  'captureClient.submit': {
     call: ({ checkout }) => checkout.submit(captured),
     request: CAPTURED,
     body: captured.data,
@@ -201,23 +201,23 @@ const READ: Readonly<Record<string, Wire>> = {
     request: `${TO}?limit=-1&reference=r%261&decrypt_all=true`,
     secret: 'retrieve',
   },
-  'RetrieveEndpoint.decrypt': {
+  'retrieveClient.decrypt': {
     call: ({ desk }) => desk.decrypt(found),
     request: `${TO}?token=t1&reference=r%261`,
     secret: 'retrieve',
   },
-  'RetrieveEndpoint.decryptText': {
+  'retrieveClient.decryptText': {
     call: ({ desk }) => desk.decryptText({ token: 't1' }),
     request: `${TO}?token=t1`,
     secret: 'retrieve',
   },
-  'RetrieveEndpoint.list': { call: ({ desk }) => desk.list(), request: TO, secret: 'retrieve' },
-  'RetrieveEndpoint.pages': {
+  'retrieveClient.list': { call: ({ desk }) => desk.list(), request: TO, secret: 'retrieve' },
+  'retrieveClient.pages': {
     call: ({ desk }) => Array.fromAsync(desk.pages(filter)),
     request: `${TO}?reference_prefix=r&limit=5&next_token=n`,
     secret: 'retrieve',
   },
-  'RetrieveEndpoint.decryptAll': {
+  'retrieveClient.decryptAll': {
     call: ({ desk }) => Array.fromAsync(desk.decryptAll({ limit: 7 })),
     request: `${TO}?limit=7&decrypt_all=true`,
     secret: 'retrieve',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { verifyWebhook, WebhookError } from '../../sdk/index.ts';
+import { VaultWebhookError, webhooks } from '../../sdk/index.ts';
 import {
   type Item,
   jobsDone,
@@ -130,7 +130,7 @@ describe.concurrent('a call', () => {
         const inHeader = Buffer.from(call.header('x-vault-webhook-secret') ?? '', 'latin1').toString();
         expect(inHeader).toBe(secret);
         const { headers, text } = call;
-        const event = await verifyWebhook({ secret, headers: Object.fromEntries(headers), body: text });
+        const event = await webhooks.verify(Object.fromEntries(headers), text, secret);
         expect(event).toMatchObject({ body: 'done', status_code: 200 });
       }
     },
@@ -140,18 +140,18 @@ describe.concurrent('a call', () => {
     const { calls, receiver } = await told([200]);
     const [call] = calls;
     const { secret } = receiver.webhook;
-    const received = { headers: Object.fromEntries(call?.headers ?? []), body: call?.text ?? '' };
-    await verifyWebhook({ secret, ...received });
+    const received = { headers: Object.fromEntries(call?.headers ?? []), body: call?.text ?? '', secret };
+    const verify = ({ headers, body, secret, now }: typeof received & { readonly now?: number }) =>
+      webhooks.verify(headers, body, secret, { now });
+    await verify(received);
     for (const change of [
       { secret: `${secret}x` },
       { body: received.body.replace('200', '201') },
       { headers: { ...received.headers, 'webhook-id': 'other' } },
       { now: Date.now() + 600_000 },
     ]) {
-      const refused = await verifyWebhook({ secret, ...received, ...change }).catch(
-        (error: unknown) => error,
-      );
-      expect(refused).toBeInstanceOf(WebhookError);
+      const refused = await verify({ ...received, ...change }).catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(VaultWebhookError);
     }
   });
 

@@ -16,7 +16,7 @@ import type {
 } from './types.ts';
 
 /** What a retrieval endpoint can be asked. What lies outside its lock is refused: `endpoint_out_of_scope`. */
-export interface RetrieveEndpointCalls {
+export interface RetrieveClient {
   /**
    * Opens one item and returns the stored object, masked and changed as the endpoint's `mask_fields` and `rules`
    * say. Numbers become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`. Throws
@@ -64,10 +64,7 @@ export interface RetrieveEndpointCalls {
 }
 
 /** Of items and filters only their own members are sent. */
-export const createRetrieveEndpointCalls = (
-  transport: Transport,
-  access: EndpointAccess,
-): RetrieveEndpointCalls => {
+export const createRetrieveClient = (transport: Transport, access: EndpointAccess): RetrieveClient => {
   const callOf = (query: Call['query'], options: CallOptions | undefined): Call => ({
     ...callTo('retrieve', access),
     method: 'GET',
@@ -76,10 +73,10 @@ export const createRetrieveEndpointCalls = (
     options,
   });
 
-  const decryptText: RetrieveEndpointCalls['decryptText'] = async ({ token, reference }, options) =>
+  const decryptText: RetrieveClient['decryptText'] = async ({ token, reference }, options) =>
     (await transport.send(callOf({ token, reference }, options))).text;
 
-  const list: RetrieveEndpointCalls['list'] = async (
+  const list: RetrieveClient['list'] = async (
     { reference, reference_prefix, limit, next_token } = {},
     options,
   ) => readPage(transport, callOf({ reference, reference_prefix, limit, next_token }, options));
@@ -96,27 +93,14 @@ export const createRetrieveEndpointCalls = (
 };
 
 /**
- * One retrieval endpoint, for whoever was given its secret and nothing else. It knows no account, sends no
- * credentials, and repeats failed attempts as `Vault` does.
+ * A client of one retrieval endpoint, for whoever was given its secret and nothing else. It knows no account, sends no
+ * credentials, and repeats failed attempts as `Vault` does. Throws `VaultError` for options that cannot work; sends
+ * nothing yet.
  * @example
- * const desk = new RetrieveEndpoint({ url: 'https://vault.example/v1/retrieve/call-centre', secret });
+ * const desk = retrieveClient({ url: 'https://vault.example/v1/retrieve/call-centre', secret });
  * const card = await desk.decrypt({ token });
  */
-export class RetrieveEndpoint implements RetrieveEndpointCalls {
-  readonly decrypt: RetrieveEndpointCalls['decrypt'];
-  readonly decryptText: RetrieveEndpointCalls['decryptText'];
-  readonly list: RetrieveEndpointCalls['list'];
-  readonly pages: RetrieveEndpointCalls['pages'];
-  readonly decryptAll: RetrieveEndpointCalls['decryptAll'];
-
-  /** Throws `VaultError` for options that cannot work; sends nothing yet. */
-  constructor(options: EndpointOptions) {
-    const { transport, access } = linkTo('retrieve', options);
-    const calls = createRetrieveEndpointCalls(transport, access);
-    this.decrypt = calls.decrypt;
-    this.decryptText = calls.decryptText;
-    this.list = calls.list;
-    this.pages = calls.pages;
-    this.decryptAll = calls.decryptAll;
-  }
-}
+export const retrieveClient = (options: EndpointOptions): RetrieveClient => {
+  const { transport, access } = linkTo('retrieve', options);
+  return createRetrieveClient(transport, access);
+};
