@@ -8,7 +8,8 @@ const PAGE_RUNNER = join(import.meta.dir, 'run-page.ts');
 const SEPARATOR = '\x1e';
 /**
  * A block that is run, and the block of its output where one follows directly. With a name (`ts receiver.ts`) it is a
- * program that runs beside the others, and a block of text with that name says what it has printed since.
+ * file that the others find under that name. Blocks of text with a name say what the program of that name, which then
+ * runs beside the others, has printed since, or what the page at a URL shows once somebody has used it.
  */
 const BLOCK = /^```(sh|ts|html|text(?= ))(?: (\S+))?\n(.*?)^```\n(?:\n?```(?:json|text)\n(.*?)^```$)?/gms;
 
@@ -16,8 +17,8 @@ const BLOCK = /^```(sh|ts|html|text(?= ))(?: (\S+))?\n(.*?)^```\n(?:\n?```(?:jso
 export interface Block {
   readonly name: string;
   readonly language: string;
-  /** Of the program that runs beside the others, or whose output this is. */
-  readonly program: string | undefined;
+  /** Of the file that it is saved as, or of what this is the output of: a program beside the others, or a URL. */
+  readonly file: string | undefined;
   readonly code: string;
   /** What it prints; `…` stands for what differs each time. Undefined when the page does not say. */
   readonly output: string | undefined;
@@ -25,10 +26,10 @@ export interface Block {
 
 /** All blocks of a page in `sh`, `ts` and `html`: each of them is run. Anything else is for reading only. */
 export const blocksOf = (path: string, markdown: string): Block[] =>
-  [...markdown.matchAll(BLOCK)].map(({ index, 1: language = '', 2: program, 3: code = '', 4: output }) => {
+  [...markdown.matchAll(BLOCK)].map(({ index, 1: language = '', 2: file, 3: code = '', 4: output }) => {
     const line = markdown.slice(0, index).split('\n').length;
     const name = `${path}:${line} (${language})`;
-    return { name, language, program, code, output: language === 'text' ? code : output };
+    return { name, language, file, code, output: language === 'text' ? code : output };
   });
 
 /** The text without line breaks and the indentation behind them: a page breaks long lines, the vault does not. */
@@ -46,25 +47,39 @@ const readLines = (output: string): string =>
     .repeat(output.trimEnd().split('\n').length)
     .replaceAll('\n', 'IFS= read -r LINE <&3; printf \'%s\\n\' "$LINE"\n');
 
-/** The command that runs a block in the shell of its page. */
-const commandOf = ({ language, program, code }: Block, file: string): string => {
+const BESIDE = (path: string): string => `mkfifo '${path}.out'
+exec 3<>'${path}.out'
+bun '${path}' >&3 &
+BESIDE=$!
+trap 'kill $BESIDE; wait $BESIDE || true' EXIT
+`;
+
+/** The command that runs a block in the shell of its page, whose folder holds what the page says to save. */
+const commandOf = ({ language, file, code }: Block, path: string, beside: ReadonlySet<string>): string => {
   if (language === 'sh') {
     return code;
   }
   if (language === 'text') {
-    return readLines(code);
+    return file?.startsWith('http') ? `bun '${PAGE_RUNNER}' '${file}'\n` : readLines(code);
   }
-  writeFileSync(file, code);
-  if (language === 'html') {
-    return `bun '${PAGE_RUNNER}' '${file}'\n`;
+  writeFileSync(path, code);
+  if (file !== undefined) {
+    return beside.has(file) ? BESIDE(path) : '';
   }
-  return program === undefined
-    ? `bun '${file}'\n`
-    : `mkfifo '${file}.out'\nexec 3<>'${file}.out'\nbun '${file}' >&3 &\ntrap "kill $!" EXIT\n`;
+  return language === 'html' ? `bun '${PAGE_RUNNER}' '${path}'\n` : `bun '${path}'\n`;
 };
 
 const replaced = (text: string, pairs: Iterable<readonly [from: string, to: string]>): string =>
   [...pairs].reduce((changed, [from, to]) => changed.replaceAll(from, to), text);
+
+/** Makes a folder that is a project with the SDK, and in which the operator's commands work as in the checkout. */
+const makeFolder = (folder: string): void => {
+  mkdirSync(folder);
+  const paths = { '@cardvault/sdk': [join(ROOT, 'sdk', 'index.ts')] };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { paths } }));
+  const scripts = { vault: `cd '${ROOT}' && bun run --silent vault` };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', scripts }));
+};
 
 /**
  * Runs the blocks of a page one after another in one shell, whose variables the later ones see, against a server
@@ -76,24 +91,21 @@ export const runBlocks = async (
   { here, caFile, shopPort }: GuideParties,
   folder: string,
 ): Promise<{ readonly printed: readonly string[]; readonly errors: string }> => {
-  mkdirSync(folder);
-  const paths = { '@cardvault/sdk': [join(ROOT, 'sdk', 'index.ts')] };
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { paths } }));
+  makeFolder(folder);
+  const beside = new Set(blocks.flatMap(({ language, file }) => (language === 'text' && file) || []));
+  const meant = (text: string): string =>
+    replaced(text, [['http://127.0.0.1:8080', url], ['the-password-that-was-printed', password], ...here]);
   const script = blocks
-    .map((block) => ({
-      ...block,
-      code: replaced(block.code, [
-        ['http://127.0.0.1:8080', url],
-        ['the-password-that-was-printed', password],
-        ...here,
-      ]),
-    }))
-    .map((block, at) => `${commandOf(block, join(folder, `${at}.${block.language}`))}printf '\\036'\n`)
+    .map((block) => ({ ...block, file: block.file && meant(block.file), code: meant(block.code) }))
+    .map((block, at) => {
+      const path = join(folder, block.file ?? `${at}.${block.language}`);
+      return `${commandOf(block, path, beside)}printf '\\036'\n`;
+    })
     .join('');
   const file = join(folder, 'page.sh');
   writeFileSync(file, script);
   const shell = Bun.spawn(['sh', '-aeu', file], {
-    cwd: ROOT,
+    cwd: folder,
     env: {
       PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
       HOME: process.env['HOME'],

@@ -73,6 +73,7 @@ export const startParties = async (folder: string): Promise<GuideParties> => {
     here: [
       ['https://pay.example.com', pay.url('')],
       ['https://shop.example.com', shop.url('')],
+      ['http://localhost:3000', `http://localhost:${shopPort}`],
     ],
     stop: () => {
       pay.stop();
