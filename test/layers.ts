@@ -90,6 +90,7 @@ export const LAYERS: readonly Layer[] = [
     may: [
       /^server\/app\.ts$/,
       /^forms\/build\.ts$/,
+      /^sdk\/package\.json$/,
       OPENAPI,
       SCHEMA,
       ERRORS,
