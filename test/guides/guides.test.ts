@@ -107,6 +107,8 @@ describe('what a guide says is printed', () => {
 
 /** The operations of a guide. */
 const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
+  keys: ['createKey', 'listKeys', 'changePassphrase', 'deleteKey', 'generatePassphrase'],
+  items: ['storeItem', 'readItems', 'updateItem', 'deleteItem', 'readLog', 'checkLuhn'],
   capture: ['capture'],
   retrieve: ['retrieve'],
   proxy: ['proxyPost', 'proxyGet', 'requestNetworkToken'],

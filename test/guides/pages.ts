@@ -28,6 +28,7 @@ export const RUNS: readonly (readonly string[])[] = [
     'docs/guides/backup.md',
     'docs/guides/audit.md',
   ],
+  ['docs/guides/keys.md', 'docs/guides/items.md'],
   ['docs/quick-start.md', 'docs/concepts.md'].filter((path) => ALL_PAGES.includes(path)),
   ALL_PAGES.filter((path) => path.startsWith('docs/recipes/')),
 ].filter((pages) => pages.length > 0);
