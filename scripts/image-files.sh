@@ -22,5 +22,10 @@ mkdir -p "$target/$reference/dist/browser"
 cp "$reference/package.json" "$target/$reference"
 cp "$reference/dist/browser/standalone.js" "$target/$reference/dist/browser"
 
+# The SDK of this version, as the server gives it out.
+bun scripts/pack-sdk.ts --if-changed
+mkdir "$target/dist"
+cp -R dist/sdk "$target/dist"
+
 bun scripts/sbom.ts "$target" >"$target/sbom.cdx.json"
 chmod -R a+rX,go-w "$target"

@@ -5,6 +5,7 @@ import { docsPages } from './plugins/docs.ts';
 import { formBundlePages } from './plugins/form-bundles.ts';
 import { formGalleryPages } from './plugins/form-gallery.ts';
 import { mountPages, operatorPages, type Page } from './plugins/pages.ts';
+import { sdkPages } from './plugins/sdk-files.ts';
 import { answerUnrouted, mountRoutes } from './plugins/shell.ts';
 import { ROUTES } from './routes/table.ts';
 
@@ -38,6 +39,7 @@ export const createApp = (deps: Deps): Elysia => {
     ...docsPages(),
     ...formBundlePages(deps),
     ...formGalleryPages(deps),
+    ...sdkPages(),
   ];
   mountPages(app, pages, deps);
   app.compile();

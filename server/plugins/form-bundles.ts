@@ -1,41 +1,9 @@
 import type { Deps, FormBundle, FormBundles } from '../deps.ts';
-import { allowAnyOrigin } from './cors.ts';
 import { bundlePath } from './form-pages.ts';
 import type { Page } from './pages.ts';
+import { ASK_AGAIN, respondWith } from './public-file.ts';
 
 const FOR_EVER = 'public, max-age=31536000, immutable';
-const ASK_AGAIN = 'no-cache';
-
-/** Whether the caller holds these very bytes already. */
-const isHeld = (headers: Headers, tag: string): boolean =>
-  (headers.get('if-none-match') ?? '').split(',').some((held) => held.trim().replace(/^W\//, '') === tag);
-
-const respondWith = (plain: Uint8Array<ArrayBuffer>, type: string, caching: string): Page['respond'] => {
-  const packed = Bun.gzipSync(plain);
-  const tag = `"${new Bun.CryptoHasher('sha256').update(plain).digest('hex').slice(0, 32)}"`;
-  return ({ headers }) => {
-    const isPacked = headers.get('accept-encoding')?.includes('gzip') === true;
-    const init = {
-      headers: {
-        'Content-Type': type,
-        'Cache-Control': caching,
-        'Cross-Origin-Resource-Policy': 'cross-origin',
-        // The packed bytes are others, so that only a weak tag can stand for both.
-        ETag: `W/${tag}`,
-        Vary: 'Accept-Encoding',
-      },
-    };
-    const isSame = isHeld(headers, tag);
-    const response = isSame
-      ? new Response(null, { status: 304, ...init })
-      : new Response(isPacked ? packed : plain, init);
-    if (isPacked && !isSame) {
-      response.headers.set('Content-Encoding', 'gzip');
-    }
-    allowAnyOrigin(response.headers);
-    return response;
-  };
-};
 
 const inventory = ({ version, files }: FormBundles): Uint8Array<ArrayBuffer> => {
   const integrity = Object.fromEntries(files.map((file) => [file.name, file.integrity]));
@@ -43,14 +11,14 @@ const inventory = ({ version, files }: FormBundles): Uint8Array<ArrayBuffer> => 
 };
 
 const pagesOf = (bundles: FormBundles, { name, bytes }: FormBundle): readonly Page[] => {
-  const type = 'text/javascript; charset=utf-8';
+  const file = { bytes, type: 'text/javascript; charset=utf-8', packable: true };
   return [
     {
       path: bundlePath(bundles, name),
       onFormsHost: true,
-      respond: respondWith(bytes, type, FOR_EVER),
+      respond: respondWith({ ...file, caching: FOR_EVER }),
     },
-    { path: `/forms/${name}`, onFormsHost: true, respond: respondWith(bytes, type, ASK_AGAIN) },
+    { path: `/forms/${name}`, onFormsHost: true, respond: respondWith({ ...file, caching: ASK_AGAIN }) },
   ];
 };
 
@@ -63,6 +31,11 @@ export const formBundlePages = ({ formPages: { bundles } }: Pick<Deps, 'formPage
   {
     path: '/forms/sri.json',
     onFormsHost: true,
-    respond: respondWith(inventory(bundles), 'application/json', ASK_AGAIN),
+    respond: respondWith({
+      bytes: inventory(bundles),
+      type: 'application/json',
+      caching: ASK_AGAIN,
+      packable: true,
+    }),
   },
 ];

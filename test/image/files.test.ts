@@ -31,6 +31,7 @@ describe('what an image holds', () => {
       'LICENSE',
       'bun.lock',
       'bunfig.toml',
+      'dist',
       'forms',
       'node_modules',
       'package.json',
@@ -41,6 +42,12 @@ describe('what an image holds', () => {
       'workers',
     ]);
     expect(readdirSync(join(folder, 'sdk'))).toEqual(['openapi.json']);
+    expect(readdirSync(join(folder, 'dist/sdk')).sort()).toEqual([
+      expect.stringMatching(/^cardvault-sdk-\d+\.\d+\.\d+\.tgz$/),
+      'cardvault-sdk.d.ts',
+      'cardvault-sdk.js',
+      'sources.sha256',
+    ]);
   });
 
   test('is no test, no key, no history and no tool', () => {

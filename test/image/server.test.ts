@@ -101,6 +101,7 @@ test('a server runs from files that it cannot write, as a user without rights, w
     const sizes = await Promise.all(scripts.map(async (path) => (await (await fetch(path)).bytes()).length));
     expect(sizes[0]).toBeGreaterThan(1_000_000);
     expect((await fetch(`${url}/v1/retrieve/iframe/pcd`)).status).toBe(200);
+    expect((await fetch(`${url}/sdk/cardvault-sdk.tgz`)).status).toBe(200);
   } finally {
     server.kill('SIGTERM');
   }

@@ -1,0 +1,25 @@
+/** The SDK as it is published: packed, and installed as a merchant does. */
+import { join } from 'node:path';
+
+const root = join(import.meta.dir, '..', '..');
+const PACKED = join(root, 'dist/sdk');
+
+/** What a command printed; one that fails throws with what it said. */
+const run = async (command: readonly string[], cwd: string): Promise<string> => {
+  const child = Bun.spawn([...command], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  if (code !== 0) {
+    throw new Error(`${command.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
+  }
+  return stdout;
+};
+
+/** Packs the SDK where its sources have changed, and gives the folder with the tarball and the module. */
+export const packSdk = async (): Promise<string> => {
+  await run([process.execPath, join(root, 'scripts/pack-sdk.ts'), '--if-changed'], root);
+  return PACKED;
+};
