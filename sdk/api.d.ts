@@ -6008,7 +6008,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `target_unreachable`: The third party could not be reached, showed no valid certificate, or broke off before its reply was complete.
+             * @description `target_unreachable`: The third party could not be reached, or showed no valid certificate; it was not sent the request.
              *
              *     `reply_too_large`: The third party's reply is larger than the service reads.
              *
@@ -6233,7 +6233,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `target_unreachable`: The third party could not be reached, showed no valid certificate, or broke off before its reply was complete.
+             * @description `target_unreachable`: The third party could not be reached, or showed no valid certificate; it was not sent the request.
              *
              *     `reply_too_large`: The third party's reply is larger than the service reads.
              *

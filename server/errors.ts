@@ -126,7 +126,7 @@ export const ERRORS = defineErrors({
   },
   target_unreachable: {
     status: 502,
-    text: 'The third party could not be reached, showed no valid certificate, or broke off before its reply was complete.',
+    text: 'The third party could not be reached, or showed no valid certificate; it was not sent the request.',
   },
   reply_too_large: { status: 502, text: "The third party's reply is larger than the service reads." },
   outcome_unknown: {

@@ -52,7 +52,7 @@ const idFromSeed = (seed: string): string =>
 const sentAs = ({ id }: ProxyJob, { code, field, retryAfterSeconds }: VaultError): VaultError =>
   new VaultError(code, { field, retryAfterSeconds, sentAs: id });
 
-/** What the attempts of a request have come to so far. */
+/** What the attempts of a request, those of earlier calls under its Idempotency-Key too, have come to so far. */
 interface Course {
   hasSent: boolean;
   /** Something was sent, and neither it nor anything behind it was answered. */
@@ -149,7 +149,8 @@ export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
   };
 
   const sendNow = async (job: ProxyJob, operation: MeterOperation, sent?: SentMark): Promise<ProxyReply> => {
-    const course: Course = { hasSent: false, isUnknown: false, last: undefined };
+    const before = sent?.before ?? false;
+    const course: Course = { hasSent: before, isUnknown: before, last: undefined };
     try {
       return await sendAll(job, operation, course, sent);
     } catch (error) {

@@ -197,6 +197,35 @@ describe('a request whose reply was lost', () => {
     }
   });
 
+  test('stays unknown when the repeat reaches nobody, and is then sent as it was or not at all', async () => {
+    const own = await startThirdParty();
+    try {
+      const stored = await newItem(vault);
+      own.script('/x', 'reset', { body: 'in the end' });
+      const changes = { headers: [{ 'Idempotency-Key': 'order' }], body: '{{expiry_year}}' };
+      const order = { request: requestTo(own.url('/x'), changes), synchronous: true };
+      const key = freshKey();
+      const send = () => proxyPost(stored, order, { attempts: 1 }, { idempotencyKey: key });
+      expect((await send()).outcome).toBe('502 outcome_unknown');
+      own.refuse(1);
+      expect((await send()).outcome).toBe('502 outcome_unknown');
+      const { token, reference } = stored;
+      const change = (expiry_year: string) =>
+        stored.account.send('POST', '/vault/update', {
+          query: { user: 'u', token, reference },
+          passphrase: PASSPHRASE,
+          body: { expiry_year },
+        });
+      expect((await change('2032')).status).toBe(200);
+      expect((await send()).outcome).toBe('502 outcome_unknown');
+      expect(own.calls('/x')).toHaveLength(1);
+      expect((await change(CARD.expiry_year)).status).toBe(200);
+      expect((await send()).json).toMatchObject({ body: 'in the end' });
+    } finally {
+      own.stop();
+    }
+  });
+
   test('and that was refused is not remembered', async () => {
     const { path, send } = repeated([200]);
     expect((await send({ attempts: 17 })).outcome).toBe('400 invalid_request');
