@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Act, type Received, startThirdParty, thirdPartyTrust } from '../helpers/third-party.ts';
 import { newAuthority } from '../workers/crypto/authority.ts';
+import { createPayments } from './payments.ts';
 import { freePort } from './server.ts';
 
 export interface GuideParties {
@@ -36,6 +37,7 @@ const startPay = async () => {
   pay.script('/charges', charge);
   pay.script('/busy/charges', 503, charge);
   pay.script('/broken/charges', 'reset');
+  pay.script('/payments', createPayments());
   pay.script('/cards/7', {
     headers: [['Content-Type', 'application/xml']],
     body: '<card><pan>5555555555554444</pan><expires>01/30</expires><name>Ada Lovelace</name></card>',
