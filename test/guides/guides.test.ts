@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { isErrorCode, VaultError } from '../../server/errors.ts';
 import { routeErrors } from '../../server/plugins/route.ts';
 import { ROUTES } from '../../server/routes/table.ts';
+import { packSdk } from '../helpers/packed-sdk.ts';
 import { blocksOf, inWordsOf, runBlocks } from './guide.ts';
 import { ALL_PAGES, RUNS } from './pages.ts';
 import { type GuideParties, startParties } from './parties.ts';
@@ -14,6 +15,7 @@ import { type GuideServer, startServer } from './server.ts';
 const OPERATOR_PAGES = ['limits', 'master-key', 'monitoring', 'production', 'redis-cluster'].map(
   (name) => `docs/guides/${name}.md`,
 );
+const QUICK_START = 'docs/quick-start.md';
 const MS_MAX = 60_000;
 const ROOT = join(import.meta.dir, '..', '..');
 
@@ -21,6 +23,8 @@ const folder = mkdtempSync(join(tmpdir(), 'cv-guides-'));
 let parties: GuideParties;
 
 beforeAll(async () => {
+  // Pages install the SDK that the server gives out.
+  await packSdk();
   parties = await startParties(folder);
 }, MS_MAX);
 afterAll(() => {
@@ -80,6 +84,22 @@ describe.each(RUNS.map((pages) => [pages.join(', '), pages] as const))(
 
     for (const path of pages) {
       describePage(path, () => server);
+    }
+
+    if (pages.includes(QUICK_START)) {
+      test('a start prints what the quick start shows', () => {
+        const shown = /^ {4}Cardvault .*\n(?: {4}.*\n)+/m.exec(
+          readFileSync(join(ROOT, QUICK_START), 'utf8'),
+        )?.[0];
+        const printed = server.greeting
+          .replaceAll(server.url, 'http://127.0.0.1:8080')
+          .replace(server.password, 'the-password-that-was-printed');
+        const lines = (shown ?? '').trimEnd().split('\n');
+        expect(lines.length).toBeGreaterThan(5);
+        const isPrinted = (line: string): boolean =>
+          printed.split('\n').some((each) => inWordsOf(line, each) === line);
+        expect(lines.filter((line) => !isPrinted(line))).toEqual([]);
+      });
     }
   },
 );

@@ -5,6 +5,8 @@ export interface GuideServer {
   readonly url: string;
   /** Of the account `admin`, as printed at the first start. */
   readonly password: string;
+  /** All that was printed up to that password. */
+  readonly greeting: string;
   readonly dataDir: string;
   readonly stop: () => Promise<void>;
 }
@@ -30,7 +32,7 @@ export const startServer = async (
     env: { PATH: process.env['PATH'], VAULT_DATA_DIR: dataDir, VAULT_PORT: port, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const ready = Promise.withResolvers<Pick<GuideServer, 'url' | 'password'>>();
+  const ready = Promise.withResolvers<Pick<GuideServer, 'url' | 'password' | 'greeting'>>();
   // Read to the end: the server goes on logging, and must not meet a closed pipe.
   const read = async (): Promise<void> => {
     let text = '';
@@ -38,7 +40,7 @@ export const startServer = async (
       text += chunk;
       const { url, password } = GREETING.exec(text)?.groups ?? {};
       if (url !== undefined && password !== undefined) {
-        ready.resolve({ url, password });
+        ready.resolve({ url, password, greeting: text });
       }
     }
     ready.reject(new Error(`The server did not start: ${text}`));
