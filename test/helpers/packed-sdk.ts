@@ -1,11 +1,12 @@
 /** The SDK as it is published: packed, and installed as a merchant does. */
 import { join } from 'node:path';
+import manifest from '../../sdk/package.json';
 
 const root = join(import.meta.dir, '..', '..');
 const PACKED = join(root, 'dist/sdk');
 
 /** What a command printed; one that fails throws with what it said. */
-const run = async (command: readonly string[], cwd: string): Promise<string> => {
+export const run = async (command: readonly string[], cwd: string): Promise<string> => {
   const child = Bun.spawn([...command], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),
@@ -22,4 +23,10 @@ const run = async (command: readonly string[], cwd: string): Promise<string> => 
 export const packSdk = async (): Promise<string> => {
   await run([process.execPath, join(root, 'scripts/pack-sdk.ts'), '--if-changed'], root);
   return PACKED;
+};
+
+/** Installs the tarball with npm into a folder that may be empty. No registry is asked: it depends on nothing. */
+export const installSdk = async (folder: string): Promise<void> => {
+  const tarball = join(await packSdk(), `cardvault-sdk-${manifest.version}.tgz`);
+  await run(['npm', 'install', '--offline', '--no-audit', '--no-fund', tarball], folder);
 };
