@@ -29,6 +29,6 @@ export const RUNS: readonly (readonly string[])[] = [
     'docs/guides/audit.md',
   ],
   ['docs/guides/keys.md', 'docs/guides/items.md'],
-  ['docs/quick-start.md', 'docs/concepts.md'].filter((path) => ALL_PAGES.includes(path)),
+  ['docs/quick-start.md'],
   ALL_PAGES.filter((path) => path.startsWith('docs/recipes/')),
 ].filter((pages) => pages.length > 0);
