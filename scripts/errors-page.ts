@@ -1,0 +1,96 @@
+/** The page of all refusals, from the tables of errors and routes: what each means, what to do, and where it occurs. */
+import { ERRORS, type ErrorCode } from '../server/errors.ts';
+import { type Noun, type Route, routeErrors } from '../server/plugins/route.ts';
+import { ROUTES } from '../server/routes/table.ts';
+
+const CODES = Object.keys(ERRORS) as ErrorCode[];
+const STATUSES = [...new Set(CODES.map((code) => ERRORS[code].status))].toSorted((a, b) => a - b);
+
+const PARTS: Readonly<Record<Noun, string>> = {
+  utility: 'utilities',
+  key: 'keys',
+  vault: 'stored items',
+  capture: 'capture endpoints',
+  retrieve: 'retrieval endpoints',
+  form: 'forms',
+  rule: 'rules',
+  proxy: 'requests to third parties and certificates for them',
+  admin: 'the account',
+  audit: 'the security log',
+};
+
+/** What many routes have in common, and in which words; the first that fits is taken. */
+const KINDS: readonly (readonly [words: string, isOne: (route: Route) => boolean])[] = [
+  ['every route', () => true],
+  ['every route that needs an account', ({ auth }) => auth === 'basic'],
+  ['every route with a body', ({ body }) => body.kind !== 'none'],
+  ['every route that takes a passphrase', ({ passphrase }) => passphrase !== 'none'],
+  ['every route that takes an Idempotency-Key', ({ idempotent }) => idempotent],
+];
+/** So many routes can be read one by one. */
+const NAMED_MAX = 10;
+
+const nameOf = ({ method, path }: Route): string => `\`${method} ${path}\``;
+
+/** Where a code occurs: the kinds of routes that all have it, then the others, one by one where they are few. */
+const placesOf = (code: ErrorCode): string => {
+  let left = ROUTES.filter((route) => routeErrors(route).includes(code));
+  const words: string[] = [];
+  for (const [kind, isOne] of KINDS) {
+    const routes = ROUTES.filter(isOne);
+    if (
+      routes.length > 3 &&
+      routes.every((route) => routeErrors(route).includes(code)) &&
+      routes.some((route) => left.includes(route))
+    ) {
+      words.push(kind);
+      left = left.filter((route) => !isOne(route));
+    }
+  }
+  const others =
+    left.length > NAMED_MAX
+      ? Object.entries(PARTS).flatMap(([noun, part]) =>
+          left.some((route) => route.noun === noun) ? part : [],
+        )
+      : left.map(nameOf);
+  const places =
+    left.length > NAMED_MAX ? [...words, `routes of ${others.join(', ')}`] : [...words, ...others];
+  return places.join(', ') || (code === 'not_found' ? 'every other path' : 'every other method of a path');
+};
+
+const sectionOf = (code: ErrorCode): string[] => {
+  const { status, text, advice, retryAfterSeconds } = ERRORS[code];
+  const wait = retryAfterSeconds === undefined ? '' : ', with `Retry-After`';
+  return [
+    `### ${code}`,
+    `${status}${wait}. ${text}`,
+    `**What to do:** ${advice}`,
+    `**Where:** ${placesOf(code)}.`,
+  ];
+};
+
+const codesOf = (status: number): readonly ErrorCode[] =>
+  CODES.filter((code) => ERRORS[code].status === status);
+
+const indexRow = (status: number): string =>
+  `| [${status}](#${status}) | ${codesOf(status)
+    .map((code) => `[\`${code}\`](#${code})`)
+    .join(', ')} |`;
+
+const INTRODUCTION = [
+  'Every refusal has the body `{ error, code, request_id, field? }`. Programs go by `code`, which is stable;',
+  '`error` is one sentence for a person and may change. `field` names the place of the fault, such as',
+  '`query.user` or `body.passphrase`, and never holds a value. `request_id` is that of the `X-Request-Id`',
+  'header; quote it when you ask for help. 429 and 503 come with `Retry-After` in seconds, 405 with `Allow`.',
+  'A reply that fails after it began ends with the connection aborted. The SDK makes a `VaultApiError` of each, see',
+  '[its reference](sdk.md#errors), and tries again by itself after 429 and 503.',
+].join('\n');
+
+export const errorsPage = (notice: string): string =>
+  `${[
+    '# Errors',
+    notice,
+    INTRODUCTION,
+    ['| Status | Codes |', '|---|---|', ...STATUSES.map(indexRow)].join('\n'),
+    ...STATUSES.flatMap((status) => [`## ${status}`, ...codesOf(status).flatMap(sectionOf)]),
+  ].join('\n\n')}\n`;
