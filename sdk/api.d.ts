@@ -710,6 +710,7 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
+        /** @description Whether the last digit of a number is right, and the brand that it tells. */
         LuhnResult: {
             /**
              * @description Whether the check digit is right.
@@ -722,6 +723,7 @@ export interface components {
              */
             brand?: string;
         };
+        /** @description A passphrase, made and not stored. */
         GeneratedPassphrase: {
             /**
              * @description Random and URL-safe, exactly `length` characters long.
@@ -740,6 +742,7 @@ export interface components {
         StoredObject: {
             [key: string]: unknown;
         };
+        /** @description What the number of a card tells of it. */
         CardMetadata: {
             /**
              * @description The first digits of the number, which name the issuer.
@@ -760,6 +763,7 @@ export interface components {
                 card_level?: string;
             }[];
         };
+        /** @description A stored item, without its data. */
         TokenInfo: {
             /**
              * @description The token that storing returned.
@@ -784,7 +788,7 @@ export interface components {
             stored_at: string;
             card_metadata?: components["schemas"]["CardMetadata"];
         };
-        /** @description `data` and `card_metadata` only with decrypt_all. */
+        /** @description An item in a listing; `data` and `card_metadata` only with decrypt_all. */
         TreeItem: {
             /**
              * @description The token that storing returned.
@@ -809,6 +813,7 @@ export interface components {
         Tree: {
             [key: string]: components["schemas"]["TreeItem"][];
         };
+        /** @description What was done. */
         Message: {
             /**
              * @description What was done, for a person.
@@ -825,14 +830,27 @@ export interface components {
         UpdateObject: {
             [key: string]: unknown;
         };
+        /** @description One use of an item. */
         LogEntry: {
-            /** @enum {string} */
+            /**
+             * @description `encrypt` when the item was stored or updated, `decrypt` when it was opened.
+             * @enum {string}
+             */
             action: "encrypt" | "decrypt";
-            /** @enum {string} */
+            /**
+             * @description Through what: the account itself, an endpoint, a request to a third party, or a form.
+             * @enum {string}
+             */
             source: "vault" | "capture" | "retrieve" | "proxy" | "form";
-            /** @example 203.0.113.7 */
+            /**
+             * @description The address that it came from.
+             * @example 203.0.113.7
+             */
             ip_address: string;
-            /** @example shop/1.0 */
+            /**
+             * @description What the caller says of itself; empty where it says nothing.
+             * @example shop/1.0
+             */
             user_agent: string;
             /**
              * Format: date-time
@@ -1137,6 +1155,7 @@ export interface components {
              */
             passphrase?: string;
         };
+        /** @description A vault key with its passphrase, which is shown this once. */
         KeyWithPassphrase: {
             /**
              * @description Identifier of the vault key.
@@ -1149,6 +1168,7 @@ export interface components {
              */
             passphrase: string;
         };
+        /** @description A vault key. */
         Key: {
             /**
              * @description Identifier of the vault key.
@@ -1175,6 +1195,7 @@ export interface components {
              */
             new_passphrase?: string;
         };
+        /** @description One change of the data, by name. */
         Operation: {
             /**
              * @description The operation to apply; GET /rule/operations lists them.
@@ -1206,14 +1227,17 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** @description A named list of operations. */
         Rule: {
             /**
              * @description Identifier of the rule, unique in the account.
              * @example customers-2026
              */
             id: string;
+            /** @description Applied one after another. */
             operations: components["schemas"]["Operation"][];
         };
+        /** @description All operations that a rule can be made of. */
         OperationNames: {
             /**
              * @description The names of all operations.
@@ -1450,13 +1474,17 @@ export interface components {
              */
             expiry: string;
         };
+        /** @description Who signed in, and what to. */
         WhoAmI: {
             /**
              * @description The name of the account.
              * @example shop
              */
             user: string;
-            /** @enum {string} */
+            /**
+             * @description Staging stores published test numbers; production refuses them.
+             * @enum {string}
+             */
             environment: "staging" | "production";
             /**
              * @description The version of the server.
@@ -1515,6 +1543,7 @@ export interface components {
             /** @description One of each billable operation, in a fixed order, also where nothing was used. */
             items: components["schemas"]["BillingItem"][];
         };
+        /** @description What an account has stored, and how much it has used in a month. */
         Usage: {
             /**
              * @description The month that api_requests belongs to.
@@ -1545,6 +1574,7 @@ export interface components {
              */
             new_password?: string;
         };
+        /** @description An account with its new password, which is shown this once. */
         AccountPassword: {
             /**
              * @description The name of the account.
@@ -1583,6 +1613,7 @@ export interface components {
             /** @description Whether the account has not set it. */
             is_default: boolean;
         };
+        /** @description One event of the security log. */
         AuditEntry: {
             /**
              * @description The entry's number in the log of the account: each is one more than the one before it.
@@ -1617,9 +1648,15 @@ export interface components {
              * @example 203.0.113.7
              */
             source_ip: string;
-            /** @example shop/1.0 */
+            /**
+             * @description What the caller says of itself; empty where it says nothing.
+             * @example shop/1.0
+             */
             user_agent: string;
-            /** @example Zm9vYmFyYmF6cXV4 */
+            /**
+             * @description The X-Request-Id of the request.
+             * @example Zm9vYmFyYmF6cXV4
+             */
             request_id: string;
             /**
              * @description What it was done to: `key/USER`, `item/USER/TOKEN`, `endpoint/ID`, `rule/ID` and so on.
@@ -1672,6 +1709,7 @@ export interface components {
         };
         /** @description A network token was made and stored. */
         NetworkTokenWebhook: {
+            /** @description What the requester gave for the card. */
             network_token: {
                 /**
                  * @description The network token: what to pay with in the place of the card.
@@ -1955,9 +1993,9 @@ export interface operations {
                  * @example 2026-01-31T12:00:00Z
                  */
                 stored_before?: string;
-                /** @description Comma-separated names or dotted paths of fields to mask in the reply. Left out: the preference `mask_fields`, else none; given and empty: none. */
+                /** @description Names or dotted paths of fields to mask in the reply; in a query, separated by commas. Left out: the preference `mask_fields`, else none; given and empty: none. */
                 mask_fields?: string[];
-                /** @description Comma-separated ids of rules, applied in this order. */
+                /** @description Ids of rules, applied in this order; in a query, separated by commas. */
                 rules?: string[];
                 /** @description Whether to decrypt every listed item; needs user and the passphrase. Each item counts as a decryption. */
                 decrypt_all?: boolean;
@@ -1965,7 +2003,7 @@ export interface operations {
                 return_card_metadata?: boolean;
                 /** @description How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
                 limit?: number;
-                /** @description The X-Vault-Next-Token of the previous page, with all other parameters unchanged. */
+                /** @description Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
                 next_token?: string;
                 /**
                  * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase.
@@ -2472,7 +2510,7 @@ export interface operations {
                  * @example customer-4711
                  */
                 reference?: string;
-                /** @description Comma-separated ids of rules, applied in this order. */
+                /** @description Ids of rules, applied in this order; in a query, separated by commas. */
                 rules?: string[];
                 /**
                  * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
@@ -2667,7 +2705,7 @@ export interface operations {
                 reference?: string;
                 /** @description How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
                 limit?: number;
-                /** @description The X-Vault-Next-Token of the previous page, with all other parameters unchanged. */
+                /** @description Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
                 next_token?: string;
             };
             header?: never;
@@ -2920,7 +2958,7 @@ export interface operations {
                  * @example 24h
                  */
                 ttl?: string;
-                /** @description Comma-separated ids of rules, applied in this order. */
+                /** @description Ids of rules, applied in this order; in a query, separated by commas. */
                 rules?: string[];
                 /** @description Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
                 return_card_metadata?: boolean;
@@ -3506,7 +3544,7 @@ export interface operations {
                  * @example 24h
                  */
                 ttl?: string;
-                /** @description Comma-separated ids of rules, applied in this order. */
+                /** @description Ids of rules, applied in this order; in a query, separated by commas. */
                 rules?: string[];
                 /** @description Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
                 return_card_metadata?: boolean;
@@ -3520,7 +3558,7 @@ export interface operations {
                  * @example customer-4711
                  */
                 reference?: string;
-                /** @description Comma-separated names or dotted paths of fields to mask in the reply. Left out: the preference `mask_fields`, else none; given and empty: none. */
+                /** @description Names or dotted paths of fields to mask in the reply; in a query, separated by commas. Left out: the preference `mask_fields`, else none; given and empty: none. */
                 mask_fields?: string[];
                 /**
                  * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
@@ -3681,7 +3719,7 @@ export interface operations {
                 decrypt_all?: boolean;
                 /** @description How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
                 limit?: number;
-                /** @description The X-Vault-Next-Token of the previous page, with all other parameters unchanged. */
+                /** @description Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
                 next_token?: string;
                 /** @description The kind of hosted form that shows the data; the action log then names a form as source. */
                 form_type?: "pcd" | "ach" | "custom";
@@ -4858,7 +4896,7 @@ export interface operations {
             query?: {
                 /** @description How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 65536. */
                 limit?: number;
-                /** @description The X-Vault-Next-Token of the previous page, with all other parameters unchanged. */
+                /** @description Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
                 next_token?: string;
             };
             header?: never;
@@ -5847,7 +5885,7 @@ export interface operations {
                 attempts?: number;
                 /** @description Whether the reply also has populated_template. The request is sent and billed all the same. */
                 debug?: boolean;
-                /** @description Comma-separated ids of rules, applied in this order to what is sent; nothing stored changes. */
+                /** @description Ids of rules, applied in this order to what is sent; nothing stored changes. In a query, separated by commas. */
                 rules?: string[];
                 /**
                  * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
@@ -6072,7 +6110,7 @@ export interface operations {
                 smart_parse?: boolean;
                 /** @description How often the request may be sent. It is sent again after 429, 5xx and a connection that failed before anything was sent; each attempt is billed. */
                 attempts?: number;
-                /** @description Comma-separated ids of rules, applied in this order to what was received before it is stored. */
+                /** @description Ids of rules, applied in this order to what was received before it is stored. In a query, separated by commas. */
                 rules?: string[];
                 /**
                  * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
@@ -8137,7 +8175,7 @@ export interface operations {
                 before?: string;
                 /** @description How many entries to return at most. A negative value means no limit; 0 is refused. */
                 limit?: number;
-                /** @description The X-Vault-Next-Token of the previous page, with all other parameters unchanged. */
+                /** @description Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
                 next_token?: string;
             };
             header?: never;

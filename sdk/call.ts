@@ -17,6 +17,7 @@ export interface VaultOptions extends ConnectionOptions {
   readonly baseUrl: string;
   /** The account's Basic Auth user; without a colon. */
   readonly username: string;
+  /** The account's password. */
   readonly password: string;
   /** Used by every call that needs a passphrase and is not given one of its own; never for new keys. */
   readonly passphrase?: string | undefined;

@@ -6,6 +6,7 @@ import type { Transport } from './transport.ts';
 
 /** One page of a listing. */
 export interface Page<T> {
+  /** What is listed. */
   readonly data: T;
   /** Leads to the next page; undefined on the last one. */
   readonly next_token: string | undefined;

@@ -24,6 +24,11 @@ interface Unlocking {
   readonly passphrase?: string | undefined;
 }
 
+interface Owned {
+  /** Identifier of the vault key. */
+  readonly user: string;
+}
+
 interface Carrying {
   /** An object, or the exact JSON text of one. */
   readonly data: StoredObject | string;
@@ -72,7 +77,11 @@ export type ReadLog = Query<'readLog'>;
 export type DecryptItem = Pick<
   Query<'readItems'>,
   'reference' | 'mask_fields' | 'rules' | 'return_card_metadata'
-> & { readonly user: string; readonly token: string } & Unlocking;
+> &
+  Owned & {
+    /** The token that storing returned. */
+    readonly token: string;
+  } & Unlocking;
 
 /** What to list; nothing means every item of the account. */
 export type ListItems = Omit<
@@ -81,9 +90,9 @@ export type ListItems = Omit<
 >;
 
 /** Which items of a key to open, and how to show them. */
-export type DecryptAll = Omit<Query<'readItems'>, 'user' | 'token' | 'decrypt_all' | 'next_token'> & {
-  readonly user: string;
-} & Unlocking;
+export type DecryptAll = Omit<Query<'readItems'>, 'user' | 'token' | 'decrypt_all' | 'next_token'> &
+  Owned &
+  Unlocking;
 
 /** An endpoint as its owner sees it; its secret is kept nowhere. */
 export type Endpoint = Schemas['Endpoint'];
@@ -99,8 +108,16 @@ export type EndpointAccess = {
   /** As creating the endpoint returned it. */
   readonly secret: string;
 } & (
-  | { readonly unique_id: string; readonly url?: string | undefined }
-  | { readonly unique_id?: undefined; readonly url: string }
+  | {
+      /** Of the endpoint; this or `url` is needed. */
+      readonly unique_id: string;
+      readonly url?: string | undefined;
+    }
+  | {
+      readonly unique_id?: undefined;
+      /** The path that creating the endpoint returned; this or `unique_id` is needed. */
+      readonly url: string;
+    }
 );
 
 export type CreateCaptureEndpoint = Query<'createCaptureEndpoint'> & Unlocking;
@@ -112,7 +129,10 @@ export type DeleteEndpoint = PathOf<'deleteCaptureEndpoint'> & PathOf<'deleteRet
 export type CaptureItem = Omit<Query<'capture'>, 'card_number' | 'account_number' | 'n'> & Carrying;
 
 /** Names one item that a retrieval endpoint reaches. */
-export type RetrieveItem = Pick<Query<'retrieve'>, 'reference'> & { readonly token: string };
+export type RetrieveItem = Pick<Query<'retrieve'>, 'reference'> & {
+  /** The token that storing returned. */
+  readonly token: string;
+};
 
 /** What to list of what a retrieval endpoint reaches; nothing means all of it. */
 export type RetrieveTree = Omit<Query<'retrieve'>, 'token' | 'decrypt_all' | 'form_type'>;
@@ -198,7 +218,10 @@ export type GetWebhook = Schemas['GetWebhook'];
 /** A network token was made and stored. */
 export type NetworkTokenWebhook = Schemas['NetworkTokenWebhook'];
 /** There is no reply to report. With the code `outcome_unknown` the request may have had its effect. */
-export type FailureWebhook = Omit<Schemas['FailureWebhook'], 'code'> & { code: ErrorCode };
+export type FailureWebhook = Omit<Schemas['FailureWebhook'], 'code'> & {
+  /** Why; with `outcome_unknown` the request may have had its effect. */
+  code: ErrorCode;
+};
 
 export type CreateKey = Given<Schemas['CreateKey']>;
 export type ChangePassphrase = Given<Schemas['ChangePassphrase']>;

@@ -31,6 +31,7 @@ const MESSAGES: Readonly<Record<WebhookErrorCode, string>> = {
 /** A webhook call was refused. Answer it with 400; tell cases apart by `code`, never by the message. */
 export class VaultWebhookError extends VaultError {
   override readonly name = 'VaultWebhookError';
+  /** Why it was refused. */
   readonly code: WebhookErrorCode;
 
   constructor(code: WebhookErrorCode) {

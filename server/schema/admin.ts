@@ -6,13 +6,15 @@ import { ALGORITHM } from './vault.ts';
 export const WhoAmI = Type.Object(
   {
     user: Type.String({ description: 'The name of the account.', examples: ['shop'] }),
-    environment: Type.Union([Type.Literal('staging'), Type.Literal('production')]),
+    environment: Type.Union([Type.Literal('staging'), Type.Literal('production')], {
+      description: 'Staging stores published test numbers; production refuses them.',
+    }),
     api_version: Type.String({ description: 'The version of the server.', examples: ['0.1.0'] }),
     backwards_compatibility: Type.Literal('v1', {
       description: 'The version prefix whose promises the server keeps.',
     }),
   },
-  { $id: 'WhoAmI' },
+  { $id: 'WhoAmI', description: 'Who signed in, and what to.' },
 );
 export type WhoAmI = Static<typeof WhoAmI>;
 
@@ -92,7 +94,7 @@ export const Usage = Type.Object(
       examples: [5310],
     }),
   },
-  { $id: 'Usage' },
+  { $id: 'Usage', description: 'What an account has stored, and how much it has used in a month.' },
 );
 export type Usage = Static<typeof Usage>;
 
@@ -144,7 +146,7 @@ export const AccountPassword = Type.Object(
       examples: ['another-long-password-Zq4-kT9'],
     }),
   },
-  { $id: 'AccountPassword' },
+  { $id: 'AccountPassword', description: 'An account with its new password, which is shown this once.' },
 );
 
 const LIMIT_MAX = Number.MAX_SAFE_INTEGER;

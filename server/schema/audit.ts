@@ -83,8 +83,14 @@ export const AuditEntry = Type.Object(
         'Where it came from; empty where there is no network, or where a gathered entry has many sources.',
       examples: ['203.0.113.7'],
     }),
-    user_agent: Type.String({ examples: ['shop/1.0'] }),
-    request_id: Type.String({ examples: ['Zm9vYmFyYmF6cXV4'] }),
+    user_agent: Type.String({
+      description: 'What the caller says of itself; empty where it says nothing.',
+      examples: ['shop/1.0'],
+    }),
+    request_id: Type.String({
+      description: 'The X-Request-Id of the request.',
+      examples: ['Zm9vYmFyYmF6cXV4'],
+    }),
     object: Type.Optional(
       Type.String({
         description:
@@ -100,7 +106,7 @@ export const AuditEntry = Type.Object(
       }),
     ),
   },
-  { $id: 'AuditEntry' },
+  { $id: 'AuditEntry', description: 'One event of the security log.' },
 );
 export type AuditEntry = Static<typeof AuditEntry>;
 

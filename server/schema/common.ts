@@ -52,7 +52,7 @@ export const ShownReference = Type.String({
 
 export const NextToken = Type.String({
   minLength: 1,
-  description: 'The X-Vault-Next-Token of the previous page, with all other parameters unchanged.',
+  description: 'Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged.',
 });
 
 /** A passphrase that opens a key, in a JSON body. */
@@ -81,13 +81,13 @@ export const ChosenPassphrase = (description: string) =>
 
 export const RuleIds = ListOf(Identifier('Identifier of a rule.'), {
   maxItems: 64,
-  description: 'Comma-separated ids of rules, applied in this order.',
+  description: 'Ids of rules, applied in this order; in a query, separated by commas.',
 });
 
 export const MaskFields = ListOf(Type.String({ minLength: 1, maxLength: 1024 }), {
   maxItems: 256,
   description:
-    'Comma-separated names or dotted paths of fields to mask in the reply. Left out: the preference `mask_fields`, else none; given and empty: none.',
+    'Names or dotted paths of fields to mask in the reply; in a query, separated by commas. Left out: the preference `mask_fields`, else none; given and empty: none.',
 });
 
 /** The reply of every deletion. */
@@ -98,7 +98,7 @@ export const Message = Type.Object(
       examples: ['The item was deleted.'],
     }),
   },
-  { $id: 'Message' },
+  { $id: 'Message', description: 'What was done.' },
 );
 export type Message = Static<typeof Message>;
 

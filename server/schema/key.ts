@@ -44,10 +44,10 @@ export const KeyWithPassphrase = Type.Object(
       examples: ['correct-horse-battery-staple-9Zq4'],
     }),
   },
-  { $id: 'KeyWithPassphrase' },
+  { $id: 'KeyWithPassphrase', description: 'A vault key with its passphrase, which is shown this once.' },
 );
 
-export const Key = Type.Object({ user: User }, { $id: 'Key' });
+export const Key = Type.Object({ user: User }, { $id: 'Key', description: 'A vault key.' });
 export type Key = Static<typeof Key>;
 
 export const KeyList = Type.Array(Key, { description: 'In ascending order of user.' });

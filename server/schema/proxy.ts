@@ -29,7 +29,7 @@ export const ProxyPostQuery = Type.Object({
   rules: Type.Optional({
     ...RuleIds,
     description:
-      'Comma-separated ids of rules, applied in this order to what is sent; nothing stored changes.',
+      'Ids of rules, applied in this order to what is sent; nothing stored changes. In a query, separated by commas.',
   }),
 });
 
@@ -51,7 +51,7 @@ export const ProxyGetQuery = Type.Object({
   rules: Type.Optional({
     ...RuleIds,
     description:
-      'Comma-separated ids of rules, applied in this order to what was received before it is stored.',
+      'Ids of rules, applied in this order to what was received before it is stored. In a query, separated by commas.',
   }),
 });
 

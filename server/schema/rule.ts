@@ -35,7 +35,7 @@ export const Operation = Type.Object(
       ),
     ),
   },
-  { $id: 'Operation' },
+  { $id: 'Operation', description: 'One change of the data, by name.' },
 );
 
 const Operations = Type.Array(Operation, {
@@ -47,7 +47,10 @@ const Operations = Type.Array(Operation, {
 /** What is checked is more: each operation has its own arguments, and the engine names the place of a fault. */
 export const RuleBody = Type.Union([Operations, Type.Object({ operations: Operations })]);
 
-export const Rule = Type.Object({ id: RuleId, operations: Type.Array(Operation) }, { $id: 'Rule' });
+export const Rule = Type.Object(
+  { id: RuleId, operations: Type.Array(Operation, { description: 'Applied one after another.' }) },
+  { $id: 'Rule', description: 'A named list of operations.' },
+);
 export type Rule = Static<typeof Rule>;
 
 export const RuleList = Type.Array(Rule, { description: 'In ascending order of id.' });
@@ -59,6 +62,6 @@ export const OperationNames = Type.Object(
       examples: [['noop', 'substr', 'template']],
     }),
   },
-  { $id: 'OperationNames' },
+  { $id: 'OperationNames', description: 'All operations that a rule can be made of.' },
 );
 export type OperationNames = Static<typeof OperationNames>;

@@ -16,7 +16,10 @@ export const LuhnResult = Type.Object(
       Type.String({ description: 'The brand, when the number tells it.', examples: ['visa'] }),
     ),
   },
-  { $id: 'LuhnResult' },
+  {
+    $id: 'LuhnResult',
+    description: 'Whether the last digit of a number is right, and the brand that it tells.',
+  },
 );
 export type LuhnResult = Static<typeof LuhnResult>;
 
@@ -36,6 +39,6 @@ export const GeneratedPassphrase = Type.Object(
       examples: ['m0Xw3qTn8Vb5Rk2Lz7Yc4Hd9Gf6Js1PaQeUiOtNyBxCvZlKrMwDhEgFjSpTqAuW'],
     }),
   },
-  { $id: 'GeneratedPassphrase' },
+  { $id: 'GeneratedPassphrase', description: 'A passphrase, made and not stored.' },
 );
 export type GeneratedPassphrase = Static<typeof GeneratedPassphrase>;

@@ -145,7 +145,7 @@ export const CardMetadata = Type.Object(
       description: "Rows of the operator's BIN table; empty when none is loaded.",
     }),
   },
-  { $id: 'CardMetadata' },
+  { $id: 'CardMetadata', description: 'What the number of a card tells of it.' },
 );
 export type CardMetadata = Static<typeof CardMetadata>;
 
@@ -159,7 +159,7 @@ export const TokenInfo = Type.Object(
     stored_at: STORED_AT,
     card_metadata: Type.Optional(CardMetadata),
   },
-  { $id: 'TokenInfo' },
+  { $id: 'TokenInfo', description: 'A stored item, without its data.' },
 );
 export type TokenInfo = Static<typeof TokenInfo>;
 
@@ -171,7 +171,7 @@ export const TreeItem = Type.Object(
     data: Type.Optional(StoredObject),
     card_metadata: Type.Optional(CardMetadata),
   },
-  { $id: 'TreeItem', description: '`data` and `card_metadata` only with decrypt_all.' },
+  { $id: 'TreeItem', description: 'An item in a listing; `data` and `card_metadata` only with decrypt_all.' },
 );
 export type TreeItem = Static<typeof TreeItem>;
 
@@ -183,15 +183,23 @@ export type Tree = Static<typeof Tree>;
 
 export const LogEntry = Type.Object(
   {
-    action: Type.Union([Type.Literal('encrypt'), Type.Literal('decrypt')]),
+    action: Type.Union([Type.Literal('encrypt'), Type.Literal('decrypt')], {
+      description: '`encrypt` when the item was stored or updated, `decrypt` when it was opened.',
+    }),
     source: Type.Union(
       (['vault', 'capture', 'retrieve', 'proxy', 'form'] as const).map((source) => Type.Literal(source)),
+      {
+        description: 'Through what: the account itself, an endpoint, a request to a third party, or a form.',
+      },
     ),
-    ip_address: Type.String({ examples: ['203.0.113.7'] }),
-    user_agent: Type.String({ examples: ['shop/1.0'] }),
+    ip_address: Type.String({ description: 'The address that it came from.', examples: ['203.0.113.7'] }),
+    user_agent: Type.String({
+      description: 'What the caller says of itself; empty where it says nothing.',
+      examples: ['shop/1.0'],
+    }),
     timestamp: Timestamp('When it happened.'),
   },
-  { $id: 'LogEntry' },
+  { $id: 'LogEntry', description: 'One use of an item.' },
 );
 export type LogEntry = Static<typeof LogEntry>;
 

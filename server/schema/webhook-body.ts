@@ -46,13 +46,16 @@ const text = (description: string, example: string) => Type.String({ description
 
 export const NetworkTokenWebhook = Type.Object(
   {
-    network_token: Type.Object({
-      token: text('The network token: what to pay with in the place of the card.', '4000001234567899'),
-      expiry_month: text('Its month of expiry.', '12'),
-      expiry_year: text('Its year of expiry.', '2029'),
-      last_four: text('The last four digits of the network token.', '4567'),
-      status: text('What the requester calls it.', 'active'),
-    }),
+    network_token: Type.Object(
+      {
+        token: text('The network token: what to pay with in the place of the card.', '4000001234567899'),
+        expiry_month: text('Its month of expiry.', '12'),
+        expiry_year: text('Its year of expiry.', '2029'),
+        last_four: text('The last four digits of the network token.', '4567'),
+        status: text('What the requester calls it.', 'active'),
+      },
+      { description: 'What the requester gave for the card.' },
+    ),
     token_info: TokenInfo,
   },
   { $id: 'NetworkTokenWebhook', description: 'A network token was made and stored.' },
