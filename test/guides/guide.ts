@@ -47,11 +47,15 @@ const readLines = (output: string): string =>
     .repeat(output.trimEnd().split('\n').length)
     .replaceAll('\n', 'IFS= read -r LINE <&3; printf \'%s\\n\' "$LINE"\n');
 
-const BESIDE = (path: string): string => `mkfifo '${path}.out'
+const LISTENS = join(import.meta.dir, 'await-port.ts');
+
+/** Starts a program that serves something on PORT, and waits until it does. */
+const beginBeside = (path: string): string => `mkfifo '${path}.out'
 exec 3<>'${path}.out'
 bun '${path}' >&3 &
 BESIDE=$!
 trap 'kill $BESIDE; wait $BESIDE || true' EXIT
+bun '${LISTENS}' "$PORT"
 `;
 
 /** The command that runs a block in the shell of its page, whose folder holds what the page says to save. */
@@ -64,7 +68,7 @@ const commandOf = ({ language, file, code }: Block, path: string, beside: Readon
   }
   writeFileSync(path, code);
   if (file !== undefined) {
-    return beside.has(file) ? BESIDE(path) : '';
+    return beside.has(file) ? beginBeside(path) : '';
   }
   return language === 'html' ? `bun '${PAGE_RUNNER}' '${path}'\n` : `bun '${path}'\n`;
 };
