@@ -30,6 +30,16 @@ const charge = ({ text }: Received): Act => {
     : reply(400, { error: 'no card' });
 };
 
+const OLD_VAULT_KEY = 'Bearer key-of-the-old-vault';
+
+/** A card that another vault shows to whoever has its key. */
+const oldCard =
+  (customer: string, number: string) =>
+  ({ header }: Received): Act =>
+    header('authorization') === OLD_VAULT_KEY
+      ? reply(200, { customer, card: { number, exp_month: 4, exp_year: 2031, name: 'Ada Lovelace' } })
+      : reply(401, { error: 'no key' });
+
 /** A payment service. It asks for client certificates of an authority of its own, which it also issues. */
 const startPay = async () => {
   const clients = await newAuthority('Pay Example Clients');
@@ -42,6 +52,9 @@ const startPay = async () => {
     headers: [['Content-Type', 'application/xml']],
     body: '<card><pan>5555555555554444</pan><expires>01/30</expires><name>Ada Lovelace</name></card>',
   });
+  pay.script('/vault/tok_900001', oldCard('cus_1', '4242424242424242'));
+  pay.script('/vault/tok_900002', oldCard('cus_2', '5555555555554444'));
+  pay.script('/vault/tok_900003', oldCard('cus_3', '4242424242424242'));
   pay.script('/client-certificates', async ({ text }) => ({
     headers: [['Content-Type', 'application/x-pem-file']],
     body: await clients.issue(text),
