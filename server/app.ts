@@ -4,6 +4,7 @@ import { buildOpenApi } from './openapi.ts';
 import { docsPages } from './plugins/docs.ts';
 import { formBundlePages } from './plugins/form-bundles.ts';
 import { formGalleryPages } from './plugins/form-gallery.ts';
+import { guidePages } from './plugins/guide.ts';
 import { mountPages, operatorPages, type Page } from './plugins/pages.ts';
 import { sdkPages } from './plugins/sdk-files.ts';
 import { answerUnrouted, mountRoutes } from './plugins/shell.ts';
@@ -37,6 +38,7 @@ export const createApp = (deps: Deps): Elysia => {
     ...operatorPages(deps),
     documentPage(deps.http.publicUrl),
     ...docsPages(),
+    ...guidePages(),
     ...formBundlePages(deps),
     ...formGalleryPages(deps),
     ...sdkPages(),

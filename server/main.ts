@@ -31,7 +31,13 @@ const BODY_TIMEOUT_MS = 30_000;
 
 /** The lines that greet whoever starts the server: where it is, how to get in, and one thing to try. */
 function banner(url: string, first: FirstAccount | undefined, config: Config): string {
-  const lines = ['', `Cardvault (${config.env}) is ready.`, `  API   ${url}/v1`, `  Docs  ${url}/docs`];
+  const lines = [
+    '',
+    `Cardvault (${config.env}) is ready.`,
+    `  API   ${url}/v1`,
+    `  Docs  ${url}/docs`,
+    `  Guide ${url}/guide`,
+  ];
   if (config.env === 'staging') {
     lines.push(`  Forms ${url}/forms`);
   }

@@ -27,6 +27,7 @@ const DOMAIN = /^server\/domain\//;
 const STORE = /^server\/store\//;
 const OUTBOUND = /^server\/outbound\//;
 const SERVICES = /^server\/services\//;
+const GUIDE = /^server\/guide\//;
 const PLUGINS = /^server\/plugins\//;
 const ROUTES = /^server\/routes\//;
 const CRYPTO = /^server\/crypto(?:-audit|-fields|-lanes|-proxy|-walk)?\.ts$/;
@@ -58,9 +59,15 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'server/plugins',
     files: PLUGINS,
-    may: [SERVICES, SCHEMA, ERRORS, SECRET, DOMAIN],
+    may: [SERVICES, GUIDE, SCHEMA, ERRORS, SECRET, DOMAIN],
     mayTypes: [DEPS],
   },
+  {
+    name: 'server/guide/browser',
+    files: /^server\/guide\/browser\//,
+    may: [/^server\/guide\/found\.ts$/],
+  },
+  { name: 'server/guide', files: GUIDE, may: [DOMAIN] },
   { name: 'server/telemetry', files: /^server\/telemetry\//, may: [], mayTypes: [DEPS] },
   { name: 'server/routes', files: ROUTES, may: [SERVICES, PLUGINS, SCHEMA, ERRORS], mayTypes: [DEPS] },
   { name: 'server/openapi.ts', files: OPENAPI, may: [PLUGINS, SCHEMA, ERRORS, OPENAPI, /^package\.json$/] },
@@ -108,6 +115,7 @@ const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonl
     why: 'HTTP ends there',
   },
   { name: /^ioredis$/, only: /^server\/store\//, why: 'nothing else talks to Redis' },
+  { name: /^(?:marked|highlight\.js|minisearch)(?:\/|$)/, only: GUIDE, why: 'pages are made there' },
   { name: /^bullmq$/, only: /^server\/outbound\//, why: 'jobs are sent out there' },
   {
     name: /^(?:node:)?(?:http|https|http2|net|tls|dns|dgram)(?:\/|$)/,

@@ -32,6 +32,7 @@ describe('what an image holds', () => {
       'bun.lock',
       'bunfig.toml',
       'dist',
+      'docs',
       'forms',
       'node_modules',
       'package.json',

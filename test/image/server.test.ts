@@ -102,6 +102,14 @@ test('a server runs from files that it cannot write, as a user without rights, w
     expect(sizes[0]).toBeGreaterThan(1_000_000);
     expect((await fetch(`${url}/v1/retrieve/iframe/pcd`)).status).toBe(200);
     expect((await fetch(`${url}/sdk/cardvault-sdk.tgz`)).status).toBe(200);
+
+    const guide = await (await fetch(`${url}/guide/forms`)).text();
+    expect(guide).toContain('class="hljs-');
+    const loaded = [...guide.matchAll(/(?:src|<link rel="\w+" href)="([^"]+)"/g)].map(([, path]) => path);
+    expect(loaded.length).toBeGreaterThanOrEqual(4);
+    for (const path of [...loaded, '/guide/search.json']) {
+      expect((await fetch(`${url}${path}`)).status).toBe(200);
+    }
   } finally {
     server.kill('SIGTERM');
   }

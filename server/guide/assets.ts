@@ -1,0 +1,54 @@
+import { fileURLToPath } from 'node:url';
+import type { AssetPaths } from './layout.ts';
+
+/** A file that pages load, under a path that is never the path of other bytes. */
+export interface Asset {
+  readonly path: string;
+  readonly type: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+export interface Assets {
+  readonly paths: AssetPaths;
+  readonly files: readonly Asset[];
+}
+
+/** A card with a keyhole; the stroke follows the colours of the system. */
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><style>rect{fill:#1b1b1b}g{fill:#fff}@media(prefers-color-scheme:dark){rect{fill:#e7e7e7}g{fill:#0f0f0f}}</style><rect x="2" y="6" width="28" height="20" rx="4"/><g><circle cx="16" cy="14" r="3"/><path d="M14.8 15h2.4l1 6h-4.4z"/></g></svg>
+`;
+
+const here = (path: string): URL => new URL(path, import.meta.url);
+
+const buildScript = async (): Promise<Uint8Array<ArrayBuffer>> => {
+  const { outputs } = await Bun.build({
+    entrypoints: [fileURLToPath(here('browser/main.ts'))],
+    target: 'browser',
+    format: 'esm',
+    minify: true,
+    sourcemap: 'none',
+    // The surroundings of the build must not change it.
+    env: 'disable',
+  });
+  const [output] = outputs;
+  if (output === undefined || outputs.length !== 1) {
+    throw new Error(`the script of the guide must build to one file, but gave ${outputs.length}`);
+  }
+  return new Uint8Array(await output.arrayBuffer());
+};
+
+const assetOf = (name: string, type: string, bytes: Uint8Array<ArrayBuffer>): Asset => {
+  const hash = new Bun.CryptoHasher('sha256').update(bytes).digest('hex').slice(0, 16);
+  return { path: `/guide/assets/${hash}/${name}`, type, bytes };
+};
+
+/** Reads the style sheet and builds the script of the pages, in memory. */
+export const makeAssets = async (): Promise<Assets> => {
+  const [styles, script] = await Promise.all([Bun.file(here('guide.css')).bytes(), buildScript()]);
+  const style = assetOf('guide.css', 'text/css; charset=utf-8', styles);
+  const program = assetOf('guide.js', 'text/javascript; charset=utf-8', script);
+  const icon = assetOf('icon.svg', 'image/svg+xml', new TextEncoder().encode(ICON));
+  return {
+    paths: { styles: style.path, script: program.path, icon: icon.path },
+    files: [style, program, icon],
+  };
+};

@@ -1,0 +1,61 @@
+/** Marks the heading that is being read among those at the side. */
+export const followHeadings = (): void => {
+  const links = new Map(
+    [...document.querySelectorAll<HTMLAnchorElement>('.headings a')].map((link) => [
+      decodeURIComponent(link.hash.slice(1)),
+      link,
+    ]),
+  );
+  const headings = [...links.keys()].flatMap((id) => document.getElementById(id) ?? []);
+  const mark = (): void => {
+    const atEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
+    const passed = headings.filter((heading) => heading.getBoundingClientRect().top < 120);
+    const current = atEnd ? headings.at(-1) : passed.at(-1);
+    for (const [id, link] of links) {
+      link.ariaCurrent = id === current?.id ? 'true' : null;
+    }
+  };
+  let isAsked = false;
+  const ask = (): void => {
+    if (!isAsked) {
+      isAsked = true;
+      requestAnimationFrame(() => {
+        isAsked = false;
+        mark();
+      });
+    }
+  };
+  if (headings.length > 0) {
+    addEventListener('scroll', ask, { passive: true });
+    mark();
+  }
+};
+
+/** Whoever goes through a page by keyboard stops at a box only where there is something to scroll. */
+export const freeFocus = (): void => {
+  const look = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const isWide = target.scrollWidth > target.clientWidth;
+      target.toggleAttribute('tabindex', isWide);
+      if (isWide) {
+        target.setAttribute('tabindex', '0');
+      }
+    }
+  });
+  for (const box of document.querySelectorAll('.code pre, .table')) {
+    look.observe(box);
+  }
+};
+
+/** Brings the open page into sight in a table of contents that is longer than the screen. */
+export const showCurrent = (): void => {
+  const contents = document.getElementById('contents');
+  const current = contents?.querySelector('nav [aria-current]');
+  const bring = (): void => current?.scrollIntoView({ block: 'center', behavior: 'instant' });
+  const box = contents?.getBoundingClientRect();
+  const place = current?.getBoundingClientRect();
+  if (box !== undefined && place !== undefined && place.bottom > box.bottom) {
+    bring();
+  }
+  contents?.addEventListener('toggle', bring);
+};

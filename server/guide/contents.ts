@@ -1,0 +1,130 @@
+/** One page of the guide: a Markdown file of `docs/`. */
+export interface Entry {
+  /** Its path in `docs/`. */
+  readonly file: string;
+  /** The part of its URL behind `/guide/`. */
+  readonly address: string;
+  /** What the table of contents calls it; the page itself may say more. */
+  readonly title: string;
+  /** One line that tells what a reader finds there. */
+  readonly about: string;
+  /** Pages that are listed while this one, or one of them, is open. */
+  readonly pages: readonly Entry[];
+}
+
+export interface Group {
+  readonly title: string;
+  readonly entries: readonly Entry[];
+}
+
+/**
+ * The address of a file: its path without `.md`. The folders `guides` and `recipes` fall away, and the README of a
+ * folder has the address of the folder.
+ */
+const addressOf = (file: string): string =>
+  file
+    .replace(/\.md$/, '')
+    .replace(/^(?:guides|recipes)\//, '')
+    .replace(/\/README$/, '');
+
+const page = (file: string, title: string, about: string, pages: readonly Entry[] = []): Entry => ({
+  file,
+  address: addressOf(file),
+  title,
+  about,
+  pages,
+});
+
+const DECISIONS = [
+  page('decisions/audit-chain.md', 'Security log', 'How entries of the security log are linked'),
+  page('decisions/backup.md', 'Backups', 'Why a backup is a walk, not a snapshot'),
+  page('decisions/client-certificates.md', 'Client certificates', 'Who writes and reads requests for them'),
+  page('decisions/departures.md', 'Departures', 'Where the code differs from its plan'),
+  page('decisions/endpoint-life.md', 'Life of an endpoint', 'What an endpoint asks at each use'),
+  page('decisions/log-chain.md', 'Action log', 'What a log entry names'),
+  page('decisions/own-json-parser.md', 'JSON parser', 'Why there is one of our own'),
+  page('decisions/own-trace-exporter.md', 'Traces', 'Why spans are exported by our own code'),
+  page('decisions/proxy-jobs.md', 'Jobs of the proxy', 'Where the truth of a job lies'),
+  page('decisions/reference-index.md', 'Reference index', 'How items are found by reference'),
+  page('decisions/root-record.md', 'Root record', 'What keys of indexes derive from'),
+  page('decisions/route-table.md', 'Route table', 'Why routes are data'),
+  page('decisions/rules-and-masks.md', 'Rules and masks', 'Why rules never meet a masked number'),
+  page('decisions/sdk-errors.md', 'Errors of the SDK', 'What they never hold'),
+  page('decisions/sdk-repeats.md', 'Repeats of the SDK', 'Which calls are repeated'),
+  page('decisions/stored-at.md', 'Time of storing', 'Why stored_at never repeats'),
+  page('decisions/two-key-layers.md', 'Two layers of keys', 'Master key and passphrase, both'),
+  page('decisions/warm-blobs.md', 'Unlocked keys', 'Where they are kept'),
+];
+
+/**
+ * The table of contents of the guide, by hand: its order is the order of reading. Whoever adds a Markdown file to
+ * `docs/` adds its line here; a test fails until then.
+ */
+export const CONTENTS: readonly Group[] = [
+  {
+    title: 'Recipes',
+    entries: [
+      page('recipes/tokenise-at-checkout.md', 'Tokenise at checkout', 'A card becomes a token in your shop'),
+    ],
+  },
+  {
+    title: 'Guides',
+    entries: [
+      page('guides/keys.md', 'Keys', 'Names and passphrases that everything is stored under'),
+      page('guides/items.md', 'Items', 'Store, read, list, change and delete what a key holds'),
+      page('guides/capture.md', 'Capture endpoints', 'Let web pages and partners store, without an account'),
+      page('guides/retrieve.md', 'Retrieval endpoints', 'Let others read one item, one customer or one key'),
+      page('guides/forms.md', 'Hosted forms', 'Ask people for a card in your page, or show them one'),
+      page('guides/rules.md', 'Rules', 'Change data on its way in or out'),
+      page('guides/proxy.md', 'Requests to third parties', 'Pay with a card that you never hold'),
+      page('guides/webhooks.md', 'Webhooks', 'Learn what came of requests to third parties'),
+      page('guides/client-certificates.md', 'Client certificates', 'For third parties that want to see one'),
+      page('guides/billing-and-preferences.md', 'Account and bills', 'Usage, preferences, password'),
+      page('guides/audit.md', 'Security log', 'What happened to an account, in an order that shows changes'),
+    ],
+  },
+  {
+    title: 'Reference',
+    entries: [
+      page('errors.md', 'Errors', 'Every refusal: status, code, meaning'),
+      page('settings.md', 'Settings', 'Every environment variable of the server'),
+    ],
+  },
+  {
+    title: 'Operating',
+    entries: [
+      page('guides/production.md', 'Production', 'What a server that holds real cards needs'),
+      page('operations.md', 'Operations', 'Sizes, upgrades, rotation, incidents'),
+      page('guides/limits.md', 'Limits', 'What one account or one address may use'),
+      page('guides/master-key.md', 'Master key', 'Change it while servers run'),
+      page('guides/monitoring.md', 'Monitoring', 'Metrics, traces, alerts'),
+      page('guides/backup.md', 'Backups', 'One sealed file, made while servers run'),
+      page('guides/redis-cluster.md', 'Redis Cluster', 'When one Redis is too small'),
+      page('pci-dss.md', 'PCI DSS', 'What the vault does, and what stays with you'),
+    ],
+  },
+  {
+    title: 'Inside',
+    entries: [
+      page('architecture.md', 'Architecture', 'Layers, and the way of a request through them'),
+      page('crypto.md', 'Cryptography', 'Promises, keys and byte formats'),
+      page('storage.md', 'Storage', 'What lies in Redis under which name'),
+      page('threats.md', 'Threat model', 'What the vault defends against, and what not'),
+      page('decisions/README.md', 'Decisions', 'Choices that someone could undo by accident', DECISIONS),
+    ],
+  },
+];
+
+/** All pages in the order of reading. */
+export const ENTRIES: readonly Entry[] = CONTENTS.flatMap(({ entries }) =>
+  entries.flatMap((entry) => [entry, ...entry.pages]),
+);
+
+/**
+ * Where links to files of the repository lead that are no pages of the guide. A link to any other file outside
+ * `docs/` becomes plain text: the server has no such file.
+ */
+export const ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  ['README.md', '/guide'],
+  ['sdk/openapi.json', '/openapi.json'],
+]);

@@ -1,0 +1,22 @@
+import { Glob } from 'bun';
+import type { ImageSize } from './markdown.ts';
+
+export interface Images {
+  readonly sizes: ReadonlyMap<string, ImageSize>;
+  readonly read: (path: string) => Promise<Uint8Array<ArrayBuffer>>;
+}
+
+/** Width and height stand behind the signature and the head of the first chunk (PNG, section 11.2.1). */
+const sizeOf = async (file: Bun.BunFile): Promise<ImageSize> => {
+  const head = new DataView(await file.slice(16, 24).arrayBuffer());
+  return { width: head.getUint32(0), height: head.getUint32(4) };
+};
+
+/** Finds the images of a folder, by their paths in it. Nothing else of the folder can be asked for. */
+export const findImages = async (folder: string): Promise<Images> => {
+  const paths = [...new Glob('**/*.png').scanSync({ cwd: folder })];
+  const sizes = await Promise.all(
+    paths.map(async (path) => [path, await sizeOf(Bun.file(`${folder}/${path}`))] as const),
+  );
+  return { sizes: new Map(sizes), read: (path) => Bun.file(`${folder}/${path}`).bytes() };
+};

@@ -1,0 +1,84 @@
+import { escapeHtml } from '../domain/form-page.ts';
+import { contentsHtml } from './navigation.ts';
+
+/** What differs from page to page. */
+export interface PageParts {
+  /** Undefined on pages that are not in the contents. */
+  readonly address: string | undefined;
+  readonly title: string;
+  readonly about: string;
+  /** The article as HTML, with its title. */
+  readonly article: string;
+  /** Links to its headings, as HTML; empty where there are none. */
+  readonly headings: string;
+  /** What stands below the article, as HTML. */
+  readonly below: string;
+}
+
+/** The paths of what every page loads. */
+export interface AssetPaths {
+  readonly styles: string;
+  readonly script: string;
+  readonly icon: string;
+}
+
+const icon = (paths: string): string =>
+  `<svg viewBox="0 0 16 16" width="16" height="16" fill="none" stroke="currentColor" stroke-width="1.25" stroke-linecap="round" aria-hidden="true">${paths}</svg>`;
+const GLASS = icon('<circle cx="7" cy="7" r="4.5"/><path d="m10.5 10.5 3.5 3.5"/>');
+const LINES = icon('<path d="M2 4h12M2 8h12M2 12h12"/>');
+const CROSS = icon('<path d="m3.5 3.5 9 9m0-9-9 9"/>');
+
+// Searching needs a script: where scripts are off, the style sheet hides these buttons.
+const searchButton = (label: string): string =>
+  `<button type="button" class="search-open" aria-haspopup="dialog" aria-keyshortcuts="Control+K /">${GLASS}<span>${label}</span><kbd aria-hidden="true">Ctrl K</kbd></button>`;
+
+const aside = (headings: string): string =>
+  headings === ''
+    ? ''
+    : `<nav class="headings" aria-label="On this page"><h2>On this page</h2>${headings}</nav>`;
+
+const summary = (headings: string): string =>
+  headings === ''
+    ? ''
+    : `<details class="headings-short"><summary>On this page</summary><nav aria-label="On this page, folded">${headings}</nav></details>`;
+
+/** Puts a page together. Its menu, its links and its outline work without the script. */
+export const layOut = (page: PageParts, assets: AssetPaths): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="description" content="${escapeHtml(page.about)}">
+<title>${escapeHtml(page.title)} · Cardvault</title>
+<link rel="icon" href="${assets.icon}" type="image/svg+xml">
+<link rel="stylesheet" href="${assets.styles}">
+<script type="module" src="${assets.script}"></script>
+</head>
+<body>
+<a class="skip" href="#page">Skip to the page</a>
+<header class="bar">
+<button type="button" class="menu" popovertarget="contents" aria-label="Contents">${LINES}</button>
+<a class="brand" href="/guide">Cardvault</a>
+${searchButton('Search')}
+</header>
+<div class="contents" id="contents" popover>
+<div class="contents-top">
+<button type="button" class="menu" popovertarget="contents" popovertargetaction="hide" aria-label="Close the contents">${CROSS}</button>
+${searchButton('Search')}
+<div class="places"><a href="/guide"${page.address === '' ? ' aria-current="page"' : ''}>Guide</a><a href="/docs">API reference</a></div>
+</div>
+<nav aria-label="Contents">
+${contentsHtml(page.address)}
+</nav>
+</div>
+<main id="page" tabindex="-1">
+<article>
+${page.article.replace('</h1>', () => `</h1>\n${summary(page.headings)}`)}
+${page.below}
+</article>
+${aside(page.headings)}
+</main>
+</body>
+</html>
+`;

@@ -1,0 +1,26 @@
+import { posix } from 'node:path';
+import { ELSEWHERE, ENTRIES } from './contents.ts';
+
+const ADDRESSES = new Map(ENTRIES.map(({ file, address }) => [`docs/${file}`, `/guide/${address}`]));
+const IMAGE = /^docs\/([\w/-]+\.png)$/;
+
+/** Splits `path#anchor`, and finds the path from the project's root. */
+const resolve = (file: string, href: string): { readonly path: string; readonly anchor: string } => {
+  const [target = '', anchor = ''] = href.split('#');
+  const path = target === '' ? `docs/${file}` : posix.join('docs', posix.dirname(file), target);
+  return { path, anchor: anchor === '' ? '' : `#${anchor}` };
+};
+
+/** Where a link of a Markdown file leads in the guide; undefined where the server has nothing to show. */
+export const hrefOf = (file: string, href: string): string | undefined => {
+  if (/^(?:https?:\/\/|mailto:|\/(?!\/))/.test(href)) {
+    return href;
+  }
+  const { path, anchor } = resolve(file, href);
+  const address = ADDRESSES.get(path);
+  return address === undefined ? ELSEWHERE.get(path) : `${address}${anchor}`;
+};
+
+/** The path in `docs/` of an image that a Markdown file shows; undefined where it is none of ours. */
+export const imageOf = (file: string, src: string): string | undefined =>
+  IMAGE.exec(resolve(file, src).path)?.[1];

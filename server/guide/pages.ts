@@ -1,0 +1,53 @@
+import { escapeHtml } from '../domain/form-page.ts';
+import type { Entry } from './contents.ts';
+import { type AssetPaths, layOut } from './layout.ts';
+import type { RenderedPage } from './markdown.ts';
+import { headingsHtml, neighboursHtml, overviewHtml } from './navigation.ts';
+
+const sourceHtml = ({ file }: Entry): string =>
+  `<p class="source">From <code>docs/${escapeHtml(file)}</code>, as it came with this server.</p>`;
+
+/** The page of a Markdown file. */
+export const entryPage = (entry: Entry, rendered: RenderedPage, assets: AssetPaths): string =>
+  layOut(
+    {
+      address: entry.address,
+      title: rendered.title,
+      about: entry.about,
+      article: rendered.html,
+      headings: headingsHtml(rendered.headings),
+      below: `${neighboursHtml(entry)}\n${sourceHtml(entry)}`,
+    },
+    assets,
+  );
+
+const LEAD =
+  '<p class="lead">Cardvault is a card data vault that you run yourself: it encrypts, tokenizes, stores and returns payment card data and other JSON. This guide comes with the server and fits its version; the <a href="/docs">API reference</a> has every route.</p>';
+
+/** What the guide opens with: all of its pages. */
+export const openingPage = (assets: AssetPaths): string =>
+  layOut(
+    {
+      address: '',
+      title: 'Guide',
+      about: 'How to use and run Cardvault, a card data vault of your own.',
+      article: `<h1>Guide</h1>\n${LEAD}\n${overviewHtml()}`,
+      headings: '',
+      below: '',
+    },
+    assets,
+  );
+
+/** The page for a path where there is none. It repeats nothing of that path. */
+export const missingPage = (assets: AssetPaths): string =>
+  layOut(
+    {
+      address: undefined,
+      title: 'No such page',
+      about: 'The guide has no page here.',
+      article: `<h1>No such page</h1>\n<p class="lead">The guide has no page here. These are the pages that it has.</p>\n${overviewHtml()}`,
+      headings: '',
+      below: '',
+    },
+    assets,
+  );

@@ -1,0 +1,44 @@
+import type { Token, Tokens } from 'marked';
+
+/** What a reader sees of the pieces of a line. */
+export const plainOf = (tokens: readonly Token[] = []): string => tokens.map(plainToken).join('');
+
+const ownText = (token: Token): string =>
+  'text' in token && typeof token.text === 'string' ? token.text : '';
+
+const plainToken = (token: Token): string => {
+  switch (token.type) {
+    case 'br':
+      return ' ';
+    case 'html':
+      return '';
+    case 'codespan':
+    case 'image':
+      return token['text'];
+    default:
+      return 'tokens' in token && token.tokens !== undefined ? plainOf(token.tokens) : ownText(token);
+  }
+};
+
+/** The cells of a row, one behind the other. */
+export const plainRow = (cells: readonly Tokens.TableCell[]): string =>
+  cells.map(({ tokens }) => plainOf(tokens)).join(' · ');
+
+/** What a reader sees of a block, for the index of the search. */
+export const plainBlock = (token: Token): string => {
+  switch (token.type) {
+    case 'table': {
+      const { header, rows } = token as Tokens.Table;
+      return [header, ...rows].map(plainRow).join('\n');
+    }
+    case 'list':
+      return (token as Tokens.List).items.map(({ tokens }) => tokens.map(plainBlock).join('\n')).join('\n');
+    case 'blockquote':
+      return (token as Tokens.Blockquote).tokens.map(plainBlock).join('\n');
+    case 'space':
+    case 'hr':
+      return '';
+    default:
+      return plainToken(token);
+  }
+};

@@ -1,0 +1,62 @@
+import { createGuide } from '../guide/library.ts';
+import { type Packed, packBeside, packedResponse } from './packed.ts';
+import type { Page } from './pages.ts';
+
+/** Nothing comes from another host, and nothing that stands in a page is a script or a style. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const headersOf = (type: string, isForEver: boolean): Record<string, string> => ({
+  'Cache-Control': isForEver ? 'public, max-age=31536000, immutable' : 'no-cache',
+  ...(type.startsWith('text/html') ? { 'Content-Security-Policy': CONTENT_SECURITY_POLICY } : {}),
+});
+
+/**
+ * The guide under `/guide`: pages of the Markdown files of `docs/`, with what they load and the index of their search.
+ * What is not there is a page too, with status 404.
+ */
+export const guidePages = (): readonly Page[] => {
+  const guide = createGuide();
+  const kept = new Map<string, Packed & { readonly isForEver: boolean }>();
+
+  const find = async (path: string) => {
+    const held = kept.get(path);
+    const leaf = held === undefined ? await guide.find(path) : undefined;
+    if (leaf === undefined) {
+      return held;
+    }
+    const packed = {
+      ...(await packBeside(leaf.type, leaf.bytes, leaf.isPackable)),
+      isForEver: leaf.isForEver,
+    };
+    kept.set(path, packed);
+    return packed;
+  };
+
+  const respond = async (request: Request): Promise<Response> => {
+    const { pathname } = new URL(request.url);
+    const path = pathname.replace(/\/$/, '');
+    const found = await find(path);
+    if (found === undefined) {
+      const { type, bytes } = await guide.missing();
+      return packedResponse(await packBeside(type, bytes, true), request, {
+        status: 404,
+        headers: headersOf(type, false),
+      });
+    }
+    // The path is one of those that there are: what a caller made up is never repeated.
+    return path === pathname
+      ? packedResponse(found, request, { headers: headersOf(found.type, found.isForEver) })
+      : new Response(null, { status: 308, headers: { Location: path, 'Cache-Control': 'no-cache' } });
+  };
+
+  return ['/guide', '/guide/*'].map((path) => ({ path, respond }));
+};

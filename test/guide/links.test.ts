@@ -1,0 +1,76 @@
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { ENTRIES } from '../../server/guide/contents.ts';
+import { type Client, createClient } from '../http/client.ts';
+
+const PAGES = ['/guide', ...ENTRIES.map(({ address }) => `/guide/${address}`)];
+/** What the server has besides the guide. */
+const OUTSIDE = ['/docs', '/openapi.json'];
+
+const client: Client = createClient();
+const pages = new Map<string, string>();
+beforeAll(async () => {
+  for (const path of PAGES) {
+    const answer = await client.send('GET', path);
+    expect(answer.status).toBe(200);
+    pages.set(path, answer.text);
+  }
+});
+
+const attributesOf = (html: string, name: string): string[] =>
+  [...html.matchAll(new RegExp(`<[a-z][^>]* ${name}="([^"]*)"`, 'g'))].map(([, value = '']) => value);
+
+/** What is wrong with a link of a page; undefined where all is well. */
+const faultOf = (from: string, href: string): string | undefined => {
+  const [path, anchor] = href.split('#');
+  const target = path === '' ? from : (path ?? '');
+  if (target.startsWith('https://') || OUTSIDE.includes(target) || target.startsWith('/guide/assets/')) {
+    return undefined;
+  }
+  const html = pages.get(target);
+  if (html === undefined) {
+    return `${href}: there is no such page`;
+  }
+  const ids = attributesOf(html, 'id');
+  return anchor === undefined || ids.includes(anchor) ? undefined : `${href}: there is no such place`;
+};
+
+describe.each(PAGES)('%s', (path) => {
+  test('has links that lead somewhere', () => {
+    const html = pages.get(path) ?? '';
+    const hrefs = attributesOf(html, 'href');
+    expect(hrefs.length).toBeGreaterThan(ENTRIES.filter(({ address }) => !address.includes('/')).length);
+    expect(hrefs.flatMap((href) => faultOf(path, href) ?? [])).toEqual([]);
+  });
+
+  test('has no two places of one name, one title, and loads what there is', async () => {
+    const html = pages.get(path) ?? '';
+    const ids = attributesOf(html, 'id');
+    expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);
+    expect(html.match(/<h1>/g)).toHaveLength(1);
+    const loaded = [
+      ...attributesOf(html, 'src'),
+      ...attributesOf(html, 'href').filter((href) => /\.(?:css|svg)$/.test(href)),
+    ];
+    expect(loaded.length).toBeGreaterThanOrEqual(3);
+    for (const target of loaded) {
+      expect(target).toStartWith('/guide/');
+      expect(await client.send('GET', target)).toMatchObject({ status: 200 });
+    }
+  });
+});
+
+describe('a link of a Markdown file', () => {
+  const html = (address: string): string => pages.get(`/guide/${address}`) ?? '';
+
+  test('to another becomes one to its page, with its place', () => {
+    expect(html('settings')).toContain('href="/guide/production#stopping-and-replacing"');
+    expect(html('decisions')).toContain('href="/guide/decisions/backup"');
+    expect(html('capture')).toContain('href="/guide/settings#masking"');
+  });
+
+  test('to a file that the server has no page of becomes plain text', () => {
+    for (const page of pages.values()) {
+      expect(attributesOf(page, 'href').filter((href) => /\.md\b|\.yml\b|^\.|deploy/.test(href))).toEqual([]);
+    }
+  });
+});
