@@ -54,6 +54,7 @@ const DECISIONS = [
   page('decisions/stored-at.md', 'Time of storing', 'Why stored_at never repeats'),
   page('decisions/two-key-layers.md', 'Two layers of keys', 'Master key and passphrase, both'),
   page('decisions/warm-blobs.md', 'Unlocked keys', 'Where they are kept'),
+  page('decisions/sdk-reference.md', 'Reference of the SDK', 'Why a generator of our own writes it'),
 ];
 
 /**
@@ -62,9 +63,36 @@ const DECISIONS = [
  */
 export const CONTENTS: readonly Group[] = [
   {
+    title: 'Start',
+    entries: [
+      page('quick-start.md', 'Quick start', 'From nothing to a stored card that is read back'),
+      page('concepts.md', 'Concepts', 'Keys, items, tokens, references, endpoints'),
+    ],
+  },
+  {
     title: 'Recipes',
     entries: [
       page('recipes/tokenise-at-checkout.md', 'Tokenise at checkout', 'A card becomes a token in your shop'),
+      page(
+        'recipes/charge-through-a-payment-service.md',
+        'Charge through a payment service',
+        'Pay with a token',
+      ),
+      page(
+        'recipes/show-a-card-to-its-holder.md',
+        'Show a card to its holder',
+        'In a form of the vault, or in your own page',
+      ),
+      page(
+        'recipes/receive-forwarded-cards.md',
+        'Receive forwarded cards',
+        'From a payment processor that sends them on',
+      ),
+      page(
+        'recipes/move-from-another-vault.md',
+        'Move from another vault',
+        'Bring cards along, and check that all came',
+      ),
     ],
   },
   {
@@ -87,6 +115,7 @@ export const CONTENTS: readonly Group[] = [
     title: 'Reference',
     entries: [
       page('errors.md', 'Errors', 'Every refusal: status, code, meaning'),
+      page('sdk.md', 'SDK', 'Every class, call and type of the client'),
       page('settings.md', 'Settings', 'Every environment variable of the server'),
     ],
   },
@@ -125,6 +154,7 @@ export const ENTRIES: readonly Entry[] = CONTENTS.flatMap(({ entries }) =>
  * `docs/` becomes plain text: the server has no such file.
  */
 export const ELSEWHERE: ReadonlyMap<string, string> = new Map([
-  ['README.md', '/guide'],
+  ['README.md', '/guide/quick-start'],
+  ['sdk/README.md', '/guide/sdk'],
   ['sdk/openapi.json', '/openapi.json'],
 ]);

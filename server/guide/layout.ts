@@ -42,7 +42,10 @@ const summary = (headings: string): string =>
     ? ''
     : `<details class="headings-short"><summary>On this page</summary><nav aria-label="On this page, folded">${headings}</nav></details>`;
 
-/** Puts a page together. Its menu, its links and its outline work without the script. */
+/**
+ * Puts a page together. Ids of its own begin with an underscore, which no anchor of a heading does. Its menu, its links and
+ * its outline work without the script.
+ */
 export const layOut = (page: PageParts, assets: AssetPaths): string => `<!doctype html>
 <html lang="en">
 <head>
@@ -56,15 +59,15 @@ export const layOut = (page: PageParts, assets: AssetPaths): string => `<!doctyp
 <script type="module" src="${assets.script}"></script>
 </head>
 <body>
-<a class="skip" href="#page">Skip to the page</a>
+<a class="skip" href="#_page">Skip to the page</a>
 <header class="bar">
-<button type="button" class="menu" popovertarget="contents" aria-label="Contents">${LINES}</button>
+<button type="button" class="menu" popovertarget="_contents" aria-label="Contents">${LINES}</button>
 <a class="brand" href="/guide">Cardvault</a>
 ${searchButton('Search')}
 </header>
-<div class="contents" id="contents" popover>
+<div class="contents" id="_contents" popover>
 <div class="contents-top">
-<button type="button" class="menu" popovertarget="contents" popovertargetaction="hide" aria-label="Close the contents">${CROSS}</button>
+<button type="button" class="menu" popovertarget="_contents" popovertargetaction="hide" aria-label="Close the contents">${CROSS}</button>
 ${searchButton('Search')}
 <div class="places"><a href="/guide"${page.address === '' ? ' aria-current="page"' : ''}>Guide</a><a href="/docs">API reference</a></div>
 </div>
@@ -72,7 +75,7 @@ ${searchButton('Search')}
 ${contentsHtml(page.address)}
 </nav>
 </div>
-<main id="page" tabindex="-1">
+<main id="_page" tabindex="-1">
 <article>
 ${page.article.replace('</h1>', () => `</h1>\n${summary(page.headings)}`)}
 ${page.below}

@@ -17,8 +17,10 @@ export const hrefOf = (file: string, href: string): string | undefined => {
     return href;
   }
   const { path, anchor } = resolve(file, href);
-  const address = ADDRESSES.get(path);
-  return address === undefined ? ELSEWHERE.get(path) : `${address}${anchor}`;
+  const page = ADDRESSES.get(path);
+  const target = page === undefined ? ELSEWHERE.get(path) : `${page}${anchor}`;
+  // A page has nothing to gain from a link to itself.
+  return target === ADDRESSES.get(`docs/${file}`) ? undefined : target;
 };
 
 /** The path in `docs/` of an image that a Markdown file shows; undefined where it is none of ours. */

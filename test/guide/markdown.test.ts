@@ -46,6 +46,8 @@ describe('links', () => {
     ['../settings.md#masking', '/guide/settings#masking'],
     ['../decisions/README.md', '/guide/decisions'],
     ['#errors', '/guide/capture#errors'],
+    ['../../README.md', '/guide/quick-start'],
+    ['../../sdk/README.md', '/guide/sdk'],
     ['https://www.standardwebhooks.com', 'https://www.standardwebhooks.com'],
   ])('%s becomes %s', (href, target) => {
     expect(render(`[there](${href})`).html).toContain(`<a href="${target}">there</a>`);
@@ -57,6 +59,7 @@ describe('links', () => {
     '../../server/main.ts',
     'none.md',
     '../../../etc/passwd.md',
+    'capture.md',
   ])('%s becomes plain text', (href) => {
     expect(render(`[there](${href})`).html).toBe('<p>there</p>\n');
   });

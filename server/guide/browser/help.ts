@@ -49,7 +49,7 @@ export const freeFocus = (): void => {
 
 /** Brings the open page into sight in a table of contents that is longer than the screen. */
 export const showCurrent = (): void => {
-  const contents = document.getElementById('contents');
+  const contents = document.getElementById('_contents');
   const current = contents?.querySelector('nav [aria-current]');
   const bring = (): void => current?.scrollIntoView({ block: 'center', behavior: 'instant' });
   const box = contents?.getBoundingClientRect();

@@ -35,7 +35,7 @@ const excerptHtml = ({ found, terms }: Hit): HTMLElement =>
 const optionOf = (hit: Hit, at: number): HTMLAnchorElement =>
   make(
     'a',
-    { id: `search-${at}`, role: 'option', href: hit.found.path, tabindex: '-1', 'aria-selected': 'false' },
+    { id: `_result-${at}`, role: 'option', href: hit.found.path, tabindex: '-1', 'aria-selected': 'false' },
     whereOf(hit.found),
     excerptHtml(hit),
   );
@@ -52,7 +52,7 @@ const makeBox = (): Box => {
     type: 'search',
     role: 'combobox',
     'aria-label': 'Search the guide',
-    'aria-controls': 'search-results',
+    'aria-controls': '_results',
     'aria-expanded': 'false',
     'aria-autocomplete': 'list',
     placeholder: 'Search the guide',
@@ -65,7 +65,7 @@ const makeBox = (): Box => {
   const said = make('p', { class: 'search-said', role: 'status' });
   const results = make('div', {
     class: 'search-results',
-    id: 'search-results',
+    id: '_results',
     role: 'listbox',
     'aria-label': 'Results',
   });
