@@ -17,19 +17,29 @@ import type {
   WhoAmI,
 } from './types.ts';
 
-/** The calls about the account that signs in. */
+/**
+ * The account that signs in: what it uses and pays, its preferences, its password.
+ * @see /guide/billing-and-preferences
+ */
 export interface AdminCalls {
-  /** Who is signed in, and to which environment. Throws `unauthenticated` for wrong credentials. */
+  /**
+   * Who is signed in, and to which environment. Throws `unauthenticated` for wrong credentials.
+   * @see /guide/billing-and-preferences
+   * @example
+   * const { user, environment } = await client.admin.whoami();
+   */
   readonly whoami: (options?: CallOptions) => Promise<WhoAmI>;
   /**
    * What the account has used since the month began (UTC), and what it costs. Amounts are decimal texts and exact:
    * do not make numbers of them.
+   * @see /guide/billing-and-preferences
    * @example
    * const { amount, currency } = await client.admin.billing();
    */
   readonly billing: (options?: CallOptions) => Promise<Billing>;
   /**
    * Keys and tokens as they are now, and the requests of a month, the current one where it is left out.
+   * @see /guide/billing-and-preferences
    * @example
    * const { api_requests } = await client.admin.usage({ month: '2026-01' });
    */
@@ -37,6 +47,7 @@ export interface AdminCalls {
   /**
    * The operator's PCI DSS certificate, a PDF. Throws `not_allowed` for an account that does not pay,
    * `certificate_not_found` where there is none.
+   * @see /guide/billing-and-preferences
    * @example
    * const pdf = await client.admin.certificate();
    * console.log(`${pdf.length} bytes`);
@@ -46,6 +57,7 @@ export interface AdminCalls {
    * Changes the password of the account, to a generated one where none is given. The old one stops at once, and with
    * it this client: make another one. Throws `password_changed` when somebody else was faster, `too_many_changes`
    * after five within a minute. It is repeated only where the service said that it did nothing.
+   * @see /guide/billing-and-preferences
    * @example
    * const { user, password } = await client.admin.changePassword();
    * const next = new Vault({ baseUrl: 'https://vault.example', username: user, password });
@@ -55,18 +67,21 @@ export interface AdminCalls {
    * Sets a preference. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and
    * `webhook_max_attempts` act wherever the parameter is left out; other names keep what you like. Throws
    * `invalid_request` for a value that is not of the right kind, `preferences_full`.
+   * @see /guide/billing-and-preferences
    * @example
    * await client.admin.setPreference({ key: 'default_algorithm', value: 'luhn' });
    */
   readonly setPreference: (preference: SetPreference, options?: CallOptions) => Promise<Preference>;
   /**
    * One preference. Throws `preference_not_found`.
+   * @see /guide/billing-and-preferences
    * @example
    * const { value, is_default } = await client.admin.getPreference({ key: 'default_limit' });
    */
   readonly getPreference: (preference: ReadPreference, options?: CallOptions) => Promise<Preference>;
   /**
    * All preferences, by key; those that the service acts on are always among them.
+   * @see /guide/billing-and-preferences
    * @example
    * const set = (await client.admin.listPreferences()).filter(({ is_default }) => !is_default);
    */
@@ -74,6 +89,7 @@ export interface AdminCalls {
   /**
    * Deletes a preference; one that the service acts on has its default again. Throws `preference_not_found`, for one
    * of your own also when an earlier attempt, whose reply was lost, had succeeded.
+   * @see /guide/billing-and-preferences
    * @example
    * await client.admin.deletePreference({ key: 'default_limit' });
    */

@@ -10,7 +10,7 @@ export interface paths {
         };
         /**
          * Check a card number
-         * @description Checks the last digit of a card number (Luhn) and names the brand where the number tells it.
+         * Checks the last digit of a card number (Luhn) and names the brand where the number tells it.
          */
         get: operations["checkLuhn"];
         put?: never;
@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * Generate a passphrase
-         * @description Generates a passphrase from a cryptographically secure source. It is not stored.
+         * Generates a passphrase from a cryptographically secure source. It is not stored.
          */
         get: operations["generatePassphrase"];
         put?: never;
@@ -50,18 +50,18 @@ export interface paths {
         };
         /**
          * Decrypt an item, or list items
-         * @description With `token` and the passphrase: the stored object itself. Otherwise a tree of items, narrowed by the filters; with `decrypt_all`, `user` and the passphrase each item of it also has its data. The numbers are masked unless the operator has enabled unmasked output for the account.
+         * With `token` and the passphrase: the stored object itself. Otherwise a tree of items, narrowed by the filters; with `decrypt_all`, `user` and the passphrase each item of it also has its data. The numbers are masked unless the operator has enabled unmasked output for the account.
          */
         get: operations["readItems"];
         put?: never;
         /**
          * Store an object
-         * @description Encrypts and stores a JSON object under a key and returns its token. The same number and reference under the same key give the same token (except with `uuid`), and storing again replaces the data.
+         * Encrypts and stores a JSON object under a key and returns its token. The same number and reference under the same key give the same token (except with `uuid`), and storing again replaces the data.
          */
         post: operations["storeItem"];
         /**
          * Delete an item
-         * @description Deletes an item with its log. The token never comes to mean another number.
+         * Deletes an item with its log. The token never comes to mean another number.
          */
         delete: operations["deleteItem"];
         options?: never;
@@ -80,7 +80,7 @@ export interface paths {
         put?: never;
         /**
          * Update an item
-         * @description Merges the given members into the stored object, first level only, and sets stored_at to now. The number of an item cannot be changed.
+         * Merges the given members into the stored object, first level only, and sets stored_at to now. The number of an item cannot be changed.
          */
         post: operations["updateItem"];
         delete?: never;
@@ -98,7 +98,7 @@ export interface paths {
         };
         /**
          * Read the action log of an item
-         * @description One entry for each encryption and decryption of the item, newest first.
+         * One entry for each encryption and decryption of the item, newest first.
          */
         get: operations["readLog"];
         put?: never;
@@ -118,13 +118,13 @@ export interface paths {
         };
         /**
          * List capture endpoints
-         * @description Lists the capture endpoints of the account, or of one key. Expired ones are in it until the vault has removed them, a day later.
+         * Lists the capture endpoints of the account, or of one key. Expired ones are in it until the vault has removed them, a day later.
          */
         get: operations["listCaptureEndpoints"];
         put?: never;
         /**
          * Create a capture endpoint
-         * @description Creates an endpoint that stores what is posted to it, and can do nothing else. Give its url and secret to whoever is to send data. The rules run over the data before it is stored. With `Accept: text/html` the reply is a card form that sends to the endpoint as it stands.
+         * Creates an endpoint that stores what is posted to it, and can do nothing else. Give its url and secret to whoever is to send data. The rules run over the data before it is stored. With `Accept: text/html` the reply is a card form that sends to the endpoint as it stands.
          */
         post: operations["createCaptureEndpoint"];
         delete?: never;
@@ -144,12 +144,12 @@ export interface paths {
         put?: never;
         /**
          * Send data to a capture endpoint
-         * @description Stores the body as POST /vault does, with the secret of the endpoint in place of account, key and passphrase. Works from any web page: the body is read as JSON whatever its content type says. An unknown endpoint and a wrong secret are refused alike.
+         * Stores the body as POST /vault does, with the secret of the endpoint in place of account, key and passphrase. Works from any web page: the body is read as JSON whatever its content type says. An unknown endpoint and a wrong secret are refused alike.
          */
         post: operations["capture"];
         /**
          * Delete a capture endpoint
-         * @description Deletes an endpoint of either kind, at once, and frees its id. What it stored stays.
+         * Deletes an endpoint of either kind, at once, and frees its id. What it stored stays.
          */
         delete: operations["deleteCaptureEndpoint"];
         options?: never;
@@ -166,13 +166,13 @@ export interface paths {
         };
         /**
          * List retrieval endpoints
-         * @description Lists the retrieval endpoints of the account, or of one key. Expired ones are in it until the vault has removed them, a day later.
+         * Lists the retrieval endpoints of the account, or of one key. Expired ones are in it until the vault has removed them, a day later.
          */
         get: operations["listRetrieveEndpoints"];
         put?: never;
         /**
          * Create a retrieval endpoint
-         * @description Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that shows the item as it stands: that needs `token`, and `reference` when the item has one.
+         * Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that shows the item as it stands: that needs `token`, and `reference` when the item has one.
          */
         post: operations["createRetrieveEndpoint"];
         delete?: never;
@@ -190,14 +190,14 @@ export interface paths {
         };
         /**
          * Read through a retrieval endpoint
-         * @description With `token` the object itself; otherwise the tree of the items that the endpoint reaches, with `decrypt_all` together with their data. What lies outside the lock of the endpoint is refused. An unknown endpoint and a wrong secret are refused alike.
+         * With `token` the object itself; otherwise the tree of the items that the endpoint reaches, with `decrypt_all` together with their data. What lies outside the lock of the endpoint is refused. An unknown endpoint and a wrong secret are refused alike.
          */
         get: operations["retrieve"];
         put?: never;
         post?: never;
         /**
          * Delete a retrieval endpoint
-         * @description Deletes an endpoint of either kind, at once, and frees its id.
+         * Deletes an endpoint of either kind, at once, and frees its id.
          */
         delete: operations["deleteRetrieveEndpoint"];
         options?: never;
@@ -214,13 +214,13 @@ export interface paths {
         };
         /**
          * Read one hosted form, or list all
-         * @description With `form_id` that form; otherwise all forms of the account.
+         * With `form_id` that form; otherwise all forms of the account.
          */
         get: operations["listForms"];
         put?: never;
         /**
          * Create a hosted form
-         * @description Creates a form: a page that sends what is typed to a capture endpoint, or shows what a retrieval endpoint reaches. Which of the two, its visitor brings along. All settings are optional.
+         * Creates a form: a page that sends what is typed to a capture endpoint, or shows what a retrieval endpoint reaches. Which of the two, its visitor brings along. All settings are optional.
          */
         post: operations["createForm"];
         delete?: never;
@@ -238,14 +238,14 @@ export interface paths {
         };
         /**
          * Load a hosted form
-         * @description The page of a form, of any account, for embedding; `pcd` and `ach` are there without being created. The page itself reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, best from behind the `#`, and sends every other parameter along as data.
+         * The page of a form, of any account, for embedding; `pcd` and `ach` are there without being created. The page itself reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, best from behind the `#`, and sends every other parameter along as data.
          */
         get: operations["showForm"];
         put?: never;
         post?: never;
         /**
          * Delete a hosted form
-         * @description Deletes a form of the account, at once, and frees its id.
+         * Deletes a form of the account, at once, and frees its id.
          */
         delete: operations["deleteForm"];
         options?: never;
@@ -262,13 +262,13 @@ export interface paths {
         };
         /**
          * Read one hosted form, or list all
-         * @description With `form_id` that form; otherwise all forms of the account.
+         * With `form_id` that form; otherwise all forms of the account.
          */
         get: operations["listCaptureForms"];
         put?: never;
         /**
          * Create a hosted form
-         * @description Creates a form: a page that sends what is typed to a capture endpoint, or shows what a retrieval endpoint reaches. Which of the two, its visitor brings along. All settings are optional.
+         * Creates a form: a page that sends what is typed to a capture endpoint, or shows what a retrieval endpoint reaches. Which of the two, its visitor brings along. All settings are optional.
          */
         post: operations["createCaptureForm"];
         delete?: never;
@@ -286,14 +286,14 @@ export interface paths {
         };
         /**
          * Load a hosted form
-         * @description The page of a form, of any account, for embedding; `pcd` and `ach` are there without being created. The page itself reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, best from behind the `#`, and sends every other parameter along as data.
+         * The page of a form, of any account, for embedding; `pcd` and `ach` are there without being created. The page itself reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, best from behind the `#`, and sends every other parameter along as data.
          */
         get: operations["showCaptureForm"];
         put?: never;
         post?: never;
         /**
          * Delete a hosted form
-         * @description Deletes a form of the account, at once, and frees its id.
+         * Deletes a form of the account, at once, and frees its id.
          */
         delete: operations["deleteCaptureForm"];
         options?: never;
@@ -310,22 +310,22 @@ export interface paths {
         };
         /**
          * List keys
-         * @description Lists the identifiers of the keys of the account, and nothing else of them.
+         * Lists the identifiers of the keys of the account, and nothing else of them.
          */
         get: operations["listKeys"];
         /**
          * Change the passphrase of a key
-         * @description The old passphrase stops working at once, and so does every capture and retrieval endpoint of the key. Data stays as it is.
+         * The old passphrase stops working at once, and so does every capture and retrieval endpoint of the key. Data stays as it is.
          */
         put: operations["changePassphrase"];
         /**
          * Create a key
-         * @description Creates a vault key under the identifier `user`, locked with the given passphrase or a generated one. The reply is the only place where a passphrase is ever shown.
+         * Creates a vault key under the identifier `user`, locked with the given passphrase or a generated one. The reply is the only place where a passphrase is ever shown.
          */
         post: operations["createKey"];
         /**
          * Delete a key
-         * @description Deletes a key that holds no data. With safe=false it deletes the key and makes all data under it unreadable for good.
+         * Deletes a key that holds no data. With safe=false it deletes the key and makes all data under it unreadable for good.
          */
         delete: operations["deleteKey"];
         options?: never;
@@ -342,18 +342,18 @@ export interface paths {
         };
         /**
          * Read one rule, or list all
-         * @description With `id` that rule; otherwise all rules of the account.
+         * With `id` that rule; otherwise all rules of the account.
          */
         get: operations["readRules"];
         put?: never;
         /**
          * Create a rule
-         * @description Creates a rule from a list of operations, which are applied in the order of the list. Every operation is checked now; `field` names the place of the first fault.
+         * Creates a rule from a list of operations, which are applied in the order of the list. Every operation is checked now; `field` names the place of the first fault.
          */
         post: operations["createRule"];
         /**
          * Delete a rule
-         * @description Deletes a rule. What still names it answers 404 from then on, and stores and shows nothing.
+         * Deletes a rule. What still names it answers 404 from then on, and stores and shows nothing.
          */
         delete: operations["deleteRule"];
         options?: never;
@@ -370,7 +370,7 @@ export interface paths {
         };
         /**
          * List the operations
-         * @description The names of all operations that a rule can be made of.
+         * The names of all operations that a rule can be made of.
          */
         get: operations["listOperations"];
         put?: never;
@@ -392,7 +392,7 @@ export interface paths {
         put?: never;
         /**
          * Send a request filled with stored data
-         * @description Fills the request from the stored object, unmasked, sends it to a third party, and tells the webhook what was answered, or with `synchronous` answers with it. With an Idempotency-Key a repeat is answered with the first reply; one whose outcome is unknown is sent again only if it may be.
+         * Fills the request from the stored object, unmasked, sends it to a third party, and tells the webhook what was answered, or with `synchronous` answers with it. With an Idempotency-Key a repeat is answered with the first reply; one whose outcome is unknown is sent again only if it may be.
          */
         post: operations["proxyPost"];
         delete?: never;
@@ -412,7 +412,7 @@ export interface paths {
         put?: never;
         /**
          * Fetch data from a third party and store it
-         * @description Sends a request to a third party and stores what it answers under a key. The webhook, or with `synchronous` the caller, is told the token and never the data.
+         * Sends a request to a third party and stores what it answers under a key. The webhook, or with `synchronous` the caller, is told the token and never the data.
          */
         post: operations["proxyGet"];
         delete?: never;
@@ -432,7 +432,7 @@ export interface paths {
         put?: never;
         /**
          * Request a network token (alpha)
-         * @description Sends a stored card to a network token requester of the operator, stores the network token under the same key, and tells the webhook. Alpha: this may change.
+         * Sends a stored card to a network token requester of the operator, stores the network token under the same key, and tells the webhook. Alpha: this may change.
          */
         post: operations["requestNetworkToken"];
         delete?: never;
@@ -450,18 +450,18 @@ export interface paths {
         };
         /**
          * Read one certificate signing request, or list all
-         * @description With `id` that request; otherwise all of the account.
+         * With `id` that request; otherwise all of the account.
          */
         get: operations["readCsrs"];
         put?: never;
         /**
          * Create a certificate signing request
-         * @description Makes a key pair, which stays in the vault and is never shown, and a request for a certificate of it. Send the request to whoever issues client certificates for the third party.
+         * Makes a key pair, which stays in the vault and is never shown, and a request for a certificate of it. Send the request to whoever issues client certificates for the third party.
          */
         post: operations["createCsr"];
         /**
          * Delete a certificate signing request
-         * @description Deletes the request and its private key. Certificates that were issued from it can no longer be presented.
+         * Deletes the request and its private key. Certificates that were issued from it can no longer be presented.
          */
         delete: operations["deleteCsr"];
         options?: never;
@@ -478,18 +478,18 @@ export interface paths {
         };
         /**
          * Read one client certificate, or list them
-         * @description With `id` that certificate; otherwise all of the account, or those of one request.
+         * With `id` that certificate; otherwise all of the account, or those of one request.
          */
         get: operations["readCertificates"];
         put?: never;
         /**
          * Store a client certificate
-         * @description Stores a certificate that was issued from a request of the account; the body is the PEM itself. It must hold the very key of that request. Its id is the client_cert_id of proxy requests.
+         * Stores a certificate that was issued from a request of the account; the body is the PEM itself. It must hold the very key of that request. Its id is the client_cert_id of proxy requests.
          */
         post: operations["createCertificate"];
         /**
          * Delete a client certificate
-         * @description Deletes a certificate. Its request stays, and another certificate can be issued from it.
+         * Deletes a certificate. Its request stays, and another certificate can be issued from it.
          */
         delete: operations["deleteCertificate"];
         options?: never;
@@ -506,7 +506,7 @@ export interface paths {
         };
         /**
          * Check who you are
-         * @description Returns the name of the account that the credentials belong to, and what it talks to.
+         * Returns the name of the account that the credentials belong to, and what it talks to.
          */
         get: operations["whoami"];
         put?: never;
@@ -526,7 +526,7 @@ export interface paths {
         };
         /**
          * Read what the month has cost so far
-         * @description Counts what the account has used since the month began (UTC) and multiplies it with the operator's prices. Amounts are decimal texts and exact.
+         * Counts what the account has used since the month began (UTC) and multiplies it with the operator's prices. Amounts are decimal texts and exact.
          */
         get: operations["readBilling"];
         put?: never;
@@ -546,7 +546,7 @@ export interface paths {
         };
         /**
          * Read what the account uses
-         * @description Counts the keys and tokens that there are now, and the requests of a month that were answered with 2xx.
+         * Counts the keys and tokens that there are now, and the requests of a month that were answered with 2xx.
          */
         get: operations["readUsage"];
         put?: never;
@@ -568,7 +568,7 @@ export interface paths {
         put?: never;
         /**
          * Change the password of the account
-         * @description The old password stops working at once, on every server. There are no rules for the new one; 32 characters or more are recommended, and one is generated when none is given. At most five changes a minute. Of two changes at one instant one is refused.
+         * The old password stops working at once, on every server. There are no rules for the new one; 32 characters or more are recommended, and one is generated when none is given. At most five changes a minute. Of two changes at one instant one is refused.
          */
         post: operations["changePassword"];
         delete?: never;
@@ -586,7 +586,7 @@ export interface paths {
         };
         /**
          * Read the certificate of compliance
-         * @description The operator's latest signed PCI DSS certificate, for accounts that pay. It is confidential: show it to whoever has to see it, and to nobody else.
+         * The operator's latest signed PCI DSS certificate, for accounts that pay. It is confidential: show it to whoever has to see it, and to nobody else.
          */
         get: operations["readComplianceCertificate"];
         put?: never;
@@ -606,18 +606,18 @@ export interface paths {
         };
         /**
          * Read one preference, or list all
-         * @description With `key` that preference; otherwise all that were set, and the defaults of those that were not.
+         * With `key` that preference; otherwise all that were set, and the defaults of those that were not.
          */
         get: operations["readPreferences"];
         put?: never;
         /**
          * Set a preference
-         * @description Sets a preference of the account, in place of the one that it had. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` act wherever the parameter is left out; any other name keeps what you like, up to 64 of them and 16 KB.
+         * Sets a preference of the account, in place of the one that it had. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` act wherever the parameter is left out; any other name keeps what you like, up to 64 of them and 16 KB.
          */
         post: operations["setPreference"];
         /**
          * Delete a preference
-         * @description Deletes a preference. One that the vault acts on has its default again.
+         * Deletes a preference. One that the vault acts on has its default again.
          */
         delete: operations["deletePreference"];
         options?: never;
@@ -634,7 +634,7 @@ export interface paths {
         };
         /**
          * Read the security log
-         * @description What happened to the account, newest first: sign-ins, changes of keys, endpoints, rules, forms and certificates, refused decryptions, deletions, and what the operator did. Items have an action log of their own. A page may be short of `limit`, or empty: go on as long as there is an X-Vault-Next-Token. Reading is itself an entry.
+         * What happened to the account, newest first: sign-ins, changes of keys, endpoints, rules, forms and certificates, refused decryptions, deletions, and what the operator did. Items have an action log of their own. A page may be short of `limit`, or empty: go on as long as there is an X-Vault-Next-Token. Reading is itself an entry.
          */
         get: operations["readAudit"];
         put?: never;
@@ -658,7 +658,7 @@ export interface webhooks {
         put?: never;
         /**
          * What became of a request that was filled with stored data
-         * @description The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.
+         * The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.
          */
         post: operations["proxyPostWebhook"];
         delete?: never;
@@ -678,7 +678,7 @@ export interface webhooks {
         put?: never;
         /**
          * What became of a request for data to store
-         * @description The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.
+         * The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.
          */
         post: operations["proxyGetWebhook"];
         delete?: never;
@@ -698,7 +698,7 @@ export interface webhooks {
         put?: never;
         /**
          * What became of a request for a network token
-         * @description The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.
+         * The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.
          */
         post: operations["networkTokenWebhook"];
         delete?: never;
@@ -710,29 +710,29 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
-        /** @description Whether the last digit of a number is right, and the brand that it tells. */
+        /** Whether the last digit of a number is right, and the brand that it tells. */
         LuhnResult: {
             /**
-             * @description Whether the check digit is right.
+             * Whether the check digit is right.
              * @example true
              */
             valid: boolean;
             /**
-             * @description The brand, when the number tells it.
+             * The brand, when the number tells it.
              * @example visa
              */
             brand?: string;
         };
-        /** @description A passphrase, made and not stored. */
+        /** A passphrase, made and not stored. */
         GeneratedPassphrase: {
             /**
-             * @description Random and URL-safe, exactly `length` characters long.
+             * Random and URL-safe, exactly `length` characters long.
              * @example m0Xw3qTn8Vb5Rk2Lz7Yc4Hd9Gf6Js1PaQeUiOtNyBxCvZlKrMwDhEgFjSpTqAuW
              */
             passphrase: string;
         };
         /**
-         * @description Any JSON object up to 256 KB with a number under card_number, account_number, n or number. Every number keeps its text.
+         * Any JSON object up to 256 KB with a number under card_number, account_number, n or number. Every number keeps its text.
          * @example {
          *       "card_number": "4111111111111111",
          *       "expiry": "12/29",
@@ -742,87 +742,108 @@ export interface components {
         StoredObject: {
             [key: string]: unknown;
         };
-        /** @description What the number of a card tells of it. */
+        /** What the number of a card tells of it. */
         CardMetadata: {
             /**
-             * @description The first digits of the number, which name the issuer.
+             * The first digits of the number, which name the issuer.
              * @example 411111
              */
             bin: string;
             /**
-             * @description The brand, derived from the number.
+             * The brand, derived from the number.
              * @example visa
              */
             brand: string;
-            /** @description Rows of the operator's BIN table; empty when none is loaded. */
+            /** Rows of the operator's BIN table; empty when none is loaded. */
             issuer: {
+                /**
+                 * The brand.
+                 * @example visa
+                 */
                 brand: string;
+                /**
+                 * The bank.
+                 * @example Example Bank
+                 */
                 issuing_bank?: string;
+                /**
+                 * Its country.
+                 * @example Germany
+                 */
                 country_name?: string;
+                /**
+                 * Such as credit or debit.
+                 * @example credit
+                 */
                 card_type?: string;
+                /**
+                 * Such as gold.
+                 * @example gold
+                 */
                 card_level?: string;
             }[];
         };
-        /** @description A stored item, without its data. */
+        /** A stored item, without its data. */
         TokenInfo: {
             /**
-             * @description The token that storing returned.
+             * The token that storing returned.
              * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
              */
             token: string;
             /**
-             * @description Identifier of the vault key.
+             * Identifier of the vault key.
              * @example customers-2026
              */
             user: string;
             /**
-             * @description The reference that the item was stored with.
+             * The reference that the item was stored with.
              * @example customer-4711
              */
             reference?: string;
             /**
-             * Format: date-time
-             * @description When the item was stored or last updated.
+             * When the item was stored or last updated.
              * @example 2026-01-31T12:00:00.123Z
              */
             stored_at: string;
+            /** What the number of a card tells of it. */
             card_metadata?: components["schemas"]["CardMetadata"];
         };
-        /** @description An item in a listing; `data` and `card_metadata` only with decrypt_all. */
+        /** An item in a listing; `data` and `card_metadata` only with decrypt_all. */
         TreeItem: {
             /**
-             * @description The token that storing returned.
+             * The token that storing returned.
              * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
              */
             token: string;
             /**
-             * @description The reference that the item was stored with.
+             * The reference that the item was stored with.
              * @example customer-4711
              */
             reference?: string;
             /**
-             * Format: date-time
-             * @description When the item was stored or last updated.
+             * When the item was stored or last updated.
              * @example 2026-01-31T12:00:00.123Z
              */
             stored_at: string;
+            /** Any JSON object up to 256 KB with a number under card_number, account_number, n or number. Every number keeps its text. */
             data?: components["schemas"]["StoredObject"];
+            /** What the number of a card tells of it. */
             card_metadata?: components["schemas"]["CardMetadata"];
         };
-        /** @description Identifiers of keys, each with a list of its items in ascending order of stored_at. */
+        /** Identifiers of keys, each with a list of its items in ascending order of stored_at. */
         Tree: {
             [key: string]: components["schemas"]["TreeItem"][];
         };
-        /** @description What was done. */
+        /** What was done. */
         Message: {
             /**
-             * @description What was done, for a person.
+             * What was done, for a person.
              * @example The item was deleted.
              */
             message: string;
         };
         /**
-         * @description Members to put in the place of the stored ones, first level only. card_number, account_number, n and number are ignored.
+         * Members to put in the place of the stored ones, first level only. card_number, account_number, n and number are ignored.
          * @example {
          *       "expiry": "01/31"
          *     }
@@ -830,395 +851,392 @@ export interface components {
         UpdateObject: {
             [key: string]: unknown;
         };
-        /** @description One use of an item. */
+        /** One use of an item. */
         LogEntry: {
             /**
-             * @description `encrypt` when the item was stored or updated, `decrypt` when it was opened.
+             * `encrypt` when the item was stored or updated, `decrypt` when it was opened.
              * @enum {string}
              */
             action: "encrypt" | "decrypt";
             /**
-             * @description Through what: the account itself, an endpoint, a request to a third party, or a form.
+             * Through what: the account itself, an endpoint, a request to a third party, or a form.
              * @enum {string}
              */
             source: "vault" | "capture" | "retrieve" | "proxy" | "form";
             /**
-             * @description The address that it came from.
+             * The address that it came from.
              * @example 203.0.113.7
              */
             ip_address: string;
             /**
-             * @description What the caller says of itself; empty where it says nothing.
+             * What the caller says of itself; empty where it says nothing.
              * @example shop/1.0
              */
             user_agent: string;
             /**
-             * Format: date-time
-             * @description When it happened.
+             * When it happened.
              * @example 2026-01-31T12:00:00.123Z
              */
             timestamp: string;
         };
         CaptureEndpoint: {
             /**
-             * @description The path to post data to.
+             * The path to post data to.
              * @example /v1/capture/web-shop
              */
             url: string;
             /**
-             * @description Identifier of the endpoint, unique in the whole vault.
+             * Identifier of the endpoint, unique in the whole vault.
              * @example customers-2026
              */
             unique_id: string;
             /**
-             * @description The secret of the endpoint. It is shown only here and stored nowhere.
+             * The secret of the endpoint. It is shown only here and stored nowhere.
              * @example vcs1_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ
              */
             secret: string;
-            /** @description When the endpoint expires, to the second; null when it never does. */
+            /** When the endpoint expires, to the second; null when it never does. */
             expires_at: string | null;
         };
         Endpoint: {
             /**
-             * @description The path of the endpoint.
+             * The path of the endpoint.
              * @example /v1/capture/web-shop
              */
             url: string;
             /**
-             * @description Identifier of the endpoint, unique in the whole vault.
+             * Identifier of the endpoint, unique in the whole vault.
              * @example customers-2026
              */
             unique_id: string;
-            /** @description When the endpoint expires, to the second; null when it never does. */
+            /** When the endpoint expires, to the second; null when it never does. */
             expires_at: string | null;
             /**
-             * @description Identifier of the vault key.
+             * Identifier of the vault key.
              * @example customers-2026
              */
             user: string;
             /**
-             * @description The token that storing returned.
+             * The token that storing returned.
              * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
              */
             token?: string;
             /**
-             * @description The reference that the item was stored with.
+             * The reference that the item was stored with.
              * @example customer-4711
              */
             reference?: string;
-            /** @description Whether the endpoint can no longer be used: its time is over, or the passphrase changed. */
+            /** Whether the endpoint can no longer be used: its time is over, or the passphrase changed. */
             expired: boolean;
         };
-        /** @description What the third party passes on to the owner of the endpoint. */
+        /** What the third party passes on to the owner of the endpoint. */
         Captured: {
             /**
-             * @description The token that storing returned.
+             * The token that storing returned.
              * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
              */
             token: string;
             /**
-             * @description Identifier of the vault key.
+             * Identifier of the vault key.
              * @example customers-2026
              */
             user: string;
             /**
-             * @description The reference that the item was stored with.
+             * The reference that the item was stored with.
              * @example customer-4711
              */
             reference: string;
+            /** What the number of a card tells of it. */
             card_metadata?: components["schemas"]["CardMetadata"];
         };
         RetrieveEndpoint: {
             /**
-             * @description The path to read from.
+             * The path to read from.
              * @example /v1/retrieve/call-centre
              */
             url: string;
             /**
-             * @description Identifier of the endpoint, unique in the whole vault.
+             * Identifier of the endpoint, unique in the whole vault.
              * @example customers-2026
              */
             unique_id: string;
             /**
-             * @description The secret of the endpoint. It is shown only here and stored nowhere.
+             * The secret of the endpoint. It is shown only here and stored nowhere.
              * @example vrs1_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ
              */
             secret: string;
-            /** @description When the endpoint expires, to the second; null when it never does. */
+            /** When the endpoint expires, to the second; null when it never does. */
             expires_at: string | null;
             /**
-             * @description Identifier of the vault key.
+             * Identifier of the vault key.
              * @example customers-2026
              */
             user: string;
             /**
-             * @description The token that storing returned.
+             * The token that storing returned.
              * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
              */
             token?: string;
             /**
-             * @description The reference that the item was stored with.
+             * The reference that the item was stored with.
              * @example customer-4711
              */
             reference?: string;
         };
         FormAdditionalField: {
             /**
-             * @description The member of the stored object; no name of a field that the form has anyway.
+             * The member of the stored object; no name of a field that the form has anyway.
              * @example order_note
              */
             name: string;
             /**
-             * @description What stands above the field; the name when left out.
+             * What stands above the field; the name when left out.
              * @example Note
              */
             label?: string;
-            /** @description Whether the field must be filled in; false when left out. */
+            /** Whether the field must be filled in; false when left out. */
             required?: boolean;
         };
         FormSettings: {
-            /** @description Style sheets that the form loads, in this order. */
+            /** Style sheets that the form loads, in this order. */
             css_links?: string[] | null;
-            /** @description Scripts that the form loads, in this order. */
+            /** Scripts that the form loads, in this order. */
             js_links?: string[] | null;
-            /** @description Style rules of the form. At most 64 KB of UTF-8, in base64. */
+            /** Style rules of the form. At most 64 KB of UTF-8, in base64. */
             embedded_css?: string | null;
-            /** @description A script of the form. It sees what is typed. At most 64 KB of UTF-8, in base64. */
+            /** A script of the form. It sees what is typed. At most 64 KB of UTF-8, in base64. */
             embedded_js?: string | null;
-            /** @description Whether the form is loaded with Cross-Origin-Embedder-Policy: require-corp. Linked files must then come with Cross-Origin-Resource-Policy: cross-origin. */
+            /** Whether the form is loaded with Cross-Origin-Embedder-Policy: require-corp. Linked files must then come with Cross-Origin-Resource-Policy: cross-origin. */
             require_corp?: boolean | null;
-            /** @description A JavaScript function that is called with the reply once the data is stored. At most 64 KB of UTF-8, in base64. */
+            /** A JavaScript function that is called with the reply once the data is stored. At most 64 KB of UTF-8, in base64. */
             success_callback?: string | null;
-            /** @description A JavaScript function that is called with `{ status, code, error }` when it was not stored. At most 64 KB of UTF-8, in base64. */
+            /** A JavaScript function that is called with `{ status, code, error }` when it was not stored. At most 64 KB of UTF-8, in base64. */
             error_callback?: string | null;
-            /** @description `standalone` (when left out) is a page of its own; `embedded` has neither background nor frame, and a heading only if it is asked for. */
+            /** `standalone` (when left out) is a page of its own; `embedded` has neither background nor frame, and a heading only if it is asked for. */
             display_mode?: ("standalone" | "embedded") | null;
-            /** @description Whether numbers can only be put in with a keypad on the screen, in random order. */
+            /** Whether numbers can only be put in with a keypad on the screen, in random order. */
             force_keypad?: boolean | null;
-            /** @description Whether the sample card is left out. */
+            /** Whether the sample card is left out. */
             hide_card?: boolean | null;
-            /** @description Whether the part of the sample card that is being filled in is highlighted. */
+            /** Whether the part of the sample card that is being filled in is highlighted. */
             highlight_fields?: boolean | null;
-            /** @description Turns off all validation. */
+            /** Turns off all validation. */
             disable_luhn?: boolean | null;
-            /** @description Whether the card number is sent without spaces. */
+            /** Whether the card number is sent without spaces. */
             strip_spaces?: boolean | null;
-            /** @description The language of the form; that of the browser when left out. */
+            /** The language of the form; that of the browser when left out. */
             locale?: ("en" | "es" | "fr" | "de" | "ar") | null;
-            /** @description The origins whose pages may embed the form; any when left out or empty. */
+            /** The origins whose pages may embed the form; any when left out or empty. */
             frame_ancestors?: string[] | null;
-            /** @description Fields after those of the type. */
+            /** Fields after those of the type. */
             additional_fields?: components["schemas"]["FormAdditionalField"][] | null;
-            /** @description Light (when left out) or dark colours; `auto` follows the preference of whoever looks at the form. */
+            /** Light (when left out) or dark colours; `auto` follows the preference of whoever looks at the form. */
             color_mode?: ("light" | "dark" | "auto") | null;
-            /** @description Options by the name of the field. */
+            /** Options by the name of the field. */
             field_options?: {
                 [key: string]: {
-                    /** @description False: whatever is typed into the field is taken. */
+                    /** False: whatever is typed into the field is taken. */
                     validate?: boolean | null;
-                    /** @description False: the form does not have the field. */
+                    /** False: the form does not have the field. */
                     visible?: boolean | null;
                 } | null;
             } | null;
-            /** @description Style, colours and logo. */
+            /** Style, colours and logo. */
             theme?: {
-                /** @description The style that everything else is based on; `vault` when left out. */
+                /** The style that everything else is based on; `vault` when left out. */
                 style?: ("vault" | "modern") | null;
-                /** @description Colour of the button and of what has the focus: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                /** Colour of the button and of what has the focus: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
                 primary_color?: string | null;
-                /** @description Colour of the sample card: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                /** Colour of the sample card: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
                 card_primary_color?: string | null;
-                /** @description Colour of the sample card's shadow: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                /** Colour of the sample card's shadow: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
                 card_shadow_color?: string | null;
-                /** @description Colour of messages of success: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                /** Colour of messages of success: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
                 success_color?: string | null;
-                /** @description Colour of messages of errors: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                /** Colour of messages of errors: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
                 error_color?: string | null;
-                /** @description A PNG, JPEG, GIF, WebP or SVG image of at most 256 KB, in base64. */
+                /** A PNG, JPEG, GIF, WebP or SVG image of at most 256 KB, in base64. */
                 logo_image?: string | null;
             } | null;
         };
         Form: {
             /**
-             * @description Identifier of the form, unique in the whole vault.
+             * Identifier of the form, unique in the whole vault.
              * @example customers-2026
              */
             id: string;
             /**
-             * @description Where the form is: a path, or a whole URL where forms have a host of their own.
+             * Where the form is: a path, or a whole URL where forms have a host of their own.
              * @example /v1/retrieve/iframe/checkout
              */
             url: string;
             /**
-             * @description The kind of hosted form that sends the data; the action log then names a form as source.
+             * The kind of hosted form that sends the data; the action log then names a form as source.
              * @enum {string}
              */
             form_type: "pcd" | "ach" | "custom";
-            /** @description Style sheets that the form loads, in this order. */
+            /** Style sheets that the form loads, in this order. */
             css_links?: string[];
-            /** @description Scripts that the form loads, in this order. */
+            /** Scripts that the form loads, in this order. */
             js_links?: string[];
-            /** @description Style rules of the form. At most 64 KB of UTF-8, in base64. */
+            /** Style rules of the form. At most 64 KB of UTF-8, in base64. */
             embedded_css?: string;
-            /** @description A script of the form. It sees what is typed. At most 64 KB of UTF-8, in base64. */
+            /** A script of the form. It sees what is typed. At most 64 KB of UTF-8, in base64. */
             embedded_js?: string;
-            /** @description Whether the form is loaded with Cross-Origin-Embedder-Policy: require-corp. Linked files must then come with Cross-Origin-Resource-Policy: cross-origin. */
+            /** Whether the form is loaded with Cross-Origin-Embedder-Policy: require-corp. Linked files must then come with Cross-Origin-Resource-Policy: cross-origin. */
             require_corp?: boolean;
-            /** @description A JavaScript function that is called with the reply once the data is stored. At most 64 KB of UTF-8, in base64. */
+            /** A JavaScript function that is called with the reply once the data is stored. At most 64 KB of UTF-8, in base64. */
             success_callback?: string;
-            /** @description A JavaScript function that is called with `{ status, code, error }` when it was not stored. At most 64 KB of UTF-8, in base64. */
+            /** A JavaScript function that is called with `{ status, code, error }` when it was not stored. At most 64 KB of UTF-8, in base64. */
             error_callback?: string;
             /**
-             * @description `standalone` (when left out) is a page of its own; `embedded` has neither background nor frame, and a heading only if it is asked for.
+             * `standalone` (when left out) is a page of its own; `embedded` has neither background nor frame, and a heading only if it is asked for.
              * @enum {string}
              */
             display_mode?: "standalone" | "embedded";
-            /** @description Whether numbers can only be put in with a keypad on the screen, in random order. */
+            /** Whether numbers can only be put in with a keypad on the screen, in random order. */
             force_keypad?: boolean;
-            /** @description Whether the sample card is left out. */
+            /** Whether the sample card is left out. */
             hide_card?: boolean;
-            /** @description Whether the part of the sample card that is being filled in is highlighted. */
+            /** Whether the part of the sample card that is being filled in is highlighted. */
             highlight_fields?: boolean;
-            /** @description Turns off all validation. */
+            /** Turns off all validation. */
             disable_luhn?: boolean;
-            /** @description Whether the card number is sent without spaces. */
+            /** Whether the card number is sent without spaces. */
             strip_spaces?: boolean;
             /**
-             * @description The language of the form; that of the browser when left out.
+             * The language of the form; that of the browser when left out.
              * @enum {string}
              */
             locale?: "en" | "es" | "fr" | "de" | "ar";
-            /** @description The origins whose pages may embed the form; any when left out or empty. */
+            /** The origins whose pages may embed the form; any when left out or empty. */
             frame_ancestors?: string[];
-            /** @description Fields after those of the type. */
+            /** Fields after those of the type. */
             additional_fields?: components["schemas"]["FormAdditionalField"][];
             /**
-             * @description Light (when left out) or dark colours; `auto` follows the preference of whoever looks at the form.
+             * Light (when left out) or dark colours; `auto` follows the preference of whoever looks at the form.
              * @enum {string}
              */
             color_mode?: "light" | "dark" | "auto";
-            /** @description Options by the name of the field. */
+            /** Options by the name of the field. */
             field_options?: {
                 [key: string]: {
-                    /** @description False: whatever is typed into the field is taken. */
+                    /** False: whatever is typed into the field is taken. */
                     validate?: boolean;
-                    /** @description False: the form does not have the field. */
+                    /** False: the form does not have the field. */
                     visible?: boolean;
                 };
             };
-            /** @description Style, colours and logo. */
+            /** Style, colours and logo. */
             theme?: {
                 /**
-                 * @description The style that everything else is based on; `vault` when left out.
+                 * The style that everything else is based on; `vault` when left out.
                  * @enum {string}
                  */
                 style?: "vault" | "modern";
                 /**
-                 * @description Colour of the button and of what has the focus: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * Colour of the button and of what has the focus: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
                  * @example #0055cc
                  */
                 primary_color?: string;
                 /**
-                 * @description Colour of the sample card: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * Colour of the sample card: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
                  * @example #0055cc
                  */
                 card_primary_color?: string;
                 /**
-                 * @description Colour of the sample card's shadow: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * Colour of the sample card's shadow: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
                  * @example #0055cc
                  */
                 card_shadow_color?: string;
                 /**
-                 * @description Colour of messages of success: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * Colour of messages of success: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
                  * @example #0055cc
                  */
                 success_color?: string;
                 /**
-                 * @description Colour of messages of errors: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * Colour of messages of errors: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
                  * @example #0055cc
                  */
                 error_color?: string;
-                /** @description A PNG, JPEG, GIF, WebP or SVG image of at most 256 KB, in base64. */
+                /** A PNG, JPEG, GIF, WebP or SVG image of at most 256 KB, in base64. */
                 logo_image?: string;
             };
         };
         CreateKey: {
             /**
-             * @description Identifier of the vault key.
+             * Identifier of the vault key.
              * @example customers-2026
              */
             user: string;
             /**
-             * Format: password
-             * @description The passphrase to lock the key with; generated when left out. It is never stored.
+             * The passphrase to lock the key with; generated when left out. It is never stored.
              * @example correct-horse-battery-staple-9Zq4
              */
             passphrase?: string;
         };
-        /** @description A vault key with its passphrase, which is shown this once. */
+        /** A vault key with its passphrase, which is shown this once. */
         KeyWithPassphrase: {
             /**
-             * @description Identifier of the vault key.
+             * Identifier of the vault key.
              * @example customers-2026
              */
             user: string;
             /**
-             * @description The passphrase of the key. It is shown only here and stored nowhere.
+             * The passphrase of the key. It is shown only here and stored nowhere.
              * @example correct-horse-battery-staple-9Zq4
              */
             passphrase: string;
         };
-        /** @description A vault key. */
+        /** A vault key. */
         Key: {
             /**
-             * @description Identifier of the vault key.
+             * Identifier of the vault key.
              * @example customers-2026
              */
             user: string;
         };
         ChangePassphrase: {
             /**
-             * @description Identifier of the vault key.
+             * Identifier of the vault key.
              * @example customers-2026
              */
             user: string;
             /**
-             * Format: password
-             * @description The passphrase that opens the key now.
+             * The passphrase that opens the key now.
              * @example correct-horse-battery-staple-9Zq4
              */
             passphrase: string;
             /**
-             * Format: password
-             * @description The passphrase from now on; generated when left out.
+             * The passphrase from now on; generated when left out.
              * @example correct-horse-battery-staple-9Zq4
              */
             new_passphrase?: string;
         };
-        /** @description One change of the data, by name. */
+        /** One change of the data, by name. */
         Operation: {
             /**
-             * @description The operation to apply; GET /rule/operations lists them.
+             * The operation to apply; GET /rule/operations lists them.
              * @example substr
              */
             name: string;
             /**
-             * @description The field to read, a dotted path; `*`, also when left out, is the whole object.
+             * The field to read, a dotted path; `*`, also when left out, is the whole object.
              * @example expiry_year
              */
             input_field?: string;
             /**
-             * @description The field to write, a dotted path; `*` replaces the whole object. Left out: the input field.
+             * The field to write, a dotted path; `*` replaces the whole object. Left out: the input field.
              * @example expiry_year_short
              */
             output_field?: string;
             /**
-             * @description For people; the order of the list counts.
+             * For people; the order of the list counts.
              * @example 1
              */
             order_position?: number;
             /**
-             * @description What the operation needs.
+             * What the operation needs.
              * @example {
              *       "start": -2
              *     }
@@ -1227,20 +1245,20 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description A named list of operations. */
+        /** A named list of operations. */
         Rule: {
             /**
-             * @description Identifier of the rule, unique in the account.
+             * Identifier of the rule, unique in the account.
              * @example customers-2026
              */
             id: string;
-            /** @description Applied one after another. */
+            /** Applied one after another. */
             operations: components["schemas"]["Operation"][];
         };
-        /** @description All operations that a rule can be made of. */
+        /** All operations that a rule can be made of. */
         OperationNames: {
             /**
-             * @description The names of all operations.
+             * The names of all operations.
              * @example [
              *       "noop",
              *       "substr",
@@ -1249,49 +1267,49 @@ export interface components {
              */
             operations: string[];
         };
-        /** @description The request to send. With /proxy/get all of its texts are sent as they are: nothing is filled. */
+        /** The request to send. With /proxy/get all of its texts are sent as they are: nothing is filled. */
         ProxyRequest: {
             /**
-             * @description The HTTP method.
+             * The HTTP method.
              * @enum {string}
              */
             method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS";
             /**
-             * @description An https URL without user information. Path and query may hold tags, whose values are percent-encoded.
+             * An https URL without user information. Path and query may hold tags, whose values are percent-encoded.
              * @example https://pay.example.com/v1/charges
              */
             url: string;
-            /** @description Objects of one member each: a name and its value, which may hold tags. Headers of the connection and of framing, such as Host and Content-Length, are refused. */
+            /** Objects of one member each: a name and its value, which may hold tags. Headers of the connection and of framing, such as Host and Content-Length, are refused. */
             headers?: {
                 [key: string]: string;
             }[];
             /**
-             * @description A mustache template. `{{name}}` and `{{a.b}}` are filled from the stored object and escaped by the Content-Type of the request: JSON (also without one), form or XML; `{{{name}}}` is not escaped.
+             * A mustache template. `{{name}}` and `{{a.b}}` are filled from the stored object and escaped by the Content-Type of the request: JSON (also without one), form or XML; `{{{name}}}` is not escaped.
              * @example {"amount":1000,"card":{"number":"{{card_number}}","expiry":"{{expiry}}"}}
              */
             body?: string;
             /**
-             * @description Identifier of the certificate: client_cert_id in proxy requests.
+             * Identifier of the certificate: client_cert_id in proxy requests.
              * @example 0q3vJq8nQm2dYtS1b7ZkXw
              */
             client_cert_id?: string;
         };
-        /** @description Where to report to. */
+        /** Where to report to. */
         ProxyWebhook: {
             /**
-             * @description The https URL to report to.
+             * The https URL to report to.
              * @example https://shop.example.com/webhooks
              */
             url: string;
             /**
-             * @description What calls are signed with (Standard Webhooks), and what X-Vault-Webhook-Secret says: any text that a header can carry, or `whsec_` and Base64. Left out: calls are not signed.
+             * What calls are signed with (Standard Webhooks), and what X-Vault-Webhook-Secret says: any text that a header can carry, or `whsec_` and Base64. Left out: calls are not signed.
              * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
              */
             secret?: string;
-            /** @description How often to call until a call is answered with 200; 8 when left out. */
+            /** How often to call until a call is answered with 200; 8 when left out. */
             max_attempts?: number;
             /**
-             * @description Members to add to what the webhook says, at most 64 KB. Those with the name of one of its own are left out.
+             * Members to add to what the webhook says, at most 64 KB. Those with the name of one of its own are left out.
              * @example {
              *       "order": "4711"
              *     }
@@ -1300,151 +1318,157 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description What to send. Without `synchronous` the webhook is required. */
+        /** What to send. Without `synchronous` the webhook is required. */
         ProxyOrder: {
+            /** The request to send. With /proxy/get all of its texts are sent as they are: nothing is filled. */
             request: components["schemas"]["ProxyRequest"];
-            /** @description Whether to wait for the outcome, at most 20 s for all attempts, and to answer with it. Otherwise, and when left out, the webhook is told. */
+            /** Whether to wait for the outcome, at most 20 s for all attempts, and to answer with it. Otherwise, and when left out, the webhook is told. */
             synchronous?: boolean;
+            /** Where to report to. */
             webhook?: components["schemas"]["ProxyWebhook"];
         };
-        /** @description The request as it was filled, with `debug`; masked for accounts without unmasked output, while what was sent is not. */
+        /** The request as it was filled, with `debug`; masked for accounts without unmasked output, while what was sent is not. */
         PopulatedTemplate: {
             /**
-             * @description The method.
+             * The method.
              * @example POST
              */
             method: string;
-            /** @description The URL. */
+            /** The URL. */
             url: string;
-            /** @description Objects of one member each, in the order of the headers; a name may come again. */
+            /** Objects of one member each, in the order of the headers; a name may come again. */
             headers: {
                 [key: string]: string;
             }[];
-            /** @description The body. */
+            /** The body. */
             body?: string;
         };
-        /** @description What the third party answered, whatever its status. */
+        /** What the third party answered, whatever its status. */
         ProxyReply: {
-            /** @description Objects of one member each, in the order of the headers; a name may come again. */
+            /** Objects of one member each, in the order of the headers; a name may come again. */
             headers: {
                 [key: string]: string;
             }[];
-            /** @description The body as text, by the charset of its Content-Type where that is known, else as UTF-8. At most 1 MB. */
+            /** The body as text, by the charset of its Content-Type where that is known, else as UTF-8. At most 1 MB. */
             body: string;
             /**
-             * @description The third party's status.
+             * The third party's status.
              * @example 201
              */
             status_code: number;
+            /** The request as it was filled, with `debug`; masked for accounts without unmasked output, while what was sent is not. */
             populated_template?: components["schemas"]["PopulatedTemplate"];
         };
-        /** @description The request was accepted and will be sent. */
+        /** The request was accepted and will be sent. */
         ProxyAccepted: {
             /**
-             * @description What was done, for a person.
+             * What was done, for a person.
              * @example The request was accepted; its outcome goes to the webhook.
              */
             message: string;
             /**
-             * @description The X-Vault-Request-Id of every attempt, and the webhook-id of every call of the webhook.
+             * The X-Vault-Request-Id of every attempt, and the webhook-id of every call of the webhook.
              * @example 0q3vJq8nQm2dYtS1b7ZkXw
              */
             id: string;
+            /** The request as it was filled, with `debug`; masked for accounts without unmasked output, while what was sent is not. */
             populated_template?: components["schemas"]["PopulatedTemplate"];
         };
-        /** @description Data fetched from a third party was stored. When the last attempt was answered with 429 or 5xx nothing was, and `token_info` is not there. */
+        /** Data fetched from a third party was stored. When the last attempt was answered with 429 or 5xx nothing was, and `token_info` is not there. */
         GetWebhook: {
-            /** @description Objects of one member each, in the order of the headers; a name may come again. */
+            /** Objects of one member each, in the order of the headers; a name may come again. */
             headers: {
                 [key: string]: string;
             }[];
             /**
-             * @description The third party's status.
+             * The third party's status.
              * @example 201
              */
             status_code: number;
+            /** A stored item, without its data. */
             token_info?: components["schemas"]["TokenInfo"];
-            /** @description The reply with mustache tags in the place of what was stored; only with `smart_parse`. */
+            /** The reply with mustache tags in the place of what was stored; only with `smart_parse`. */
             body?: string;
         };
         NetworkTokenOrder: {
+            /** Where to report to. */
             webhook: components["schemas"]["ProxyWebhook"];
         };
         CreateCsr: {
             /**
-             * @description Common name, 1 to 64 characters.
+             * Common name, 1 to 64 characters.
              * @example shop.example
              */
             cn: string;
             /**
-             * @description Organisation, up to 64 characters.
+             * Organisation, up to 64 characters.
              * @example Example Ltd
              */
             o?: string;
             /**
-             * @description Organisational unit, up to 64 characters.
+             * Organisational unit, up to 64 characters.
              * @example Payments
              */
             ou?: string;
             /**
-             * @description Locality, up to 128 characters.
+             * Locality, up to 128 characters.
              * @example Berlin
              */
             l?: string;
             /**
-             * @description State or province, up to 128 characters.
+             * State or province, up to 128 characters.
              * @example Berlin
              */
             st?: string;
             /**
-             * @description Country, two letters.
+             * Country, two letters.
              * @example DE
              */
             c?: string;
             /**
-             * @description The key pair to make, `ec-p256` when left out. It stays in the vault.
+             * The key pair to make, `ec-p256` when left out. It stays in the vault.
              * @enum {string}
              */
             key_type?: "ec-p256" | "rsa-2048";
         };
         Csr: {
             /**
-             * @description Identifier of the certificate signing request.
+             * Identifier of the certificate signing request.
              * @example 0q3vJq8nQm2dYtS1b7ZkXw
              */
             id: string;
             /**
-             * @description Common name, 1 to 64 characters.
+             * Common name, 1 to 64 characters.
              * @example shop.example
              */
             cn: string;
             /**
-             * @description Organisation, up to 64 characters.
+             * Organisation, up to 64 characters.
              * @example Example Ltd
              */
             o?: string;
             /**
-             * @description Organisational unit, up to 64 characters.
+             * Organisational unit, up to 64 characters.
              * @example Payments
              */
             ou?: string;
             /**
-             * @description Locality, up to 128 characters.
+             * Locality, up to 128 characters.
              * @example Berlin
              */
             l?: string;
             /**
-             * @description State or province, up to 128 characters.
+             * State or province, up to 128 characters.
              * @example Berlin
              */
             st?: string;
             /**
-             * @description Country, two letters.
+             * Country, two letters.
              * @example DE
              */
             c?: string;
             /**
-             * @description The request in PEM (PKCS #10), to be sent to whoever issues the certificate.
+             * The request in PEM (PKCS #10), to be sent to whoever issues the certificate.
              * @example -----BEGIN CERTIFICATE REQUEST-----
              *     …
              */
@@ -1452,291 +1476,289 @@ export interface components {
         };
         Certificate: {
             /**
-             * @description Identifier of the certificate: client_cert_id in proxy requests.
+             * Identifier of the certificate: client_cert_id in proxy requests.
              * @example 0q3vJq8nQm2dYtS1b7ZkXw
              */
             id: string;
             /**
-             * @description Identifier of the certificate signing request.
+             * Identifier of the certificate signing request.
              * @example 0q3vJq8nQm2dYtS1b7ZkXw
              */
             csr_id: string;
             /**
-             * @description The certificate in PEM, with those that issued it as far as they were sent.
+             * The certificate in PEM, with those that issued it as far as they were sent.
              * @example -----BEGIN CERTIFICATE-----
              *     …
              */
             data: string;
             /**
-             * Format: date-time
-             * @description Until when it is valid. One that has expired is presented all the same.
+             * Until when it is valid. One that has expired is presented all the same.
              * @example 2026-01-31T12:00:00.123Z
              */
             expiry: string;
         };
-        /** @description Who signed in, and what to. */
+        /** Who signed in, and what to. */
         WhoAmI: {
             /**
-             * @description The name of the account.
+             * The name of the account.
              * @example shop
              */
             user: string;
             /**
-             * @description Staging stores published test numbers; production refuses them.
+             * Staging stores published test numbers; production refuses them.
              * @enum {string}
              */
             environment: "staging" | "production";
             /**
-             * @description The version of the server.
+             * The version of the server.
              * @example 0.1.0
              */
             api_version: string;
             /**
-             * @description The version prefix whose promises the server keeps.
+             * The version prefix whose promises the server keeps.
              * @constant
              */
             backwards_compatibility: "v1";
         };
         BillingItem: {
             /**
-             * @description The billable operation.
+             * The billable operation.
              * @enum {string}
              */
             operation: "store" | "decrypt" | "list" | "update" | "delete" | "log" | "capture_create" | "capture" | "retrieve_create" | "retrieve" | "key" | "rule" | "proxy_attempt" | "network_token" | "certificate" | "preference" | "utility";
             /**
-             * @description How often it was done.
+             * How often it was done.
              * @example 12
              */
             count: number;
             /**
-             * @description The operator's price of one.
+             * The operator's price of one.
              * @example 0.0020
              */
             unit_price: string;
             /**
-             * @description The price of all, exactly.
+             * The price of all, exactly.
              * @example 0.0020
              */
             amount: string;
         };
         Billing: {
             /**
-             * @description ISO 4217.
+             * ISO 4217.
              * @example USD
              */
             currency: string;
             /**
-             * @description The exact sum of all items.
+             * The exact sum of all items.
              * @example 0.0020
              */
             amount: string;
             /**
-             * @description Where the month began, in UTC.
+             * Where the month began, in UTC.
              * @example 2026-01-01T00:00:00Z
              */
             from: string;
             /**
-             * @description Now, in UTC.
+             * Now, in UTC.
              * @example 2026-01-31T12:00:00Z
              */
             to: string;
-            /** @description One of each billable operation, in a fixed order, also where nothing was used. */
+            /** One of each billable operation, in a fixed order, also where nothing was used. */
             items: components["schemas"]["BillingItem"][];
         };
-        /** @description What an account has stored, and how much it has used in a month. */
+        /** What an account has stored, and how much it has used in a month. */
         Usage: {
             /**
-             * @description The month that api_requests belongs to.
+             * The month that api_requests belongs to.
              * @example 2026-01
              */
             month: string;
             /**
-             * @description Keys of the account, now.
+             * Keys of the account, now.
              * @example 3
              */
             keys: number;
             /**
-             * @description Tokens under all of them, now.
+             * Tokens under all of them, now.
              * @example 1042
              */
             tokens: number;
             /**
-             * @description Requests of the month that were answered with 2xx, uses of endpoints included.
+             * Requests of the month that were answered with 2xx, uses of endpoints included.
              * @example 5310
              */
             api_requests: number;
         };
         ChangePassword: {
             /**
-             * Format: password
-             * @description The password from now on: any text of 1 to 4096 characters and at most 8192 bytes of UTF-8. Generated when left out.
+             * The password from now on: any text of 1 to 4096 characters and at most 8192 bytes of UTF-8. Generated when left out.
              * @example another-long-password-Zq4-kT9
              */
             new_password?: string;
         };
-        /** @description An account with its new password, which is shown this once. */
+        /** An account with its new password, which is shown this once. */
         AccountPassword: {
             /**
-             * @description The name of the account.
+             * The name of the account.
              * @example shop
              */
             user: string;
             /**
-             * @description The password from now on. It is shown only here.
+             * The password from now on. It is shown only here.
              * @example another-long-password-Zq4-kT9
              */
             password: string;
         };
         SetPreference: {
             /**
-             * @description The name of the preference.
+             * The name of the preference.
              * @example customers-2026
              */
             key: string;
             /**
-             * @description Any JSON value of at most 4 KB: a text, a number, a boolean, a list. Numbers keep their text. What the vault itself acts on must be of the right kind.
+             * Any JSON value of at most 4 KB: a text, a number, a boolean, a list. Numbers keep their text. What the vault itself acts on must be of the right kind.
              * @example luhn
              */
             value: unknown;
         };
         Preference: {
             /**
-             * @description The name of the preference.
+             * The name of the preference.
              * @example customers-2026
              */
             key: string;
             /**
-             * @description Any JSON value of at most 4 KB: a text, a number, a boolean, a list. Numbers keep their text. What the vault itself acts on must be of the right kind.
+             * Any JSON value of at most 4 KB: a text, a number, a boolean, a list. Numbers keep their text. What the vault itself acts on must be of the right kind.
              * @example luhn
              */
             value: unknown;
-            /** @description Whether the account has not set it. */
+            /** Whether the account has not set it. */
             is_default: boolean;
         };
-        /** @description One event of the security log. */
+        /** One event of the security log. */
         AuditEntry: {
             /**
-             * @description The entry's number in the log of the account: each is one more than the one before it.
+             * The entry's number in the log of the account: each is one more than the one before it.
              * @example 4711
              */
             id: string;
             /**
-             * Format: date-time
-             * @description When it happened, by the clock of the server.
+             * When it happened, by the clock of the server.
              * @example 2026-01-31T12:00:00.123Z
              */
             time: string;
             /**
-             * @description What was done or tried.
+             * What was done or tried.
              * @example key.create
              * @enum {string}
              */
             action: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "compliance_certificate.read" | "password.change" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "audit.expire";
             /**
-             * @description `success`, or the code of the error that was answered.
+             * `success`, or the code of the error that was answered.
              * @example success
              * @example passphrase_wrong
              */
             outcome: string;
             /**
-             * @description Who did it: `account/NAME`, `endpoint/ID` for whoever has its secret, `operator`, `vault` for the service itself, or `anonymous`.
+             * Who did it: `account/NAME`, `endpoint/ID` for whoever has its secret, `operator`, `vault` for the service itself, or `anonymous`.
              * @example account/shop
              */
             actor: string;
             /**
-             * @description Where it came from; empty where there is no network, or where a gathered entry has many sources.
+             * Where it came from; empty where there is no network, or where a gathered entry has many sources.
              * @example 203.0.113.7
              */
             source_ip: string;
             /**
-             * @description What the caller says of itself; empty where it says nothing.
+             * What the caller says of itself; empty where it says nothing.
              * @example shop/1.0
              */
             user_agent: string;
             /**
-             * @description The X-Request-Id of the request.
+             * The X-Request-Id of the request.
              * @example Zm9vYmFyYmF6cXV4
              */
             request_id: string;
             /**
-             * @description What it was done to: `key/USER`, `item/USER/TOKEN`, `endpoint/ID`, `rule/ID` and so on.
+             * What it was done to: `key/USER`, `item/USER/TOKEN`, `endpoint/ID`, `rule/ID` and so on.
              * @example key/customers-2026
              */
             object?: string;
             /**
-             * @description How many alike refusals the entry stands for, when there were too many for one each; one when left out.
+             * How many alike refusals the entry stands for, when there were too many for one each; one when left out.
              * @example 250
              */
             count?: number;
         };
-        /** @description The body of every refusal. */
+        /** The body of every refusal. */
         Error: {
-            /** @description One sentence for a person. The wording may change. */
+            /** One sentence for a person. The wording may change. */
             error: string;
             /**
-             * @description Stable; see docs/errors.md.
+             * Stable; see docs/errors.md.
              * @enum {string}
              */
             code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
-            /** @description The same as the X-Request-Id header; quote it when you ask for help. */
+            /** The same as the X-Request-Id header; quote it when you ask for help. */
             request_id: string;
-            /** @description The place of the fault, such as `query.user` or `body.passphrase`. */
+            /** The place of the fault, such as `query.user` or `body.passphrase`. */
             field?: string;
         };
-        /** @description What a third party answered to data that was sent out, whatever its status. */
+        /** What a third party answered to data that was sent out, whatever its status. */
         PostWebhook: {
-            /** @description Objects of one member each, in the order of the headers; a name may come again. */
+            /** Objects of one member each, in the order of the headers; a name may come again. */
             headers: {
                 [key: string]: string;
             }[];
-            /** @description The body as text, by the charset of its Content-Type where that is known, else as UTF-8. At most 1 MB. */
+            /** The body as text, by the charset of its Content-Type where that is known, else as UTF-8. At most 1 MB. */
             body: string;
             /**
-             * @description The third party's status.
+             * The third party's status.
              * @example 201
              */
             status_code: number;
         };
-        /** @description There is no reply to report. */
+        /** There is no reply to report. */
         FailureWebhook: {
-            /** @description One sentence for a person. The wording may change. */
+            /** One sentence for a person. The wording may change. */
             error: string;
             /**
-             * @description Why; see docs/errors.md. With `outcome_unknown` the request may have had its effect.
+             * Why; see docs/errors.md. With `outcome_unknown` the request may have had its effect.
              * @example target_unreachable
              */
             code: string;
         };
-        /** @description A network token was made and stored. */
+        /** A network token was made and stored. */
         NetworkTokenWebhook: {
-            /** @description What the requester gave for the card. */
+            /** What the requester gave for the card. */
             network_token: {
                 /**
-                 * @description The network token: what to pay with in the place of the card.
+                 * The network token: what to pay with in the place of the card.
                  * @example 4000001234567899
                  */
                 token: string;
                 /**
-                 * @description Its month of expiry.
+                 * Its month of expiry.
                  * @example 12
                  */
                 expiry_month: string;
                 /**
-                 * @description Its year of expiry.
+                 * Its year of expiry.
                  * @example 2029
                  */
                 expiry_year: string;
                 /**
-                 * @description The last four digits of the network token.
+                 * The last four digits of the network token.
                  * @example 4567
                  */
                 last_four: string;
                 /**
-                 * @description What the requester calls it.
+                 * What the requester calls it.
                  * @example active
                  */
                 status: string;
             };
+            /** A stored item, without its data. */
             token_info: components["schemas"]["TokenInfo"];
         };
     };
@@ -1744,15 +1766,15 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description The id of this request; a sane one that you sent is kept. */
+        /** The id of this request; a sane one that you sent is kept. */
         "X-Request-Id": string;
-        /** @description Present when more remains: pass it as next_token to get the next page. */
+        /** Present when more remains: pass it as next_token to get the next page. */
         "X-Vault-Next-Token": string;
-        /** @description Present when this is the kept reply of an earlier request with the same Idempotency-Key. */
+        /** Present when this is the kept reply of an earlier request with the same Idempotency-Key. */
         "Idempotency-Replayed": "true";
-        /** @description Seconds to wait before trying again. */
+        /** Seconds to wait before trying again. */
         "Retry-After": number;
-        /** @description The challenge (RFC 7617). */
+        /** The challenge (RFC 7617). */
         "WWW-Authenticate": string;
     };
     pathItems: never;
@@ -1763,7 +1785,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The card number to check; spaces are allowed.
+                 * The card number to check; spaces are allowed.
                  * @example 4111111111111111
                  */
                 number: string;
@@ -1774,7 +1796,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Check a card number */
+            /** Check a card number */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1785,7 +1807,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -1798,7 +1820,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1809,7 +1831,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1820,7 +1842,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -1834,7 +1856,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1845,7 +1867,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -1865,7 +1887,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many characters; clamped to 32..4096.
+                 * How many characters; clamped to 32..4096.
                  * @example 64
                  */
                 length?: number;
@@ -1876,7 +1898,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Generate a passphrase */
+            /** Generate a passphrase */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1887,7 +1909,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -1900,7 +1922,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1911,7 +1933,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1922,7 +1944,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -1936,7 +1958,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1947,7 +1969,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -1967,53 +1989,53 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user?: string;
                 /**
-                 * @description The token that storing returned.
+                 * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token?: string;
                 /**
-                 * @description A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
                  * @example customer-4711
                  */
                 reference?: string;
-                /** @description Only items whose reference begins with this text. */
+                /** Only items whose reference begins with this text. */
                 reference_prefix?: string;
                 /**
-                 * @description Only items stored at or after this time (UTC).
+                 * Only items stored at or after this time (UTC). Written `YYYY-MM-DDThh:mm:ssZ`.
                  * @example 2026-01-31T12:00:00Z
                  */
                 stored_after?: string;
                 /**
-                 * @description Only items stored before this time (UTC).
+                 * Only items stored before this time (UTC). Written `YYYY-MM-DDThh:mm:ssZ`.
                  * @example 2026-01-31T12:00:00Z
                  */
                 stored_before?: string;
-                /** @description Names or dotted paths of fields to mask in the reply; in a query, separated by commas. Left out: the preference `mask_fields`, else none; given and empty: none. */
+                /** Names or dotted paths of fields to mask in the reply; in a query, separated by commas. Left out: the preference `mask_fields`, else none; given and empty: none. */
                 mask_fields?: string[];
-                /** @description Ids of rules, applied in this order; in a query, separated by commas. */
+                /** Ids of rules, applied in this order; in a query, separated by commas. */
                 rules?: string[];
-                /** @description Whether to decrypt every listed item; needs user and the passphrase. Each item counts as a decryption. */
+                /** Whether to decrypt every listed item; needs user and the passphrase. Each item counts as a decryption. */
                 decrypt_all?: boolean;
-                /** @description Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
+                /** Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
                 return_card_metadata?: boolean;
-                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
+                /** How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
                 limit?: number;
-                /** @description Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
+                /** Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
                 next_token?: string;
                 /**
-                 * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase.
+                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * @description The passphrase of the key, as percent-encoded UTF-8; `+` is literal.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -2023,7 +2045,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Decrypt an item, or list items */
+            /** Decrypt an item, or list items */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2035,7 +2057,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -2056,7 +2078,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2068,7 +2090,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not open this key.
              */
@@ -2082,7 +2104,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `key_not_found`: There is no such key.
+             * `key_not_found`: There is no such key.
              *
              *     `token_not_found`: There is no such token, or the reference does not belong to it.
              *
@@ -2098,7 +2120,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -2113,7 +2135,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -2127,7 +2149,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -2147,56 +2169,56 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user: string;
                 /**
-                 * @description A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
                  * @example customer-4711
                  */
                 reference?: string;
                 /**
-                 * @description The number to make the token from; needed only when the body has none, and not stored. Of several names the first that holds a digit counts, in the order card_number, account_number, n, number.
+                 * The number to make the token from; needed only when the body has none, and not stored. Of several names the first that holds a digit counts, in the order card_number, account_number, n, number.
                  * @example 4111111111111111
                  */
                 number?: string;
                 /**
-                 * @description Another name of `number`.
+                 * Another name of `number`.
                  * @example 4111111111111111
                  */
                 card_number?: string;
                 /**
-                 * @description Another name of `number`.
+                 * Another name of `number`.
                  * @example 4111111111111111
                  */
                 account_number?: string;
                 /**
-                 * @description Another name of `number`.
+                 * Another name of `number`.
                  * @example 4111111111111111
                  */
                 n?: string;
                 /**
-                 * @description What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: the preference `default_algorithm`, else `full`.
+                 * What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: the preference `default_algorithm`, else `full`.
                  * @example full
                  */
                 algorithm?: string;
-                /** @description Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
+                /** Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
                 return_card_metadata?: boolean;
                 /**
-                 * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * @description The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
                 /**
-                 * @description Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a repeat safe: for 24 hours the first reply is given again.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
@@ -2210,7 +2232,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Store an object */
+            /** Store an object */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2222,7 +2244,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -2245,7 +2267,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2257,7 +2279,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not open this key.
              */
@@ -2270,7 +2292,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `key_not_found`: There is no such key. */
+            /** `key_not_found`: There is no such key. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2281,7 +2303,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
+             * `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
              *
              *     `key_changed`: The key was changed by another request at the same time; try again.
              */
@@ -2294,7 +2316,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2305,7 +2327,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -2320,7 +2342,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -2334,7 +2356,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -2354,17 +2376,17 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user: string;
                 /**
-                 * @description The token that storing returned.
+                 * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token: string;
                 /**
-                 * @description A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
                  * @example customer-4711
                  */
                 reference?: string;
@@ -2375,7 +2397,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Delete an item */
+            /** Delete an item */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2386,7 +2408,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -2401,7 +2423,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2412,7 +2434,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2423,7 +2445,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `token_not_found`: There is no such token, or the reference does not belong to it.
+             * `token_not_found`: There is no such token, or the reference does not belong to it.
              *
              *     `key_not_found`: There is no such key.
              */
@@ -2436,7 +2458,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `key_changed`: The key was changed by another request at the same time; try again. */
+            /** `key_changed`: The key was changed by another request at the same time; try again. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2447,7 +2469,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -2462,7 +2484,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -2476,7 +2498,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -2496,36 +2518,36 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user: string;
                 /**
-                 * @description The token that storing returned.
+                 * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token: string;
                 /**
-                 * @description A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
                  * @example customer-4711
                  */
                 reference?: string;
-                /** @description Ids of rules, applied in this order; in a query, separated by commas. */
+                /** Ids of rules, applied in this order; in a query, separated by commas. */
                 rules?: string[];
                 /**
-                 * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * @description The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
                 /**
-                 * @description Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a repeat safe: for 24 hours the first reply is given again.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
@@ -2539,7 +2561,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Update an item */
+            /** Update an item */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2551,7 +2573,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -2574,7 +2596,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2586,7 +2608,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not open this key.
              */
@@ -2600,7 +2622,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `key_not_found`: There is no such key.
+             * `key_not_found`: There is no such key.
              *
              *     `token_not_found`: There is no such token, or the reference does not belong to it.
              *
@@ -2616,7 +2638,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
+             * `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
              *
              *     `key_changed`: The key was changed by another request at the same time; try again.
              */
@@ -2629,7 +2651,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2640,7 +2662,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -2655,7 +2677,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -2669,7 +2691,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -2689,23 +2711,23 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user: string;
                 /**
-                 * @description The token that storing returned.
+                 * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token: string;
                 /**
-                 * @description A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
                  * @example customer-4711
                  */
                 reference?: string;
-                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
+                /** How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
                 limit?: number;
-                /** @description Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
+                /** Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
                 next_token?: string;
             };
             header?: never;
@@ -2714,7 +2736,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Read the action log of an item */
+            /** Read the action log of an item */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2726,7 +2748,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -2743,7 +2765,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2754,7 +2776,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2765,7 +2787,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `token_not_found`: There is no such token, or the reference does not belong to it.
+             * `token_not_found`: There is no such token, or the reference does not belong to it.
              *
              *     `key_not_found`: There is no such key.
              */
@@ -2779,7 +2801,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -2794,7 +2816,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -2808,7 +2830,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -2828,7 +2850,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user?: string;
@@ -2839,7 +2861,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description List capture endpoints */
+            /** List capture endpoints */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2850,7 +2872,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -2863,7 +2885,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2874,7 +2896,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2884,7 +2906,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `key_not_found`: There is no such key. */
+            /** `key_not_found`: There is no such key. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2895,7 +2917,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -2910,7 +2932,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -2924,7 +2946,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -2944,38 +2966,38 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user: string;
                 /**
-                 * @description The identifier to give the endpoint; a random one when left out. In use by anybody: 409.
+                 * The identifier to give the endpoint; a random one when left out. In use by anybody: 409.
                  * @example customers-2026
                  */
                 unique_id?: string;
                 /**
-                 * @description How long the endpoint lives: `45m`, `1h30m`, `24h60m60s`, or ISO 8601 (`PT10M`, `P1D`, `P1W`). For ever: `0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`. Left out: 24 hours. At most 10 years.
+                 * How long the endpoint lives: `45m`, `1h30m`, `24h60m60s`, or ISO 8601 (`PT10M`, `P1D`, `P1W`). For ever: `0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`. Left out: 24 hours. At most 10 years.
                  * @example 24h
                  */
                 ttl?: string;
-                /** @description Ids of rules, applied in this order; in a query, separated by commas. */
+                /** Ids of rules, applied in this order; in a query, separated by commas. */
                 rules?: string[];
-                /** @description Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
+                /** Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
                 return_card_metadata?: boolean;
                 /**
-                 * @description What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: the preference `default_algorithm`, else `full`.
+                 * What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: the preference `default_algorithm`, else `full`.
                  * @example full
                  */
                 algorithm?: string;
                 /**
-                 * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * @description The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -2985,7 +3007,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Create a capture endpoint */
+            /** Create a capture endpoint */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2997,7 +3019,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -3012,7 +3034,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3024,7 +3046,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not open this key.
              */
@@ -3037,7 +3059,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `key_not_found`: There is no such key. */
+            /** `key_not_found`: There is no such key. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3048,7 +3070,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `endpoint_exists`: This unique id is already in use.
+             * `endpoint_exists`: This unique id is already in use.
              *
              *     `key_changed`: The key was changed by another request at the same time; try again.
              */
@@ -3062,7 +3084,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -3077,7 +3099,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3091,7 +3113,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -3111,50 +3133,50 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The item's reference. Left out: the unique id of the endpoint.
+                 * The item's reference. Left out: the unique id of the endpoint.
                  * @example customer-4711
                  */
                 reference?: string;
                 /**
-                 * @description The number to make the token from; needed only when the body has none, and not stored. Of several names the first that holds a digit counts, in the order card_number, account_number, n, number.
+                 * The number to make the token from; needed only when the body has none, and not stored. Of several names the first that holds a digit counts, in the order card_number, account_number, n, number.
                  * @example 4111111111111111
                  */
                 number?: string;
                 /**
-                 * @description Another name of `number`.
+                 * Another name of `number`.
                  * @example 4111111111111111
                  */
                 card_number?: string;
                 /**
-                 * @description Another name of `number`.
+                 * Another name of `number`.
                  * @example 4111111111111111
                  */
                 account_number?: string;
                 /**
-                 * @description Another name of `number`.
+                 * Another name of `number`.
                  * @example 4111111111111111
                  */
                 n?: string;
                 /**
-                 * @description What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: what the endpoint was created with.
+                 * What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: what the endpoint was created with.
                  * @example full
                  */
                 algorithm?: string;
-                /** @description Whether to add card_metadata. Left out: what the endpoint was created with. */
+                /** Whether to add card_metadata. Left out: what the endpoint was created with. */
                 return_card_metadata?: boolean;
-                /** @description The kind of hosted form that sends the data; the action log then names a form as source. */
+                /** The kind of hosted form that sends the data; the action log then names a form as source. */
                 form_type?: "pcd" | "ach" | "custom";
             };
             header?: {
                 /**
-                 * @description Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a repeat safe: for 24 hours the first reply is given again.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
             };
             path: {
                 /**
-                 * @description Identifier of the endpoint, unique in the whole vault.
+                 * Identifier of the endpoint, unique in the whole vault.
                  * @example customers-2026
                  */
                 unique_id: string;
@@ -3167,7 +3189,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Send data to a capture endpoint */
+            /** Send data to a capture endpoint */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3179,7 +3201,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -3202,7 +3224,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `endpoint_refused`: There is no such endpoint, or the secret sent in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is not its own. */
+            /** `endpoint_refused`: There is no such endpoint, or the secret sent in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is not its own. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3212,7 +3234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown. */
+            /** `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3222,7 +3244,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress. */
+            /** `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3232,7 +3254,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `endpoint_gone`: This endpoint has expired or was stopped. */
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
             410: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3242,7 +3264,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3252,7 +3274,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
+            /** `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3264,7 +3286,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3278,7 +3300,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -3300,7 +3322,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Identifier of the endpoint, unique in the whole vault.
+                 * Identifier of the endpoint, unique in the whole vault.
                  * @example customers-2026
                  */
                 unique_id: string;
@@ -3309,7 +3331,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Delete a capture endpoint */
+            /** Delete a capture endpoint */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3320,7 +3342,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -3333,7 +3355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3344,7 +3366,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3354,7 +3376,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `endpoint_not_found`: There is no such endpoint. */
+            /** `endpoint_not_found`: There is no such endpoint. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3365,7 +3387,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -3380,7 +3402,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3394,7 +3416,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -3414,7 +3436,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user?: string;
@@ -3425,7 +3447,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description List retrieval endpoints */
+            /** List retrieval endpoints */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3436,7 +3458,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -3449,7 +3471,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3460,7 +3482,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3470,7 +3492,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `key_not_found`: There is no such key. */
+            /** `key_not_found`: There is no such key. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3481,7 +3503,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -3496,7 +3518,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3510,7 +3532,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -3530,45 +3552,45 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user: string;
                 /**
-                 * @description The identifier to give the endpoint; a random one when left out. In use by anybody: 409.
+                 * The identifier to give the endpoint; a random one when left out. In use by anybody: 409.
                  * @example customers-2026
                  */
                 unique_id?: string;
                 /**
-                 * @description How long the endpoint lives: `45m`, `1h30m`, `24h60m60s`, or ISO 8601 (`PT10M`, `P1D`, `P1W`). For ever: `0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`. Left out: 24 hours. At most 10 years.
+                 * How long the endpoint lives: `45m`, `1h30m`, `24h60m60s`, or ISO 8601 (`PT10M`, `P1D`, `P1W`). For ever: `0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`. Left out: 24 hours. At most 10 years.
                  * @example 24h
                  */
                 ttl?: string;
-                /** @description Ids of rules, applied in this order; in a query, separated by commas. */
+                /** Ids of rules, applied in this order; in a query, separated by commas. */
                 rules?: string[];
-                /** @description Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
+                /** Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
                 return_card_metadata?: boolean;
                 /**
-                 * @description The only token that the endpoint reaches.
+                 * The only token that the endpoint reaches.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token?: string;
                 /**
-                 * @description The only reference whose items the endpoint reaches.
+                 * The only reference whose items the endpoint reaches.
                  * @example customer-4711
                  */
                 reference?: string;
-                /** @description Names or dotted paths of fields to mask in the reply; in a query, separated by commas. Left out: the preference `mask_fields`, else none; given and empty: none. */
+                /** Names or dotted paths of fields to mask in the reply; in a query, separated by commas. Left out: the preference `mask_fields`, else none; given and empty: none. */
                 mask_fields?: string[];
                 /**
-                 * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * @description The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -3578,7 +3600,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Create a retrieval endpoint */
+            /** Create a retrieval endpoint */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3590,7 +3612,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -3605,7 +3627,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3617,7 +3639,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not open this key.
              */
@@ -3630,7 +3652,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `key_not_found`: There is no such key. */
+            /** `key_not_found`: There is no such key. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3641,7 +3663,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `endpoint_exists`: This unique id is already in use.
+             * `endpoint_exists`: This unique id is already in use.
              *
              *     `key_changed`: The key was changed by another request at the same time; try again.
              */
@@ -3655,7 +3677,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -3670,7 +3692,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3684,7 +3706,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -3704,30 +3726,30 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The token that storing returned.
+                 * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token?: string;
                 /**
-                 * @description A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
                  * @example customer-4711
                  */
                 reference?: string;
-                /** @description Only items whose reference begins with this text. */
+                /** Only items whose reference begins with this text. */
                 reference_prefix?: string;
-                /** @description Whether to decrypt every listed item. Each item counts as a decryption. */
+                /** Whether to decrypt every listed item. Each item counts as a decryption. */
                 decrypt_all?: boolean;
-                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
+                /** How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
                 limit?: number;
-                /** @description Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
+                /** Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
                 next_token?: string;
-                /** @description The kind of hosted form that shows the data; the action log then names a form as source. */
+                /** The kind of hosted form that shows the data; the action log then names a form as source. */
                 form_type?: "pcd" | "ach" | "custom";
             };
             header?: never;
             path: {
                 /**
-                 * @description Identifier of the endpoint, unique in the whole vault.
+                 * Identifier of the endpoint, unique in the whole vault.
                  * @example customers-2026
                  */
                 unique_id: string;
@@ -3736,7 +3758,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Read through a retrieval endpoint */
+            /** Read through a retrieval endpoint */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3748,7 +3770,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -3768,7 +3790,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `endpoint_refused`: There is no such endpoint, or the secret sent in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is not its own.
+             * `endpoint_refused`: There is no such endpoint, or the secret sent in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is not its own.
              *
              *     `endpoint_out_of_scope`: This endpoint does not reach the item that was asked for.
              */
@@ -3782,7 +3804,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `token_not_found`: There is no such token, or the reference does not belong to it.
+             * `token_not_found`: There is no such token, or the reference does not belong to it.
              *
              *     `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.
              */
@@ -3795,7 +3817,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `endpoint_gone`: This endpoint has expired or was stopped. */
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
             410: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3805,7 +3827,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
+            /** `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3817,7 +3839,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3831,7 +3853,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -3853,7 +3875,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Identifier of the endpoint, unique in the whole vault.
+                 * Identifier of the endpoint, unique in the whole vault.
                  * @example customers-2026
                  */
                 unique_id: string;
@@ -3862,7 +3884,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Delete a retrieval endpoint */
+            /** Delete a retrieval endpoint */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3873,7 +3895,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -3886,7 +3908,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3897,7 +3919,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3907,7 +3929,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `endpoint_not_found`: There is no such endpoint. */
+            /** `endpoint_not_found`: There is no such endpoint. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3918,7 +3940,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -3933,7 +3955,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3947,7 +3969,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -3967,7 +3989,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Identifier of the form, unique in the whole vault.
+                 * Identifier of the form, unique in the whole vault.
                  * @example customers-2026
                  */
                 form_id?: string;
@@ -3978,7 +4000,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Read one hosted form, or list all */
+            /** Read one hosted form, or list all */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3989,7 +4011,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -4002,7 +4024,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4013,7 +4035,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4023,7 +4045,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `form_not_found`: There is no such form. */
+            /** `form_not_found`: There is no such form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4034,7 +4056,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -4049,7 +4071,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4063,7 +4085,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -4082,10 +4104,10 @@ export interface operations {
     createForm: {
         parameters: {
             query?: {
-                /** @description What the form asks for: a card (`pcd`), a bank account (`ach`), or additional fields alone. */
+                /** What the form asks for: a card (`pcd`), a bank account (`ach`), or additional fields alone. */
                 form_type?: "pcd" | "ach" | "custom";
                 /**
-                 * @description The identifier to give the form; a random one when left out. In use by anybody: 409.
+                 * The identifier to give the form; a random one when left out. In use by anybody: 409.
                  * @example customers-2026
                  */
                 form_id?: string;
@@ -4100,7 +4122,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Create a hosted form */
+            /** Create a hosted form */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4111,7 +4133,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -4128,7 +4150,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4139,7 +4161,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4150,7 +4172,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `form_exists`: This form id is already in use.
+             * `form_exists`: This form id is already in use.
              *
              *     `forms_full`: The account has as many forms as it may have; delete some first.
              */
@@ -4163,7 +4185,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4174,7 +4196,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -4188,7 +4210,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4199,7 +4221,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -4218,15 +4240,15 @@ export interface operations {
     showForm: {
         parameters: {
             query?: {
-                /** @description Whether the form stores to and reads from the staging environment. */
+                /** Whether the form stores to and reads from the staging environment. */
                 testing?: boolean;
-                /** @description The title of the page. */
+                /** The title of the page. */
                 title?: string;
             };
             header?: never;
             path: {
                 /**
-                 * @description Identifier of the form, unique in the whole vault.
+                 * Identifier of the form, unique in the whole vault.
                  * @example customers-2026
                  */
                 form_id: string;
@@ -4235,7 +4257,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Load a hosted form */
+            /** Load a hosted form */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4246,7 +4268,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -4259,7 +4281,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `form_not_found`: There is no such form. */
+            /** `form_not_found`: There is no such form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4269,7 +4291,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
+            /** `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4281,7 +4303,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4295,7 +4317,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -4317,7 +4339,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Identifier of the form, unique in the whole vault.
+                 * Identifier of the form, unique in the whole vault.
                  * @example customers-2026
                  */
                 form_id: string;
@@ -4326,7 +4348,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Delete a hosted form */
+            /** Delete a hosted form */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4337,7 +4359,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -4350,7 +4372,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4361,7 +4383,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4371,7 +4393,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `form_not_found`: There is no such form. */
+            /** `form_not_found`: There is no such form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4382,7 +4404,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -4397,7 +4419,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4411,7 +4433,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -4431,7 +4453,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Identifier of the form, unique in the whole vault.
+                 * Identifier of the form, unique in the whole vault.
                  * @example customers-2026
                  */
                 form_id?: string;
@@ -4442,7 +4464,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Read one hosted form, or list all */
+            /** Read one hosted form, or list all */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4453,7 +4475,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -4466,7 +4488,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4477,7 +4499,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4487,7 +4509,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `form_not_found`: There is no such form. */
+            /** `form_not_found`: There is no such form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4498,7 +4520,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -4513,7 +4535,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4527,7 +4549,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -4546,10 +4568,10 @@ export interface operations {
     createCaptureForm: {
         parameters: {
             query?: {
-                /** @description What the form asks for: a card (`pcd`), a bank account (`ach`), or additional fields alone. */
+                /** What the form asks for: a card (`pcd`), a bank account (`ach`), or additional fields alone. */
                 form_type?: "pcd" | "ach" | "custom";
                 /**
-                 * @description The identifier to give the form; a random one when left out. In use by anybody: 409.
+                 * The identifier to give the form; a random one when left out. In use by anybody: 409.
                  * @example customers-2026
                  */
                 form_id?: string;
@@ -4564,7 +4586,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Create a hosted form */
+            /** Create a hosted form */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4575,7 +4597,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -4592,7 +4614,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4603,7 +4625,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4614,7 +4636,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `form_exists`: This form id is already in use.
+             * `form_exists`: This form id is already in use.
              *
              *     `forms_full`: The account has as many forms as it may have; delete some first.
              */
@@ -4627,7 +4649,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4638,7 +4660,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -4652,7 +4674,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4663,7 +4685,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -4682,15 +4704,15 @@ export interface operations {
     showCaptureForm: {
         parameters: {
             query?: {
-                /** @description Whether the form stores to and reads from the staging environment. */
+                /** Whether the form stores to and reads from the staging environment. */
                 testing?: boolean;
-                /** @description The title of the page. */
+                /** The title of the page. */
                 title?: string;
             };
             header?: never;
             path: {
                 /**
-                 * @description Identifier of the form, unique in the whole vault.
+                 * Identifier of the form, unique in the whole vault.
                  * @example customers-2026
                  */
                 form_id: string;
@@ -4699,7 +4721,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Load a hosted form */
+            /** Load a hosted form */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4710,7 +4732,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -4723,7 +4745,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `form_not_found`: There is no such form. */
+            /** `form_not_found`: There is no such form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4733,7 +4755,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
+            /** `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4745,7 +4767,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4759,7 +4781,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -4781,7 +4803,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Identifier of the form, unique in the whole vault.
+                 * Identifier of the form, unique in the whole vault.
                  * @example customers-2026
                  */
                 form_id: string;
@@ -4790,7 +4812,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Delete a hosted form */
+            /** Delete a hosted form */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4801,7 +4823,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -4814,7 +4836,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4825,7 +4847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4835,7 +4857,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `form_not_found`: There is no such form. */
+            /** `form_not_found`: There is no such form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4846,7 +4868,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -4861,7 +4883,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4875,7 +4897,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -4894,9 +4916,9 @@ export interface operations {
     listKeys: {
         parameters: {
             query?: {
-                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 65536. */
+                /** How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 65536. */
                 limit?: number;
-                /** @description Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
+                /** Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
                 next_token?: string;
             };
             header?: never;
@@ -4905,7 +4927,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description List keys */
+            /** List keys */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4917,7 +4939,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -4932,7 +4954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4943,7 +4965,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4954,7 +4976,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -4968,7 +4990,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4979,7 +5001,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -5008,7 +5030,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Change the passphrase of a key */
+            /** Change the passphrase of a key */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5019,7 +5041,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -5036,7 +5058,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5048,7 +5070,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not open this key.
              */
@@ -5061,7 +5083,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `key_not_found`: There is no such key. */
+            /** `key_not_found`: There is no such key. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5071,7 +5093,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `key_changed`: The key was changed by another request at the same time; try again. */
+            /** `key_changed`: The key was changed by another request at the same time; try again. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5081,7 +5103,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5092,7 +5114,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -5107,7 +5129,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -5121,7 +5143,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -5142,7 +5164,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a repeat safe: for 24 hours the first reply is given again.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
@@ -5156,7 +5178,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Create a key */
+            /** Create a key */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5168,7 +5190,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -5187,7 +5209,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5198,7 +5220,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5209,7 +5231,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
+             * `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
              *
              *     `key_exists`: There is already a key with this identifier.
              */
@@ -5222,7 +5244,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5233,7 +5255,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -5247,7 +5269,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5258,7 +5280,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -5278,11 +5300,11 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user: string;
-                /** @description Whether to refuse while the key still holds data. With false, all data under the key is lost for good. */
+                /** Whether to refuse while the key still holds data. With false, all data under the key is lost for good. */
                 safe?: boolean;
             };
             header?: never;
@@ -5291,7 +5313,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Delete a key */
+            /** Delete a key */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5302,7 +5324,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -5315,7 +5337,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5326,7 +5348,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5336,7 +5358,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `key_not_found`: There is no such key. */
+            /** `key_not_found`: There is no such key. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5347,7 +5369,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `key_not_empty`: The key still holds data; delete the data first or pass safe=false.
+             * `key_not_empty`: The key still holds data; delete the data first or pass safe=false.
              *
              *     `key_changed`: The key was changed by another request at the same time; try again.
              */
@@ -5361,7 +5383,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -5375,7 +5397,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5386,7 +5408,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -5406,7 +5428,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Identifier of the rule, unique in the account.
+                 * Identifier of the rule, unique in the account.
                  * @example customers-2026
                  */
                 id?: string;
@@ -5417,7 +5439,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Read one rule, or list all */
+            /** Read one rule, or list all */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5428,7 +5450,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -5441,7 +5463,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5452,7 +5474,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5462,7 +5484,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown. */
+            /** `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5473,7 +5495,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -5488,7 +5510,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -5502,7 +5524,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -5522,7 +5544,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the rule, unique in the account.
+                 * Identifier of the rule, unique in the account.
                  * @example customers-2026
                  */
                 id: string;
@@ -5534,13 +5556,13 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["Operation"][] | {
-                    /** @description Applied one after another. */
+                    /** Applied one after another. */
                     operations: components["schemas"]["Operation"][];
                 };
             };
         };
         responses: {
-            /** @description Create a rule */
+            /** Create a rule */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5551,7 +5573,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -5568,7 +5590,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5579,7 +5601,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5590,7 +5612,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rule_exists`: There is already a rule with this id.
+             * `rule_exists`: There is already a rule with this id.
              *
              *     `rules_full`: The account has as many rules as it may have; delete some first.
              */
@@ -5603,7 +5625,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5614,7 +5636,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -5628,7 +5650,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5639,7 +5661,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -5659,7 +5681,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the rule, unique in the account.
+                 * Identifier of the rule, unique in the account.
                  * @example customers-2026
                  */
                 id: string;
@@ -5670,7 +5692,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Delete a rule */
+            /** Delete a rule */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5681,7 +5703,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -5694,7 +5716,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5705,7 +5727,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5715,7 +5737,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown. */
+            /** `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5726,7 +5748,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -5740,7 +5762,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5751,7 +5773,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -5776,7 +5798,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description List the operations */
+            /** List the operations */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5787,7 +5809,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -5800,7 +5822,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5811,7 +5833,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5822,7 +5844,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -5836,7 +5858,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5847,7 +5869,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -5867,40 +5889,40 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user: string;
                 /**
-                 * @description The token that storing returned.
+                 * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token: string;
                 /**
-                 * @description A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
                  * @example customer-4711
                  */
                 reference?: string;
-                /** @description How often the request may be sent. It is sent again after 429, 5xx and a connection that failed before anything was sent; each attempt is billed. */
+                /** How often the request may be sent. It is sent again after 429, 5xx and a connection that failed before anything was sent; each attempt is billed. */
                 attempts?: number;
-                /** @description Whether the reply also has populated_template. The request is sent and billed all the same. */
+                /** Whether the reply also has populated_template. The request is sent and billed all the same. */
                 debug?: boolean;
-                /** @description Ids of rules, applied in this order to what is sent; nothing stored changes. In a query, separated by commas. */
+                /** Ids of rules, applied in this order to what is sent; nothing stored changes. In a query, separated by commas. */
                 rules?: string[];
                 /**
-                 * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * @description The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
                 /**
-                 * @description Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a repeat safe: for 24 hours the first reply is given again.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
@@ -5914,7 +5936,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Send a request filled with stored data */
+            /** Send a request filled with stored data */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5926,7 +5948,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -5953,7 +5975,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5965,7 +5987,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not open this key.
              */
@@ -5979,7 +6001,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `key_not_found`: There is no such key.
+             * `key_not_found`: There is no such key.
              *
              *     `token_not_found`: There is no such token, or the reference does not belong to it.
              *
@@ -5994,7 +6016,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress. */
+            /** `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6004,7 +6026,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6015,7 +6037,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              *
@@ -6032,7 +6054,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6046,7 +6068,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `target_unreachable`: The third party could not be reached, or showed no valid certificate; it was not sent the request.
+             * `target_unreachable`: The third party could not be reached, or showed no valid certificate; it was not sent the request.
              *
              *     `reply_too_large`: The third party's reply is larger than the service reads.
              *
@@ -6062,7 +6084,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -6076,7 +6098,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `target_timeout`: The third party did not answer in time; it may have acted all the same. */
+            /** `target_timeout`: The third party did not answer in time; it may have acted all the same. */
             504: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6092,40 +6114,40 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user: string;
                 /**
-                 * @description What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: the preference `default_algorithm`, else `full`.
+                 * What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: the preference `default_algorithm`, else `full`.
                  * @example full
                  */
                 algorithm?: string;
                 /**
-                 * @description Another name of `algorithm`; given both, they must be equal.
+                 * Another name of `algorithm`; given both, they must be equal.
                  * @example full
                  */
                 tokenization_algorithm?: string;
-                /** @description Whether to look for number, code, expiry and holder in a reply of any form (JSON, XML, form, text) and to store those. Otherwise the reply must be a JSON object with a number, and is stored as it is. */
+                /** Whether to look for number, code, expiry and holder in a reply of any form (JSON, XML, form, text) and to store those. Otherwise the reply must be a JSON object with a number, and is stored as it is. */
                 smart_parse?: boolean;
-                /** @description How often the request may be sent. It is sent again after 429, 5xx and a connection that failed before anything was sent; each attempt is billed. */
+                /** How often the request may be sent. It is sent again after 429, 5xx and a connection that failed before anything was sent; each attempt is billed. */
                 attempts?: number;
-                /** @description Ids of rules, applied in this order to what was received before it is stored. In a query, separated by commas. */
+                /** Ids of rules, applied in this order to what was received before it is stored. In a query, separated by commas. */
                 rules?: string[];
                 /**
-                 * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * @description The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
                 /**
-                 * @description Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a repeat safe: for 24 hours the first reply is given again.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
@@ -6139,7 +6161,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Fetch data from a third party and store it */
+            /** Fetch data from a third party and store it */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6151,7 +6173,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -6176,7 +6198,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6188,7 +6210,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not open this key.
              */
@@ -6202,7 +6224,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `key_not_found`: There is no such key.
+             * `key_not_found`: There is no such key.
              *
              *     `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.
              */
@@ -6216,7 +6238,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
+             * `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
              *
              *     `key_changed`: The key was changed by another request at the same time; try again.
              */
@@ -6229,7 +6251,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6240,7 +6262,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              *
@@ -6257,7 +6279,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6271,7 +6293,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `target_unreachable`: The third party could not be reached, or showed no valid certificate; it was not sent the request.
+             * `target_unreachable`: The third party could not be reached, or showed no valid certificate; it was not sent the request.
              *
              *     `reply_too_large`: The third party's reply is larger than the service reads.
              *
@@ -6289,7 +6311,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -6303,7 +6325,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `target_timeout`: The third party did not answer in time; it may have acted all the same. */
+            /** `target_timeout`: The third party did not answer in time; it may have acted all the same. */
             504: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6319,39 +6341,39 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the vault key.
+                 * Identifier of the vault key.
                  * @example customers-2026
                  */
                 user: string;
                 /**
-                 * @description The token that storing returned.
+                 * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token: string;
                 /**
-                 * @description A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
                  * @example customer-4711
                  */
                 reference?: string;
                 /**
-                 * @description Identifier of one of the operator's network token requesters.
+                 * Identifier of one of the operator's network token requesters.
                  * @example customers-2026
                  */
                 requester_id: string;
                 /**
-                 * @description The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * @description The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
                 /**
-                 * @description Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a repeat safe: for 24 hours the first reply is given again.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
@@ -6365,7 +6387,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Request a network token (alpha) */
+            /** Request a network token (alpha) */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6377,7 +6399,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -6402,7 +6424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6414,7 +6436,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not open this key.
              */
@@ -6428,7 +6450,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `key_not_found`: There is no such key.
+             * `key_not_found`: There is no such key.
              *
              *     `token_not_found`: There is no such token, or the reference does not belong to it.
              */
@@ -6441,7 +6463,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress. */
+            /** `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6451,7 +6473,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6462,7 +6484,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              *
@@ -6479,7 +6501,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6493,7 +6515,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -6513,7 +6535,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Identifier of the certificate signing request.
+                 * Identifier of the certificate signing request.
                  * @example 0q3vJq8nQm2dYtS1b7ZkXw
                  */
                 id?: string;
@@ -6524,7 +6546,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Read one certificate signing request, or list all */
+            /** Read one certificate signing request, or list all */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6535,7 +6557,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -6548,7 +6570,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6559,7 +6581,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6569,7 +6591,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `csr_not_found`: There is no such certificate signing request. */
+            /** `csr_not_found`: There is no such certificate signing request. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6580,7 +6602,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -6595,7 +6617,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6609,7 +6631,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -6638,7 +6660,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Create a certificate signing request */
+            /** Create a certificate signing request */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6649,7 +6671,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -6666,7 +6688,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6677,7 +6699,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6687,7 +6709,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `certificates_full`: The account has as many certificates or requests for them as it may have; delete some first. */
+            /** `certificates_full`: The account has as many certificates or requests for them as it may have; delete some first. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6697,7 +6719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6708,7 +6730,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -6722,7 +6744,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6733,7 +6755,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -6753,7 +6775,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the certificate signing request.
+                 * Identifier of the certificate signing request.
                  * @example 0q3vJq8nQm2dYtS1b7ZkXw
                  */
                 id: string;
@@ -6764,7 +6786,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Delete a certificate signing request */
+            /** Delete a certificate signing request */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6775,7 +6797,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -6788,7 +6810,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6799,7 +6821,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6809,7 +6831,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `csr_not_found`: There is no such certificate signing request. */
+            /** `csr_not_found`: There is no such certificate signing request. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6820,7 +6842,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -6834,7 +6856,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6845,7 +6867,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -6865,12 +6887,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Identifier of the certificate: client_cert_id in proxy requests.
+                 * Identifier of the certificate: client_cert_id in proxy requests.
                  * @example 0q3vJq8nQm2dYtS1b7ZkXw
                  */
                 id?: string;
                 /**
-                 * @description Identifier of the certificate signing request.
+                 * Identifier of the certificate signing request.
                  * @example 0q3vJq8nQm2dYtS1b7ZkXw
                  */
                 csr_id?: string;
@@ -6881,7 +6903,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Read one client certificate, or list them */
+            /** Read one client certificate, or list them */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6892,7 +6914,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -6905,7 +6927,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6916,7 +6938,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6926,7 +6948,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `certificate_not_found`: There is no such certificate. */
+            /** `certificate_not_found`: There is no such certificate. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6937,7 +6959,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -6952,7 +6974,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6966,7 +6988,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -6986,7 +7008,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the certificate signing request.
+                 * Identifier of the certificate signing request.
                  * @example 0q3vJq8nQm2dYtS1b7ZkXw
                  */
                 csr_id: string;
@@ -7001,7 +7023,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Store a client certificate */
+            /** Store a client certificate */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7012,7 +7034,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -7035,7 +7057,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7046,7 +7068,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7056,7 +7078,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `csr_not_found`: There is no such certificate signing request. */
+            /** `csr_not_found`: There is no such certificate signing request. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7066,7 +7088,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `certificates_full`: The account has as many certificates or requests for them as it may have; delete some first. */
+            /** `certificates_full`: The account has as many certificates or requests for them as it may have; delete some first. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7076,7 +7098,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7087,7 +7109,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -7102,7 +7124,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -7116,7 +7138,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -7136,7 +7158,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Identifier of the certificate: client_cert_id in proxy requests.
+                 * Identifier of the certificate: client_cert_id in proxy requests.
                  * @example 0q3vJq8nQm2dYtS1b7ZkXw
                  */
                 id: string;
@@ -7147,7 +7169,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Delete a client certificate */
+            /** Delete a client certificate */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7158,7 +7180,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -7171,7 +7193,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7182,7 +7204,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7192,7 +7214,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `certificate_not_found`: There is no such certificate. */
+            /** `certificate_not_found`: There is no such certificate. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7203,7 +7225,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -7217,7 +7239,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7228,7 +7250,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -7253,7 +7275,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Check who you are */
+            /** Check who you are */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7264,7 +7286,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -7277,7 +7299,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7288,7 +7310,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7299,7 +7321,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -7313,7 +7335,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7324,7 +7346,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -7349,7 +7371,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Read what the month has cost so far */
+            /** Read what the month has cost so far */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7360,7 +7382,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -7373,7 +7395,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7384,7 +7406,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7395,7 +7417,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -7409,7 +7431,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** `internal`: Something went wrong on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7420,7 +7442,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -7440,7 +7462,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The month of api_requests, YYYY-MM in UTC. Left out: the current one.
+                 * The month of api_requests, YYYY-MM in UTC. Left out: the current one.
                  * @example 2026-01
                  */
                 month?: string;
@@ -7451,7 +7473,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Read what the account uses */
+            /** Read what the account uses */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7462,7 +7484,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -7475,7 +7497,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7486,7 +7508,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7497,7 +7519,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -7512,7 +7534,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -7526,7 +7548,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -7546,7 +7568,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The new password. Rather send it in the body.
+                 * The new password. Rather send it in the body.
                  * @example another-long-password-Zq4-kT9
                  */
                 new_password?: string;
@@ -7561,7 +7583,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Change the password of the account */
+            /** Change the password of the account */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7572,7 +7594,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -7591,7 +7613,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7602,7 +7624,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7612,7 +7634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `password_changed`: The password was changed by another request at the same time; this one changed nothing. */
+            /** `password_changed`: The password was changed by another request at the same time; this one changed nothing. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7622,7 +7644,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7633,7 +7655,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              *
@@ -7650,7 +7672,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -7664,7 +7686,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -7689,7 +7711,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Read the certificate of compliance */
+            /** Read the certificate of compliance */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7700,7 +7722,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -7713,7 +7735,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7724,7 +7746,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7734,7 +7756,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `certificate_not_found`: There is no such certificate. */
+            /** `certificate_not_found`: There is no such certificate. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7745,7 +7767,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -7760,7 +7782,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -7774,7 +7796,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -7794,7 +7816,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The name of the preference.
+                 * The name of the preference.
                  * @example customers-2026
                  */
                 key?: string;
@@ -7805,7 +7827,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Read one preference, or list all */
+            /** Read one preference, or list all */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7816,7 +7838,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -7829,7 +7851,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7840,7 +7862,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7850,7 +7872,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `preference_not_found`: There is no such preference, and no default for it. */
+            /** `preference_not_found`: There is no such preference, and no default for it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7861,7 +7883,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -7876,7 +7898,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -7890,7 +7912,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -7919,7 +7941,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Set a preference */
+            /** Set a preference */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7930,7 +7952,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -7947,7 +7969,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7958,7 +7980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7968,7 +7990,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `preferences_full`: The account has as many preferences of its own, or as much text in them, as it may have; delete some first. */
+            /** `preferences_full`: The account has as many preferences of its own, or as much text in them, as it may have; delete some first. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7978,7 +8000,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body is larger than this route accepts. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7989,7 +8011,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -8004,7 +8026,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -8018,7 +8040,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -8038,7 +8060,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The name of the preference.
+                 * The name of the preference.
                  * @example customers-2026
                  */
                 key: string;
@@ -8049,7 +8071,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Delete a preference */
+            /** Delete a preference */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8060,7 +8082,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              */
@@ -8073,7 +8095,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8084,7 +8106,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8094,7 +8116,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `preference_not_found`: There is no such preference, and no default for it. */
+            /** `preference_not_found`: There is no such preference, and no default for it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8105,7 +8127,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -8120,7 +8142,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -8134,7 +8156,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -8154,28 +8176,28 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description What was done or tried.
+                 * What was done or tried.
                  * @example key.create
                  */
                 action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "compliance_certificate.read" | "password.change" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "audit.expire";
                 /**
-                 * @description The token that storing returned.
+                 * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token?: string;
                 /**
-                 * @description Only entries at or after this time (UTC).
+                 * Only entries at or after this time (UTC). Written `YYYY-MM-DDThh:mm:ssZ`.
                  * @example 2026-01-31T12:00:00Z
                  */
                 after?: string;
                 /**
-                 * @description Only entries before this time (UTC).
+                 * Only entries before this time (UTC). Written `YYYY-MM-DDThh:mm:ssZ`.
                  * @example 2026-01-31T12:00:00Z
                  */
                 before?: string;
-                /** @description How many entries to return at most. A negative value means no limit; 0 is refused. */
+                /** How many entries to return at most. A negative value means no limit; 0 is refused. */
                 limit?: number;
-                /** @description Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
+                /** Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
                 next_token?: string;
             };
             header?: never;
@@ -8184,7 +8206,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Read the security log */
+            /** Read the security log */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8196,7 +8218,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was given more than once.
              *
@@ -8211,7 +8233,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Valid account credentials are required. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8222,7 +8244,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8233,7 +8255,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
              *
              *     `too_many_failures`: Too many failed attempts; wait before trying again.
              */
@@ -8248,7 +8270,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `internal`: Something went wrong on our side.
+             * `internal`: Something went wrong on our side.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -8262,7 +8284,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is busy; try again shortly.
              *
              *     `store_unavailable`: The data store cannot be reached; try again shortly.
              */
@@ -8282,13 +8304,13 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id that the call was accepted with; the same on repeats. */
+                /** The id that the call was accepted with; the same on repeats. */
                 "webhook-id": string;
-                /** @description When this very call was made, in seconds since 1970. */
+                /** When this very call was made, in seconds since 1970. */
                 "webhook-timestamp": string;
-                /** @description Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
+                /** Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
                 "webhook-signature"?: string;
-                /** @description The secret of the webhook, where it has one. */
+                /** The secret of the webhook, where it has one. */
                 "X-Vault-Webhook-Secret"?: string;
             };
             path?: never;
@@ -8300,14 +8322,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received: it is not told again. */
+            /** Received: it is not told again. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Not received: it is told again after a pause, up to max_attempts calls. */
+            /** Not received: it is told again after a pause, up to max_attempts calls. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8320,13 +8342,13 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id that the call was accepted with; the same on repeats. */
+                /** The id that the call was accepted with; the same on repeats. */
                 "webhook-id": string;
-                /** @description When this very call was made, in seconds since 1970. */
+                /** When this very call was made, in seconds since 1970. */
                 "webhook-timestamp": string;
-                /** @description Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
+                /** Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
                 "webhook-signature"?: string;
-                /** @description The secret of the webhook, where it has one. */
+                /** The secret of the webhook, where it has one. */
                 "X-Vault-Webhook-Secret"?: string;
             };
             path?: never;
@@ -8338,14 +8360,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received: it is not told again. */
+            /** Received: it is not told again. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Not received: it is told again after a pause, up to max_attempts calls. */
+            /** Not received: it is told again after a pause, up to max_attempts calls. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8358,13 +8380,13 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The id that the call was accepted with; the same on repeats. */
+                /** The id that the call was accepted with; the same on repeats. */
                 "webhook-id": string;
-                /** @description When this very call was made, in seconds since 1970. */
+                /** When this very call was made, in seconds since 1970. */
                 "webhook-timestamp": string;
-                /** @description Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
+                /** Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
                 "webhook-signature"?: string;
-                /** @description The secret of the webhook, where it has one. */
+                /** The secret of the webhook, where it has one. */
                 "X-Vault-Webhook-Secret"?: string;
             };
             path?: never;
@@ -8376,14 +8398,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received: it is not told again. */
+            /** Received: it is not told again. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Not received: it is told again after a pause, up to max_attempts calls. */
+            /** Not received: it is told again after a pause, up to max_attempts calls. */
             default: {
                 headers: {
                     [name: string]: unknown;

@@ -5,14 +5,28 @@ import { type Page, type Pages, readPage, walk } from './pages.ts';
 import type { Transport } from './transport.ts';
 import type { AuditEntry, ReadAudit } from './types.ts';
 
-/** The calls of `/audit`. Each of them is itself an entry of the log. */
+/**
+ * The security log of the account. Each call is itself an entry of it.
+ * @see /guide/audit
+ */
 export interface AuditCalls {
   /**
    * One page of the log, newest first; at most 1,024 entries unless `limit` says otherwise. A page of a narrow filter
-   * may be empty and still have a next one.
+   * may be empty and still have a next one. Throws `cursor_invalid`.
+   * @see /guide/audit
+   * @example
+   * const { data } = await client.audit.list({ action: 'key.delete', after: '2026-01-01T00:00:00Z' });
    */
   readonly list: (query?: ReadAudit, options?: CallOptions) => Promise<Page<AuditEntry[]>>;
-  /** The whole log, page by page, from `next_token` where one is given. New entries change nothing of the pages. */
+  /**
+   * The whole log, page by page, from `next_token` where one is given. New entries change nothing of the pages. Throws
+   * as `list` does.
+   * @see /guide/audit
+   * @example
+   * for await (const { data } of client.audit.pages()) {
+   *   const refused = data.filter(({ outcome }) => outcome !== 'success');
+   * }
+   */
   readonly pages: (query?: ReadAudit, options?: CallOptions) => Pages<AuditEntry[]>;
 }
 

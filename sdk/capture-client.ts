@@ -3,13 +3,17 @@ import { submitTo } from './capture.ts';
 import { type EndpointOptions, linkTo } from './endpoint.ts';
 import type { Captured, CaptureItem } from './types.ts';
 
-/** What can be done with a capture endpoint and its secret alone. */
+/**
+ * What can be done with a capture endpoint and its secret alone.
+ * @see /guide/capture
+ */
 export interface CaptureClient {
   /**
    * Stores an object and returns what to pass on to the endpoint's owner. `data` is an object, or the exact JSON
    * text of one, at most 262,144 bytes; `reference` is the endpoint's unique id where it is left out. Throws
    * `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped), `number_missing`,
    * `test_card` (production), `rule_not_found`, `rule_limit`.
+   * @see /guide/capture
    * @example
    * await checkout.submit({ data: { card_number: '4111111111111111' }, reference: 'order-4711' });
    */
@@ -20,6 +24,7 @@ export interface CaptureClient {
  * A client of one capture endpoint, for whoever was given its secret and nothing else: a web page, an app, a partner.
  * It knows no account, sends no credentials, and repeats failed attempts as `Vault` does. Throws `VaultError` for
  * options that cannot work; sends nothing yet.
+ * @see /guide/capture
  * @example
  * const checkout = captureClient({ url: 'https://vault.example/v1/capture/web-shop', secret });
  * const { token, reference } = await checkout.submit({ data: { card_number: '4111111111111111' } });

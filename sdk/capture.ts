@@ -17,12 +17,16 @@ import type {
   NewCaptureEndpoint,
 } from './types.ts';
 
-/** The calls of `/capture`. */
+/**
+ * Capture endpoints: whoever has the secret of one can store data under its key, and do nothing else.
+ * @see /guide/capture
+ */
 export interface CaptureCalls {
   /**
    * Creates an endpoint and returns its secret, this once. It lives for `ttl`, a duration such as `45m` or `P1D`
    * (24 hours; `0` for ever). A lost reply would lose the secret, so the call is repeated only where the service
    * said that it did nothing. Throws `endpoint_exists`, `passphrase_wrong`, `key_not_found`.
+   * @see /guide/capture
    * @example
    * const { unique_id, secret } = await client.capture.create({ user: 'customers', ttl: '45m' });
    */
@@ -30,6 +34,7 @@ export interface CaptureCalls {
   /**
    * The account's capture endpoints, or one key's, by `user` and `unique_id`, without their secrets. Expired ones
    * stay in it for a day. Throws `key_not_found`.
+   * @see /guide/capture
    * @example
    * const usable = (await client.capture.list({ user: 'customers' })).filter(({ expired }) => !expired);
    */
@@ -39,6 +44,7 @@ export interface CaptureCalls {
    * is an object, or the exact JSON text of one, at most 262,144 bytes; `reference` is the endpoint's unique id
    * where it is left out. Throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or
    * stopped by a new passphrase), `number_missing`, `test_card` (production), `rule_not_found`, `rule_limit`.
+   * @see /guide/capture
    * @example
    * const made = await client.capture.create({ user: 'customers' });
    * const { token, reference } = await client.capture.submit({ ...made, data: { card_number: '4111111111111111' } });
@@ -47,6 +53,7 @@ export interface CaptureCalls {
   /**
    * Deletes an endpoint, of either kind; what it stored stays. Throws `endpoint_not_found`, also when an earlier
    * attempt, whose reply was lost, had succeeded.
+   * @see /guide/capture
    * @example
    * await client.capture.delete({ unique_id: 'web-shop' });
    */

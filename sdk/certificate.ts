@@ -14,29 +14,36 @@ import type {
   Message,
 } from './types.ts';
 
-/** The calls of `/proxy/csr` and `/proxy/cert`. */
+/**
+ * Client certificates, and the requests that they are issued from.
+ * @see /guide/client-certificates
+ */
 export interface CertificateCalls {
   /**
    * Makes a key pair in the vault, which is never shown, and a request for a certificate of it. Repeated only
    * where the service said that it did nothing: after a lost reply there may be a request more than you know.
+   * @see /guide/client-certificates
    * @example
    * const { id, data } = await client.certificates.createCsr({ cn: 'shop.example', c: 'DE' });
    */
   readonly createCsr: (subject: CreateCsr, options?: CallOptions) => Promise<Csr>;
   /**
    * One request. Throws `csr_not_found`.
+   * @see /guide/client-certificates
    * @example
    * const { data } = await client.certificates.getCsr({ id: 'the-csr-id' });
    */
   readonly getCsr: (csr: DeleteCsr, options?: CallOptions) => Promise<Csr>;
   /**
    * All requests of the account, by id.
+   * @see /guide/client-certificates
    * @example
    * const csrs = await client.certificates.listCsrs();
    */
   readonly listCsrs: (options?: CallOptions) => Promise<Csr[]>;
   /**
    * Deletes a request and its private key: certificates issued from it can no longer be presented.
+   * @see /guide/client-certificates
    * @example
    * await client.certificates.deleteCsr({ id: 'the-csr-id' });
    */
@@ -44,6 +51,7 @@ export interface CertificateCalls {
   /**
    * Stores a certificate that was issued from a request; `pem` is its text, those that issued it may follow.
    * Throws `certificate_mismatch` for one of another key.
+   * @see /guide/client-certificates
    * @example
    * const pem = '-----BEGIN CERTIFICATE-----…';
    * const { id } = await client.certificates.create({ csr_id: 'the-csr-id', pem });
@@ -51,18 +59,21 @@ export interface CertificateCalls {
   readonly create: (certificate: CreateCertificate, options?: CallOptions) => Promise<Certificate>;
   /**
    * One certificate. Throws `certificate_not_found`.
+   * @see /guide/client-certificates
    * @example
    * const { expiry } = await client.certificates.get({ id: 'the-certificate-id' });
    */
   readonly get: (certificate: DeleteCertificate, options?: CallOptions) => Promise<Certificate>;
   /**
    * The certificates of the account, or of one request, by id.
+   * @see /guide/client-certificates
    * @example
    * const certificates = await client.certificates.list({ csr_id: 'the-csr-id' });
    */
   readonly list: (filter?: ListCertificates, options?: CallOptions) => Promise<Certificate[]>;
   /**
    * Deletes a certificate; its request stays.
+   * @see /guide/client-certificates
    * @example
    * await client.certificates.delete({ id: 'the-certificate-id' });
    */

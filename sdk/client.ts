@@ -22,18 +22,37 @@ import { createVaultCalls, type VaultCalls } from './vault.ts';
  *
  * Every call throws `VaultApiError` when the service refuses (also with `unauthenticated` and
  * `invalid_request`), `VaultConnectionError`, `VaultTimeoutError`, or the reason of its aborted `signal`.
+ * @see /guide/quick-start
+ * @example
+ * const client = new Vault({
+ *   baseUrl: 'https://vault.example',
+ *   username: 'shop',
+ *   password: 'the-password-of-the-account',
+ *   passphrase: 'correct-horse-battery-staple',
+ * });
  */
 export class Vault {
+  /** Vault keys, which items lie under. */
   readonly keys: KeyCalls;
+  /** Stored items: store, decrypt, list, update, delete, and the log of each. */
   readonly vault: VaultCalls;
+  /** Capture endpoints, through which others store. */
   readonly capture: CaptureCalls;
+  /** Retrieval endpoints, through which others read. */
   readonly retrieve: RetrieveCalls;
+  /** Hosted forms, in which people type and read. */
   readonly forms: FormCalls;
+  /** Rules, which change data on its way in or out. */
   readonly rules: RuleCalls;
+  /** Requests to third parties: with stored data, or for data to store. */
   readonly proxy: ProxyCalls;
+  /** Client certificates, for third parties that want to see one. */
   readonly certificates: CertificateCalls;
+  /** Luhn check and passphrase generator. */
   readonly utility: UtilityCalls;
+  /** The account itself: bills, usage, preferences, password. */
   readonly admin: AdminCalls;
+  /** The security log of the account. */
   readonly audit: AuditCalls;
 
   /** Throws `VaultError` for options that cannot work; sends nothing yet. */

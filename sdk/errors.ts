@@ -7,6 +7,7 @@ import type { ErrorCode } from './types.ts';
 
 /** The base of every error that this SDK throws, and the error of a call that could not be built at all. */
 export class VaultError extends Error {
+  /** The name of the class. */
   override readonly name: string = 'VaultError';
 }
 
@@ -22,8 +23,18 @@ export interface ApiErrorParts {
 /**
  * The service answered and refused. Tell cases apart by `code`, never by the message.
  * A server newer than this SDK may send a code that the type does not list yet.
+ * @see /guide/errors
+ * @example
+ * try {
+ *   await client.keys.create({ user: 'customers' });
+ * } catch (error) {
+ *   if (!(error instanceof VaultApiError && error.code === 'key_exists')) {
+ *     throw error;
+ *   }
+ * }
  */
 export class VaultApiError extends VaultError {
+  /** The name of the class. */
   override readonly name = 'VaultApiError';
   /** The HTTP status. */
   readonly status: number;
@@ -53,6 +64,7 @@ export class VaultApiError extends VaultError {
  * not have happened.
  */
 export class VaultConnectionError extends VaultError {
+  /** The name of the class. */
   override readonly name = 'VaultConnectionError';
   /** The runtime's short code for the failure, such as `ECONNREFUSED`, where it gives one. */
   readonly reason: string | undefined;
@@ -65,6 +77,7 @@ export class VaultConnectionError extends VaultError {
 
 /** The call, its retries included, or a stream's next piece took longer than `timeoutMs`. */
 export class VaultTimeoutError extends VaultError {
+  /** The name of the class. */
   override readonly name = 'VaultTimeoutError';
   /** The limit that was exceeded, in milliseconds. */
   readonly timeoutMs: number;

@@ -5,25 +5,31 @@ import { readJson } from './pages.ts';
 import type { Transport } from './transport.ts';
 import type { CreateForm, DeleteForm, Form, Message, ReadForm } from './types.ts';
 
-/** The calls of `/retrieve/iframe`. Every form serves capture and retrieval endpoints alike. */
+/**
+ * Hosted forms. Every form serves capture and retrieval endpoints alike.
+ * @see /guide/forms
+ */
 export interface FormCalls {
   /**
    * Creates a form; all settings are optional, and code and images in them are base64. `invalid_request` names the
    * place of the first fault in `field`, such as `body.css_links[0]`. Throws `form_exists` when the id is taken, by
    * anybody; so would a repeat after a lost reply, and the call is repeated only where the service said that it did
    * nothing.
+   * @see /guide/forms
    * @example
    * const { url } = await client.forms.create({ form_type: 'pcd', form_id: 'checkout', hide_card: true });
    */
   readonly create: (form?: CreateForm, options?: CallOptions) => Promise<Form>;
   /**
    * One form with its settings. Throws `form_not_found`, also for a form of another account.
+   * @see /guide/forms
    * @example
    * const { url, theme } = await client.forms.get({ form_id: 'checkout' });
    */
   readonly get: (form: ReadForm, options?: CallOptions) => Promise<Form>;
   /**
    * All forms of the account, by id.
+   * @see /guide/forms
    * @example
    * const ids = (await client.forms.list()).map(({ id }) => id);
    */
@@ -31,6 +37,7 @@ export interface FormCalls {
   /**
    * Deletes a form, at once. Throws `form_not_found`, also when an earlier attempt, whose reply was lost, had
    * succeeded.
+   * @see /guide/forms
    * @example
    * await client.forms.delete({ form_id: 'checkout' });
    */

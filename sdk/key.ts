@@ -13,27 +13,58 @@ import type {
   Message,
 } from './types.ts';
 
-/** The calls of `/key/`. */
+/**
+ * Vault keys: each has a name, `user`, and a passphrase that only you have. Items lie under a key.
+ * @see /guide/keys
+ */
 export interface KeyCalls {
   /**
    * Creates a key and returns its passphrase, this once. Without a `passphrase` the service makes one, and
    * the call is then repeated only where the service said that it did nothing: a lost reply would lose the
-   * passphrase. Throws `key_exists` when the identifier is taken.
+   * passphrase. Throws `key_exists` when the identifier is taken, `idempotency_passphrase_required` for an
+   * `idempotencyKey` without a passphrase of your own.
+   * @see /guide/keys
+   * @example
+   * const { passphrase } = await client.keys.create({ user: 'customers' });
    */
   readonly create: (key: CreateKey, options?: KeyedCallOptions) => Promise<KeyWithPassphrase>;
-  /** One page of the account's keys, ordered by `user`; at most 65,536 unless `limit` says otherwise. */
+  /**
+   * One page of the account's keys, ordered by `user`; at most 65,536 unless `limit` says otherwise. Throws
+   * `cursor_invalid`.
+   * @see /guide/keys
+   * @example
+   * const { data, next_token } = await client.keys.list({ limit: 100 });
+   */
   readonly list: (query?: ListKeys, options?: CallOptions) => Promise<Page<Key[]>>;
-  /** All keys, page by page, from `next_token` where one is given. */
+  /**
+   * All keys, page by page, from `next_token` where one is given. Throws as `list` does.
+   * @see /guide/keys
+   * @example
+   * for await (const { data } of client.keys.pages({ limit: 100 })) {
+   *   const users = data.map(({ user }) => user);
+   * }
+   */
   readonly pages: (query?: ListKeys, options?: CallOptions) => Pages<Key[]>;
   /**
    * Replaces a key's passphrase: the old one stops working and the key's endpoints stop. Give `new_passphrase`
    * yourself: one made by the service is lost with a lost reply, and all of the key's data with it. For the
-   * same reason it is repeated only where the service said that it did nothing. Throws `passphrase_wrong`.
+   * same reason it is repeated only where the service said that it did nothing. Throws `passphrase_wrong`,
+   * `key_not_found`.
+   * @see /guide/keys
+   * @example
+   * await client.keys.changePassphrase({
+   *   user: 'customers',
+   *   passphrase: 'correct-horse-battery-staple',
+   *   new_passphrase: 'another-horse-another-battery',
+   * });
    */
   readonly changePassphrase: (change: ChangePassphrase, options?: CallOptions) => Promise<KeyWithPassphrase>;
   /**
    * Deletes a key; with `safe: false` together with all its data, for good. Throws `key_not_empty` where the
    * key holds data, and `key_not_found` also when an earlier attempt, whose reply was lost, had succeeded.
+   * @see /guide/keys
+   * @example
+   * await client.keys.delete({ user: 'customers' });
    */
   readonly delete: (key: DeleteKey, options?: CallOptions) => Promise<Message>;
 }

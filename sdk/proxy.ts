@@ -17,7 +17,7 @@ import type {
 } from './types.ts';
 
 /**
- * The calls of `/proxy`. They need a `webhook`, which is told of the outcome, or `synchronous: true`, and then the
+ * Requests to third parties. They need a `webhook`, which is told of the outcome, or `synchronous: true`, and then the
  * outcome is the result. Synchronous calls take up to 20 s: leave `timeoutMs` above that.
  *
  * Nothing is sent twice because a reply was lost: all repeats of a call go under one idempotency key. After an error
@@ -28,6 +28,7 @@ import type {
  * All of them throw `destination_refused` (not https, or not a public address), `passphrase_wrong`, `key_not_found`,
  * `jobs_full` (100,000 requests are waiting), and `invalid_request` with the place in `field`
  * (`body.request.headers[2]`). Bodies are at most 1 MB.
+ * @see /guide/proxy
  */
 export interface ProxyCalls {
   /**
@@ -36,6 +37,7 @@ export interface ProxyCalls {
    * `attempts` (1 to 16, 8) are made after 429, 5xx and connections that failed before anything was sent. Throws
    * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`, and when synchronous
    * `target_unreachable`, `target_timeout` (20 s), `reply_too_large` (1 MB), `outcome_unknown`.
+   * @see /guide/proxy
    * @example
    * const request = {
    *   method: 'POST',
@@ -58,6 +60,7 @@ export interface ProxyCalls {
    * number, or with `smart_parse` the card that is found in a reply of any form. The result, and what the webhook is
    * told, has the token in `token_info`, which is not there when the third party answered 429 or 5xx to the last.
    * Throws as a synchronous `post` does, and `reply_not_storable`, `test_card` (production).
+   * @see /guide/proxy
    * @example
    * const { token_info } = await client.proxy.fetch({
    *   user: 'customers',
@@ -73,6 +76,7 @@ export interface ProxyCalls {
   /**
    * Has a network token made for a stored card by a requester of the operator, stores it under the same key, and
    * tells the webhook. Alpha: this may change. Throws `token_not_found`, `reference_required`, `number_missing`.
+   * @see /guide/proxy
    * @example
    * const webhook = { url: 'https://shop.example.com/webhooks', secret };
    * const { id } = await client.proxy.networkToken({ user: 'customers', token, requester_id: 'sim', webhook });

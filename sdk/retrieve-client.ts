@@ -15,19 +15,24 @@ import type {
   Tree,
 } from './types.ts';
 
-/** What a retrieval endpoint can be asked. What lies outside its lock is refused: `endpoint_out_of_scope`. */
+/**
+ * What a retrieval endpoint can be asked. What lies outside its lock is refused: `endpoint_out_of_scope`.
+ * @see /guide/retrieve
+ */
 export interface RetrieveClient {
   /**
    * Opens one item and returns the stored object, masked and changed as the endpoint's `mask_fields` and `rules`
    * say. Numbers become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`. Throws
    * `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped), `token_not_found`,
    * `endpoint_out_of_scope`, `reference_required`, `rule_not_found`, `rule_limit`.
+   * @see /guide/retrieve
    * @example
    * const card = await desk.decrypt({ token, reference: 'customer-4711' });
    */
   readonly decrypt: (item: RetrieveItem, options?: CallOptions) => Promise<StoredObject>;
   /**
    * As `decrypt`, but returns the JSON text exactly as the service sent it, with every digit.
+   * @see /guide/retrieve
    * @example
    * const text = await desk.decryptText({ token, reference: 'customer-4711' });
    */
@@ -35,12 +40,14 @@ export interface RetrieveClient {
   /**
    * One page of the tokens that the endpoint reaches, without their data; at most 1,024 unless `limit` says
    * otherwise. Throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`.
+   * @see /guide/retrieve
    * @example
    * const { data, next_token } = await desk.list({ reference_prefix: 'customer-', limit: 100 });
    */
   readonly list: (query?: RetrieveTree, options?: CallOptions) => Promise<Page<Tree>>;
   /**
    * All of them, page by page, from `next_token` where one is given. Throws as `list` does.
+   * @see /guide/retrieve
    * @example
    * for await (const { data } of desk.pages({ limit: 100 })) {
    *   const tokens = Object.values(data).flatMap((items) => items.map(({ token }) => token));
@@ -52,6 +59,7 @@ export interface RetrieveClient {
    * holding no more than one. `limit` is the number of items per request; without one, a single request brings
    * all. A reply that breaks off throws `VaultConnectionError`: the loop ends normally only after the last item.
    * `timeoutMs` is the longest wait for the next piece. Each item counts as one decryption. Throws as `decrypt`.
+   * @see /guide/retrieve
    * @example
    * for await (const { token, data } of desk.decryptAll({ reference: 'customer-4711' })) {
    *   const holder = data['card_holder'];
@@ -96,6 +104,7 @@ export const createRetrieveClient = (transport: Transport, access: EndpointAcces
  * A client of one retrieval endpoint, for whoever was given its secret and nothing else. It knows no account, sends no
  * credentials, and repeats failed attempts as `Vault` does. Throws `VaultError` for options that cannot work; sends
  * nothing yet.
+ * @see /guide/retrieve
  * @example
  * const desk = retrieveClient({ url: 'https://vault.example/v1/retrieve/call-centre', secret });
  * const card = await desk.decrypt({ token });

@@ -22,9 +22,10 @@ import type {
 } from './types.ts';
 
 /**
- * The calls of `/retrieve`. Those that read go without the account's credentials and without the passphrase; all
+ * Retrieval endpoints: whoever has the secret of one can read what it reaches. The calls that read go without the account's credentials and without the passphrase; all
  * of them throw `endpoint_refused` (unknown, or a wrong secret) and `endpoint_gone` (expired, or stopped by a new
  * passphrase).
+ * @see /guide/retrieve
  */
 export interface RetrieveCalls {
   /**
@@ -32,6 +33,7 @@ export interface RetrieveCalls {
    * items of one `reference`, and lives for `ttl`, a duration such as `45m` or `P1D` (24 hours; `0` for ever). A
    * lost reply would lose the secret, so the call is repeated only where the service said that it did nothing.
    * Throws `endpoint_exists`, `passphrase_wrong`, `key_not_found`.
+   * @see /guide/retrieve
    * @example
    * const { unique_id, secret } = await client.retrieve.create({ user: 'customers', token, ttl: '10m' });
    */
@@ -39,6 +41,7 @@ export interface RetrieveCalls {
   /**
    * The account's retrieval endpoints, or one key's, by `user` and `unique_id`, without their secrets. Expired ones
    * stay in it for a day. Throws `key_not_found`.
+   * @see /guide/retrieve
    * @example
    * const usable = (await client.retrieve.list({ user: 'customers' })).filter(({ expired }) => !expired);
    */
@@ -47,6 +50,7 @@ export interface RetrieveCalls {
    * Opens one item through an endpoint and returns the stored object, masked and changed as the endpoint says.
    * Numbers become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`. Throws
    * `token_not_found`, `endpoint_out_of_scope`, `reference_required`, `rule_not_found`, `rule_limit`.
+   * @see /guide/retrieve
    * @example
    * const made = await client.retrieve.create({ user: 'customers', token });
    * const card = await client.retrieve.decrypt({ ...made, token });
@@ -54,6 +58,7 @@ export interface RetrieveCalls {
   readonly decrypt: (item: RetrieveItem & EndpointAccess, options?: CallOptions) => Promise<StoredObject>;
   /**
    * As `decrypt`, but returns the JSON text exactly as the service sent it, with every digit.
+   * @see /guide/retrieve
    * @example
    * const text = await client.retrieve.decryptText({ unique_id: 'call-centre', secret, token });
    */
@@ -61,12 +66,14 @@ export interface RetrieveCalls {
   /**
    * One page of the tokens that an endpoint reaches, without their data; at most 1,024 unless `limit` says
    * otherwise. Throws `endpoint_out_of_scope`, `cursor_invalid`.
+   * @see /guide/retrieve
    * @example
    * const { data } = await client.retrieve.listItems({ unique_id: 'call-centre', secret, limit: 100 });
    */
   readonly listItems: (query: RetrieveTree & EndpointAccess, options?: CallOptions) => Promise<Page<Tree>>;
   /**
    * All of them, page by page, from `next_token` where one is given. Throws as `listItems` does.
+   * @see /guide/retrieve
    * @example
    * for await (const { data } of client.retrieve.itemPages({ unique_id: 'call-centre', secret })) {
    *   const users = Object.keys(data);
@@ -77,6 +84,7 @@ export interface RetrieveCalls {
    * Opens every item that an endpoint reaches and the filters let through, and yields each as it arrives, as
    * `vault.decryptAll` does for a key: `timeoutMs` is the longest wait for the next piece, and a reply that breaks
    * off throws `VaultConnectionError`. Throws as `decrypt` does. Each item counts as one decryption.
+   * @see /guide/retrieve
    * @example
    * for await (const item of client.retrieve.decryptAll({ unique_id: 'call-centre', secret })) {
    *   const holder = item.data['card_holder'];
@@ -89,6 +97,7 @@ export interface RetrieveCalls {
   /**
    * Deletes an endpoint, of either kind. Throws `endpoint_not_found`, also when an earlier attempt, whose reply
    * was lost, had succeeded.
+   * @see /guide/retrieve
    * @example
    * await client.retrieve.delete({ unique_id: 'call-centre' });
    */

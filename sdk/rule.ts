@@ -5,12 +5,16 @@ import { readJson } from './pages.ts';
 import type { Transport } from './transport.ts';
 import type { CreateRule, DeleteRule, Message, OperationNames, ReadRule, Rule } from './types.ts';
 
-/** The calls of `/rule`. */
+/**
+ * Rules: named lists of operations that change data where they are attached.
+ * @see /guide/rules
+ */
 export interface RuleCalls {
   /**
    * Creates a rule. Every operation is checked now: `invalid_request` names the place of the first fault in
    * `field`, such as `body[2].name`. Throws `rule_exists` when the id is taken; so would a repeat after a lost
    * reply, and the call is repeated only where the service said that it did nothing.
+   * @see /guide/rules
    * @example
    * const operations = [{ name: 'substr', input_field: 'expiry_year', output_field: 'year', arguments: { start: -2 } }];
    * await client.rules.create({ id: 'short-year', operations });
@@ -18,12 +22,14 @@ export interface RuleCalls {
   readonly create: (rule: CreateRule, options?: CallOptions) => Promise<Rule>;
   /**
    * One rule with its operations. Throws `rule_not_found`.
+   * @see /guide/rules
    * @example
    * const { operations } = await client.rules.get({ id: 'short-year' });
    */
   readonly get: (rule: ReadRule, options?: CallOptions) => Promise<Rule>;
   /**
    * All rules of the account, by id.
+   * @see /guide/rules
    * @example
    * const ids = (await client.rules.list()).map(({ id }) => id);
    */
@@ -31,12 +37,14 @@ export interface RuleCalls {
   /**
    * Deletes a rule. What still names it throws `rule_not_found` from then on, and so does this call also when an
    * earlier attempt, whose reply was lost, had succeeded.
+   * @see /guide/rules
    * @example
    * await client.rules.delete({ id: 'short-year' });
    */
   readonly delete: (rule: DeleteRule, options?: CallOptions) => Promise<Message>;
   /**
    * The names of all operations that a rule can be made of.
+   * @see /guide/rules
    * @example
    * const { operations } = await client.rules.operations();
    */

@@ -39,38 +39,61 @@ export type ErrorCode = Schemas['Error']['code'];
 
 /** Any JSON object; a member named `__proto__` is data like any other: never merge it into other objects. */
 export type StoredObject = Schemas['StoredObject'];
+/** A stored item, without its data. */
 export type TokenInfo = Schemas['TokenInfo'];
+/** What the number of a card tells of it: its first digits, its brand, and what the table of the operator knows. */
 export type CardMetadata = Schemas['CardMetadata'];
+/** An item in a listing; `data` and `card_metadata` only where it was opened. */
 export type TreeItem = Schemas['TreeItem'];
+/** Names of keys, each with a list of its items in ascending order of `stored_at`. */
 export type Tree = Schemas['Tree'];
+/** One use of an item. */
 export type LogEntry = Schemas['LogEntry'];
+/** One event of the security log. */
 export type AuditEntry = Schemas['AuditEntry'];
+/** A vault key. */
 export type Key = Schemas['Key'];
+/** A vault key with its passphrase, which is shown this once. */
 export type KeyWithPassphrase = Schemas['KeyWithPassphrase'];
+/** Whether the last digit of a number is right, and the brand that it tells. */
 export type LuhnResult = Schemas['LuhnResult'];
+/** A passphrase, made and not stored. */
 export type GeneratedPassphrase = Schemas['GeneratedPassphrase'];
+/** Who signed in, and what to. */
 export type WhoAmI = Schemas['WhoAmI'];
+/** What was done, in a sentence for a person. */
 export type Message = Schemas['Message'];
 /** What the month has cost so far; amounts are exact decimal texts. */
 export type Billing = Schemas['Billing'];
+/** What the account has stored, and how many requests it made in a month. */
 export type Usage = Schemas['Usage'];
+/** Which month. */
 export type ReadUsage = Query<'readUsage'>;
+/** An account with its new password, which is shown this once. */
 export type AccountPassword = Schemas['AccountPassword'];
+/** The new password; one is made where it is left out. */
 export type ChangePassword = Given<Schemas['ChangePassword']>;
 /** A preference; `is_default` where the account has not set it. */
 export type Preference = Schemas['Preference'];
+/** A preference and its value: any JSON value of at most 4 KB. */
 export type SetPreference = Given<Schemas['SetPreference']>;
+/** Names a preference. */
 export type ReadPreference = Query<'deletePreference'>;
+/** Names a preference. */
 export type DeletePreference = Query<'deletePreference'>;
 
 /** An item with its data, as opening a whole key yields it. */
 export type DecryptedItem = TreeItem & { readonly data: StoredObject };
 
+/** What to store, under which key, and what its token looks like. */
 export type StoreItem = Omit<Query<'storeItem'>, 'card_number' | 'account_number' | 'n'> &
   Unlocking &
   Carrying;
+/** What to change of which item. */
 export type UpdateItem = Query<'updateItem'> & Unlocking & Carrying;
+/** Names one item. */
 export type DeleteItem = Query<'deleteItem'>;
+/** Which item's log to read. */
 export type ReadLog = Query<'readLog'>;
 
 /** Names one item, and how to show it. */
@@ -111,18 +134,24 @@ export type EndpointAccess = {
   | {
       /** Of the endpoint; this or `url` is needed. */
       readonly unique_id: string;
+      /** Not looked at beside `unique_id`. */
       readonly url?: string | undefined;
     }
   | {
+      /** Needed where there is no `url`. */
       readonly unique_id?: undefined;
       /** The path that creating the endpoint returned; this or `unique_id` is needed. */
       readonly url: string;
     }
 );
 
+/** What an endpoint stores under, for how long, and what it does to data on its way in. */
 export type CreateCaptureEndpoint = Query<'createCaptureEndpoint'> & Unlocking;
+/** What an endpoint reaches, for how long, and how it shows data. */
 export type CreateRetrieveEndpoint = Query<'createRetrieveEndpoint'> & Unlocking;
+/** Which endpoints to list; nothing means all of the account. */
 export type ListEndpoints = Query<'listCaptureEndpoints'> & Query<'listRetrieveEndpoints'>;
+/** Names an endpoint. */
 export type DeleteEndpoint = PathOf<'deleteCaptureEndpoint'> & PathOf<'deleteRetrieveEndpoint'>;
 
 /** What to store through a capture endpoint. */
@@ -142,37 +171,51 @@ export type RetrieveAll = Omit<RetrieveTree, 'next_token'>;
 
 /** A hosted form with its settings. */
 export type Form = Schemas['Form'];
+/** How a form looks and what it does; everything may be left out. */
 export type FormSettings = Given<Schemas['FormSettings']>;
 /** A field of a form beside those of its type. */
 export type FormAdditionalField = Schemas['FormAdditionalField'];
 
+/** The kind and the id of a form, and its settings. */
 export type CreateForm = Query<'createForm'> & FormSettings;
+/** Names a form. */
 export type ReadForm = PathOf<'deleteForm'>;
+/** Names a form. */
 export type DeleteForm = PathOf<'deleteForm'>;
 
 /** A named list of operations. */
 export type Rule = Schemas['Rule'];
+/** One change of the data, by name. */
 export type Operation = Schemas['Operation'];
+/** All operations that a rule can be made of. */
 export type OperationNames = Schemas['OperationNames'];
 
+/** A new rule: its id, and what it does. */
 export type CreateRule = Query<'createRule'> & {
   /** Applied one after another; 1 to 64. */
   readonly operations: readonly Given<Operation>[];
 };
+/** Names a rule. */
 export type ReadRule = Query<'deleteRule'>;
+/** Names a rule. */
 export type DeleteRule = Query<'deleteRule'>;
 
 /** A request for a client certificate; its private key stays in the vault. */
 export type Csr = Schemas['Csr'];
 /** A client certificate; its id is the `client_cert_id` of proxy requests. */
 export type Certificate = Schemas['Certificate'];
+/** Who a certificate is for. Only `cn` is needed. */
 export type CreateCsr = Given<Schemas['CreateCsr']>;
+/** Names a request for a certificate. */
 export type DeleteCsr = Query<'deleteCsr'>;
+/** A certificate that was issued from a request. */
 export type CreateCertificate = Query<'createCertificate'> & {
   /** One certificate in PEM; those that issued it may follow, each after the one that it issued. */
   readonly pem: string;
 };
+/** Which certificates to list; nothing means all of the account. */
 export type ListCertificates = Pick<Query<'readCertificates'>, 'csr_id'>;
+/** Names a certificate. */
 export type DeleteCertificate = Query<'deleteCertificate'>;
 
 /** A request to a third party. */
@@ -188,21 +231,29 @@ export type ProxyWebhook = Given<Omit<Schemas['ProxyWebhook'], 'metadata'>> & {
 
 /** What to send, and who is to hear of the outcome. */
 export interface ProxyOrder {
+  /** What is sent. */
   readonly request: ProxyRequest;
   /** Whether the outcome is waited for. */
   readonly synchronous?: boolean | undefined;
+  /** Who is told of the outcome; needed where it is not waited for. */
   readonly webhook?: ProxyWebhook | undefined;
 }
 
 /** The outcome is told to a webhook. */
 export interface Reported {
+  /** Not waited for. */
   readonly synchronous?: false | undefined;
+  /** Who is told of the outcome. */
   readonly webhook: ProxyWebhook;
 }
 
+/** A request that is filled from a stored object. */
 export type ProxyPost = Query<'proxyPost'> & ProxyOrder & Unlocking;
+/** A request whose reply is stored. */
 export type ProxyFetch = Omit<Query<'proxyGet'>, 'tokenization_algorithm'> & ProxyOrder & Unlocking;
+/** Which card to have a network token made for, and by whom. */
 export type RequestNetworkToken = Query<'requestNetworkToken'> & {
+  /** Who is told of the outcome. */
   readonly webhook: ProxyWebhook;
 } & Unlocking;
 
@@ -223,11 +274,18 @@ export type FailureWebhook = Omit<Schemas['FailureWebhook'], 'code'> & {
   code: ErrorCode;
 };
 
+/** A new key: its name, and its passphrase where you choose one. */
 export type CreateKey = Given<Schemas['CreateKey']>;
+/** A key with its passphrase now and the one from now on. */
 export type ChangePassphrase = Given<Schemas['ChangePassphrase']>;
+/** Which page of the keys. */
 export type ListKeys = Query<'listKeys'>;
+/** What to read of the log; nothing means all of it. */
 export type ReadAudit = Query<'readAudit'>;
+/** Which key to delete, and whether together with what it holds. */
 export type DeleteKey = Query<'deleteKey'>;
 
+/** The number to check. */
 export type CheckLuhn = Query<'checkLuhn'>;
+/** How long the passphrase is to be. */
 export type GeneratePassphrase = Query<'generatePassphrase'>;

@@ -5,11 +5,26 @@ import { readJson } from './pages.ts';
 import type { Transport } from './transport.ts';
 import type { CheckLuhn, GeneratedPassphrase, GeneratePassphrase, LuhnResult } from './types.ts';
 
-/** The calls of `/luhn` and `/passphrase`. */
+/**
+ * Small helpers of the service.
+ * @see /guide/keys
+ */
 export interface UtilityCalls {
-  /** Checks a card number's last digit and names its brand. The number travels in the URL: the route takes it nowhere else. */
+  /**
+   * Checks a card number's last digit and names its brand. The number travels in the URL: the route takes it nowhere
+   * else.
+   * @see /guide/items
+   * @example
+   * const { valid, brand } = await client.utility.luhn({ number: '4111111111111111' });
+   */
   readonly luhn: (query: CheckLuhn, options?: CallOptions) => Promise<LuhnResult>;
-  /** Makes a random, URL-safe passphrase of `length` characters: 64, or what is asked for, from 32 to 4,096. */
+  /**
+   * Makes a random, URL-safe passphrase of `length` characters: 64, or what is asked for, from 32 to 4,096. It is not
+   * stored.
+   * @see /guide/keys
+   * @example
+   * const { passphrase } = await client.utility.passphrase({ length: 40 });
+   */
   readonly passphrase: (query?: GeneratePassphrase, options?: CallOptions) => Promise<GeneratedPassphrase>;
 }
 

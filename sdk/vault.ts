@@ -21,31 +21,66 @@ import type {
   UpdateItem,
 } from './types.ts';
 
-/** The calls of `/vault/`. `user` is the identifier of the vault key everywhere. */
+/**
+ * Stored items. `user` is the identifier of the vault key everywhere; an item that was stored with a `reference` is
+ * named by token and reference.
+ * @see /guide/items
+ */
 export interface VaultCalls {
   /**
    * Stores an object under a key and returns its token. `data` is an object, or the exact JSON text of one
    * (for integers beyond 2^53 and numbers such as `1.10`, whose digits a JavaScript number loses), at most
    * 262,144 bytes. Throws `passphrase_wrong`, `key_not_found`, `number_missing`, `test_card` (production).
+   * @see /guide/items
+   * @example
+   * const data = { card_number: '4111111111111111', expiry: '12/29' };
+   * const { token } = await client.vault.store({ user: 'customers', reference: 'customer-4711', data });
    */
   readonly store: (item: StoreItem, options?: KeyedCallOptions) => Promise<TokenInfo>;
   /**
    * Opens one item and returns the stored object, masked as the account and `mask_fields` demand. Numbers
    * become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`. Throws
-   * `passphrase_wrong`, `token_not_found`, `reference_required`.
+   * `passphrase_wrong`, `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`.
+   * @see /guide/items
+   * @example
+   * const card = await client.vault.decrypt({ user: 'customers', token, reference: 'customer-4711' });
    */
   readonly decrypt: (item: DecryptItem, options?: CallOptions) => Promise<StoredObject>;
-  /** As `decrypt`, but returns the JSON text exactly as the service sent it, with every digit. */
+  /**
+   * As `decrypt`, but returns the JSON text exactly as the service sent it, with every digit.
+   * @see /guide/items
+   * @example
+   * const text = await client.vault.decryptText({ user: 'customers', token });
+   */
   readonly decryptText: (item: DecryptItem, options?: CallOptions) => Promise<string>;
-  /** One page of the items' tokens, by key, without their data; at most 1,024 unless `limit` says otherwise. */
+  /**
+   * One page of the items' tokens, by key, without their data; at most 1,024 unless `limit` says otherwise. Throws
+   * `key_not_found`, `token_not_found`, `cursor_invalid`.
+   * @see /guide/items
+   * @example
+   * const { data, next_token } = await client.vault.list({ user: 'customers', reference_prefix: 'customer-' });
+   */
   readonly list: (query?: ListItems, options?: CallOptions) => Promise<Page<Tree>>;
-  /** All items' tokens, page by page, from `next_token` where one is given. */
+  /**
+   * All items' tokens, page by page, from `next_token` where one is given. Throws as `list` does.
+   * @see /guide/items
+   * @example
+   * for await (const { data } of client.vault.pages({ user: 'customers' })) {
+   *   const tokens = data['customers']?.map(({ token }) => token);
+   * }
+   */
   readonly pages: (query?: ListItems, options?: CallOptions) => Pages<Tree>;
   /**
    * Opens every item of a key that the filters let through and yields each as it arrives, holding no more than
    * one. `limit` is the number of items per request; without one, a single request brings all. A reply that
    * breaks off throws `VaultConnectionError`: the loop ends normally only after the last item. `timeoutMs` is
-   * the longest wait for the next piece. Each item counts as one decryption.
+   * the longest wait for the next piece. Each item counts as one decryption. Throws `passphrase_wrong`,
+   * `key_not_found`, `rule_not_found`, `rule_limit`.
+   * @see /guide/items
+   * @example
+   * for await (const { token, data } of client.vault.decryptAll({ user: 'customers', stored_after: '2026-01-01T00:00:00Z' })) {
+   *   console.log(token, data['card_holder']);
+   * }
    */
   readonly decryptAll: (
     query: DecryptAll,
@@ -54,15 +89,36 @@ export interface VaultCalls {
   /**
    * Merges `data` into a stored object, first level only: a given member replaces the old one whole. The four
    * names of the number are ignored. Throws as `decrypt` does.
+   * @see /guide/items
+   * @example
+   * await client.vault.update({ user: 'customers', token, data: { expiry: '01/31' } });
    */
   readonly update: (item: UpdateItem, options?: KeyedCallOptions) => Promise<TokenInfo>;
   /**
    * Deletes an item. Throws `reference_required`, and `token_not_found` also when an earlier attempt, whose
    * reply was lost, had succeeded.
+   * @see /guide/items
+   * @example
+   * await client.vault.delete({ user: 'customers', token });
    */
   readonly delete: (item: DeleteItem, options?: CallOptions) => Promise<Message>;
-  /** One page of an item's log, newest first: who stored or opened it, when and from where. */
+  /**
+   * One page of an item's log, newest first: who stored or opened it, when and from where; at most 1,024 entries
+   * unless `limit` says otherwise. Throws `token_not_found`, `reference_required`, `cursor_invalid`.
+   * @see /guide/items
+   * @example
+   * const { data } = await client.vault.log({ user: 'customers', token, limit: 10 });
+   */
   readonly log: (query: ReadLog, options?: CallOptions) => Promise<Page<LogEntry[]>>;
+  /**
+   * The whole log of an item, page by page, from `next_token` where one is given. Throws as `log` does.
+   * @see /guide/items
+   * @example
+   * for await (const { data } of client.vault.logPages({ user: 'customers', token })) {
+   *   const opened = data.filter(({ action }) => action === 'decrypt');
+   * }
+   */
+  readonly logPages: (query: ReadLog, options?: CallOptions) => Pages<LogEntry[]>;
 }
 
 const path = ['vault'] as const;
@@ -103,6 +159,9 @@ export const createVaultCalls = (transport: Transport, passphrase: string | unde
     });
   };
 
+  const log: VaultCalls['log'] = (query, options) =>
+    readPage(transport, { method: 'GET', path: [...path, 'metadata'], repeat: 'always', query, options });
+
   return {
     store: (item, options) => write(path, item, options),
     decrypt: async (item, options) => jsonOf(await decryptText(item, options)),
@@ -122,7 +181,8 @@ export const createVaultCalls = (transport: Transport, passphrase: string | unde
     update: (item, options) => write([...path, 'update'], item, options),
     delete: (query, options) =>
       readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
-    log: (query, options) =>
-      readPage(transport, { method: 'GET', path: [...path, 'metadata'], repeat: 'always', query, options }),
+    log,
+    logPages: ({ next_token, ...query }, options) =>
+      walk((nextToken) => log({ ...query, next_token: nextToken }, options), next_token),
   };
 };

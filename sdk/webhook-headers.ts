@@ -2,7 +2,10 @@
 
 /** `Headers`, Node's `IncomingHttpHeaders`, or a plain object with names in any case. */
 export type WebhookHeaders =
-  | { readonly get: (name: string) => string | null | undefined }
+  | {
+      /** As `Headers` has it. */
+      readonly get: (name: string) => string | null | undefined;
+    }
   | { readonly [name: string]: string | readonly string[] | undefined };
 
 /** Every value of a header; `name` is in lower case. */

@@ -30,6 +30,7 @@ const MESSAGES: Readonly<Record<WebhookErrorCode, string>> = {
 
 /** A webhook call was refused. Answer it with 400; tell cases apart by `code`, never by the message. */
 export class VaultWebhookError extends VaultError {
+  /** The name of the class. */
   override readonly name = 'VaultWebhookError';
   /** Why it was refused. */
   readonly code: WebhookErrorCode;
@@ -152,7 +153,10 @@ const parsed = (bytes: Uint8Array): object => {
   return value;
 };
 
-/** The checks of whoever receives webhooks. */
+/**
+ * The checks of whoever receives webhooks.
+ * @see /guide/webhooks
+ */
 export interface Webhooks {
   /**
    * Checks that a webhook call was made by the vault under your secret, that nothing of it was changed and that it is
@@ -160,6 +164,7 @@ export interface Webhooks {
    * text or the bytes exactly as received, before any parser; `secret` is the `webhook.secret` of the proxy request.
    * Throws `VaultWebhookError` otherwise. One event may be called several times: repeats have the same `webhook-id`.
    * `Metadata` is the type of the metadata that your requests give.
+   * @see /guide/webhooks
    * @example
    * const receive = async (request: Request): Promise<Response> => {
    *   const body = await request.text();

@@ -47,6 +47,7 @@ export const GROUPS: readonly Group[] = [
       update: 'updateItem',
       delete: 'deleteItem',
       log: 'readLog',
+      logPages: 'readLog',
     },
   },
   {

@@ -56,6 +56,6 @@ export const FilterTime = (description: string): TUnsafe<number> =>
     type: 'string',
     format: 'date-time',
     examples: ['2026-01-31T12:00:00Z'],
-    description,
+    description: `${description} Written \`YYYY-MM-DDThh:mm:ssZ\`.`,
     [QUERY_KIND]: 'filter-time',
   });

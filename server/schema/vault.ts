@@ -127,11 +127,11 @@ export const UpdateObject = Type.Object(
 );
 
 const Issuer = Type.Object({
-  brand: Type.String(),
-  issuing_bank: Type.Optional(Type.String()),
-  country_name: Type.Optional(Type.String()),
-  card_type: Type.Optional(Type.String()),
-  card_level: Type.Optional(Type.String()),
+  brand: Type.String({ description: 'The brand.', examples: ['visa'] }),
+  issuing_bank: Type.Optional(Type.String({ description: 'The bank.', examples: ['Example Bank'] })),
+  country_name: Type.Optional(Type.String({ description: 'Its country.', examples: ['Germany'] })),
+  card_type: Type.Optional(Type.String({ description: 'Such as credit or debit.', examples: ['credit'] })),
+  card_level: Type.Optional(Type.String({ description: 'Such as gold.', examples: ['gold'] })),
 });
 
 export const CardMetadata = Type.Object(

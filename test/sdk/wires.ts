@@ -118,6 +118,10 @@ const VAULT: Readonly<Record<string, Wire>> = {
     call: ({ client }) => client.vault.log({ ...item, limit: 1 }),
     request: 'GET /v1/vault/metadata?user=shop&token=t1&reference=r%261&limit=1',
   },
+  'vault.logPages': {
+    call: ({ client }) => Array.fromAsync(client.vault.logPages({ ...item, limit: 1 })),
+    request: 'GET /v1/vault/metadata?user=shop&token=t1&reference=r%261&limit=1',
+  },
 };
 
 const captured = { reference: 'r&1', number: CANARY_NUMBER, algorithm: 'uuid', data: { name: 'Zoë' } };

@@ -1,0 +1,94 @@
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { packSdk } from '../helpers/packed-sdk.ts';
+import { type Documented, documentedOf, programOf } from './declarations.ts';
+
+const root = join(import.meta.dir, '../..');
+const READ_MS_MAX = 60_000;
+/** Its one member is no call of ours but what headers must have. */
+const NO_CALLS = /^WebhookHeaders\./;
+
+let path = '';
+let names: readonly Documented[] = [];
+const calls = (): readonly Documented[] => names.filter(({ name, isCall }) => isCall && !NO_CALLS.test(name));
+const textsOf = ({ tags }: Documented, tag: string): string[] =>
+  tags.filter(({ name }) => name === tag).map(({ text }) => text);
+
+beforeAll(async () => {
+  path = join(await packSdk(), 'cardvault-sdk.d.ts');
+  names = documentedOf(programOf(path), path);
+}, READ_MS_MAX);
+
+describe('the declarations of the package', () => {
+  test('say of every exported name and of every member what it is', () => {
+    expect(names.length).toBeGreaterThan(500);
+    expect(names.filter(({ text }) => text === '').map(({ name }) => name)).toEqual([]);
+  });
+
+  test('show every call in use', () => {
+    expect(calls().length).toBeGreaterThan(60);
+    const bare = calls().filter((call) => textsOf(call, 'example').every((text) => text === ''));
+    expect(bare.map(({ name }) => name)).toEqual([]);
+  });
+
+  test('lead from every call to a page of the guide that is there', () => {
+    const lost = calls().filter((call) => {
+      const [page, ...more] = textsOf(call, 'see').map((text) => /^\/guide\/([a-z-]+)$/.exec(text)?.[1]);
+      const files = [`docs/guides/${page}.md`, `docs/${page}.md`];
+      return more.length > 0 || page === undefined || !files.some((file) => existsSync(join(root, file)));
+    });
+    expect(lost.map(({ name }) => name)).toEqual([]);
+  });
+
+  test('have no tag that editors show as such in place of the text', () => {
+    const odd = names.filter(({ tags }) => tags.some(({ name }) => name === 'description'));
+    expect(odd.map(({ name }) => name)).toEqual([]);
+  });
+});
+
+/** What an editor shows over a word of a program; the word is marked by the bars around it. */
+const hover = (marked: string): string => {
+  const at = marked.indexOf('|');
+  const text = marked.replaceAll('|', '');
+  const file = join(path, '../program.ts');
+  const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.Preserve, strict: true };
+  const service = ts.createLanguageService({
+    getCompilationSettings: () => options,
+    getScriptFileNames: () => [file],
+    getScriptVersion: () => '1',
+    getScriptSnapshot: (name) => {
+      const found = name === file ? text : ts.sys.readFile(name);
+      return found === undefined ? undefined : ts.ScriptSnapshot.fromString(found);
+    },
+    getCurrentDirectory: () => root,
+    getDefaultLibFileName: ts.getDefaultLibFilePath,
+    fileExists: (name) => name === file || ts.sys.fileExists(name),
+    readFile: ts.sys.readFile,
+  });
+  const info = service.getQuickInfoAtPosition(file, at);
+  const tags = (info?.tags ?? []).map((tag) => `@${tag.name} ${ts.displayPartsToString(tag.text).trim()}`);
+  return [ts.displayPartsToString(info?.documentation), ...tags].join('\n');
+};
+
+test.each([
+  ['client.vault.store({ |user|: "a", data: {} })', /^Identifier of the vault key\./],
+  ['client.vault.store({ user: "a", |reference|: "r", data: {} })', /^A lookup aid of your own/],
+  ['client.vault.store({ user: "a", |algorithm|: "luhn", data: {} })', /^What the token looks like/],
+  ['client.vault.store({ user: "a", |data|: {} })', /^An object, or the exact JSON text of one/],
+  ['client.vault.store({ user: "a", |passphrase|: "p", data: {} })', /^Of the vault key; the client's own/],
+  ['client.vault.|store|({ user: "a", data: {} })', /^Stores an object.*@see \/guide\/items.*@example/s],
+  ['client.capture.create({ user: "a", |ttl|: "1h" })', /^How long the endpoint lives/],
+  ['client.forms.create({ theme: { |primary_color|: "red" } })', /^Colour of the button/],
+  ['client.vault.decrypt({ user: "a", token: "t" }, { |timeoutMs|: 1 })', /^Overrides the client's/],
+  ['(await client.vault.store({ user: "a", data: {} })).|stored_at|', /^When the item was stored/],
+  ['(await client.vault.store({ user: "a", data: {} })).|card_metadata|', /^What the number of a card/],
+])(
+  'an editor says what it is: %s',
+  (line, text) => {
+    const program = `import { Vault } from './cardvault-sdk.js';\ndeclare const client: Vault;\n${line};\nexport {};\n`;
+    expect(hover(program)).toMatch(text);
+  },
+  READ_MS_MAX,
+);
