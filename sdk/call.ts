@@ -9,6 +9,26 @@ export interface ConnectionOptions {
   readonly timeoutMs?: number | undefined;
   /** How many times a failed attempt is repeated (3); 0 for never. */
   readonly retries?: number | undefined;
+  /** Is told of every attempt once it is over, for logs and traces; what it throws is ignored. */
+  readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
+}
+
+/** One attempt of a call: nothing of its query, its headers and its body, so that it can be logged as it is. */
+export interface Attempt {
+  /** The HTTP method. */
+  readonly method: string;
+  /** The path behind `/v1`, such as `/vault`. */
+  readonly path: string;
+  /** 1 for the first of a call, 2 for its first repeat. */
+  readonly number: number;
+  /** From sending it to the end of its reply, in milliseconds; of a stream, to its beginning. */
+  readonly elapsedMs: number;
+  /** The HTTP status; undefined where no reply came. */
+  readonly status: number | undefined;
+  /** The id under which the service logged the request; give it to the operator. */
+  readonly requestId: string | undefined;
+  /** Why it failed: a `VaultError`, or the reason of the aborted `signal`. Undefined where it did not. */
+  readonly error: unknown;
 }
 
 /** Where the vault is, who is calling, and how patient to be. */
@@ -32,6 +52,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Overrides the client's `timeoutMs`; on a stream, the longest wait for its next piece. */
   readonly timeoutMs?: number | undefined;
+  /** Overrides the client's `retries`. */
+  readonly retries?: number | undefined;
 }
 
 /** For calls whose repetition the service recognises and answers with its first reply. */

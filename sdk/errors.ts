@@ -99,6 +99,10 @@ const SECRET = /v[cr]s1_/;
 const matching = (value: unknown, pattern: RegExp): string | undefined =>
   typeof value === 'string' && pattern.test(value) && !SECRET.test(value) ? value : undefined;
 
+/** The id that a reply has in its headers, where it can be one. */
+export const requestIdOf = (headers: Headers): string | undefined =>
+  matching(headers.get('x-request-id'), REQUEST_ID);
+
 /** Reads an error reply: only values of the expected shape are kept, whatever else the body says. */
 export const apiErrorOf = (status: number, headers: Headers, text: string): VaultApiError => {
   const body = membersOf(text);
@@ -107,7 +111,7 @@ export const apiErrorOf = (status: number, headers: Headers, text: string): Vaul
     status,
     // The pattern admits codes that a newer server may have; the union lists those of this version.
     code: code === undefined ? 'unknown' : (code as ErrorCode),
-    requestId: matching(headers.get('x-request-id') ?? body['request_id'], REQUEST_ID),
+    requestId: requestIdOf(headers) ?? matching(body['request_id'], REQUEST_ID),
     field: matching(body['field'], FIELD),
     retryAfterSeconds: retryAfterSeconds(headers.get('retry-after')),
   });

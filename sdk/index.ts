@@ -4,7 +4,7 @@
  */
 export type { AdminCalls } from './admin.ts';
 export type { AuditCalls } from './audit.ts';
-export type { CallOptions, ConnectionOptions, KeyedCallOptions, VaultOptions } from './call.ts';
+export type { Attempt, CallOptions, ConnectionOptions, KeyedCallOptions, VaultOptions } from './call.ts';
 export type { CaptureCalls } from './capture.ts';
 export { type CaptureClient, captureClient } from './capture-client.ts';
 export type { CertificateCalls } from './certificate.ts';

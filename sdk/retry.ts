@@ -1,6 +1,6 @@
 /** Which attempts are repeated, and after how long. */
-import type { Repeat } from './call.ts';
-import { apiErrorOf, VaultApiError, VaultConnectionError } from './errors.ts';
+import type { Attempt, Repeat } from './call.ts';
+import { apiErrorOf, requestIdOf, VaultApiError, VaultConnectionError } from './errors.ts';
 import type { Clock, Limit } from './limit.ts';
 
 const BACKOFF_FIRST_MS = 250;
@@ -13,6 +13,8 @@ export interface Exchange {
   readonly repeat: Repeat;
   readonly retries: number;
   readonly clock: Clock;
+  /** Tells whoever wants to know of an attempt; never throws. */
+  readonly tell: (attempt: Omit<Attempt, 'method' | 'path'>) => void;
 }
 
 /** Attempts until one succeeds, cannot be repeated, or would have to wait past the limit. */
@@ -25,11 +27,7 @@ export const repeated = async <T>(
   for (let failures = 0; ; failures += 1) {
     try {
       limit.signal.throwIfAborted();
-      const response = await exchange.attempt();
-      if (response.ok) {
-        return await read(response);
-      }
-      throw apiErrorOf(response.status, response.headers, await response.text());
+      return await attemptOnce(exchange, failures + 1, read);
     } catch (thrown) {
       const error = limit.errorOf(thrown);
       if (failures >= exchange.retries || !mayRepeat(error, exchange.repeat, inDoubt)) {
@@ -42,6 +40,37 @@ export const repeated = async <T>(
       inDoubt ||= !didNothing(error);
       await limit.pause(waitMs);
     }
+  }
+};
+
+/** One attempt, of which is told whatever comes of it. */
+const attemptOnce = async <T>(
+  { attempt, limit, clock, tell }: Exchange,
+  number: number,
+  read: (response: Response) => Promise<T>,
+): Promise<T> => {
+  const startedMs = clock.nowMs();
+  let response: Response | undefined;
+  const end = (error: unknown): void =>
+    tell({
+      number,
+      elapsedMs: clock.nowMs() - startedMs,
+      status: response?.status,
+      requestId: response && requestIdOf(response.headers),
+      error,
+    });
+  try {
+    response = await attempt();
+    if (!response.ok) {
+      throw apiErrorOf(response.status, response.headers, await response.text());
+    }
+    const result = await read(response);
+    end(undefined);
+    return result;
+  } catch (thrown) {
+    const error = limit.errorOf(thrown);
+    end(error);
+    throw error;
   }
 };
 

@@ -31,14 +31,12 @@ export interface TransportOptions extends ConnectionOptions {
 /** Checks the options once; everything about a single call is checked when it is made. */
 export const createTransport = (options: TransportOptions, clock: Clock = systemClock): Transport => {
   const base = baseOf(options.baseUrl);
-  const retries = options.retries ?? RETRIES;
-  if (!Number.isInteger(retries) || retries < 0) {
-    throw new VaultError('retries must be 0 or a positive integer.');
-  }
+  const ownRetries = checkedRetries(options.retries ?? RETRIES);
   const timeoutMs = checkedTimeout(options.timeoutMs ?? TIMEOUT_MS);
   const fetchOnce = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
 
   const open = (call: Call): Exchange => {
+    const retries = checkedRetries(call.options?.retries ?? ownRetries);
     const limitMs = checkedTimeout(call.options?.timeoutMs ?? timeoutMs);
     const url = urlOf(base, call.path, call.query);
     const headers = headersOf(call, options.authorization, retries);
@@ -51,7 +49,8 @@ export const createTransport = (options: TransportOptions, clock: Clock = system
     }
     const limit = createLimit(limitMs, call.options?.signal, clock);
     init.signal = limit.signal;
-    return { attempt: () => fetchOnce(url, init), limit, repeat: call.repeat, retries, clock };
+    const tell = tellerOf(call, options.onAttempt);
+    return { attempt: () => fetchOnce(url, init), limit, repeat: call.repeat, retries, clock, tell };
   };
 
   const whole = async <T>(call: Call, read: (response: Response) => Promise<T>): Promise<T> => {
@@ -108,6 +107,23 @@ async function* piecesOf(response: Response, limit: Limit): AsyncGenerator<strin
 
 const nextTokenOf = (response: Response): string | undefined =>
   response.headers.get('x-vault-next-token') ?? undefined;
+
+const tellerOf =
+  ({ method, path }: Call, onAttempt: ConnectionOptions['onAttempt']): Exchange['tell'] =>
+  (attempt) => {
+    try {
+      onAttempt?.({ method, path: `/${path.join('/')}`, ...attempt });
+    } catch {
+      // A log that fails must not lose the reply of a call that did not.
+    }
+  };
+
+const checkedRetries = (retries: number): number => {
+  if (!Number.isInteger(retries) || retries < 0) {
+    throw new VaultError('retries must be 0 or a positive integer.');
+  }
+  return retries;
+};
 
 const checkedTimeout = (timeoutMs: number): number => {
   if (!(timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX)) {

@@ -52,7 +52,7 @@ const codesText = (name: string, operationId: string): string => {
     : `**Refused** with ${codeLinks(codes)}, or ${rest}.`;
 };
 
-const OPTIONS_SHAPES = ['CallOptions', 'KeyedCallOptions'];
+const OPTIONS_SHAPES = ['CallOptions', 'KeyedCallOptions', 'Attempt'];
 
 /** What a caller gives at one place of a call; nothing where the signature says it all. */
 const parameterText = (
