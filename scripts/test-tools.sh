@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes sure of what the tests run beside Bun and Redis: curl, and a Chromium, whose path it prints. What is
+# Makes sure of what the tests run beside Bun and Redis: curl, openssl, and a Chromium, whose path it prints. What is
 # missing comes from the distribution, which needs root. With --find it only looks.
 set -eu
 
@@ -16,6 +16,7 @@ find_chromium() {
 
 list_missing() {
   command -v curl >/dev/null || printf ' curl'
+  command -v openssl >/dev/null || printf ' openssl'
   find_chromium >/dev/null || printf ' chromium'
 }
 

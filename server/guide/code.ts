@@ -9,6 +9,7 @@ interface Language {
 const LANGUAGES: Readonly<Record<string, Language>> = {
   sh: { grammar: 'bash', label: 'Shell' },
   bash: { grammar: 'bash', label: 'Shell' },
+  console: { grammar: 'bash', label: 'Terminal' },
   ts: { grammar: 'typescript', label: 'TypeScript' },
   js: { grammar: 'typescript', label: 'JavaScript' },
   json: { grammar: 'json', label: 'JSON' },

@@ -42,6 +42,7 @@ printf '#!/bin/sh\\n' > '${bin}/${wanted}' && chmod 755 '${bin}/${wanted}'`,
 beforeEach(() => {
   bin = mkdtempSync(join(tmpdir(), 'cv-bin-'));
   command('curl', '');
+  command('openssl', '');
   for (const name of ['chmod', 'sed']) {
     symlinkSync(Bun.which(name) ?? '', join(bin, name));
   }

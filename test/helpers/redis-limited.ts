@@ -9,7 +9,7 @@ const PASSWORD = 'a-password-of-the-tests';
 
 /** The lines of the guide's users.acl. */
 export const documentedUsers = (): readonly string[] => {
-  const [, text = ''] = /^```\n(user default off\n[^`]+)```$/m.exec(readFileSync(GUIDE, 'utf8')) ?? [];
+  const [, text = ''] = /^```acl\n(user default off\n[^`]+)```$/m.exec(readFileSync(GUIDE, 'utf8')) ?? [];
   return text.trim().split('\n');
 };
 

@@ -39,6 +39,7 @@ describe.each(calls)('%s', (name) => {
     const section = sections.get(name);
     expect(section).toMatch(/^\*\*(?:Refused\*\* with|Throws\*\*) .*\[/m);
     expect(section).toMatch(/^\*\*(?:Returns|Yields)\*\* /m);
+    expect(section).toMatch(/^```ts$/m);
   });
 });
 

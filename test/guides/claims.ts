@@ -1,0 +1,101 @@
+/** Who answers for a block of code that no page of `RUNS` runs: each kind has a check of its own, which a test makes. */
+import { join } from 'node:path';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { Glob } from 'bun';
+import { ATTRIBUTES } from '../../forms/attributes.ts';
+import { loadConfig } from '../../server/config.ts';
+import { WEBHOOKS } from '../../server/schema/webhook-body.ts';
+import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
+import { commandFaults } from './commands.ts';
+import { RUNS } from './pages.ts';
+
+const ROOT = join(import.meta.dir, '..', '..');
+
+interface Claim {
+  readonly page: RegExp;
+  readonly info: string;
+  /** What is wrong with a block. Left out where the test that is named runs it. */
+  readonly faults?: (block: CodeBlock) => Promise<readonly string[]> | readonly string[];
+  readonly by: string;
+}
+
+const RUN_INFO = /^(?:sh|ts|html)(?: \S+)?$|^text \S+$/;
+const OUTPUT_INFO = /^(?:json|text)$/;
+
+/** Whether the block is run with its page, or shows what the one before it prints. */
+export const isRun = ({ page, info = '', after }: CodeBlock): boolean =>
+  RUNS.flat().includes(page) &&
+  (RUN_INFO.test(info) || (OUTPUT_INFO.test(info) && after !== undefined && RUN_INFO.test(after.info ?? '')));
+
+const FILES = [...new Glob('{server,workers,forms}/**/*.ts').scanSync({ cwd: ROOT })];
+
+/** A figure names files by their whole names, or by the part before the dot where that is several words. */
+const figureFaults = ({ code }: CodeBlock): readonly string[] => {
+  const names = code.match(/\b[a-z]+(?:-[a-z]+)+(?:\.ts)?\b|\b[a-z]+\.ts\b|\bserver\/\w+\b/g) ?? [];
+  return names.filter((name) => !FILES.some((file) => `/${file}`.includes(`/${name}`)));
+};
+
+const settingFaults = ({ code }: CodeBlock): readonly string[] => {
+  const settings = code
+    .trim()
+    .split('\n')
+    .map((line) => line.split(/=(.*)/s));
+  const { redis } = loadConfig(Object.fromEntries(settings));
+  return redis.kind === 'cluster' ? [] : ['does not name a Cluster'];
+};
+
+/** Data that a page tells of before it is sent: by a block that is run, to the letter. */
+const sentFaults = ({ page, code }: CodeBlock): readonly string[] =>
+  ALL_BLOCKS.some((block) => block.page === page && isRun(block) && block.code.includes(code.trim()))
+    ? []
+    : ['is sent by no block of the page'];
+
+const WEBHOOK_CHECKS = Object.values(WEBHOOKS).map((schema) => TypeCompiler.Compile(schema));
+
+const webhookFaults = ({ code }: CodeBlock): readonly string[] => {
+  const value: unknown = JSON.parse(code);
+  return WEBHOOK_CHECKS.some((check) => check.Check(value)) ? [] : ['is no webhook'];
+};
+
+/** The tag of the element may have the attributes that it knows, and the script is one that the vault serves. */
+const elementFaults = async ({ code }: CodeBlock): Promise<readonly string[]> => {
+  const faults: string[] = [];
+  const tags: string[] = [];
+  const known = [...ATTRIBUTES, 'secret'];
+  await new HTMLRewriter()
+    .on('*', {
+      element: ({ tagName, attributes }) => {
+        tags.push(tagName);
+        const names = [...attributes].map(([name]) => name);
+        const unknown = names.filter((name) => tagName === 'vault-card-form' && !known.includes(name));
+        faults.push(...unknown.map((name) => `${tagName} has no ${name}`));
+      },
+    })
+    .transform(new Response(code))
+    .text();
+  const isWhole = tags.join() === 'script,vault-card-form' && code.includes('/forms/vault-forms.js"');
+  return isWhole ? faults : [...faults, 'is not the script and the element'];
+};
+
+export const CLAIMS: readonly Claim[] = [
+  { page: /\.md$/, info: 'console', by: 'its words', faults: ({ code }) => commandFaults(code) },
+  { page: /^docs\/architecture\.md$/, info: 'text', by: 'the files that it names', faults: figureFaults },
+  { page: /^docs\/guides\/redis-cluster\.md$/, info: 'sh', by: 'the settings', faults: settingFaults },
+  { page: /^docs\/guides\/webhooks\.md$/, info: 'json', by: 'the schema', faults: webhookFaults },
+  { page: /^docs\/recipes\//, info: 'json', by: 'the block that sends it', faults: sentFaults },
+  { page: /^forms\/README\.md$/, info: 'html', by: 'the element', faults: elementFaults },
+  { page: /^forms\/README\.md$|^docs\/sdk\.md$/, info: 'ts', by: 'the compiler, in blocks.test.ts' },
+  { page: /^sdk\/README\.md$/, info: 'ts', by: 'test/sdk/readme.test.ts, which runs it' },
+  {
+    page: /^docs\/guides\/(?:production|master-key)\.md$/,
+    info: 'sh',
+    by: 'operators.test.ts, which runs it',
+  },
+  { page: /^docs\/guides\/production\.md$/, info: 'json', by: 'operators.test.ts, which compares it' },
+  { page: /^docs\/guides\/production\.md$/, info: 'acl', by: 'operators.test.ts, whose Redis reads it' },
+  { page: /^docs\/quick-start\.md$/, info: 'text', by: 'guides.test.ts, which compares it with a start' },
+];
+
+/** The claims on a block; one that is run needs none. */
+export const claimsOn = (block: CodeBlock): readonly Claim[] =>
+  isRun(block) ? [] : CLAIMS.filter(({ page, info }) => page.test(block.page) && info === block.info);

@@ -1,0 +1,61 @@
+/** Commands of pages that start for good or ask for a terminal of their own: what can be said of them without running them. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadConfig } from '../../server/config.ts';
+import { runCommand } from '../helpers/command.ts';
+
+const project: {
+  readonly scripts: Readonly<Record<string, string>>;
+  readonly engines: Readonly<Record<string, string>>;
+} = JSON.parse(readFileSync(join(import.meta.dir, '..', '..', 'package.json'), 'utf8'));
+
+const SETTING = /^(VAULT_[A-Z_]+)=(\S+)\s+/;
+const RUN = /^(?:bun|npx --yes bun@(\S+)) (?:run )?(\S+)(.*)$/;
+const OPTIONAL = /\[([^\]]*)\]/g;
+const OPENED = 'a vault was opened';
+
+/** What a command line of the operator comes to: whatever is well-formed gets as far as the vault. */
+const faultOfVault = async (line: string): Promise<string | undefined> => {
+  const args = line.trim().split(/\s+/);
+  const { code, err } = await runCommand(args, {
+    open: () => Promise.reject(new Error(OPENED)),
+    config: () => loadConfig({}),
+    // What needs no vault would begin with its work.
+    signal: AbortSignal.abort(),
+  }).catch((error: Error) => ({ code: error.message === OPENED ? 1 : 2, err: error.message }));
+  return code === 2 ? `${line}: ${err}` : undefined;
+};
+
+/** What is wrong with a line; nothing where it names what there is. */
+const faultsOf = async (line: string): Promise<readonly string[]> => {
+  const settings: Record<string, string> = {};
+  let rest = line;
+  for (let found = SETTING.exec(rest); found !== null; found = SETTING.exec(rest)) {
+    const [all, name = '', value = ''] = found;
+    settings[name] = value;
+    rest = rest.slice(all.length);
+  }
+  loadConfig(settings);
+  const [, version, script = '', args = ''] = RUN.exec(rest) ?? [];
+  if (project.scripts[script] === undefined) {
+    return [`${line}: package.json has no such script`];
+  }
+  if (version !== undefined && project.engines['bun'] !== `>=${version}`) {
+    return [`${line}: package.json asks for Bun ${project.engines['bun']}`];
+  }
+  if (script !== 'vault') {
+    return args.trim() === '' ? [] : [`${line}: the script takes nothing`];
+  }
+  const shapes = new Set([args.replaceAll(OPTIONAL, ''), args.replaceAll(OPTIONAL, '$1')]);
+  const faults = await Promise.all([...shapes].map(faultOfVault));
+  return faults.flatMap((fault) => fault ?? []);
+};
+
+/** What is wrong with the commands of a block, line by line; comments are for people. */
+export const commandFaults = async (code: string): Promise<readonly string[]> => {
+  const lines = code
+    .split('\n')
+    .map((line) => line.replace(/\s+#.*$/, '').trim())
+    .filter((line) => line !== '');
+  return (await Promise.all(lines.map(faultsOf))).flat();
+};

@@ -1,0 +1,84 @@
+/** Follows the guides for who runs a vault: from nothing to a production server, with a Redis of its own, and a new master key. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { loadConfig } from '../../server/config.ts';
+import { findRedisBinary } from '../../server/embedded-redis-process.ts';
+import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
+import { inWordsOf } from './guide.ts';
+import { freePort } from './server.ts';
+
+const ROOT = join(import.meta.dir, '..', '..');
+const PRODUCTION = 'docs/guides/production.md';
+const MS_MAX = 60_000;
+const MARK = '\x1e';
+
+const blocksOf = (page: string, info: string): readonly CodeBlock[] =>
+  ALL_BLOCKS.filter((block) => block.page === page && block.info === info);
+
+const BLOCKS = blocksOf(PRODUCTION, 'sh');
+const USERS = blocksOf(PRODUCTION, 'acl')[0]?.code ?? '';
+/** Ends what the page leaves running, the server first. */
+const LEAVE = `trap 'if [ -n "\${!:-}" ]; then kill "$!"; wait "$!" || true; fi; kill "$(cat ~/cardvault/redis.pid)"' EXIT\n`;
+
+const home = mkdtempSync(join(tmpdir(), 'cv-home-'));
+const redisPort = String(freePort());
+const port = String(freePort());
+let printed: readonly string[] = [];
+let errors = '';
+
+/** A shell of somebody with an empty home, in the checkout, who has redis-server and saves what the page says to save. */
+const scriptOf = (blocks: readonly CodeBlock[]): string => {
+  const [first = '', ...others] = blocks.map(
+    ({ code }) => `${code.replaceAll('6390', redisPort).replaceAll('8443', port)}printf '\\036'\n`,
+  );
+  return [LEAVE, first, 'cp ~/users.acl ~/cardvault/users.acl\n', ...others].join('');
+};
+
+beforeAll(async () => {
+  writeFileSync(join(home, 'users.acl'), USERS);
+  writeFileSync(join(home, 'page.sh'), scriptOf(BLOCKS));
+  const shell = Bun.spawn(['sh', '-eu', join(home, 'page.sh')], {
+    cwd: ROOT,
+    env: {
+      HOME: home,
+      PATH: [dirname(process.execPath), dirname(findRedisBinary() ?? ''), process.env['PATH']].join(':'),
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [output, said] = await Promise.all([
+    new Response(shell.stdout).text(),
+    new Response(shell.stderr).text(),
+  ]);
+  printed = output.split(MARK).slice(0, -1);
+  errors = said;
+}, MS_MAX);
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+test.each(BLOCKS.map(({ page, line }, at) => [`${page}:${line}`, at] as const))('%s works', (_name, at) => {
+  expect(printed.length > at ? '' : errors).toBe('');
+  expect(printed.length).toBeGreaterThan(at);
+});
+
+test('the server is ready, in production, with a Redis that keeps what it acknowledges', () => {
+  const [shown] = blocksOf(PRODUCTION, 'json');
+  expect(shown?.after).toBe(BLOCKS.at(-1));
+  // The server prints to the same terminal.
+  const reply = /\{"status":[^{}]*\{[^{}]*\}[^{}]*\}/.exec(printed.at(-1) ?? '')?.[0] ?? '';
+  expect(inWordsOf(shown?.code ?? '', reply)).toBe(shown?.code ?? '');
+});
+
+test('the guide to the master key makes one that a ring takes', async () => {
+  const [block, ...others] = blocksOf('docs/guides/master-key.md', 'sh');
+  expect(others).toEqual([]);
+  const key = Bun.spawnSync(['sh', '-eu', '-c', block?.code ?? ''])
+    .stdout.toString()
+    .trim();
+  expect(Buffer.from(key, 'base64')).toHaveLength(32);
+  const old = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64');
+  expect(() => loadConfig({ VAULT_MASTER_KEY: `old:${old},new:${key}` })).not.toThrow();
+  expect(() => loadConfig({ VAULT_MASTER_KEY: `old:${old},new:${key.slice(4)}` })).toThrow(
+    'VAULT_MASTER_KEY',
+  );
+});
