@@ -54,9 +54,12 @@ export const createGuide = (): Guide => {
   };
   const imageAt = async (path: string): Promise<Leaf | undefined> => {
     const { sizes, read } = await images('images');
-    return sizes.has(path)
-      ? { type: 'image/png', bytes: await read(path), isForEver: false, isPackable: false }
-      : undefined;
+    if (!sizes.has(path)) {
+      return undefined;
+    }
+    const isDrawing = path.endsWith('.svg');
+    const type = isDrawing ? 'image/svg+xml' : 'image/png';
+    return { type, bytes: await read(path), isForEver: false, isPackable: isDrawing };
   };
 
   return {

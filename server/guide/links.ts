@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { ELSEWHERE, ENTRIES } from './contents.ts';
 
 const ADDRESSES = new Map(ENTRIES.map(({ file, address }) => [`docs/${file}`, `/guide/${address}`]));
-const IMAGE = /^docs\/([\w/-]+\.png)$/;
+const IMAGE = /^docs\/([\w/-]+\.(?:png|svg))$/;
 
 /** Splits `path#anchor`, and finds the path from the project's root. */
 const resolve = (file: string, href: string): { readonly path: string; readonly anchor: string } => {

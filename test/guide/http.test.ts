@@ -104,6 +104,17 @@ describe('what pages load', () => {
     expect(image.headers.get('Content-Encoding')).toBeNull();
     expect(image.headers.get('ETag')).not.toBeNull();
   });
+
+  test('includes drawings likewise, packed on the way', async () => {
+    const { text } = await get('/guide/concepts');
+    const [, path = '', width, height] =
+      /<img src="(\/guide\/[\w-]+\.svg)" alt="[^"]+" width="(\d+)" height="(\d+)"/.exec(text) ?? [];
+    const drawing = await get(path, { 'accept-encoding': 'gzip' });
+    expect(drawing.headers.get('Content-Type')).toBe('image/svg+xml');
+    expect(drawing.headers.get('Content-Encoding')).toBe('gzip');
+    expect((await get(path)).text).toStartWith('<svg ');
+    expect((await get(path)).text).toContain(`width="${width}" height="${height}"`);
+  });
 });
 
 describe('a path without a page', () => {
