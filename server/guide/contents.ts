@@ -88,6 +88,7 @@ export const CONTENTS: readonly Group[] = [
         'Receive forwarded cards',
         'From a payment processor that sends them on',
       ),
+      page('recipes/rotate-a-passphrase.md', 'Rotate a passphrase', 'While your servers go on reading'),
       page(
         'recipes/move-from-another-vault.md',
         'Move from another vault',
