@@ -1,0 +1,149 @@
+/** What reads texts of others: JSON against the runtime's own parser, replies, queries, PEM, rules and templates. */
+import { parseJson, parseStoredObject, stringifyJson } from '../../server/domain/json.ts';
+import { fillRequest } from '../../server/domain/proxy-fill.ts';
+import { parseProxyOrder } from '../../server/domain/proxy-request.ts';
+import { parseBooleanText, parseIntegerText, parseListText } from '../../server/domain/query-text.ts';
+import { compileRules, OPERATION_NAMES, type Operation, runRules } from '../../server/domain/rule.ts';
+import { checkOperations } from '../../server/domain/rule-check.ts';
+import { smartParse } from '../../server/domain/smart-parse.ts';
+import { parseTemplate } from '../../server/domain/template.ts';
+import { VaultError } from '../../server/errors.ts';
+import { CertificateError, readCertificate } from '../../workers/crypto/certificate.ts';
+import { HOSTILE } from '../domain/proxy-hostile.ts';
+import { RULE_CASES } from '../domain/rule-cases.ts';
+import { newAuthority } from '../workers/crypto/authority.ts';
+import type { Chance } from './chance.ts';
+import { damagedText } from './mutate.ts';
+import { hold, type Suite } from './suite.ts';
+import { hostileText, hostileValue } from './values.ts';
+
+/** On a busy machine; every one of them bounds itself at a fifth of it. */
+const MS_MAX = 1_500;
+const utf8 = (text: string): Uint8Array => Buffer.from(text, 'latin1');
+
+const JSON_TEXTS: readonly [string, ...string[]] = [
+  '{"card_number":"4111111111111111","expiry":"12/29","n":[1,2.50,-0,1e400],"o":{"a":null,"b":true}}',
+  '[{"a":"\\u00e9\\ud83d\\ude00\\n"},[],{},"",0]',
+  '"text"',
+  '{"deep":[[[[[[[[[[{"a":[1]}]]]]]]]]]]}',
+];
+const REPLIES: readonly [string, ...string[]] = [
+  '<card><pan>5555555555554444</pan><expires>01/30</expires><name>Ada Lovelace</name></card>',
+  'card=4111111111111111&exp=12%2F29&cvv=123&name=Ada',
+  'Card 4111 1111 1111 1111, expires 12/29, CVC 123, holder ADA LOVELACE',
+  JSON_TEXTS[0],
+];
+const TYPES = [
+  undefined,
+  'application/json',
+  'text/xml',
+  'application/x-www-form-urlencoded',
+  'text/plain',
+] as const;
+const TEMPLATES: readonly [string, ...string[]] = [
+  '{"n":"{{card_number}}","x":{{#list}}{{.}},{{/list}}0}',
+  '{{#a}}{{^b}}{{{c.d.0}}}{{/b}}{{/a}}{{! note }}{{&e}}',
+  'n={{card_number}}&{{#o}}{{a}}={{b}}{{/o}}',
+];
+
+/** The work must return, or refuse as callers know it, in time. */
+const bounded = (what: string, work: () => unknown): void => {
+  const begun = performance.now();
+  try {
+    work();
+  } catch (error) {
+    hold(error instanceof VaultError || error instanceof CertificateError, () => `${what}: ${error}`);
+  }
+  const ms = performance.now() - begun;
+  hold(ms < MS_MAX, () => `${what} took ${Math.round(ms)} ms`);
+};
+
+/** Ours refuses more (repeated names, depth, bytes that are not UTF-8), never less, and reads the same values. */
+const parseAsJson = (chance: Chance): void => {
+  const bytes = utf8(damagedText(chance.pick(JSON_TEXTS), chance));
+  bounded('JSON', () => {
+    const own = stringifyJson(parseJson(bytes));
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    const theirs: unknown = JSON.parse(text);
+    hold(Bun.deepEquals(JSON.parse(own), theirs), () => `JSON reads ${text} as ${own}`);
+  });
+};
+
+const parseReply = (chance: Chance): void => {
+  const text = damagedText(chance.pick(REPLIES), chance);
+  bounded('smart parse', () => smartParse(text, chance.pick(TYPES)));
+};
+
+const parseQuery = (chance: Chance): void => {
+  const text = hostileText(chance);
+  bounded('query', () => [parseBooleanText(text), parseIntegerText(text), parseListText(text)]);
+};
+
+const ARGUMENTS = ['start', 'pattern', 'template', 'value', 'separator', 'map', 'length', 'with'] as const;
+const NAMES = [...OPERATION_NAMES] as unknown as readonly [string, ...string[]];
+
+/** A change of an operation; the last one changes nothing. */
+const CHANGES: readonly [Spoil, ...Spoil[]] = [
+  (_, chance) => ({ input_field: hostileText(chance) }),
+  (_, chance) => ({ output_field: hostileText(chance) }),
+  (given, chance) => ({ arguments: { ...given, [chance.pick(ARGUMENTS)]: hostileValue(chance) } }),
+  (given, chance) => ({
+    arguments: Object.fromEntries(Object.keys(given).map((name) => [name, hostileValue(chance)])),
+  }),
+  (_, chance) => ({ name: chance.pick(NAMES) }),
+  () => ({}),
+];
+type Spoil = (given: object, chance: Chance) => object;
+
+/** A rule of any operations, with arguments of any kind, over an object of another. */
+const runRule = (chance: Chance): void => {
+  const spoiled = (operation: Operation): unknown => ({
+    ...operation,
+    ...chance.pick(CHANGES)(operation.arguments ?? {}, chance),
+  });
+  const cases = Array.from({ length: 1 + chance.int(4) }, () => RULE_CASES[chance.int(RULE_CASES.length)]);
+  const operations = cases.flatMap((each) => (each === undefined ? [] : [spoiled(each.operation)]));
+  const input = cases[0]?.input ?? '{}';
+  bounded(`rules ${JSON.stringify(operations).slice(0, 300)}`, () => {
+    const object = parseStoredObject(utf8(chance.hits(0.5) ? input : damagedText(input, chance)));
+    runRules(compileRules([checkOperations(operations)]), object, {
+      now: () => performance.now(),
+      randomBytes: (length) => chance.bytes(Math.min(length, 4_096)),
+    });
+  });
+};
+
+const VIEW = parseStoredObject(
+  Buffer.from(
+    '{"card_number":"4111111111111111","list":[1,2],"a":[{"c":{"d":["x"]}}],"o":{"a":"1","b":"2"},"e":"<"}',
+  ),
+);
+
+const fillTemplate = (chance: Chance): void => {
+  const template =
+    damagedText(chance.pick(TEMPLATES), chance) + chance.pick(['', ...HOSTILE] as [string, ...string[]]);
+  bounded('template', () => parseTemplate(template));
+  const headers = [
+    { 'Content-Type': chance.pick(['application/json', 'text/xml', 'application/x-www-form-urlencoded']) },
+  ];
+  const url = `https://a.example/${chance.hits(0.3) ? template.slice(0, 60) : ''}`;
+  bounded('proxy request', () => {
+    const order = { request: { method: 'POST', url, headers, body: template } };
+    const { request } = parseProxyOrder(parseStoredObject(Buffer.from(JSON.stringify(order))));
+    const { url: filled } = fillRequest(request, VIEW, () => performance.now());
+    hold(new URL(filled).origin === 'https://a.example', () => `a template leads to ${filled}`);
+  });
+};
+
+export const PARSERS: Suite = {
+  name: 'parsers',
+  share: 400,
+  atOnce: 1,
+  open: async () => {
+    const { pem } = await newAuthority('Fuzz Authority');
+    const readPem = (chance: Chance): void =>
+      bounded('certificate', () => readCertificate(damagedText(pem, chance)));
+    const kinds = [parseAsJson, parseReply, parseQuery, runRule, runRule, fillTemplate, readPem] as const;
+    return { run: (chance) => chance.pick(kinds)(chance), finish: async () => undefined };
+  },
+};
