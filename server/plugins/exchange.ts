@@ -1,11 +1,13 @@
 import type { Account, Deps, Visitor } from '../deps.ts';
+import { passesLuhn } from '../domain/luhn.ts';
 import { type ErrorCode, VaultError } from '../errors.ts';
 import { hasLongBody } from './body.ts';
 import { errorResponse, levelOf, reportUnknown } from './errors.ts';
 import type { HeaderList } from './replies.ts';
 
-// With a letter in it: an id of digits alone could be a card number, and ids are logged.
 const REQUEST_ID = /^(?=.*[A-Za-z])[A-Za-z0-9._:-]{8,128}$/;
+/** How card numbers are written where spaces cannot be: in one, in fours, or as American Express has them. */
+const CARD_NUMBERS = /\d{13,19}|\d{4}([._:-])\d{4}\1\d{4}\1\d{1,7}|\d{4}([._:-])\d{6}\2\d{5}/g;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
 
 /** One request on its way: what its log line and metrics will say. */
@@ -27,6 +29,11 @@ export interface Exchange {
   body: 'untouched' | 'reading' | 'read';
 }
 
+/** Ids are logged and sent on, so one with a card number in it is none. */
+const isRequestId = (text: string): boolean =>
+  REQUEST_ID.test(text) &&
+  !text.match(CARD_NUMBERS)?.some((number) => passesLuhn(number.replaceAll(/\D/g, '')));
+
 /** Begins an exchange. A sane X-Request-Id of the caller is kept, any other is replaced. */
 export const beginExchange = (
   request: Request,
@@ -37,7 +44,7 @@ export const beginExchange = (
   const given = request.headers.get('x-request-id');
   return {
     request,
-    requestId: given !== null && REQUEST_ID.test(given) ? given : deps.newRequestId(),
+    requestId: given !== null && isRequestId(given) ? given : deps.newRequestId(),
     route,
     startedMs: performance.now(),
     account: undefined,

@@ -74,6 +74,20 @@ test('a refusal has the id in its body, its header and its line', async () => {
   }
 });
 
+test.each([
+  ['card-4111111111111111', false],
+  ['order4111111111111111x', false],
+  ['a:4111-1111-1111-1111', false],
+  ['a.3782.822463.10005', false],
+  ['order-4111111111111112', true],
+  ['550e8400-e29b-41d4-a716-446655440000', true],
+  ['0af7651916cd43dd8448eb211c80319c', true],
+])('an id %j of the caller is kept: %p', async (id, isKept) => {
+  const answer = await client.send('GET', '/whoami', { headers: { 'x-request-id': id } });
+  expect(answer.headers.get('x-request-id') === id).toBe(isKept);
+  expect(JSON.stringify(vault.lines.at(-1)).includes(id)).toBe(isKept);
+});
+
 describe('text that would break a line of the log', () => {
   const BREAKS = [
     '\n',
