@@ -1,0 +1,203 @@
+/** What may fail under a vault that is working, and what must be so while it does and afterwards. */
+import type { Chance } from '../fuzz/chance.ts';
+import type { Load } from './ledger.ts';
+import type { Place } from './place.ts';
+
+/** A place under load, and chance for when things fail. */
+export interface Stage {
+  readonly place: Place;
+  readonly load: Load;
+  readonly chance: Chance;
+}
+
+export interface Scene {
+  readonly name: string;
+  readonly rounds: number;
+  readonly fsync?: 'everysec';
+  /** Lets something fail; gives notes for the report. Throws with a sentence where a promise is broken. */
+  readonly fail: (stage: Stage) => Promise<string>;
+  /** The scene proves that the method finds losses: without one it has failed. */
+  readonly mustLose?: boolean;
+}
+
+const RECOVERY_MS_MAX = 3_000;
+/** A command waits for two seconds; the request around it is answered a little later. */
+const ANSWER_MS_MAX = 6_000;
+const MEMORY_MB_MAX = 100;
+const HOUR_MS = 3_600_000;
+
+const demand = (isSo: boolean, otherwise: string): void => {
+  if (!isSo) {
+    throw new Error(otherwise);
+  }
+};
+
+const someLoad = (chance: Chance, most = 1_500): Promise<void> => Bun.sleep(300 + chance.int(most));
+
+/** Waits until a write goes through again; gives the ms from now. */
+const recovery = async ({ load }: Stage): Promise<number> => {
+  const since = performance.now();
+  while (load.ends.lastWrite < since) {
+    demand(performance.now() - since < RECOVERY_MS_MAX * 5, 'nothing could be written any more');
+    await Bun.sleep(5);
+  }
+  return load.ends.lastWrite - since;
+};
+
+const timely = async (stage: Stage): Promise<string> => {
+  const ms = await recovery(stage);
+  demand(ms <= RECOVERY_MS_MAX, `writes went through only ${Math.round(ms)} ms after it was over`);
+  return `back in ${Math.round(ms)} ms`;
+};
+
+const refused = ({ ends }: Load): number =>
+  [...ends.counts].reduce((sum, [name, count]) => sum + (name.includes(' 503 ') ? count : 0), 0);
+
+const restarted = async (stage: Stage): Promise<string> => {
+  await stage.place.start();
+  return `back in ${Math.round(await recovery(stage))} ms`;
+};
+
+/** The memory and the answers while nothing can be written. */
+const whileAway = async (stage: Stage, ms: number, begin: () => void, over: () => void): Promise<string> => {
+  const { place, load } = stage;
+  const [before, refusedBefore] = [place.memoryMb(), refused(load)];
+  begin();
+  await Bun.sleep(ms);
+  const grown = place.memoryMb() - before;
+  over();
+  const back = await timely(stage);
+  demand(grown < MEMORY_MB_MAX, `the server grew by ${Math.round(grown)} MB`);
+  demand(load.ends.slowestMs < ANSWER_MS_MAX, `a request took ${Math.round(load.ends.slowestMs)} ms`);
+  demand(refused(load) > refusedBefore, 'nothing was refused');
+  return `${back}, ${refused(load) - refusedBefore} refused, slowest ${Math.round(load.ends.slowestMs)} ms`;
+};
+
+const powerCut = async (stage: Stage): Promise<string> => {
+  await someLoad(stage.chance);
+  const lost = await stage.place.cutPower();
+  return `${lost} bytes were not synced, ${await restarted(stage)}`;
+};
+
+export const SCENES: readonly Scene[] = [
+  {
+    name: 'server killed',
+    rounds: 10,
+    fail: async (stage) => {
+      await someLoad(stage.chance);
+      await stage.place.killServer();
+      return restarted(stage);
+    },
+  },
+  {
+    name: 'redis killed',
+    rounds: 10,
+    fail: async (stage) => {
+      await someLoad(stage.chance);
+      await stage.place.killRedis();
+      await Bun.sleep(stage.chance.int(300));
+      return restarted(stage);
+    },
+  },
+  { name: 'power cut', rounds: 10, fail: powerCut },
+  { name: 'power cut, control at everysec', rounds: 3, fsync: 'everysec', fail: powerCut, mustLose: true },
+  {
+    name: 'redis stalled for 5 s',
+    rounds: 2,
+    fail: async (stage) => {
+      await someLoad(stage.chance);
+      const { place } = stage;
+      return whileAway(
+        stage,
+        5_000,
+        () => place.signalRedis('SIGSTOP'),
+        () => place.signalRedis('SIGCONT'),
+      );
+    },
+  },
+  {
+    name: 'redis stalled for 30 s',
+    rounds: 1,
+    fail: async (stage) => {
+      await someLoad(stage.chance);
+      const { place } = stage;
+      return whileAway(
+        stage,
+        30_000,
+        () => place.signalRedis('SIGSTOP'),
+        () => place.signalRedis('SIGCONT'),
+      );
+    },
+  },
+  {
+    name: 'way to redis silent for 5 s',
+    rounds: 2,
+    fail: async (stage) => {
+      await someLoad(stage.chance);
+      const { link } = stage.place;
+      const set = (isSilent: boolean): void => {
+        link.isSilent = isSilent;
+      };
+      return whileAway(
+        stage,
+        5_000,
+        () => set(true),
+        () => set(false),
+      );
+    },
+  },
+  {
+    name: 'every 7th reply lost',
+    rounds: 2,
+    fail: async (stage) => {
+      const { link } = stage.place;
+      link.loseEvery = 7;
+      await Bun.sleep(6_000);
+      link.loseEvery = 0;
+      const back = await timely(stage);
+      demand(link.lost() > 0, 'no reply was lost');
+      return `${link.lost()} replies lost, ${back}`;
+    },
+  },
+  {
+    name: 'redis full',
+    rounds: 2,
+    fail: async (stage) => {
+      const { raw } = stage.place;
+      const used = Number(/^used_memory:(\d+)/m.exec(await raw.info('memory'))?.[1]);
+      await raw.config('SET', 'maxmemory', String(used + 400_000));
+      return whileAway(
+        stage,
+        5_000,
+        () => undefined,
+        () => void raw.config('SET', 'maxmemory', '0'),
+      );
+    },
+  },
+  {
+    name: 'disk full',
+    rounds: 2,
+    fail: async (stage) => {
+      const { place } = stage;
+      await someLoad(stage.chance);
+      place.shim.setDisk(20_000 + stage.chance.int(200_000));
+      await Bun.sleep(4_000);
+      place.shim.setDisk(-1);
+      return restarted(stage);
+    },
+  },
+  {
+    name: 'clock jumps',
+    rounds: 2,
+    fail: async (stage) => {
+      const { shim } = stage.place;
+      const jumps = Array.from({ length: 8 }, () => stage.chance.pick([-24, -1, -0.01, 0, 0.01, 1, 24, 240]));
+      for (const hours of jumps) {
+        shim.setClock(Math.round(hours * HOUR_MS));
+        await Bun.sleep(400);
+      }
+      shim.setClock(0);
+      return `by ${jumps.join(', ')} h, ${await timely(stage)}`;
+    },
+  },
+];
