@@ -18,6 +18,8 @@ export const CODED: Holding = { user: 'coded', credentials: OWNER };
 export const MASKED: Holding = { user: 'masked', credentials: MASKED_OWNER };
 export const CAPTURING: Holding = { user: 'capturing', credentials: OWNER };
 export const GROWING: Holding = { user: 'growing', credentials: OWNER };
+export const TIMED: Holding = { user: 'timed', credentials: OWNER };
+export const GROWN: Holding = { user: 'grown', credentials: OWNER };
 export const PROXIED: Holding = { user: 'proxied', credentials: OWNER };
 
 // Ten digits count up; no check digit, which the vault does not ask for.
@@ -78,7 +80,29 @@ export const addressesOf = async (vault: Vault, { user, credentials }: Holding):
   return (tree[user] ?? []).map(({ token, reference }) => `token=${token}&reference=${reference}`);
 };
 
-const usedMemory = async (vault: Vault): Promise<number> =>
+/** Tokens and references of cards out of the pages of a listing, one page in so many, until there are enough. */
+export const addressesAt = async (
+  vault: Vault,
+  { user, credentials }: Holding,
+  cards: number,
+  wanted: number,
+): Promise<string[]> => {
+  const addresses: string[] = [];
+  const page = 1_000;
+  const each = Math.max(1, Math.floor((wanted * page) / cards));
+  let next = '';
+  do {
+    const target = `/v1/vault/?user=${user}&limit=${page}${next === '' ? '' : `&next_token=${next}`}`;
+    const response = await call(vault, credentials, target);
+    const tree = (await response.json()) as Tree;
+    const some = (tree[user] ?? []).slice(0, each);
+    addresses.push(...some.map(({ token, reference }) => `token=${token}&reference=${reference}`));
+    next = response.headers.get('x-vault-next-token') ?? '';
+  } while (next !== '');
+  return addresses;
+};
+
+export const usedMemory = async (vault: Vault): Promise<number> =>
   Number(/^used_memory:(\d+)/m.exec(await vault.redis.info('memory'))?.[1]);
 
 /** Makes a key and stores `CARDS` cards under it; tells what one of them costs in Redis' memory, in bytes. */

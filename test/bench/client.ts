@@ -79,6 +79,7 @@ const run = async (order: ClientOrder): Promise<object> => {
     seconds: (performance.now() - startedAt) / 1_000,
     p50Ms: percentile(latencies, 0.5),
     p99Ms: percentile(latencies, 0.99),
+    p999Ms: percentile(latencies, 0.999),
     // A connection that the server ended leaves requests of a given count unsent.
     errors: errors + (order.count === undefined ? 0 : order.count - latencies.length),
   };

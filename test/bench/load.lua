@@ -57,11 +57,12 @@ end
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(
-    'RESULT {"requests":%d,"seconds":%f,"p50Ms":%f,"p99Ms":%f,"errors":%d}\n',
+    'RESULT {"requests":%d,"seconds":%f,"p50Ms":%f,"p99Ms":%f,"p999Ms":%f,"errors":%d}\n',
     summary.requests,
     summary.duration / 1e6,
     latency:percentile(50) / 1e3,
     latency:percentile(99) / 1e3,
+    latency:percentile(99.9) / 1e3,
     errors.connect + errors.read + errors.write + errors.status + errors.timeout
   ))
 end

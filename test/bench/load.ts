@@ -15,6 +15,7 @@ export interface LoadResult {
   readonly seconds: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  readonly p999Ms: number;
   /** Replies other than 200, and requests without a reply. */
   readonly errors: number;
   /** CPU seconds of the generator. */
@@ -24,7 +25,7 @@ export interface LoadResult {
 /** Sends the requests of plans. Rejects when any of them was answered with an error, or not at all. */
 export interface Load {
   readonly generator: string;
-  forSeconds(port: number, plan: Plan, seconds: number): Promise<LoadResult>;
+  forSeconds(port: number, plan: Plan, seconds: number, connections?: number): Promise<LoadResult>;
   times(port: number, plan: Plan, count: number): Promise<LoadResult>;
 }
 
@@ -65,14 +66,14 @@ export const createLoad = (folder: string): Load => {
 
   return {
     generator: wrk === null ? 'own client' : 'wrk',
-    forSeconds(port, plan, seconds) {
+    forSeconds(port, plan, seconds, connections = CONNECTIONS) {
       const { requestFile, linesFile, first } = prepare(plan);
       if (wrk === null) {
-        return ownClient({ port, connections: CONNECTIONS, requestFile, linesFile, first, seconds });
+        return ownClient({ port, connections, requestFile, linesFile, first, seconds });
       }
       return collect([
         wrk,
-        ...['-t', '1', '-c', String(CONNECTIONS), '-d', `${seconds}s`, '--timeout', '20s'],
+        ...['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '20s'],
         ...['-s', join(import.meta.dir, 'load.lua'), `http://127.0.0.1:${port}`, '--'],
         ...[requestFile, linesFile ?? '-', String(first)],
       ]);

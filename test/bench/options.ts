@@ -10,6 +10,9 @@ export const SECTIONS = [
   'capture',
   'cold',
   'proxy',
+  'latency',
+  'growth',
+  'pgcrypto',
 ] as const;
 
 export type Section = (typeof SECTIONS)[number];
@@ -23,8 +26,13 @@ export interface BenchOptions {
   readonly rounds: number;
   /** Cold unlocks, runs of `decrypt_all`, and every so many proxied calls. */
   readonly repeats: number;
+  /** The most cards that are stored to see what their number changes. */
+  readonly cards: number;
   readonly sections: ReadonlySet<Section>;
 }
+
+const CARDS_MOST = 100_000;
+const CARDS_QUICK = 1_000;
 
 const sectionOf = (text: string): Section => {
   const found = SECTIONS.find((section) => section === text);
@@ -34,21 +42,24 @@ const sectionOf = (text: string): Section => {
   return found;
 };
 
-/** Reads `--quick` and `--only a,b`; any other argument is refused, with a sentence for a person. */
+/** Reads `--quick`, `--only a,b` and `--cards N`; any other argument is refused, with a sentence for a person. */
 export const parseOptions = (args: readonly string[]): BenchOptions => {
   const rest = [...args];
   let quick = false;
+  let cards = CARDS_MOST;
   let sections: ReadonlySet<Section> = new Set(SECTIONS);
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
     if (arg === '--quick') {
       quick = true;
+    } else if (arg === '--cards') {
+      cards = Number(rest.shift());
     } else if (arg === '--only') {
       sections = new Set((rest.shift() ?? '').split(',').map(sectionOf));
     } else {
-      throw new Error(`unknown argument ${arg}: there are --quick and --only`);
+      throw new Error(`unknown argument ${arg}: there are --quick, --only and --cards`);
     }
   }
   return quick
-    ? { seconds: 1, warmUpSeconds: 1, rounds: 1, repeats: 3, sections }
-    : { seconds: 3, warmUpSeconds: 4, rounds: 3, repeats: 10, sections };
+    ? { seconds: 1, warmUpSeconds: 1, rounds: 1, repeats: 3, cards: Math.min(cards, CARDS_QUICK), sections }
+    : { seconds: 3, warmUpSeconds: 4, rounds: 3, repeats: 10, cards, sections };
 };

@@ -1,4 +1,6 @@
 import type { CpuSplit } from './cpu.ts';
+import type { GrowthRow } from './growth.ts';
+import type { LatencyRow } from './latency.ts';
 import { type Figure, isReached } from './stats.ts';
 
 /** What one kind of request used of the machine while it was measured. */
@@ -80,4 +82,29 @@ export const renderCpu = (rows: readonly CpuRow[]): string =>
       const busy = (main + workers + others + redis + load) / seconds;
       return [name, each(main), each(workers), each(others), each(redis), each(load), formatNumber(busy)];
     }),
+  );
+
+/** How long requests take, by how many are under way at once. */
+export const renderLatency = (rows: readonly LatencyRow[]): string =>
+  renderTable(
+    ['Latency', 'Connections', 'Requests/s', 'p50 ms', 'p99 ms', 'p99.9 ms'],
+    rows.map(({ name, connections, rate, p50Ms, p99Ms, p999Ms }) => [
+      name,
+      String(connections),
+      ...[rate, p50Ms, p99Ms, p999Ms].map(formatNumber),
+    ]),
+  );
+
+/** What the number of stored cards changes. */
+export const renderGrowth = (rows: readonly GrowthRow[]): string =>
+  renderTable(
+    [
+      ...['Cards', 'Stores/s', 'Decrypts/s', 'p99 ms', 'Page of 1,000, p50 ms', 'p99 ms'],
+      ...['Redis MB', 'Bytes a card', 'Server MB'],
+    ],
+    rows.map((row) => [
+      row.cards.toLocaleString('en-US'),
+      ...[row.storeRate, row.decryptRate, row.decryptP99Ms, row.pageP50Ms, row.pageP99Ms].map(formatNumber),
+      ...[row.redisBytes / 1e6, row.redisBytes / row.cards, row.serverBytes / 1e6].map(formatNumber),
+    ]),
   );

@@ -23,14 +23,18 @@ import {
   PROXIED,
   seed,
   storePlan,
+  TIMED,
 } from './cards.ts';
 import { measureCold } from './cold.ts';
+import { type GrowthRow, measureGrowth } from './growth.ts';
+import { type LatencyRow, measureLatency } from './latency.ts';
 import { createLoad, type Load } from './load.ts';
 import { type BenchOptions, parseOptions, type Section } from './options.ts';
+import { hasPostgres, measurePgcrypto } from './pgcrypto.ts';
 import { comparePhases, type Measured, type Phase } from './phases.ts';
 import { makeFolder } from './processes.ts';
 import { measureProxied } from './proxied.ts';
-import { type CpuRow, renderCpu, renderFigures } from './report.ts';
+import { type CpuRow, renderCpu, renderFigures, renderGrowth, renderLatency } from './report.ts';
 import { addMaskedAccount, makeKey, type Server, startNoop, startVault, type Vault } from './servers.ts';
 import type { Figure } from './stats.ts';
 
@@ -47,6 +51,8 @@ interface Bench {
   readonly load: Load;
   readonly figures: Figure[];
   readonly cpu: CpuRow[];
+  readonly latency: LatencyRow[];
+  readonly growth: GrowthRow[];
 }
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -120,13 +126,40 @@ const measureCaptures = async (bench: Bench, noop: Server, vault: Vault): Promis
   await compare(bench, base, [{ name: 'capture', server: vault, plan, aim: CAPTURE_AIM }]);
 };
 
+/** Every main path with few and with many requests under way. */
+const measureLatencies = async (bench: Bench, noop: Server, vault: Vault): Promise<void> => {
+  await makeKey(vault, TIMED.credentials, TIMED.user);
+  const store = storePlan(TIMED);
+  const phases = [
+    { name: 'no-op', server: noop, plan: store },
+    { name: 'store', server: vault, plan: store },
+    { name: 'capture', server: vault, plan: await capturePlan(vault, TIMED) },
+    { name: 'warm decrypt', server: vault, plan: decryptPlan(PLAIN, await addressesOf(vault, PLAIN)) },
+    { name: 'list a page of 1,000', server: vault, plan: listPlan(PLAIN) },
+  ];
+  bench.latency.push(...(await measureLatency(bench.load, phases, bench.options.seconds)));
+};
+
+/** A vault of its own, which other cards would make larger than its rows say. */
+const measureGrown = async (bench: Bench): Promise<void> => {
+  const { seconds, cards } = bench.options;
+  const folder = join(bench.folder, 'grown');
+  mkdirSync(folder);
+  const vault = await startVault(folder);
+  try {
+    bench.growth.push(...(await measureGrowth(vault, bench.load, { seconds, most: cards, say })));
+  } finally {
+    await vault.stop();
+  }
+};
+
 const measureWarm = async (bench: Bench, noop: Server): Promise<string | undefined> => {
   const has = (...sections: readonly Section[]): boolean =>
     sections.some((section) => bench.options.sections.has(section));
   const vault = await startVault(bench.folder);
   try {
     let address: string | undefined;
-    if (has('memory', 'decrypt', 'list', 'decrypt_all', 'cold')) {
+    if (has('memory', 'decrypt', 'list', 'decrypt_all', 'cold', 'latency')) {
       say('storing cards');
       await measureMemory(bench, vault);
       [address] = await addressesOf(vault, PLAIN);
@@ -146,6 +179,10 @@ const measureWarm = async (bench: Bench, noop: Server): Promise<string | undefin
     if (has('capture')) {
       say('measuring captures');
       await measureCaptures(bench, noop, vault);
+    }
+    if (has('latency')) {
+      say('measuring latencies');
+      await measureLatencies(bench, noop, vault);
     }
     return address;
   } finally {
@@ -175,7 +212,14 @@ const measure = async (bench: Bench): Promise<void> => {
     say('calling a third party');
     bench.figures.push(...(await measureProxied(join(bench.folder, 'proxied'), PROXIED, repeats)));
   }
-  if (sections.difference(new Set<Section>(['crypto', 'redis', 'proxy'])).size === 0) {
+  if (sections.has('pgcrypto') && hasPostgres()) {
+    say('asking PostgreSQL');
+    bench.figures.push(...(await measurePgcrypto(join(bench.folder, 'postgres'), 2 * seconds)));
+  }
+  if (sections.has('growth')) {
+    await measureGrown(bench);
+  }
+  if (sections.isSubsetOf(new Set<Section>(['crypto', 'redis', 'proxy', 'pgcrypto', 'growth']))) {
     return;
   }
   const noop = await startNoop();
@@ -189,7 +233,7 @@ const measure = async (bench: Bench): Promise<void> => {
   }
 };
 
-const report = ({ figures, cpu, load, options }: Bench): void => {
+const report = ({ figures, cpu, latency, growth, load, options }: Bench): void => {
   const machine = {
     cores: availableParallelism(),
     processor: cpus()[0]?.model ?? 'unknown',
@@ -199,7 +243,17 @@ const report = ({ figures, cpu, load, options }: Bench): void => {
   };
   const { seconds, rounds, repeats } = options;
   mkdirSync(RESULTS, { recursive: true });
-  const result = { time: new Date().toISOString(), machine, seconds, rounds, repeats, figures, cpu };
+  const result = {
+    time: new Date().toISOString(),
+    machine,
+    seconds,
+    rounds,
+    repeats,
+    figures,
+    cpu,
+    latency,
+    growth,
+  };
   writeFileSync(join(RESULTS, 'bench.json'), `${JSON.stringify(result, undefined, 2)}\n`);
   const { cores, processor, generator } = machine;
   process.stdout.write(
@@ -210,12 +264,26 @@ const report = ({ figures, cpu, load, options }: Bench): void => {
   if (cpu.length > 0) {
     process.stdout.write(`\n${renderCpu(cpu)}\n`);
   }
+  if (latency.length > 0) {
+    process.stdout.write(`\n${renderLatency(latency)}\n`);
+  }
+  if (growth.length > 0) {
+    process.stdout.write(`\n${renderGrowth(growth)}\n`);
+  }
 };
 
 const main = async (): Promise<void> => {
   const options = parseOptions(process.argv.slice(2));
   const folder = makeFolder();
-  const bench: Bench = { options, folder, load: createLoad(folder), figures: [], cpu: [] };
+  const bench: Bench = {
+    options,
+    folder,
+    load: createLoad(folder),
+    figures: [],
+    cpu: [],
+    latency: [],
+    growth: [],
+  };
   await measure(bench);
   report(bench);
 };
