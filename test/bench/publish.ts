@@ -1,0 +1,90 @@
+/**
+ * Writes the figures of the last benchmark into docs/performance.md, between its marks, and draws docs/performance.svg:
+ * `bun test/bench/publish.ts`. Nothing of either is typed by hand.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { GrowthRow } from './growth.ts';
+import type { LatencyRow } from './latency.ts';
+import { type Chart, renderPlot, type Series } from './plot.ts';
+import { type CpuRow, renderCpu, renderFigures, renderGrowth, renderLatency } from './report.ts';
+import type { Figure } from './stats.ts';
+
+interface Result {
+  readonly time: string;
+  readonly machine: {
+    readonly cores: number;
+    readonly processor: string;
+    readonly bun: string;
+    readonly generator: string;
+  };
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly figures: readonly Figure[];
+  readonly cpu: readonly CpuRow[];
+  readonly latency: readonly LatencyRow[];
+  readonly growth: readonly GrowthRow[];
+}
+
+const ROOT = resolve(import.meta.dir, '../..');
+const PAGE = join(ROOT, 'docs/performance.md');
+const MARK = /(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)/gs;
+
+/** A table of the terminal as one of Markdown: cells stand two spaces apart, or empty, below the rule's columns. */
+const toMarkdown = (table: string): string => {
+  const [head = '', rule = '', ...rows] = table.split('\n');
+  const widths = rule.split('  ').map((part) => part.length);
+  const starts = widths.map((_, at) => widths.slice(0, at).reduce((sum, width) => sum + width + 2, 0));
+  const cells = (line: string): string[] =>
+    starts.map((start, at) => line.slice(start, start + (widths[at] ?? 0)).trim());
+  const line = (row: readonly string[]): string => `| ${row.join(' | ')} |`;
+  const align = widths.map((_, at) => (at === 0 ? '---' : '---:'));
+  return [line(cells(head)), line(align), ...rows.map((row) => line(cells(row)))].join('\n');
+};
+
+const chartsOf = ({ latency, growth }: Result): Chart[] => {
+  const names = [...new Set(latency.map(({ name }) => name))];
+  const seriesOf = (of: (row: LatencyRow) => number): Series[] =>
+    names.map((name) => ({
+      name: name.replace('list a page of 1,000', 'page of 1,000'),
+      points: latency.filter((row) => row.name === name).map((row) => [row.connections, of(row)] as const),
+    }));
+  const grown = (name: string, of: (row: GrowthRow) => number): Series => ({
+    name,
+    points: growth.map((row) => [row.cards, of(row)] as const),
+  });
+  return [
+    {
+      title: 'Requests a second',
+      xLabel: 'connections',
+      yLabel: 'requests/s',
+      series: seriesOf(({ rate }) => rate),
+    },
+    { title: 'Latency, p99', xLabel: 'connections', yLabel: 'ms', series: seriesOf(({ p99Ms }) => p99Ms) },
+    {
+      title: 'Growth',
+      xLabel: 'cards under one key',
+      yLabel: 'requests/s',
+      series: [
+        grown('stores', ({ storeRate }) => storeRate),
+        grown('decrypts', ({ decryptRate }) => decryptRate),
+      ],
+    },
+  ];
+};
+
+const result = JSON.parse(readFileSync(join(ROOT, 'bench-results/bench.json'), 'utf8')) as Result;
+const { time, machine, seconds, rounds, figures, cpu, latency, growth } = result;
+const parts: Readonly<Record<string, string>> = {
+  machine: `${time.slice(0, 10)}: ${machine.cores} cores (${machine.processor}), Bun ${machine.bun}, load by ${machine.generator} on the same machine, ${rounds} rounds of ${seconds} s.`,
+  figures: toMarkdown(renderFigures(figures)),
+  cpu: toMarkdown(renderCpu(cpu)),
+  latency: toMarkdown(renderLatency(latency)),
+  growth: toMarkdown(renderGrowth(growth)),
+};
+const page = readFileSync(PAGE, 'utf8').replaceAll(
+  MARK,
+  (_, begin: string, name: string, end: string) => `${begin}${parts[name] ?? ''}\n${end}`,
+);
+writeFileSync(PAGE, page);
+writeFileSync(join(ROOT, 'docs/performance.svg'), renderPlot(chartsOf(result)));
