@@ -1,0 +1,163 @@
+/**
+ * How many processes and shards a load needs, from the CPU times and the memory that the last benchmark measured, and
+ * what their queues then come to: `bun run scale [--rate N] [--cards N]`. Needs `bench-results/bench.json` of a whole run.
+ */
+import { closeSync, fdatasyncSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type CpuRow, formatNumber, renderTable } from '../bench/report.ts';
+import { type Figure, median } from '../bench/stats.ts';
+import { chanceOf } from '../durability/chance.ts';
+import { type Deployment, type Kind, type Outcome, simulate } from './simulate.ts';
+
+/** How busy threads may be, so that one machine of three may go. */
+const BUSY_MAX = 0.6;
+/** Of a shard's machine; the rest is for the append-only file's rewrite and for the system. */
+const SHARD_BYTES_MAX = 24e9;
+const SECONDS = 3;
+const BEFORE_REPLY = 0.6;
+const RESULT = resolve(import.meta.dir, '../../bench-results/bench.json');
+
+const { values } = parseArgs({
+  options: { rate: { type: 'string', default: '50000' }, cards: { type: 'string', default: '1000000000' } },
+});
+const [rate, cards] = [Number(values.rate), Number(values.cards)];
+const result = JSON.parse(readFileSync(RESULT, 'utf8')) as {
+  readonly figures: readonly Figure[];
+  readonly cpu: readonly CpuRow[];
+};
+
+/** Seconds that a small write takes to be on this machine's disk. */
+const measureSync = (): number => {
+  const file = join(tmpdir(), `cardvault-sync-${process.pid}`);
+  const fd = openSync(file, 'w');
+  const took = Array.from({ length: 200 }, () => {
+    const begun = performance.now();
+    writeSync(fd, Buffer.alloc(4_096, 1));
+    fdatasyncSync(fd);
+    return (performance.now() - begun) / 1_000;
+  });
+  closeSync(fd);
+  unlinkSync(file);
+  return median(took);
+};
+
+const rowOf = (name: string): CpuRow => {
+  const row = result.cpu.find((each) => each.name === name);
+  if (row === undefined) {
+    throw new Error(`bench.json has no "${name}": run bun run bench first`);
+  }
+  return row;
+};
+
+/** Stores and captures: seal, then write. Decryptions: read, open, and write the log. */
+const kindOf = (name: string, share: number): Kind => {
+  const { split, requests } = rowOf(name);
+  const main = (split.main + split.others) / requests;
+  const [worker, redis] = [split.workers / requests, split.redis / requests];
+  const seal = [
+    { at: 'worker', seconds: worker },
+    { at: 'redis', seconds: redis, isWrite: true },
+  ] as const;
+  const open = [
+    { at: 'redis', seconds: redis / 2 },
+    { at: 'worker', seconds: worker },
+    { at: 'redis', seconds: redis / 2, isWrite: true },
+  ] as const;
+  return {
+    share,
+    steps: [
+      { at: 'main', seconds: main * BEFORE_REPLY },
+      ...(name === 'warm decrypt' ? open : seal),
+      { at: 'main', seconds: main * (1 - BEFORE_REPLY) },
+    ],
+  };
+};
+
+const KINDS = [kindOf('warm store', 0.2), kindOf('capture', 0.3), kindOf('warm decrypt', 0.5)];
+const secondsAt = (place: 'main' | 'worker' | 'redis'): number =>
+  KINDS.reduce(
+    (sum, { share, steps }) =>
+      sum + share * steps.filter(({ at }) => at === place).reduce((part, { seconds }) => part + seconds, 0),
+    0,
+  );
+
+const bytesACard = (): number =>
+  result.figures.find(({ name }) => name === 'Redis memory a card with code')?.value ?? Number.NaN;
+
+const random = (seed: number): (() => number) => {
+  let drawn = 0;
+  return () => {
+    drawn += 1;
+    return chanceOf(seed, String(drawn));
+  };
+};
+
+const syncSeconds = measureSync();
+
+/** What a rate needs, each kind of thread no busier than it may be. */
+const deploymentFor = (perSecond: number, cardsStored: number): Deployment => ({
+  processes: Math.ceil((perSecond * secondsAt('main')) / BUSY_MAX),
+  workersEach: Math.ceil(secondsAt('worker') / secondsAt('main')),
+  shards: Math.ceil(
+    Math.max((perSecond * secondsAt('redis')) / BUSY_MAX, (cardsStored * bytesACard()) / SHARD_BYTES_MAX),
+  ),
+  syncSeconds,
+});
+
+const rowFor = (perSecond: number, cardsStored: number): string[] => {
+  const place = deploymentFor(perSecond, cardsStored);
+  const outcome: Outcome = simulate(place, KINDS, perSecond, SECONDS, random(1));
+  const percent = (share: number): string => `${Math.round(share * 100)} %`;
+  return [
+    perSecond.toLocaleString('en-US'),
+    cardsStored.toLocaleString('en-US'),
+    String(place.processes),
+    String(place.workersEach),
+    String(place.shards),
+    `${formatNumber((cardsStored * bytesACard()) / 1e9)} GB`,
+    ...[outcome.busy.main, outcome.busy.worker, outcome.busy.redis].map(percent),
+    formatNumber(outcome.p50Ms),
+    formatNumber(outcome.p99Ms),
+  ];
+};
+
+/** The most that one process on one Redis does before its queues grow. */
+const mostOfOne = (): string[][] => {
+  const place: Deployment = { processes: 1, workersEach: 1, shards: 1, syncSeconds };
+  const limit = 1 / Math.max(secondsAt('main'), secondsAt('worker'), secondsAt('redis'));
+  return [0.3, 0.6, 0.8, 0.9].map((part) => {
+    const { p50Ms, p99Ms } = simulate(place, KINDS, limit * part, SECONDS, random(2));
+    return [
+      `${Math.round(part * 100)} %`,
+      formatNumber(limit * part),
+      formatNumber(p50Ms),
+      formatNumber(p99Ms),
+    ];
+  });
+};
+
+const us = (seconds: number): string => `${formatNumber(seconds * 1e6)} us`;
+process.stdout.write(
+  `Half decryptions, three tenths captures, two tenths stores. A request needs ${us(secondsAt('main'))} of a first thread, ` +
+    `${us(secondsAt('worker'))} of a worker, ${us(secondsAt('redis'))} of Redis; a card ${formatNumber(bytesACard())} bytes; ` +
+    `a sync of the disk ${formatNumber(syncSeconds * 1e3)} ms.\n\nOne process with one worker on one Redis:\n\n` +
+    `${renderTable(['Of its limit', 'Requests/s', 'p50 ms', 'p99 ms'], mostOfOne())}\n\n` +
+    `${renderTable(
+      [
+        'Requests/s',
+        'Cards',
+        'Processes',
+        'Workers each',
+        'Shards',
+        'Memory',
+        'Main busy',
+        'Workers',
+        'Redis',
+        'p50 ms',
+        'p99 ms',
+      ],
+      [rowFor(1_000, 1e6), rowFor(10_000, 1e8), rowFor(rate, cards)],
+    )}\n`,
+);
