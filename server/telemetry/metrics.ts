@@ -1,6 +1,7 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
 import type { Counts, Figures, Metrics, Observer } from '../deps.ts';
 import { COUNTS, EVENT_COUNTS } from './counts.ts';
+import { Durations } from './durations.ts';
 import { watchEventLoop } from './event-loop.ts';
 import { addFigures } from './figures.ts';
 import { addProcessMetrics, type BuildInfo } from './process-metrics.ts';
@@ -18,22 +19,23 @@ export interface ServerMetrics extends Metrics {
 
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 const STEP_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+const STATUS_CLASSES = ['', '1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 const LABEL = /^[a-z0-9_]{1,40}$/;
 
 const counterOf = (registry: Registry, name: string, help: string, ...labelNames: string[]) =>
   new Counter({ name, help, labelNames, registers: [registry] });
 
-const histogramOf = (
+const durationsOf = (
   registry: Registry,
   name: string,
   help: string,
-  buckets: number[],
+  bounds: readonly number[],
   ...labelNames: string[]
-) => new Histogram({ name, help, labelNames, buckets, registers: [registry] });
+) => new Durations(registry, { name, help, bounds, labelNames });
 
 /** Requests: how many are in hand, how long they took, why they were refused. */
 function requestMetrics(registry: Registry): Pick<Metrics, 'beginRequest' | 'observeRequest'> {
-  const durations = histogramOf(
+  const durations = durationsOf(
     registry,
     'vault_http_request_duration_seconds',
     'How long requests took, by route template, method and status class.',
@@ -63,7 +65,7 @@ function requestMetrics(registry: Registry): Pick<Metrics, 'beginRequest' | 'obs
     },
     observeRequest: (route, method, status, seconds, code) => {
       inHand -= 1;
-      durations.observe({ route, method, status: `${Math.trunc(status / 100)}xx` }, seconds);
+      durations.add(seconds, route, method, STATUS_CLASSES[Math.trunc(status / 100)] ?? '');
       if (code !== undefined) {
         refusals.inc({ code });
       }
@@ -79,7 +81,7 @@ function createObserver(registry: Registry): Observer {
       { label, counter: counterOf(registry, name, help, label) },
     ]),
   ) as Readonly<Record<keyof Counts, { readonly label: string; readonly counter: Counter }>>;
-  const calls = histogramOf(
+  const calls = durationsOf(
     registry,
     'vault_redis_command_duration_seconds',
     'How long Redis took to answer, by command or script.',
@@ -92,14 +94,14 @@ function createObserver(registry: Registry): Observer {
     'Commands and scripts that Redis refused, or did not answer.',
     'command',
   );
-  const ran = histogramOf(
+  const ran = durationsOf(
     registry,
     'vault_worker_job_duration_seconds',
     'How long jobs were in a thread, by lane; cold is Argon2id.',
     STEP_SECONDS,
     'lane',
   );
-  const waited = histogramOf(
+  const waited = durationsOf(
     registry,
     'vault_worker_job_wait_seconds',
     'How long jobs waited for a thread, by lane.',
@@ -123,7 +125,7 @@ function createObserver(registry: Registry): Observer {
       }
     },
     redisCall: (command, startedAt, hasFailed) => {
-      calls.observe({ command }, (performance.now() - startedAt) / 1_000);
+      calls.add((performance.now() - startedAt) / 1_000, command);
       if (hasFailed) {
         callErrors.inc({ command });
       }
@@ -133,8 +135,8 @@ function createObserver(registry: Registry): Observer {
         refused.inc({ lane, code });
         return;
       }
-      waited.observe({ lane }, waitedMs / 1_000);
-      ran.observe({ lane }, ranMs / 1_000);
+      waited.add(waitedMs / 1_000, lane);
+      ran.add(ranMs / 1_000, lane);
     },
   };
 }
@@ -156,7 +158,7 @@ function createEventCounter(registry: Registry): ServerMetrics['observeEvent'] {
         durations:
           row.duration === undefined
             ? undefined
-            : histogramOf(registry, row.duration, `Its duration: ${row.help}`, REQUEST_SECONDS),
+            : durationsOf(registry, row.duration, `Its duration: ${row.help}`, REQUEST_SECONDS),
       },
     ]),
   );
@@ -170,7 +172,7 @@ function createEventCounter(registry: Registry): ServerMetrics['observeEvent'] {
     }
     found.counter.inc({ [found.row.label]: safe(found.row.of(fields)) });
     if (typeof fields['ms'] === 'number') {
-      found.durations?.observe(fields['ms'] / 1_000);
+      found.durations?.add(fields['ms'] / 1_000);
     }
   };
 }
