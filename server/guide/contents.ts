@@ -140,6 +140,8 @@ export const CONTENTS: readonly Group[] = [
       page('crypto.md', 'Cryptography', 'Promises, keys and byte formats'),
       page('storage.md', 'Storage', 'What lies in Redis under which name'),
       page('threats.md', 'Threat model', 'What the vault defends against, and what not'),
+      page('performance.md', 'Performance', 'Speed, latency, growth and memory, measured'),
+      page('testing.md', 'Testing', 'What is tried, and how to try it again'),
       page('decisions/README.md', 'Decisions', 'Choices that someone could undo by accident', DECISIONS),
     ],
   },

@@ -1,5 +1,5 @@
 /**
- * Writes the figures of the last benchmark into docs/performance.md, between its marks, and draws docs/performance.svg:
+ * Writes the figures of the last benchmark and simulation into docs/performance.md, between its marks, and draws docs/performance.svg:
  * `bun test/bench/publish.ts`. Nothing of either is typed by hand.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -24,6 +24,13 @@ interface Result {
   readonly cpu: readonly CpuRow[];
   readonly latency: readonly LatencyRow[];
   readonly growth: readonly GrowthRow[];
+}
+
+/** What `bun run scale` made of the figures. */
+interface Scale {
+  readonly needs: string;
+  readonly one: string;
+  readonly many: string;
 }
 
 const ROOT = resolve(import.meta.dir, '../..');
@@ -74,6 +81,7 @@ const chartsOf = ({ latency, growth }: Result): Chart[] => {
 };
 
 const result = JSON.parse(readFileSync(join(ROOT, 'bench-results/bench.json'), 'utf8')) as Result;
+const scale = JSON.parse(readFileSync(join(ROOT, 'bench-results/scale.json'), 'utf8')) as Scale;
 const { time, machine, seconds, rounds, figures, cpu, latency, growth } = result;
 const parts: Readonly<Record<string, string>> = {
   machine: `${time.slice(0, 10)}: ${machine.cores} cores (${machine.processor}), Bun ${machine.bun}, load by ${machine.generator} on the same machine, ${rounds} rounds of ${seconds} s.`,
@@ -81,6 +89,13 @@ const parts: Readonly<Record<string, string>> = {
   cpu: toMarkdown(renderCpu(cpu)),
   latency: toMarkdown(renderLatency(latency)),
   growth: toMarkdown(renderGrowth(growth)),
+  scale: [
+    scale.needs,
+    'One process with one worker on one Redis:',
+    toMarkdown(scale.one),
+    'What several rates need, with no thread busier than six tenths on average, and what the queues then come to:',
+    toMarkdown(scale.many),
+  ].join('\n\n'),
 };
 const page = readFileSync(PAGE, 'utf8').replaceAll(
   MARK,

@@ -2,9 +2,18 @@
  * How many processes and shards a load needs, from the CPU times and the memory that the last benchmark measured, and
  * what their queues then come to: `bun run scale [--rate N] [--cards N]`. Needs `bench-results/bench.json` of a whole run.
  */
-import { closeSync, fdatasyncSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fdatasyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type CpuRow, formatNumber, renderTable } from '../bench/report.ts';
 import { type Figure, median } from '../bench/stats.ts';
@@ -139,25 +148,22 @@ const mostOfOne = (): string[][] => {
 };
 
 const us = (seconds: number): string => `${formatNumber(seconds * 1e6)} us`;
-process.stdout.write(
-  `Half decryptions, three tenths captures, two tenths stores. A request needs ${us(secondsAt('main'))} of a first thread, ` +
+const tables = {
+  needs:
+    `Half decryptions, three tenths captures, two tenths stores. A request needs ${us(secondsAt('main'))} of a first thread, ` +
     `${us(secondsAt('worker'))} of a worker, ${us(secondsAt('redis'))} of Redis; a card ${formatNumber(bytesACard())} bytes; ` +
-    `a sync of the disk ${formatNumber(syncSeconds * 1e3)} ms.\n\nOne process with one worker on one Redis:\n\n` +
-    `${renderTable(['Of its limit', 'Requests/s', 'p50 ms', 'p99 ms'], mostOfOne())}\n\n` +
-    `${renderTable(
-      [
-        'Requests/s',
-        'Cards',
-        'Processes',
-        'Workers each',
-        'Shards',
-        'Memory',
-        'Main busy',
-        'Workers',
-        'Redis',
-        'p50 ms',
-        'p99 ms',
-      ],
-      [rowFor(1_000, 1e6), rowFor(10_000, 1e8), rowFor(rate, cards)],
-    )}\n`,
+    `a sync of the disk ${formatNumber(syncSeconds * 1e3)} ms.`,
+  one: renderTable(['Of its limit', 'Requests/s', 'p50 ms', 'p99 ms'], mostOfOne()),
+  many: renderTable(
+    [
+      ...['Requests/s', 'Cards', 'Processes', 'Workers each', 'Shards', 'Memory'],
+      ...['Main busy', 'Workers', 'Redis', 'p50 ms', 'p99 ms'],
+    ],
+    [rowFor(1_000, 1e6), rowFor(10_000, 1e8), rowFor(rate, cards)],
+  ),
+};
+mkdirSync(dirname(RESULT), { recursive: true });
+writeFileSync(join(dirname(RESULT), 'scale.json'), `${JSON.stringify(tables, undefined, 2)}\n`);
+process.stdout.write(
+  `${tables.needs}\n\nOne process with one worker on one Redis:\n\n${tables.one}\n\n${tables.many}\n`,
 );
