@@ -63,7 +63,7 @@ const sectionOf = (code: ErrorCode): string[] => {
   const wait = retryAfterSeconds === undefined ? '' : ', with `Retry-After`';
   return [
     `### ${code}`,
-    `${status}${wait}. ${text}`,
+    `HTTP ${status}${wait}: ${text}`,
     `**What to do:** ${advice}`,
     `**Where:** ${placesOf(code)}.`,
   ];
@@ -89,8 +89,8 @@ const INTRODUCTION = [
 export const errorsPage = (notice: string): string =>
   `${[
     '# Errors',
-    notice,
     INTRODUCTION,
     ['| Status | Codes |', '|---|---|', ...STATUSES.map(indexRow)].join('\n'),
     ...STATUSES.flatMap((status) => [`## ${status}`, ...codesOf(status).flatMap(sectionOf)]),
+    notice,
   ].join('\n\n')}\n`;

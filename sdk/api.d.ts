@@ -1695,7 +1695,7 @@ export interface components {
             /** One sentence for a person. The wording may change. */
             error: string;
             /**
-             * Stable; see docs/errors.md.
+             * Stable; /guide/errors says what each means and what to do about it.
              * @enum {string}
              */
             code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
@@ -1723,7 +1723,7 @@ export interface components {
             /** One sentence for a person. The wording may change. */
             error: string;
             /**
-             * Why; see docs/errors.md. With `outcome_unknown` the request may have had its effect.
+             * Why, a code of /guide/errors. With `outcome_unknown` the request may have had its effect.
              * @example target_unreachable
              */
             code: string;

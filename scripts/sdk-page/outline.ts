@@ -1,6 +1,6 @@
 /**
  * What the reference of the SDK says in which order, and what its comments cannot know: the operation behind each call,
- * from which its codes follow, and the guide of each part.
+ * from which its codes follow.
  */
 import type { ErrorCode } from '../../server/errors.ts';
 
@@ -11,8 +11,6 @@ export interface Group {
   readonly from: string;
   /** The exported type that declares them. */
   readonly type: string;
-  /** Pages of `docs/` that tell the same at length. */
-  readonly guides: readonly string[];
   /** Each call with the operation that it asks for, if it asks the service. */
   readonly calls: Readonly<Record<string, string | undefined>>;
 }
@@ -23,7 +21,6 @@ export const GROUPS: readonly Group[] = [
     name: 'keys',
     from: 'client.keys',
     type: 'KeyCalls',
-    guides: ['keys'],
     calls: {
       create: 'createKey',
       list: 'listKeys',
@@ -36,7 +33,6 @@ export const GROUPS: readonly Group[] = [
     name: 'vault',
     from: 'client.vault',
     type: 'VaultCalls',
-    guides: ['items'],
     calls: {
       store: 'storeItem',
       decrypt: 'readItems',
@@ -54,7 +50,6 @@ export const GROUPS: readonly Group[] = [
     name: 'capture',
     from: 'client.capture',
     type: 'CaptureCalls',
-    guides: ['capture'],
     calls: {
       create: 'createCaptureEndpoint',
       list: 'listCaptureEndpoints',
@@ -66,7 +61,6 @@ export const GROUPS: readonly Group[] = [
     name: 'retrieve',
     from: 'client.retrieve',
     type: 'RetrieveCalls',
-    guides: ['retrieve'],
     calls: {
       create: 'createRetrieveEndpoint',
       list: 'listRetrieveEndpoints',
@@ -82,14 +76,12 @@ export const GROUPS: readonly Group[] = [
     name: 'forms',
     from: 'client.forms',
     type: 'FormCalls',
-    guides: ['forms'],
     calls: { create: 'createForm', get: 'listForms', list: 'listForms', delete: 'deleteForm' },
   },
   {
     name: 'rules',
     from: 'client.rules',
     type: 'RuleCalls',
-    guides: ['rules'],
     calls: {
       create: 'createRule',
       get: 'readRules',
@@ -102,14 +94,12 @@ export const GROUPS: readonly Group[] = [
     name: 'proxy',
     from: 'client.proxy',
     type: 'ProxyCalls',
-    guides: ['proxy'],
     calls: { post: 'proxyPost', fetch: 'proxyGet', networkToken: 'requestNetworkToken' },
   },
   {
     name: 'certificates',
     from: 'client.certificates',
     type: 'CertificateCalls',
-    guides: ['client-certificates'],
     calls: {
       createCsr: 'createCsr',
       getCsr: 'readCsrs',
@@ -125,14 +115,12 @@ export const GROUPS: readonly Group[] = [
     name: 'utility',
     from: 'client.utility',
     type: 'UtilityCalls',
-    guides: [],
     calls: { luhn: 'checkLuhn', passphrase: 'generatePassphrase' },
   },
   {
     name: 'admin',
     from: 'client.admin',
     type: 'AdminCalls',
-    guides: ['billing-and-preferences'],
     calls: {
       whoami: 'whoami',
       billing: 'readBilling',
@@ -149,21 +137,18 @@ export const GROUPS: readonly Group[] = [
     name: 'audit',
     from: 'client.audit',
     type: 'AuditCalls',
-    guides: ['audit'],
     calls: { list: 'readAudit', pages: 'readAudit' },
   },
   {
     name: 'captureClient',
     from: 'captureClient(…)',
     type: 'CaptureClient',
-    guides: ['capture'],
     calls: { submit: 'capture' },
   },
   {
     name: 'retrieveClient',
     from: 'retrieveClient(…)',
     type: 'RetrieveClient',
-    guides: ['retrieve'],
     calls: {
       decrypt: 'retrieve',
       decryptText: 'retrieve',
@@ -176,7 +161,6 @@ export const GROUPS: readonly Group[] = [
     name: 'webhooks',
     from: 'webhooks',
     type: 'Webhooks',
-    guides: ['webhooks'],
     calls: { verify: undefined },
   },
 ];

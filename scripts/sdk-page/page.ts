@@ -1,4 +1,5 @@
 /** The reference of the SDK, one page: what is exported, in the order of the outline, each with what its comment says. */
+import { existsSync, readFileSync } from 'node:fs';
 import type ts from 'typescript';
 import type { ErrorCode } from '../../server/errors.ts';
 import { routeErrors } from '../../server/plugins/route.ts';
@@ -81,11 +82,23 @@ const parametersText = (source: Source, signatures: readonly Signature[]): strin
     ),
   );
 
+/** Links to the pages that tell more, as seen from `docs/`. */
+const moreText = (see: readonly string[]): string[] =>
+  see.map((path) => {
+    const name = path.replace('/guide/', '');
+    const page = existsSync(new URL(`guides/${name}.md`, DOCS)) ? `guides/${name}.md` : `${name}.md`;
+    const [, title = name] = /^# (.*)$/m.exec(readFileSync(new URL(page, DOCS), 'utf8')) ?? [];
+    return `More: [${title}](${page}).`;
+  });
+
+const DOCS = new URL('../../docs/', import.meta.url);
+
 const callText = (source: Source, group: Group, call: ts.Symbol): string[] => {
   const name = `${group.name}.${call.name}`;
   const comment = source.commentOf(call);
   const signatures = source.signaturesOf(call, `${group.from}.${call.name}`);
   const operationId = group.calls[call.name];
+  const seen = source.commentOf(found(source.exports.get(group.type), group.type)).see;
   return [
     `### ${name}`,
     ...signatures.map(({ line }) => `\`${line}\``),
@@ -94,6 +107,7 @@ const callText = (source: Source, group: Group, call: ts.Symbol): string[] => {
     returnsText(source, signatures),
     operationId === undefined ? LOCAL : codesText(name, operationId),
     ...comment.examples.map(example),
+    ...moreText(comment.see.filter((page) => !seen.includes(page))),
   ];
 };
 
@@ -103,7 +117,7 @@ const entryText = (source: Source, group: Group): string[] => {
   const made = source.exports.get(group.name);
   const signatures = made === undefined ? [] : source.signaturesOf(made, group.name);
   if (made === undefined || signatures.length === 0) {
-    return [about.text, ...about.examples.map(example)];
+    return [about.text, ...about.examples.map(example), ...moreText(about.see)];
   }
   const comment = source.commentOf(made);
   return [
@@ -112,6 +126,7 @@ const entryText = (source: Source, group: Group): string[] => {
     ...parametersText(source, signatures),
     ...comment.examples.map(example),
     about.text,
+    ...moreText(about.see),
   ];
 };
 
@@ -129,7 +144,6 @@ const groupText = (source: Source, group: Group): string[] => {
   return [
     `## ${group.name}`,
     ...entryText(source, group),
-    ...group.guides.map((guide) => `More: [the guide](guides/${guide}.md).`),
     ...Object.keys(group.calls).flatMap((name) => callText(source, group, byName(name))),
   ];
 };
@@ -204,7 +218,6 @@ export const sdkPage = (root: string, notice: string): string => {
   const source = readSdk(root, `${root}/sdk/index.ts`);
   const parts = [
     '# SDK reference',
-    notice,
     INTRODUCTION,
     overviewText(),
     ...clientText(source),
@@ -212,8 +225,8 @@ export const sdkPage = (root: string, notice: string): string => {
     ...pagesText(source),
     ...errorsText(source),
   ];
-  return `${[...parts, ...shapesText(source, parts)].filter((part) => part !== '').join('\n\n')}\n`;
+  return `${[...parts, ...shapesText(source, parts), notice].filter((part) => part !== '').join('\n\n')}\n`;
 };
 
 const INTRODUCTION =
-  "Every export of `@cardvault/sdk`, from its comments and types. To begin with it, read [its README](../sdk/README.md). Names with an underscore are the wire's; `?` marks what may be missing.";
+  "Every export of `@cardvault/sdk`, from its comments and types. To begin with it, take the [quick start](quick-start.md). Names with an underscore are the wire's; `?` marks what may be missing.";

@@ -6,6 +6,8 @@ import { alternatives, createTypeText, type TypeText } from './type-text.ts';
 export interface Comment {
   readonly text: string;
   readonly examples: readonly string[];
+  /** Paths of the pages that tell more, as the vault serves them. */
+  readonly see: readonly string[];
 }
 
 /** A member of an object; `type` is Markdown, with links to the shapes that have names. */
@@ -121,6 +123,7 @@ const commentOf = (checker: ts.TypeChecker, symbol: ts.Symbol): Comment => {
   return {
     text: own === '' && schema ? commentOf(checker, schema).text : own,
     examples: textsOf('example'),
+    see: textsOf('see'),
   };
 };
 

@@ -4,7 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 export const ErrorBody = Type.Object(
   {
     error: Type.String({ description: 'One sentence for a person. The wording may change.' }),
-    code: Type.String({ description: 'Stable; see docs/errors.md.' }),
+    code: Type.String({ description: 'Stable; /guide/errors says what each means and what to do about it.' }),
     request_id: Type.String({
       description: 'The same as the X-Request-Id header; quote it when you ask for help.',
     }),

@@ -65,7 +65,7 @@ export const FailureWebhook = Type.Object(
   {
     error: Type.String({ description: 'One sentence for a person. The wording may change.' }),
     code: text(
-      'Why; see docs/errors.md. With `outcome_unknown` the request may have had its effect.',
+      'Why, a code of /guide/errors. With `outcome_unknown` the request may have had its effect.',
       'target_unreachable',
     ),
   },
