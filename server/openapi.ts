@@ -282,9 +282,12 @@ export const buildOpenApi = (routes: readonly RouteShape[], publicUrl: string): 
     info: {
       title: 'Cardvault',
       version: packageJson.version,
-      description: 'A vault for card data: encrypts, tokenizes, stores and returns JSON objects.',
+      description:
+        'A vault for card data: encrypts, tokenizes, stores and returns JSON objects. The [guide](/guide) has a quick ' +
+        'start, recipes and what else is not about a single route.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
+    externalDocs: { url: '/guide', description: 'Guide' },
     servers: [{ url: `${publicUrl}/v1` }],
     tags: tags.map(([name, description]) => ({ name, description })),
     paths,

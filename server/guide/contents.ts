@@ -41,6 +41,7 @@ const DECISIONS = [
   page('decisions/client-certificates.md', 'Client certificates', 'Who writes and reads requests for them'),
   page('decisions/departures.md', 'Departures', 'Where the code differs from its plan'),
   page('decisions/endpoint-life.md', 'Life of an endpoint', 'What an endpoint asks at each use'),
+  page('decisions/guide-pages.md', 'Pages of the guide', 'Why the server renders them'),
   page('decisions/log-chain.md', 'Action log', 'What a log entry names'),
   page('decisions/own-json-parser.md', 'JSON parser', 'Why there is one of our own'),
   page('decisions/own-trace-exporter.md', 'Traces', 'Why spans are exported by our own code'),

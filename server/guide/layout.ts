@@ -69,7 +69,7 @@ ${searchButton('Search')}
 <div class="contents-top">
 <button type="button" class="menu" popovertarget="_contents" popovertargetaction="hide" aria-label="Close the contents">${CROSS}</button>
 ${searchButton('Search')}
-<div class="places"><a href="/guide"${page.address === '' ? ' aria-current="page"' : ''}>Guide</a><a href="/docs">API reference</a></div>
+<nav class="places" aria-label="Documents"><a href="/guide"${page.address === '' ? ' aria-current="page"' : ''}>Guide</a><a href="/docs">API reference</a></nav>
 </div>
 <nav aria-label="Contents">
 ${contentsHtml(page.address)}

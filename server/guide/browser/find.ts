@@ -29,26 +29,45 @@ interface Doc {
   readonly text: string;
 }
 
-/** The pages that one looks names up in come before those that mention them. */
-const LOOKED_UP = /^\/guide\/(?:errors|settings|sdk)\b/;
+/** A name rather than a word: a code, a setting, a status, a header. */
+const NAME = /[_\d]|\w-\w/;
+const LOOKED_UP = /^\/guide\/(?:errors|settings)\b/;
 
-/** Makes a search over everything that can be found. */
-export const createFinder = (index: readonly Found[]): ((query: string) => readonly Hit[]) => {
+/**
+ * Who asks for a name wants the page that explains it, before those that mention it. Who asks for a word wants what
+ * is told about it, before rows of tables and the reference of the SDK, which repeat the same words again and again.
+ */
+const weightOf = ({ path, headings }: Found, term: string): number => {
+  if (NAME.test(term)) {
+    return LOOKED_UP.test(path) ? 1.5 : 1;
+  }
+  const isRow = !LOOKED_UP.test(path) && /^[\w.-]*[_.][\w.-]*$/.test(headings.at(-1) ?? '');
+  return path.startsWith('/guide/sdk') ? 0.3 : isRow ? 0.4 : 1;
+};
+
+export type Finder = (query: string) => readonly Hit[];
+
+/** Makes a search over everything that can be found; between pieces of the work the page answers its reader. */
+export const createFinder = async (index: readonly Found[]): Promise<Finder> => {
   const engine = new MiniSearch<Doc>({
     fields: ['page', 'heading', 'text'],
     tokenize: termsOf,
     processTerm: (term) => term.toLowerCase(),
     searchOptions: {
       tokenize: wordsOf,
-      boost: { heading: 4, page: 2 },
+      boost: { heading: 4, page: 3 },
       prefix: (term) => term.length > 1,
       fuzzy: (term) => (term.length > 3 ? 0.2 : false),
       weights: { prefix: 0.4, fuzzy: 0.2 },
-      boostDocument: (id) => (LOOKED_UP.test(index[id]?.path ?? '') ? 1.5 : 1),
+      boostDocument: (id, term) => {
+        const found = index[id];
+        return found === undefined ? 0 : weightOf(found, term);
+      },
     },
   });
-  engine.addAll(
+  await engine.addAllAsync(
     index.map(({ page, headings, text }, id) => ({ id, page, heading: headings.join(' '), text })),
+    { chunkSize: 100 },
   );
   return (query) => {
     const all = engine.search(query, { combineWith: 'AND' });
@@ -69,30 +88,29 @@ export interface Piece {
 const BEFORE = 50;
 const LENGTH = 200;
 
+/** Terms are made of letters, digits, `_` and `-` alone, so that none of them means anything to a pattern. */
 const patternOf = (terms: readonly string[]): RegExp =>
-  new RegExp(
-    [...terms]
-      .sort((a, b) => b.length - a.length)
-      .map((term) => term.replaceAll(/[^\p{L}\p{N}_]/gu, '\\$&'))
-      .join('|'),
-    'giu',
-  );
+  new RegExp([...terms].sort((a, b) => b.length - a.length).join('|'), 'giu');
 
-/** Cuts a text around the first word that fitted, and marks all that did. */
-export const excerptOf = (text: string, terms: readonly string[]): readonly Piece[] => {
-  const line = text.replaceAll(/\s+/g, ' ');
-  const pattern = patternOf(terms);
-  const first = terms.length === 0 ? 0 : Math.max(0, line.search(pattern));
-  const from = first <= BEFORE ? 0 : line.indexOf(' ', first - BEFORE) + 1 || first;
-  const cut = `${from > 0 ? '… ' : ''}${line.slice(from, from + LENGTH)}${line.length > from + LENGTH ? ' …' : ''}`;
+/** A text in pieces, with all marked that fitted. */
+export const markedOf = (text: string, terms: readonly string[]): readonly Piece[] => {
   if (terms.length === 0) {
-    return [{ text: cut, isMarked: false }];
+    return [{ text, isMarked: false }];
   }
   const pieces: Piece[] = [];
   let at = 0;
-  for (const { 0: word, index } of cut.matchAll(pattern)) {
-    pieces.push({ text: cut.slice(at, index), isMarked: false }, { text: word, isMarked: true });
+  for (const { 0: word, index } of text.matchAll(patternOf(terms))) {
+    pieces.push({ text: text.slice(at, index), isMarked: false }, { text: word, isMarked: true });
     at = index + word.length;
   }
-  return [...pieces, { text: cut.slice(at), isMarked: false }].filter((piece) => piece.text !== '');
+  return [...pieces, { text: text.slice(at), isMarked: false }].filter((piece) => piece.text !== '');
+};
+
+/** Cuts a text around the first word that fitted. */
+export const excerptOf = (text: string, terms: readonly string[]): string => {
+  const line = text.replaceAll(/\s+/g, ' ');
+  const first = terms.length === 0 ? 0 : Math.max(0, line.search(patternOf(terms)));
+  const from = first <= BEFORE ? 0 : line.indexOf(' ', first - BEFORE) + 1 || first;
+  const end = line.length > from + LENGTH ? ' …' : '';
+  return `${from > 0 ? '… ' : ''}${line.slice(from, from + LENGTH)}${end}`;
 };

@@ -1,3 +1,14 @@
+/** Scrolls a list by as little as shows one of its links, and nothing else. */
+const bring = (link: HTMLElement | undefined): void => {
+  const list = link?.closest('nav');
+  if (link === undefined || list === null || list === undefined) {
+    return;
+  }
+  const place = link.getBoundingClientRect();
+  const box = list.getBoundingClientRect();
+  list.scrollTop += Math.min(0, place.top - box.top - 40) + Math.max(0, place.bottom - box.bottom + 40);
+};
+
 /** Marks the heading that is being read among those at the side. */
 export const followHeadings = (): void => {
   const links = new Map(
@@ -14,6 +25,7 @@ export const followHeadings = (): void => {
     for (const [id, link] of links) {
       link.ariaCurrent = id === current?.id ? 'true' : null;
     }
+    bring(links.get(current?.id ?? ''));
   };
   let isAsked = false;
   const ask = (): void => {

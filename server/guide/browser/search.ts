@@ -1,6 +1,6 @@
 /** The box that searches the guide: a dialog with an input and a list, after the combobox pattern of WAI-ARIA. */
 import type { Found } from '../found.ts';
-import { createFinder, excerptOf, type Hit } from './find.ts';
+import { createFinder, excerptOf, type Finder, type Hit, markedOf } from './find.ts';
 
 const INDEX = '/guide/search.json';
 
@@ -17,26 +17,25 @@ const make = <Name extends keyof HTMLElementTagNameMap>(
   return element;
 };
 
-const whereOf = ({ page, headings }: Found): HTMLElement => {
-  const where = make('span', { class: 'search-where' }, page);
+const marked = (text: string, terms: readonly string[]): readonly (Node | string)[] =>
+  markedOf(text, terms).map((piece) => (piece.isMarked ? make('mark', {}, piece.text) : piece.text));
+
+const whereOf = ({ found: { page, headings }, terms }: Hit): HTMLElement => {
+  const where = make('span', { class: 'search-where' }, ...marked(page, terms));
   for (const heading of headings) {
-    where.append(make('i', {}, '›'), heading);
+    where.append(make('i', {}, '›'), ...marked(heading, terms));
   }
   return where;
 };
 
 const excerptHtml = ({ found, terms }: Hit): HTMLElement =>
-  make(
-    'span',
-    { class: 'search-text' },
-    ...excerptOf(found.text, terms).map(({ text, isMarked }) => (isMarked ? make('mark', {}, text) : text)),
-  );
+  make('span', { class: 'search-text' }, ...marked(excerptOf(found.text, terms), terms));
 
 const optionOf = (hit: Hit, at: number): HTMLAnchorElement =>
   make(
     'a',
     { id: `_result-${at}`, role: 'option', href: hit.found.path, tabindex: '-1', 'aria-selected': 'false' },
-    whereOf(hit.found),
+    whereOf(hit),
     excerptHtml(hit),
   );
 
@@ -102,8 +101,8 @@ const createCursor = ({ input, results }: Box) => {
 };
 
 /** The index is asked for when a search is first begun, and once more if that failed. */
-const createLoader = (): (() => Promise<(query: string) => readonly Hit[]>) => {
-  let finder: Promise<(query: string) => readonly Hit[]> | undefined;
+const createLoader = (): (() => Promise<Finder>) => {
+  let finder: Promise<Finder> | undefined;
   const load = async () => {
     const response = await fetch(INDEX);
     if (!response.ok) {

@@ -1,0 +1,70 @@
+/** The guide in a real browser: a server without a vault behind it, and Chromium. */
+import axe from 'axe-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { createApp } from '../../server/app.ts';
+import { listen } from '../../server/listen.ts';
+import { createStubDeps } from '../http/stub-deps.ts';
+import { launchChromium } from './chromium.ts';
+
+const TIMEOUT_MS = 10_000;
+
+export interface GuideWorld {
+  readonly url: string;
+  /** A page in a context of its own; the one before is closed. Its faults are what the browser complained of. */
+  readonly open: (
+    path: string,
+    options?: Parameters<Browser['newContext']>[0],
+  ) => Promise<{ readonly page: Page; readonly faults: string[] }>;
+  readonly close: () => Promise<void>;
+}
+
+export const openGuideWorld = async (): Promise<GuideWorld> => {
+  const browser = await launchChromium();
+  const app = createApp(createStubDeps());
+  const server = listen(app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
+  const url = `http://127.0.0.1:${server.port}`;
+  let context: BrowserContext | undefined;
+  return {
+    url,
+    open: async (path, options) => {
+      await context?.close();
+      context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+      const page = await context.newPage();
+      page.setDefaultTimeout(TIMEOUT_MS);
+      const faults: string[] = [];
+      page.on('console', (message) => faults.push(message.text()));
+      page.on('pageerror', (error) => faults.push(error.message));
+      await page.goto(`${url}${path}`);
+      return { page, faults };
+    },
+    close: async () => {
+      await browser.close();
+      await server.stop(true);
+    },
+  };
+};
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+declare const window: {
+  axe?: { run(options: object): Promise<{ readonly violations: readonly Violation[] }> };
+};
+
+/** What axe finds in the page as it is, one line for each element. */
+export const axeFaults = async (page: Page): Promise<string[]> => {
+  if (!(await page.evaluate(() => window.axe !== undefined))) {
+    await page.evaluate(axe.source);
+  }
+  const violations = await page.evaluate(
+    async () => (await window.axe?.run({ resultTypes: ['violations'] }))?.violations,
+  );
+  if (violations === undefined) {
+    throw new Error('axe is not there');
+  }
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
+  );
+};

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { ENTRIES } from '../../server/guide/contents.ts';
+import { axeFaults, type GuideWorld, openGuideWorld } from './guide-world.ts';
+
+const DESKTOP = { viewport: { width: 1280, height: 900 } };
+const PHONE = { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true };
+
+setDefaultTimeout(60_000);
+let world: GuideWorld;
+beforeAll(async () => {
+  world = await openGuideWorld();
+});
+afterAll(() => world?.close());
+
+/** How many pixels of the page lie outside of the window, to the side. */
+const outside = (page: Page): Promise<number> =>
+  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
+describe('every page', () => {
+  test.each([
+    ['a phone', PHONE],
+    ['a desk', DESKTOP],
+  ] as const)('fits %s, and the browser has nothing to complain of', async (_name, options) => {
+    const { page, faults } = await world.open('/guide', options);
+    const wide: string[] = [];
+    for (const path of ['/guide', ...ENTRIES.map(({ address }) => `/guide/${address}`)]) {
+      await page.goto(`${world.url}${path}`);
+      if ((await outside(page)) > 0) {
+        wide.push(path);
+      }
+    }
+    expect(wide).toEqual([]);
+    expect(faults).toEqual([]);
+  });
+});
+
+describe('for everybody', () => {
+  const PAGES = ['/guide', '/guide/capture', '/guide/settings', '/guide/decisions/backup', '/guide/nothing'];
+
+  test.each([
+    ['light', DESKTOP],
+    ['dark', DESKTOP],
+    ['light', PHONE],
+    ['dark', PHONE],
+  ] as const)('axe finds nothing: %s', async (colorScheme, options) => {
+    const { page } = await world.open('/guide', { ...options, colorScheme });
+    const faults: string[] = [];
+    for (const path of PAGES) {
+      await page.goto(`${world.url}${path}`);
+      faults.push(...(await axeFaults(page)).map((fault) => `${path}: ${fault}`));
+    }
+    if (options === PHONE) {
+      await page.getByRole('button', { name: 'Contents', exact: true }).click();
+      faults.push(...(await axeFaults(page)).map((fault) => `contents: ${fault}`));
+      await page.keyboard.press('Escape');
+    }
+    await page.keyboard.press('/');
+    await page.keyboard.type('endpoint_gone');
+    await page.getByRole('option').first().waitFor();
+    faults.push(...(await axeFaults(page)).map((fault) => `search: ${fault}`));
+    expect(faults).toEqual([]);
+  });
+
+  test('the keyboard reaches the page past the contents, and boxes only where they scroll', async () => {
+    const { page } = await world.open('/guide/capture', DESKTOP);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate('document.activeElement.id')).toBe('_page');
+    const boxes = await page.evaluate(
+      `[...document.querySelectorAll('.code pre, .table')].map((box) => box.hasAttribute('tabindex') === box.scrollWidth > box.clientWidth)`,
+    );
+    expect(new Set(boxes as boolean[])).toEqual(new Set([true]));
+  });
+
+  test('paper has the page alone', async () => {
+    const { page } = await world.open('/guide/capture', DESKTOP);
+    await page.emulateMedia({ media: 'print' });
+    expect(
+      await page.locator('#_contents, .headings, .neighbours, .copy').filter({ visible: true }).count(),
+    ).toBe(0);
+    expect(await page.getByRole('heading', { level: 1 }).isVisible()).toBe(true);
+  });
+});
+
+describe('without a script', () => {
+  test('contents, outline and links work, and nothing is offered that does not', async () => {
+    const { page } = await world.open('/guide/capture', { ...PHONE, javaScriptEnabled: false });
+    const rules = page.getByRole('link', { name: 'Rules', exact: true }).first();
+    expect(await rules.isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Contents', exact: true }).click();
+    await rules.click();
+    expect(page.url()).toBe(`${world.url}/guide/rules`);
+    await page.getByText('On this page').first().click();
+    await page.getByRole('link', { name: 'Templates' }).first().click();
+    expect(page.url()).toBe(`${world.url}/guide/rules#templates`);
+    expect(await page.locator('.search-open, .copy').filter({ visible: true }).count()).toBe(0);
+  });
+});
+
+describe('on a page', () => {
+  test('code is copied as it stands', async () => {
+    const { page } = await world.open('/guide/capture', {
+      ...DESKTOP,
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    const block = page.locator('figure.code').first();
+    await block.getByRole('button', { name: 'Copy' }).click();
+    await block.getByRole('button', { name: 'Copied' }).waitFor();
+    const copied = await page.evaluate('navigator.clipboard.readText()');
+    expect(copied).toStartWith('VAULT=http://127.0.0.1:8080/v1\nAUTH=');
+    expect(copied).toBe((await block.locator('code').textContent())?.trimEnd());
+  });
+
+  test('the outline follows the reader, and neighbours lead on', async () => {
+    const { page } = await world.open('/guide/capture', DESKTOP);
+    await page
+      .getByRole('navigation', { name: 'On this page' })
+      .getByRole('link', { name: 'Sending again' })
+      .click();
+    await page.locator('.headings a[aria-current]', { hasText: 'Sending again' }).waitFor();
+    await page.getByRole('link', { name: 'Next' }).click();
+    expect(page.url()).toBe(`${world.url}/guide/retrieve`);
+    expect(await page.locator('#_contents [aria-current]').textContent()).toBe('Retrieval endpoints');
+  });
+
+  test('the reference of the API is a step away, and leads back', async () => {
+    const { page } = await world.open('/guide', DESKTOP);
+    await page.getByRole('link', { name: 'API reference' }).first().click();
+    await page.waitForURL(`${world.url}/docs`);
+    await page.getByRole('link', { name: 'guide', exact: true }).first().click();
+    await page.waitForURL(`${world.url}/guide`);
+  });
+});
