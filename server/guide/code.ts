@@ -21,15 +21,18 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
 /** A block of code, and whether it is what the block before it prints. */
 export interface CodeBlock {
   readonly text: string;
-  /** What stands behind the fence: a language, and for a program of several blocks its name. */
+  /** What stands behind the fence: a language, and the name of the file, or of the program or page that this is the output of. */
   readonly info: string;
   readonly isOutput: boolean;
 }
 
 const labelOf = ({ info, isOutput }: CodeBlock): string => {
   const [language = '', name] = info.split(/\s+/);
+  if (name !== undefined && language === 'text') {
+    return name.startsWith('http') ? `${name} shows` : `${name} prints`;
+  }
   if (name !== undefined) {
-    return language === 'text' ? `${name} prints` : name;
+    return name;
   }
   return isOutput ? 'Output' : (LANGUAGES[language]?.label ?? 'Text');
 };

@@ -93,13 +93,14 @@ describe('blocks of code', () => {
     ]);
   });
 
-  test('of a program that runs beside have its name', () => {
+  test('of a program that runs beside, and of a page, have its name', () => {
     const { html } = render(
-      `${fenced('ts receiver.ts', 'go()')}\nWords.\n\n${fenced('text receiver.ts', 'gone')}`,
+      `${fenced('ts receiver.ts', 'go()')}\nWords.\n\n${fenced('text receiver.ts', 'gone')}\nWords.\n\n${fenced('text http://localhost:3000/a', 'Hello')}`,
     );
-    expect(html.match(/<figcaption>[\w. ]+/g)).toEqual([
+    expect(html.match(/<figcaption>[\w./: ]+/g)).toEqual([
       '<figcaption>receiver.ts',
       '<figcaption>receiver.ts prints',
+      '<figcaption>http://localhost:3000/a shows',
     ]);
   });
 });
