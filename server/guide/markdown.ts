@@ -26,12 +26,17 @@ export interface RenderedPage {
   readonly sections: readonly Section[];
 }
 
+/** What is no longer than this stays whole on any screen. */
+const WHOLE_MAX = 10;
+
 /** Names and paths break where a reader would break them, if they must. */
 const breakable = (text: string): string =>
-  text
-    .split(/(?<=[_./,&?=])|(?<=[a-z])(?=[A-Z])/)
-    .map(escapeHtml)
-    .join('<wbr>');
+  text.length <= WHOLE_MAX
+    ? escapeHtml(text)
+    : text
+        .split(/(?<=[_./,&?=])|(?<=[a-z])(?=[A-Z])/)
+        .map(escapeHtml)
+        .join('<wbr>');
 
 const parts = ({ file, images }: MarkdownSource, outline: Outline): RendererObject => ({
   heading(token) {

@@ -1,3 +1,4 @@
+import { keep } from '../guide/keep.ts';
 import { createGuide } from '../guide/library.ts';
 import { type Packed, packBeside, packedResponse } from './packed.ts';
 import type { Page } from './pages.ts';
@@ -41,16 +42,18 @@ export const guidePages = (): readonly Page[] => {
     return packed;
   };
 
+  const missing = keep(async (_: 'page') => {
+    const { type, bytes } = await guide.missing();
+    return packBeside(type, bytes, true);
+  });
+
   const respond = async (request: Request): Promise<Response> => {
     const { pathname } = new URL(request.url);
     const path = pathname.replace(/\/$/, '');
     const found = await find(path);
     if (found === undefined) {
-      const { type, bytes } = await guide.missing();
-      return packedResponse(await packBeside(type, bytes, true), request, {
-        status: 404,
-        headers: headersOf(type, false),
-      });
+      const page = await missing('page');
+      return packedResponse(page, request, { status: 404, headers: headersOf(page.type, false) });
     }
     // The path is one of those that there are: what a caller made up is never repeated.
     return path === pathname
