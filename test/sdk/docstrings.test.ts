@@ -48,10 +48,23 @@ describe('the declarations of the package', () => {
   });
 });
 
-/** What an editor shows over a word of a program; the word is marked by the bars around it. */
-const hover = (marked: string): string => {
-  const at = marked.indexOf('|');
-  const text = marked.replaceAll('|', '');
+/** Words of a program, each between bars, and what an editor must say over it. */
+const HOVERED: readonly (readonly [line: string, text: RegExp])[] = [
+  ['client.vault.store({ |user|: "a", data: {} })', /^Identifier of the vault key\./],
+  ['client.vault.store({ user: "a", |reference|: "r", data: {} })', /^A lookup aid of your own/],
+  ['client.vault.store({ user: "a", |algorithm|: "luhn", data: {} })', /^What the token looks like/],
+  ['client.vault.store({ user: "a", |data|: {} })', /^An object, or the exact JSON text of one/],
+  ['client.vault.store({ user: "a", |passphrase|: "p", data: {} })', /^Of the vault key; the client's own/],
+  ['client.vault.|store|({ user: "a", data: {} })', /^Stores an object.*@see \/guide\/items.*@example/s],
+  ['client.capture.create({ user: "a", |ttl|: "1h" })', /^How long the endpoint lives/],
+  ['client.forms.create({ theme: { |primary_color|: "red" } })', /^Colour of the button/],
+  ['client.vault.decrypt({ user: "a", token: "t" }, { |timeoutMs|: 1 })', /^Overrides the client's/],
+  ['(await client.vault.store({ user: "a", data: {} })).|stored_at|', /^When the item was stored/],
+  ['(await client.vault.store({ user: "a", data: {} })).|card_metadata|', /^What the number of a card/],
+];
+
+/** An editor's help for a program next to the declarations. */
+const editorOf = (text: string): ((at: number) => string) => {
   const file = join(path, '../program.ts');
   const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.Preserve, strict: true };
   const service = ts.createLanguageService({
@@ -67,28 +80,24 @@ const hover = (marked: string): string => {
     fileExists: (name) => name === file || ts.sys.fileExists(name),
     readFile: ts.sys.readFile,
   });
-  const info = service.getQuickInfoAtPosition(file, at);
-  const tags = (info?.tags ?? []).map((tag) => `@${tag.name} ${ts.displayPartsToString(tag.text).trim()}`);
-  return [ts.displayPartsToString(info?.documentation), ...tags].join('\n');
+  return (at) => {
+    const info = service.getQuickInfoAtPosition(file, at);
+    const tags = (info?.tags ?? []).map((tag) => `@${tag.name} ${ts.displayPartsToString(tag.text).trim()}`);
+    return [ts.displayPartsToString(info?.documentation), ...tags].join('\n');
+  };
 };
 
-test.each([
-  ['client.vault.store({ |user|: "a", data: {} })', /^Identifier of the vault key\./],
-  ['client.vault.store({ user: "a", |reference|: "r", data: {} })', /^A lookup aid of your own/],
-  ['client.vault.store({ user: "a", |algorithm|: "luhn", data: {} })', /^What the token looks like/],
-  ['client.vault.store({ user: "a", |data|: {} })', /^An object, or the exact JSON text of one/],
-  ['client.vault.store({ user: "a", |passphrase|: "p", data: {} })', /^Of the vault key; the client's own/],
-  ['client.vault.|store|({ user: "a", data: {} })', /^Stores an object.*@see \/guide\/items.*@example/s],
-  ['client.capture.create({ user: "a", |ttl|: "1h" })', /^How long the endpoint lives/],
-  ['client.forms.create({ theme: { |primary_color|: "red" } })', /^Colour of the button/],
-  ['client.vault.decrypt({ user: "a", token: "t" }, { |timeoutMs|: 1 })', /^Overrides the client's/],
-  ['(await client.vault.store({ user: "a", data: {} })).|stored_at|', /^When the item was stored/],
-  ['(await client.vault.store({ user: "a", data: {} })).|card_metadata|', /^What the number of a card/],
-])(
-  'an editor says what it is: %s',
-  (line, text) => {
-    const program = `import { Vault } from './cardvault-sdk.js';\ndeclare const client: Vault;\n${line};\nexport {};\n`;
-    expect(hover(program)).toMatch(text);
+test(
+  'an editor says what options, calls and members of results are',
+  () => {
+    const head = "import { Vault } from './cardvault-sdk.js';\ndeclare const client: Vault;\nexport {};\n";
+    const marked = HOVERED.map(([line]) => `${line};\n`);
+    const hover = editorOf(head + marked.join('').replaceAll('|', ''));
+    let at = head.length;
+    for (const [index, [line, text]] of HOVERED.entries()) {
+      expect([line, hover(at + line.indexOf('|'))]).toEqual([line, expect.stringMatching(text)]);
+      at += (marked[index]?.length ?? 0) - 2;
+    }
   },
   READ_MS_MAX,
 );
