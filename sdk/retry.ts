@@ -23,21 +23,19 @@ export const repeated = async <T>(
   read: (response: Response) => Promise<T>,
 ): Promise<T> => {
   const { limit } = exchange;
-  let inDoubt = false;
   for (let failures = 0; ; failures += 1) {
     try {
       limit.signal.throwIfAborted();
       return await attemptOnce(exchange, failures + 1, read);
     } catch (thrown) {
       const error = limit.errorOf(thrown);
-      if (failures >= exchange.retries || !mayRepeat(error, exchange.repeat, inDoubt)) {
+      if (failures >= exchange.retries || !mayRepeat(error, exchange.repeat)) {
         throw error;
       }
       const waitMs = backoffMs(error, failures, exchange.clock);
       if (waitMs >= limit.remainingMs()) {
         throw error;
       }
-      inDoubt ||= !didNothing(error);
       await limit.pause(waitMs);
     }
   }
@@ -74,7 +72,7 @@ const attemptOnce = async <T>(
   }
 };
 
-const mayRepeat = (error: unknown, repeat: Repeat, inDoubt: boolean): boolean => {
+const mayRepeat = (error: unknown, repeat: Repeat): boolean => {
   if (error instanceof VaultConnectionError) {
     return repeat !== 'when_refused';
   }
@@ -84,8 +82,8 @@ const mayRepeat = (error: unknown, repeat: Repeat, inDoubt: boolean): boolean =>
   if (error.status === 429 || error.status === 503) {
     return repeat !== 'when_refused' || didNothing(error);
   }
-  // The earlier attempt, whose reply was lost, is still being worked on.
-  return inDoubt && error.code === 'idempotency_conflict';
+  // The same request, sent before by this client or by one that died, is still being worked on.
+  return error.code === 'idempotency_conflict' && error.retryAfterSeconds !== undefined;
 };
 
 const didNothing = (error: unknown): boolean =>

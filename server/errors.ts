@@ -232,7 +232,7 @@ export const ERRORS = defineErrors({
     status: 409,
     text: 'This Idempotency-Key belongs to a different request, or to one that is still in progress.',
     advice:
-      'If the first request may still be under way, wait and send it again. Else take another key: each is for one request.',
+      'With Retry-After the same request is still under way: wait and send it again. Else take another key: each is for one request.',
   },
   endpoint_gone: {
     status: 410,

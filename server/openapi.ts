@@ -183,7 +183,8 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => {
   if (status === 401) {
     names.push('WWW-Authenticate');
   }
-  if (codes.some((code) => ERRORS[code].retryAfterSeconds !== undefined)) {
+  // A conflict has it where the same request is still under way.
+  if (codes.some((code) => ERRORS[code].retryAfterSeconds !== undefined || code === 'idempotency_conflict')) {
     names.push('Retry-After');
   }
   const examples = codes.map((code) => [

@@ -46,6 +46,9 @@ export interface IdempotencyService {
   ) => Promise<Repeatable<T>>;
 }
 
+/** How long to wait before asking again for the reply of the same request, which somebody still works on. */
+const IN_FLIGHT_SECONDS = 1;
+
 /** Replies that hold nothing but what the caller sees anyway. */
 const plainCodec = <T>(): ReplyCodec<T> => ({
   pack: async (reply) => encoder.encode(JSON.stringify(reply)),
@@ -77,7 +80,10 @@ export function createIdempotency({ crypto, idempotencyStore, randomId }: Parts)
       ]);
       const digest = Buffer.from(named).toString('base64url');
       const claim = await idempotencyStore.claim(digest, fingerprint, randomId(), account.aid);
-      if (claim.kind === 'conflict') {
+      if (claim.kind === 'busy') {
+        throw new VaultError('idempotency_conflict', { retryAfterSeconds: IN_FLIGHT_SECONDS });
+      }
+      if (claim.kind === 'other') {
         throw new VaultError('idempotency_conflict');
       }
       if (claim.kind === 'done') {

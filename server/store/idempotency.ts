@@ -19,8 +19,10 @@ export type Claim =
    */
   | { readonly kind: 'mine'; readonly seed: string; readonly sent: Buffer | undefined }
   | { readonly kind: 'done'; readonly reply: Buffer; readonly seed: string }
-  /** Still in flight elsewhere, or used for a different request. */
-  | { readonly kind: 'conflict' };
+  /** The same request is in flight elsewhere. */
+  | { readonly kind: 'busy' }
+  /** Used for a different request. */
+  | { readonly kind: 'other' };
 
 /** Idempotency keys: who works on one, and the sealed replies. */
 export interface IdempotencyStore {
@@ -61,8 +63,9 @@ export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
         case 'done':
           return { kind: 'done', reply: bytes(first), seed: text(second) };
         case 'busy':
+          return { kind: 'busy' };
         case 'other':
-          return { kind: 'conflict' };
+          return { kind: 'other' };
         default:
           throw new VaultError('integrity_failed');
       }

@@ -147,17 +147,17 @@ describe('a connection that fails', () => {
     expect(peer.requests).toHaveLength(2);
   });
 
-  test('whose first attempt is still at work there is waited for', async () => {
+  test('that is still at work there, from a client that died, is waited for', async () => {
     const { transport, peer } = setUp([
-      refusal(503, 'store_unavailable'),
-      refusal(409, 'idempotency_conflict'),
+      refusal(409, 'idempotency_conflict', { 'Retry-After': '1' }),
+      refusal(409, 'idempotency_conflict', { 'Retry-After': '1' }),
       json({ token: 't' }),
     ]);
     expect((await transport.send(WRITE)).text).toBe('{"token":"t"}');
     expect(new Set(peer.seen.map(keyOf)).size).toBe(1);
   });
 
-  test('an idempotency conflict of the first attempt is final', async () => {
+  test('an idempotency conflict with another request is final', async () => {
     const { transport, peer } = setUp([refusal(409, 'idempotency_conflict')]);
     const options = { idempotencyKey: 'order-1' };
     expect(await failureOf(transport.send({ ...WRITE, options }))).toMatchObject({ status: 409 });

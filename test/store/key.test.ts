@@ -84,13 +84,13 @@ describe('key records', () => {
 describe('idempotency', () => {
   const print = Buffer.from('fingerprint');
 
-  test('one of many claims wins; the others hear of a conflict until there is a reply', async () => {
+  test('one of many claims wins; the others hear that it is busy until there is a reply', async () => {
     const store = createIdempotencyStore(redis);
     const claims = await Promise.all(
       Array.from({ length: 10 }, (_, i) => store.claim('d', print, `seed-${i}`, 'aid')),
     );
     const [mine] = claims.filter((claim) => claim.kind === 'mine');
-    expect(claims.filter((claim) => claim.kind === 'conflict')).toHaveLength(9);
+    expect(claims.filter((claim) => claim.kind === 'busy')).toHaveLength(9);
     const seed = mine?.kind === 'mine' ? mine.seed : '';
     await store.keep('d', seed, Buffer.from('reply'));
     expect(await store.claim('d', print, 'late', 'aid')).toEqual({
@@ -98,7 +98,7 @@ describe('idempotency', () => {
       reply: Buffer.from('reply'),
       seed,
     });
-    expect((await store.claim('d', Buffer.from('other request'), 'x', 'aid')).kind).toBe('conflict');
+    expect((await store.claim('d', Buffer.from('other request'), 'x', 'aid')).kind).toBe('other');
   });
 
   test('who takes over after a lease ran out gets the first seed', async () => {
@@ -116,7 +116,7 @@ describe('idempotency', () => {
     const store = createIdempotencyStore(redis);
     await store.claim('d', print, 'first', 'aid');
     await store.release('d', 'not mine');
-    expect((await store.claim('d', print, 'second', 'aid')).kind).toBe('conflict');
+    expect((await store.claim('d', print, 'second', 'aid')).kind).toBe('busy');
     await store.release('d', 'first');
     expect(await store.claim('d', Buffer.from('other'), 'third', 'aid')).toEqual({
       kind: 'mine',

@@ -75,7 +75,10 @@ describe('repeating a store', () => {
     const held = holdNext(vault.opened.parts.itemStore, 'write');
     const first = store(key, { query: { algorithm: 'uuid' } });
     await held.reached;
-    expect((await store(key, { query: { algorithm: 'uuid' } })).outcome).toBe('409 idempotency_conflict');
+    const early = await store(key, { query: { algorithm: 'uuid' } });
+    expect([early.outcome, early.headers.get('retry-after')]).toEqual(['409 idempotency_conflict', '1']);
+    const other = await store(key, { query: { algorithm: 'luhn' } });
+    expect([other.outcome, other.headers.get('retry-after')]).toEqual(['409 idempotency_conflict', null]);
     held.release();
     const { text } = await first;
     const again = await store(key, { query: { algorithm: 'uuid' } });
