@@ -7,8 +7,8 @@ import { listen } from '../../server/listen.ts';
 import { createFormPages } from '../../server/plugins/form-pages.ts';
 import type { CaptureEndpoint } from '../../server/schema/capture.ts';
 import type { FormSettings, FormTypeName } from '../../server/schema/form.ts';
-import { freePort } from '../guides/server.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { launchChromium } from './chromium.ts';
 

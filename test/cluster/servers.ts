@@ -5,16 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AccountClient, createAccountClient, type Handle } from '../helpers/clients.ts';
 import type { TestCluster } from '../helpers/cluster.ts';
-import { portOf } from '../helpers/server-port.ts';
+import {
+  handleOf,
+  OWNER,
+  portOf,
+  runVaultCommand,
+  type Settings,
+  spawnServer,
+} from '../helpers/server-process.ts';
 
-const MAIN = join(import.meta.dir, '../../server/main.ts');
-const CLI = join(import.meta.dir, '../../server/cli.ts');
-const OWNER = { name: 'owner', password: 'a password for this place only', aid: '' };
-/** The kernel ends a server with this process, also when that is killed. */
-const GUARD = Bun.which('setpriv') === null ? [] : ['setpriv', '--pdeathsig', 'KILL'];
 const MASTER_KEY = randomBytes(32).toString('base64');
-
-type Settings = Readonly<Record<string, string>>;
 
 /** One server process. */
 export interface ClusterServer {
@@ -45,19 +45,13 @@ const startOne = async (
   settings: Settings,
   printed: string[],
 ): Promise<ClusterServer & { readonly stop: () => Promise<number> }> => {
-  const { PATH, HOME } = process.env;
-  const child = Bun.spawn([...GUARD, process.execPath, MAIN], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    cwd: folder,
-    env: { PATH, HOME, ...settings },
-  });
-  const here = `http://127.0.0.1:${await portOf(child, printed)}`;
-  const handle: Handle = ({ url, method, headers, body }) =>
-    fetch(url.replace('http://localhost', here), { method, headers, body });
+  const child = spawnServer(settings, folder);
+  const port = await portOf(child, printed);
+  const handle = handleOf(async () => port);
   return {
     handle,
     client: createAccountClient(handle, OWNER),
-    ready: async () => (await fetch(`${here}/health/ready`)).status,
+    ready: async () => (await handle(new Request('http://localhost/health/ready'))).status,
     isRunning: () => child.exitCode === null && child.signalCode === null,
     async stop() {
       child.kill('SIGTERM');
@@ -67,14 +61,8 @@ const startOne = async (
 };
 
 const runCommand = async (folder: string, settings: Settings, args: readonly string[]): Promise<string> => {
-  const { PATH, HOME } = process.env;
-  const child = Bun.spawn([process.execPath, CLI, ...args], {
-    cwd: folder,
-    env: { PATH, HOME, ...settings },
-    stderr: 'pipe',
-  });
-  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  if ((await child.exited) !== 0) {
+  const { code, out, err } = await runVaultCommand(args, settings, folder);
+  if (code !== 0) {
     throw new Error(`vault ${args.join(' ')}: ${err}`);
   }
   return out;
@@ -92,13 +80,6 @@ export const startServers = async (
   const all: Settings = {
     VAULT_REDIS_URL: target.urls.join(','),
     VAULT_MASTER_KEY: MASTER_KEY,
-    VAULT_PORT: '0',
-    VAULT_WORKERS: '1',
-    VAULT_ARGON2: 'm=19456,t=2,p=1',
-    VAULT_WARM_UNLOCK_SECONDS: '300',
-    VAULT_BOOTSTRAP_USER: OWNER.name,
-    VAULT_BOOTSTRAP_PASSWORD: OWNER.password,
-    VAULT_BOOTSTRAP_UNMASKED: 'true',
     VAULT_PROXY_ALLOW: '127.0.0.0/8',
     ...(caPem === undefined ? {} : { VAULT_PROXY_CA_FILE: join(folder, 'ca.pem') }),
     ...settings,

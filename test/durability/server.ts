@@ -4,13 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Redis from 'ioredis';
 import { preparePlace } from '../../server/embedded-redis-process.ts';
-import { type AccountClient, createAccountClient, type Handle } from '../helpers/clients.ts';
-import { portOf } from '../helpers/server-port.ts';
+import { type AccountClient, createAccountClient } from '../helpers/clients.ts';
+import {
+  handleOf,
+  OWNER,
+  portOf,
+  type Server,
+  type Settings,
+  spawnServer,
+} from '../helpers/server-process.ts';
 
-const MAIN = join(import.meta.dir, '../../server/main.ts');
-const OWNER = { name: 'owner', password: 'a password for this place only', aid: '' };
-/** The kernel ends a server with this process, also when that is killed, and its Redis with it. */
-const GUARD = Bun.which('setpriv') === null ? [] : ['setpriv', '--pdeathsig', 'KILL'];
 /** What a supervisor waits before it starts a server again that has not come up. */
 const RESTART_MS = 250;
 const STARTS_MAX = 10;
@@ -66,26 +69,12 @@ process.once('exit', () => {
   folders.forEach(remove);
 });
 
-type Server = Bun.Subprocess<'ignore', 'pipe', 'pipe'>;
-type Settings = Readonly<Record<string, string>>;
-
-const envOf = (folder: string, settings: Settings): Record<string, string | undefined> => {
-  const { PATH, HOME, LD_LIBRARY_PATH, VAULT_REDIS_BIN } = process.env;
-  return {
-    ...{ PATH, HOME, LD_LIBRARY_PATH, VAULT_REDIS_BIN },
-    VAULT_DATA_DIR: join(folder, 'data'),
-    VAULT_PORT: '0',
-    VAULT_WORKERS: '1',
-    VAULT_ARGON2: 'm=19456,t=2,p=1',
-    VAULT_WARM_UNLOCK_SECONDS: '300',
-    VAULT_BOOTSTRAP_USER: OWNER.name,
-    VAULT_BOOTSTRAP_PASSWORD: OWNER.password,
-    VAULT_BOOTSTRAP_UNMASKED: 'true',
-    VAULT_PROXY_ALLOW: '127.0.0.0/8',
-    VAULT_PROXY_CA_FILE: join(folder, 'ca.pem'),
-    ...settings,
-  };
-};
+const settingsOf = (folder: string, settings: Settings): Settings => ({
+  VAULT_DATA_DIR: join(folder, 'data'),
+  VAULT_PROXY_ALLOW: '127.0.0.0/8',
+  VAULT_PROXY_CA_FILE: join(folder, 'ca.pem'),
+  ...settings,
+});
 
 /** The Redis of a vault, whichever process it is just now. */
 const createRedisProcess = (raw: Redis) => {
@@ -122,11 +111,7 @@ const createServerProcess = (folder: string, settings: Settings) => {
     port: () => up.promise,
     isUp: (port: number) => up.resolve(port),
     launch(): Promise<number> {
-      child = Bun.spawn([...GUARD, process.execPath, MAIN], {
-        stdio: ['ignore', 'pipe', 'pipe'],
-        cwd: folder,
-        env: envOf(folder, settings),
-      });
+      child = spawnServer(settingsOf(folder, settings), folder);
       alive.add(child.pid);
       return portOf(child, printed);
     },
@@ -180,10 +165,6 @@ export const newMortalVault = (caPem: string, settings: Settings = {}): MortalVa
   const kills: number[] = [];
   const redisKills: number[] = [];
   let failedStarts = 0;
-  const handle: Handle = async ({ url, method, headers, body }) => {
-    const here = `http://127.0.0.1:${await server.port()}`;
-    return fetch(url.replace('http://localhost', here), { method, headers, body });
-  };
   const kill: MortalVault['kill'] = async (withRedis = false) => {
     if (withRedis) {
       redis.end();
@@ -192,7 +173,7 @@ export const newMortalVault = (caPem: string, settings: Settings = {}): MortalVa
     kills.push(performance.now());
   };
   return {
-    client: createAccountClient(handle, OWNER),
+    client: createAccountClient(handleOf(server.port), OWNER),
     ...{ raw, socketPath, dataDir, kills, redisKills, kill },
     printed: () => server.printed.join(''),
     failedStarts: () => failedStarts,

@@ -5,17 +5,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Redis from 'ioredis';
 import { findRedisBinary } from '../../server/embedded-redis-process.ts';
-import { freePort } from '../guides/server.ts';
 import { type AccountClient, createAccountClient, type Handle } from '../helpers/clients.ts';
-import { portOf } from '../helpers/server-port.ts';
+import { freePort } from '../helpers/free-port.ts';
+import { GUARD } from '../helpers/guard.ts';
+import {
+  handleOf,
+  OWNER,
+  portOf,
+  runVaultCommand,
+  type Server,
+  spawnServer,
+} from '../helpers/server-process.ts';
 import { type Link, openLink } from './link.ts';
 import { openShim, type Shim } from './shim.ts';
 
-const MAIN = join(import.meta.dir, '../../server/main.ts');
-const CLI = join(import.meta.dir, '../../server/cli.ts');
-const OWNER = { name: 'owner', password: 'a password for this place only', aid: '' };
-/** The kernel ends a process with this one, also when that is killed. */
-const GUARD = Bun.which('setpriv') === null ? [] : ['setpriv', '--pdeathsig', 'KILL'];
 const REQUEST_MS_MAX = 15_000;
 const POLL_MS = 10;
 
@@ -42,8 +45,6 @@ export interface Place {
   readonly remove: () => Promise<void>;
 }
 
-type Child = Bun.Subprocess<'ignore', 'pipe', 'pipe'>;
-
 const isRunning = (child: Bun.Subprocess | undefined): boolean =>
   child !== undefined && child.exitCode === null && child.signalCode === null;
 
@@ -66,18 +67,14 @@ export const newPlace = async (library: string, fsync: 'always' | 'everysec' = '
   const port = freePort();
   const link = await openLink(port);
   const binary = findRedisBinary() ?? '';
-  const { PATH, HOME } = process.env;
   const settings = {
-    ...{ PATH, HOME, ...shim.env },
+    ...shim.env,
     VAULT_REDIS_URL: `redis://127.0.0.1:${link.port}`,
     VAULT_MASTER_KEY: randomBytes(32).toString('base64'),
-    ...{ VAULT_PORT: '0', VAULT_WORKERS: '1', VAULT_ARGON2: 'm=19456,t=2,p=1' },
-    ...{ VAULT_DATA_DIR: join(folder, 'data'), VAULT_WARM_UNLOCK_SECONDS: '300' },
-    ...{ VAULT_BOOTSTRAP_USER: OWNER.name, VAULT_BOOTSTRAP_PASSWORD: OWNER.password },
-    VAULT_BOOTSTRAP_UNMASKED: 'true',
+    VAULT_DATA_DIR: join(folder, 'data'),
   };
   const printed: string[] = [];
-  let [redis, server]: [Bun.Subprocess | undefined, Child | undefined] = [undefined, undefined];
+  let [redis, server]: [Bun.Subprocess | undefined, Server | undefined] = [undefined, undefined];
   let up = Promise.withResolvers<number>();
   const raw = new Redis({
     port,
@@ -89,7 +86,7 @@ export const newPlace = async (library: string, fsync: 'always' | 'everysec' = '
 
   const startRedis = async (): Promise<void> => {
     redis = Bun.spawn([...GUARD, binary, ...redisArguments(redisFolder, port, fsync)], {
-      env: { PATH, HOME, ...shim.env },
+      env: { PATH: process.env['PATH'], ...shim.env },
       stdio: ['ignore', 'ignore', 'ignore'],
     });
     while ((await raw.ping().catch(() => '')) !== 'PONG') {
@@ -97,18 +94,10 @@ export const newPlace = async (library: string, fsync: 'always' | 'everysec' = '
     }
   };
   const startServer = async (): Promise<void> => {
-    server = Bun.spawn([...GUARD, process.execPath, MAIN], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      cwd: folder,
-      env: settings,
-    });
+    server = spawnServer(settings, folder);
     up.resolve(await portOf(server, printed));
   };
-  const handle: Handle = async ({ url, method, headers, body }) => {
-    const here = `http://127.0.0.1:${await up.promise}`;
-    const signal = AbortSignal.timeout(REQUEST_MS_MAX);
-    return fetch(url.replace('http://localhost', here), { method, headers, body, signal });
-  };
+  const handle = handleOf(() => up.promise, REQUEST_MS_MAX);
   const killServer = async (): Promise<void> => {
     up = Promise.withResolvers();
     await end(server);
@@ -131,13 +120,8 @@ export const newPlace = async (library: string, fsync: 'always' | 'everysec' = '
       return shim.cutPower(redisFolder);
     },
     verify: async () => {
-      const child = Bun.spawn([process.execPath, CLI, 'verify'], {
-        cwd: folder,
-        env: settings,
-        stderr: 'pipe',
-      });
-      const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-      return (await child.exited) === 0 ? `ok ${out}` : `failed ${out}${err}`;
+      const { code, out, err } = await runVaultCommand(['verify'], settings, folder);
+      return code === 0 ? `ok ${out}` : `failed ${out}${err}`;
     },
     memoryMb: () => {
       const status =

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { loadConfig } from '../../server/config.ts';
 import { findRedisBinary } from '../../server/embedded-redis-process.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
 import { inWordsOf } from './guide.ts';
-import { freePort } from './server.ts';
 
 const ROOT = join(import.meta.dir, '..', '..');
 const PRODUCTION = 'docs/guides/production.md';

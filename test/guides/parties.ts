@@ -1,10 +1,10 @@
 /** The third parties of the guides: what stands for pay.example.com and shop.example.com while their examples run. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '../helpers/free-port.ts';
 import { type Act, type Received, startThirdParty, thirdPartyTrust } from '../helpers/third-party.ts';
 import { newAuthority } from '../workers/crypto/authority.ts';
 import { createPayments } from './payments.ts';
-import { freePort } from './server.ts';
 
 export interface GuideParties {
   /** The file with the authority of their certificates. */

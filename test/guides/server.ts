@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { freePort } from '../helpers/free-port.ts';
 
 /** A server with data of its own, as somebody who tries the guides has it. */
 export interface GuideServer {
@@ -13,13 +14,6 @@ export interface GuideServer {
 
 const MAIN = join(import.meta.dir, '..', '..', 'server', 'main.ts');
 const GREETING = /API +(?<url>http:\S+)\/v1.*password +(?<password>\S+)\n/s;
-
-/** A port of 127.0.0.1 on which nobody listens. */
-export const freePort = (): number => {
-  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } });
-  listener.stop(true);
-  return listener.port;
-};
 
 /** Starts a server on an empty data folder and a free port, and reads what it prints for its first user. */
 export const startServer = async (

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RedisTarget } from '../../server/store/redis.ts';
+import { freePort } from './free-port.ts';
 import { launchRedis, sendCommand, socketIn } from './redis-process.ts';
 
 const GUIDE = join(import.meta.dir, '../../docs/guides/production.md');
@@ -11,13 +12,6 @@ const PASSWORD = 'a-password-of-the-tests';
 export const documentedUsers = (): readonly string[] => {
   const [, text = ''] = /^```acl\n(user default off\n[^`]+)```$/m.exec(readFileSync(GUIDE, 'utf8')) ?? [];
   return text.trim().split('\n');
-};
-
-const freePort = (): number => {
-  const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } });
-  const { port } = probe;
-  probe.stop(true);
-  return port;
 };
 
 /**

@@ -5,10 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reachRedis } from '../../server/embedded-redis-peer.ts';
 import { findRedisBinary } from '../../server/embedded-redis-process.ts';
+import { GUARD } from './guard.ts';
 
 const START_MS_MAX = 10_000;
-/** The kernel ends it with this process, also when that is killed. */
-const GUARD = Bun.which('setpriv') === null ? [] : ['setpriv', '--pdeathsig', 'KILL'];
 
 /** Sends one inline command to a Redis on a unix socket and gives its short reply as RESP text. */
 export const sendCommand = (socketPath: string, command: string): Promise<string> =>

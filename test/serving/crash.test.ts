@@ -1,8 +1,9 @@
 import { afterAll, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Settings } from '../helpers/server-process.ts';
 import { findLost, prepareLoad, startLoad } from './load.ts';
-import { endAll, newFolder, type ServerProcess, type Settings, startProcess } from './process.ts';
+import { endAll, newFolder, type ServerProcess, startProcess } from './process.ts';
 
 afterAll(endAll);
 

@@ -1,6 +1,7 @@
 /** Callers who store, capture and decrypt all the time, each on a connection of its own, and miss nothing. */
+
+import { OWNER } from '../helpers/server-process.ts';
 import { type Caller, createCaller, type Reply } from './connection.ts';
-import { OWNER } from './process.ts';
 
 const PASSPHRASE = 'a passphrase of the load alone';
 const AUTHORIZATION = `Authorization: Basic ${btoa(`${OWNER.name}:${OWNER.password}`)}\r\n`;

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
+import type { Settings } from '../helpers/server-process.ts';
 import { startBalancer } from './balancer.ts';
 import { findLost, prepareLoad, startLoad } from './load.ts';
-import { endAll, newFolder, type ServerProcess, type Settings, startProcess } from './process.ts';
+import { endAll, newFolder, type ServerProcess, startProcess } from './process.ts';
 
 let redis: TestRedis;
 beforeAll(async () => {

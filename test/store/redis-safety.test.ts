@@ -6,6 +6,7 @@ import { reachRedis } from '../../server/embedded-redis-peer.ts';
 import { findRedisBinary } from '../../server/embedded-redis-process.ts';
 import { openRedis } from '../../server/store/redis.ts';
 import { describeUnsafe, findUnsafe } from '../../server/store/redis-safety.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { sendCommand } from '../helpers/redis-process.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'cv-safety-'));
@@ -83,11 +84,9 @@ describe('what could lose acknowledged writes is found', () => {
 });
 
 /** A port that was free a moment ago, from which a Cluster's second port is free as well. */
-const freePort = (): number => {
+const clusterPort = (): number => {
   for (;;) {
-    const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } });
-    const { port } = probe;
-    probe.stop(true);
+    const port = freePort();
     if (port < 55_000) {
       return port;
     }
@@ -95,7 +94,7 @@ const freePort = (): number => {
 };
 
 test('a Cluster is as unsafe as its worst node, of which it may have replicas', async () => {
-  const ports = [freePort(), freePort(), freePort()];
+  const ports = [clusterPort(), clusterPort(), clusterPort()];
   const paths: string[] = [];
   for (const [index, port] of ports.entries()) {
     const options = [

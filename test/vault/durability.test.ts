@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import Redis from 'ioredis';
 import { preparePlace } from '../../server/embedded-redis-process.ts';
 import { type AccountClient, createAccountClient, PASSPHRASE } from '../helpers/clients.ts';
+import { handleOf, OWNER, portOf, spawnServer } from '../helpers/server-process.ts';
 
-const MAIN = join(import.meta.dir, '../../server/main.ts');
-const CREDENTIALS = { name: 'owner', password: 'a password for this test only', aid: '' };
 const START_MS_MAX = 15_000;
 
 /** A server as its operator starts it, with the Redis of its own. */
@@ -44,45 +43,10 @@ const kill = (pid: number): void => {
   }
 };
 
-/** Reads what a server prints for as long as it runs; gives its port as soon as it is known. */
-const portOf = (child: Bun.Subprocess<'ignore', 'pipe', 'inherit'>, lines: string[]): Promise<number> => {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const read = async (): Promise<never> => {
-    const decoder = new TextDecoder();
-    for await (const chunk of child.stdout) {
-      lines.push(decoder.decode(chunk, { stream: true }));
-      const port = / API +http:\/\/[^:]+:(\d+)\/v1$/m.exec(lines.join(''))?.[1];
-      if (port !== undefined) {
-        resolve(Number(port));
-      }
-    }
-    throw new Error('the server ended');
-  };
-  read().catch(reject);
-  return promise;
-};
-
 const dataDir = (): string => join(folder, 'data');
 
 const startServer = async (): Promise<RunningServer> => {
-  const { PATH, HOME, LD_LIBRARY_PATH, VAULT_REDIS_BIN } = process.env;
-  const child = Bun.spawn([process.execPath, MAIN], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    cwd: folder,
-    env: {
-      PATH,
-      HOME,
-      LD_LIBRARY_PATH,
-      VAULT_REDIS_BIN,
-      VAULT_DATA_DIR: dataDir(),
-      VAULT_PORT: '0',
-      VAULT_WORKERS: '1',
-      VAULT_ARGON2: 'm=19456,t=2,p=1',
-      VAULT_BOOTSTRAP_USER: CREDENTIALS.name,
-      VAULT_BOOTSTRAP_PASSWORD: CREDENTIALS.password,
-      VAULT_BOOTSTRAP_UNMASKED: 'true',
-    },
-  });
+  const child = spawnServer({ VAULT_DATA_DIR: dataDir() }, folder);
   running.add(child);
   const lines: string[] = [];
   const port = await portOf(child, lines);
@@ -90,10 +54,11 @@ const startServer = async (): Promise<RunningServer> => {
   const redisPid = Number(/^process_id:(\d+)/m.exec(await redis.info('server'))?.[1]);
   redis.disconnect();
   redisPids.add(redisPid);
-  const handle = ({ url, method, headers, body }: Request): Promise<Response> =>
-    fetch(url.replace('http://localhost', `http://127.0.0.1:${port}`), { method, headers, body });
   return {
-    client: createAccountClient(handle, CREDENTIALS),
+    client: createAccountClient(
+      handleOf(async () => port),
+      OWNER,
+    ),
     printed: () => lines.join(''),
     kill: async (redisFirst) => {
       const pids = redisFirst ? [redisPid, child.pid] : [child.pid, redisPid];
