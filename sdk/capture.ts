@@ -2,8 +2,8 @@
 
 import type { CallOptions, KeyedCallOptions } from './call.ts';
 import { callTo } from './endpoint.ts';
+import { neededPassphrase, textOfData } from './needed.ts';
 import { readJson } from './pages.ts';
-import { neededPassphrase } from './passphrase.ts';
 import type { Transport } from './transport.ts';
 import type {
   Captured,
@@ -91,6 +91,6 @@ export const submitTo = (
     method: 'POST',
     repeat: 'keyed',
     query: { reference, number, algorithm, return_card_metadata, form_type },
-    body: typeof data === 'string' ? data : JSON.stringify(data),
+    body: textOfData(data),
     options,
   });

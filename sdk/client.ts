@@ -6,6 +6,7 @@ import { type CertificateCalls, createCertificateCalls } from './certificate.ts'
 import { createFormCalls, type FormCalls } from './form.ts';
 import { basicAuth } from './headers.ts';
 import { createKeyCalls, type KeyCalls } from './key.ts';
+import { CONNECTION, checkNames } from './needed.ts';
 import { createProxyCalls, type ProxyCalls } from './proxy.ts';
 import { createRetrieveCalls, type RetrieveCalls } from './retrieve.ts';
 import { createRuleCalls, type RuleCalls } from './rule.ts';
@@ -57,6 +58,7 @@ export class Vault {
 
   /** Throws `VaultError` for options that cannot work; sends nothing yet. */
   constructor(options: VaultOptions) {
+    checkNames(options, ['baseUrl', 'username', 'password', 'passphrase', ...CONNECTION]);
     const { username, password, passphrase, ...connection } = options;
     const transport = createTransport({ ...connection, authorization: basicAuth(username, password) });
     this.keys = createKeyCalls(transport);

@@ -3,6 +3,7 @@
 import type { Call, ConnectionOptions, EndpointKind } from './call.ts';
 import { VaultError } from './errors.ts';
 import { checkedSecret } from './headers.ts';
+import { CONNECTION, checkNames } from './needed.ts';
 import { createTransport, type Transport } from './transport.ts';
 import type { EndpointAccess } from './types.ts';
 
@@ -33,6 +34,7 @@ const partsOf = (kind: EndpointKind, url: string): { readonly base: string; read
 
 /** Checks a third party's options; nothing is sent yet. */
 export const linkTo = (kind: EndpointKind, options: EndpointOptions): EndpointLink => {
+  checkNames(options, ['url', 'secret', ...CONNECTION]);
   const { url, secret, ...connection } = options;
   const { base, uniqueId } = partsOf(kind, url);
   if (base === '') {

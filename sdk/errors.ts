@@ -21,7 +21,8 @@ export interface ApiErrorParts {
 }
 
 /**
- * The service answered and refused. Tell cases apart by `code`, never by the message.
+ * The service answered and refused. Tell cases apart by `code`, never by the message, which names the place of the
+ * vault's guide that says what to do.
  * A server newer than this SDK may send a code that the type does not list yet.
  * @see /guide/errors
  * @example
@@ -48,9 +49,7 @@ export class VaultApiError extends VaultError {
   readonly retryAfterSeconds: number | undefined;
 
   constructor(parts: ApiErrorParts) {
-    const place = parts.field === undefined ? '' : ` at ${parts.field}`;
-    const id = parts.requestId === undefined ? '' : ` (request ${parts.requestId})`;
-    super(`The vault answered ${parts.status} ${parts.code}${place}${id}.`);
+    super(messageOf(parts));
     this.status = parts.status;
     this.code = parts.code;
     this.requestId = parts.requestId;
@@ -58,6 +57,15 @@ export class VaultApiError extends VaultError {
     this.retryAfterSeconds = parts.retryAfterSeconds;
   }
 }
+
+const messageOf = ({ status, code, field, requestId }: ApiErrorParts): string => {
+  const id = requestId === undefined ? '' : ` (request ${requestId})`;
+  if (code === 'unknown') {
+    return `The answer was ${status}, and not from the vault${id}: check its address, and what stands before it.`;
+  }
+  const place = field === undefined ? '' : ` at ${field}`;
+  return `The vault answered ${status} ${code}${place}${id}: see /guide/errors#${code}.`;
+};
 
 /**
  * The service could not be reached, or its reply broke off. Where a call changes something, it may or may
@@ -144,8 +152,18 @@ const retryAfterSeconds = (value: string | null): number | undefined => {
  */
 export const connectionErrorOf = (thrown: unknown): VaultConnectionError => {
   const reason = matching(codeOf(thrown), REASON) ?? matching(codeOf(causeOf(thrown)), REASON);
-  return new VaultConnectionError('The connection to the vault failed.', reason);
+  const hint = HINTS.find(([pattern]) => reason !== undefined && pattern.test(reason))?.[1] ?? '.';
+  return new VaultConnectionError(`The connection to the vault failed${hint}`, reason);
 };
+
+/** What the codes of the runtimes mean to who has just begun: most of these are a wrong address. */
+const HINTS = [
+  [/REFUSED/i, ': nothing listens there. Does it run, on this host and port?'],
+  [/ENOTFOUND|EAI_/, ': there is no such host.'],
+  [/CERT|SIGNATURE/, ': its certificate is not trusted here.'],
+  [/SSL|PROTO/, ': no TLS there. Is it http?'],
+  [/RESET|SOCKET/i, ': it was closed with no answer. Is it https?'],
+] as const;
 
 const causeOf = (thrown: unknown): unknown => (thrown instanceof Error ? thrown.cause : undefined);
 

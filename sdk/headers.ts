@@ -59,11 +59,11 @@ export const checkedSecret = (secret: string): string => {
 
 /** RFC 7617, with the user and password in UTF-8. */
 export const basicAuth = (username: string, password: string): string => {
-  if (typeof username !== 'string' || typeof password !== 'string') {
-    throw new TypeError('username and password are required.');
+  if (!username || !password) {
+    throw new VaultError('username and password are needed, and one of them is missing or empty.');
   }
-  if (username === '' || username.includes(':')) {
-    throw new VaultError('username must be non-empty and hold no colon.');
+  if (username.includes(':')) {
+    throw new VaultError('username must hold no colon.');
   }
   const bytes = new TextEncoder().encode(`${username}:${password}`);
   return `Basic ${btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))}`;

@@ -1,6 +1,7 @@
 /** Vault keys: named, locked by a passphrase that only the caller keeps. */
 
 import type { CallOptions, KeyedCallOptions } from './call.ts';
+import { checkNames } from './needed.ts';
 import { type Page, type Pages, readJson, readPage, walk } from './pages.ts';
 import type { Transport } from './transport.ts';
 import type {
@@ -76,21 +77,20 @@ export const createKeyCalls = (transport: Transport): KeyCalls => {
     readPage(transport, { method: 'GET', path, repeat: 'always', query, options });
 
   return {
-    create: (key, options) => {
+    create: async (key, options) => {
+      checkNames(key, ['user', 'passphrase']);
       const repeat = key.passphrase === undefined ? 'when_refused' : 'keyed';
       return readJson(transport, { method: 'POST', path, repeat, body: JSON.stringify(key), options });
     },
     list,
     pages: ({ next_token, ...query } = {}, options) =>
       walk((nextToken) => list({ ...query, next_token: nextToken }, options), next_token),
-    changePassphrase: (change, options) =>
-      readJson(transport, {
-        method: 'PUT',
-        path,
-        repeat: 'when_refused',
-        body: JSON.stringify(change),
-        options,
-      }),
+    changePassphrase: async (change, options) => {
+      // A misspelt new_passphrase would be left out, and the vault would choose one that nobody looks for.
+      checkNames(change, ['user', 'passphrase', 'new_passphrase']);
+      const body = JSON.stringify(change);
+      return readJson(transport, { method: 'PUT', path, repeat: 'when_refused', body, options });
+    },
     delete: (query, options) =>
       readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
   };

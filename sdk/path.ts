@@ -24,7 +24,7 @@ const parse = (baseUrl: string): URL => {
   try {
     return new URL(baseUrl);
   } catch {
-    throw new VaultError('baseUrl is not a URL.');
+    throw new VaultError('baseUrl is not a URL, such as https://vault.example.');
   }
 };
 
@@ -34,11 +34,14 @@ const parse = (baseUrl: string): URL => {
  */
 export const urlOf = (
   base: string,
-  segments: readonly string[],
+  segments: readonly (string | undefined)[],
   query: Readonly<Record<string, QueryValue>> = {},
 ): string => {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
+    if (CAPITAL.test(name)) {
+      throw new VaultError(`No parameter has the name ${name}: all are written as in mask_fields.`);
+    }
     if (value !== undefined) {
       parameters.set(name, textOf(name, value));
     }
@@ -47,9 +50,12 @@ export const urlOf = (
   return `${base}/${segments.map(segmentOf).join('/')}${search === '' ? '' : `?${search}`}`;
 };
 
-const segmentOf = (segment: string): string => {
-  if (segment === '' || segment === '.' || segment === '..') {
-    throw new VaultError('An identifier must not be empty, "." or "..".');
+/** The service ignores a parameter that it does not know: `maskFields` would mask nothing. */
+const CAPITAL = /[A-Z]/;
+
+const segmentOf = (segment: string | undefined): string => {
+  if (!segment || segment === '.' || segment === '..') {
+    throw new VaultError('An identifier is missing, empty, "." or "..".');
   }
   return encoded(segment, 'An identifier');
 };

@@ -1,8 +1,8 @@
 /** Requests to third parties: filled with stored data, or fetching data to store. */
 
 import type { KeyedCallOptions } from './call.ts';
+import { neededPassphrase } from './needed.ts';
 import { readJson } from './pages.ts';
-import { neededPassphrase } from './passphrase.ts';
 import type { QueryValue } from './path.ts';
 import type { Transport } from './transport.ts';
 import type {

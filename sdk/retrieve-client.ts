@@ -2,6 +2,7 @@
 
 import type { Call, CallOptions } from './call.ts';
 import { callTo, type EndpointOptions, linkTo } from './endpoint.ts';
+import { needToken } from './needed.ts';
 import { openItems } from './open-items.ts';
 import { jsonOf, type Page, type Pages, readPage, walk } from './pages.ts';
 import type { Transport } from './transport.ts';
@@ -81,8 +82,10 @@ export const createRetrieveClient = (transport: Transport, access: EndpointAcces
     options,
   });
 
-  const decryptText: RetrieveClient['decryptText'] = async ({ token, reference }, options) =>
-    (await transport.send(callOf({ token, reference }, options))).text;
+  const decryptText: RetrieveClient['decryptText'] = async ({ token, reference }, options) => {
+    needToken(token);
+    return (await transport.send(callOf({ token, reference }, options))).text;
+  };
 
   const list: RetrieveClient['list'] = async (
     { reference, reference_prefix, limit, next_token } = {},

@@ -1,8 +1,8 @@
 /** Retrieval endpoints: whoever has the secret of one can read what it reaches, and do nothing else. */
 
 import type { CallOptions } from './call.ts';
+import { neededPassphrase } from './needed.ts';
 import { type Page, type Pages, readJson } from './pages.ts';
-import { neededPassphrase } from './passphrase.ts';
 import { createRetrieveClient } from './retrieve-client.ts';
 import type { Transport } from './transport.ts';
 import type {

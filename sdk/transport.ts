@@ -7,6 +7,7 @@ import type { Call, ConnectionOptions, Reply, StreamReply } from './call.ts';
 import { VaultError } from './errors.ts';
 import { headersOf } from './headers.ts';
 import { type Clock, createLimit, type Limit, systemClock } from './limit.ts';
+import { checkNames } from './needed.ts';
 import { baseOf, urlOf } from './path.ts';
 import { type Exchange, repeated } from './retry.ts';
 
@@ -36,6 +37,7 @@ export const createTransport = (options: TransportOptions, clock: Clock = system
   const fetchOnce = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
 
   const open = (call: Call): Exchange => {
+    checkNames(call.options ?? {});
     const retries = checkedRetries(call.options?.retries ?? ownRetries);
     const limitMs = checkedTimeout(call.options?.timeoutMs ?? timeoutMs);
     const url = urlOf(base, call.path, call.query);

@@ -1,9 +1,9 @@
 /** Stored items: store, decrypt, list, update, delete, and the log of each. */
 
 import type { CallOptions, KeyedCallOptions } from './call.ts';
+import { neededPassphrase, needToken, textOfData } from './needed.ts';
 import { openItems } from './open-items.ts';
 import { jsonOf, type Page, type Pages, readJson, readPage, walk } from './pages.ts';
-import { neededPassphrase } from './passphrase.ts';
 import type { Transport } from './transport.ts';
 import type {
   DecryptAll,
@@ -130,6 +130,7 @@ export const createVaultCalls = (transport: Transport, passphrase: string | unde
 
   const decryptText: VaultCalls['decryptText'] = async ({ passphrase: own, ...query }, options) => {
     const opened = neededPassphrase(own, passphrase);
+    needToken(query.token);
     const reply = await transport.send({
       method: 'GET',
       path,
@@ -146,7 +147,7 @@ export const createVaultCalls = (transport: Transport, passphrase: string | unde
     { data, passphrase: own, ...query }: StoreItem | UpdateItem,
     options: KeyedCallOptions | undefined,
   ): Promise<TokenInfo> => {
-    const body = typeof data === 'string' ? data : JSON.stringify(data);
+    const body = textOfData(data);
     const opened = neededPassphrase(own, passphrase);
     return readJson(transport, {
       method: 'POST',
