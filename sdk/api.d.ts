@@ -1820,7 +1820,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1922,7 +1922,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2078,7 +2078,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2267,7 +2267,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2424,7 +2424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2597,7 +2597,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2767,7 +2767,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2887,7 +2887,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3036,7 +3036,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3358,7 +3358,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3474,7 +3474,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3630,7 +3630,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3911,7 +3911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4027,7 +4027,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4153,7 +4153,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4375,7 +4375,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4491,7 +4491,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4617,7 +4617,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4839,7 +4839,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4957,7 +4957,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5061,7 +5061,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5212,7 +5212,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5341,7 +5341,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5467,7 +5467,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5594,7 +5594,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5720,7 +5720,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5826,7 +5826,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5979,7 +5979,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6203,7 +6203,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6430,7 +6430,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6577,7 +6577,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6695,7 +6695,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6817,7 +6817,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6934,7 +6934,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7064,7 +7064,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7200,7 +7200,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7306,7 +7306,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7402,7 +7402,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7504,7 +7504,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7620,7 +7620,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7742,7 +7742,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7858,7 +7858,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7976,7 +7976,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8102,7 +8102,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8240,7 +8240,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Valid account credentials are required. */
+            /** `unauthenticated`: Name or password of the account are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

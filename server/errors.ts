@@ -19,7 +19,8 @@ export const ERRORS = defineErrors({
   invalid_request: {
     status: 400,
     text: 'A part of the request is missing or malformed; `field` names it.',
-    advice: 'Correct what `field` names; the same request will be refused again.',
+    advice:
+      'Correct what `field` names; the same request will be refused again. Where that is `query.passphrase`, the passphrase is missing: send it in the header `X-Vault-Passphrase`.',
   },
   invalid_json: {
     status: 400,
@@ -98,14 +99,14 @@ export const ERRORS = defineErrors({
   },
   unauthenticated: {
     status: 401,
-    text: 'Valid account credentials are required.',
+    text: 'Name or password of the account are missing or wrong.',
     advice: 'Check name and password of the account, and that they arrive as Basic Auth.',
   },
   passphrase_wrong: {
     status: 403,
     text: 'The passphrase does not open this key.',
     advice:
-      'Check the passphrase and the key. After several wrong ones in a row the key is shut for a while.',
+      'Check the passphrase and the key; capitals and spaces count, and after a change the old one opens nothing. After several wrong ones in a row the key is shut for a while.',
   },
   not_allowed: {
     status: 403,
@@ -124,7 +125,7 @@ export const ERRORS = defineErrors({
   },
   not_found: {
     status: 404,
-    text: 'There is nothing at this path.',
+    text: 'There is nothing at this path. Those of the API begin with /v1.',
     advice: 'Check the path; `/docs` of the server lists all of them.',
   },
   key_not_found: {
@@ -237,7 +238,7 @@ export const ERRORS = defineErrors({
   endpoint_gone: {
     status: 410,
     text: 'This endpoint has expired or was stopped.',
-    advice: 'Get a new endpoint from its owner.',
+    advice: 'Make a new endpoint, or get one from its owner: this one cannot be started again.',
   },
   body_too_large: {
     status: 413,

@@ -16,7 +16,10 @@ const TLS_LOOK_MS = 10_000;
 type Note = (event: string, fields?: Readonly<Record<string, unknown>>) => void;
 
 /** A door that other servers of the vault know of. */
-export type KnownDoor = Pick<Door, 'leave' | 'close'>;
+export interface KnownDoor extends Pick<Door, 'leave' | 'close'> {
+  /** Whether a server of the same vault was on the port before. */
+  readonly isShared: boolean;
+}
 
 /** Pages and documents name the port before anybody listens: a free one is picked first. */
 export const withFreePort = (config: Config): Config =>
@@ -57,18 +60,24 @@ const watchTls = (tls: Config['tls'], door: Door, note: Note): void => {
   }, TLS_LOOK_MS).unref();
 };
 
-const openShared = async (config: Config, deps: Deps, siblings: Siblings): Promise<Door> => {
+const openShared = async (
+  config: Config,
+  deps: Deps,
+  siblings: Siblings,
+): Promise<{ readonly door: Door; readonly isShared: boolean }> => {
   const { host, port, tls } = config;
   try {
-    if ((await judgePort(host, port, siblings.havePort)) === 'taken') {
+    const state = await judgePort(host, port, siblings.havePort);
+    if (state === 'taken') {
       throw new StartError(`${host}:${port} is already in use; set VAULT_PORT to a free port.`);
     }
-    return openDoor(createApp(deps), {
+    const door = openDoor(createApp(deps), {
       hostname: host,
       port,
       idleTimeoutSeconds: IDLE_SECONDS,
       ...(tls === undefined ? {} : { tls: tlsOf(tls) }),
     });
+    return { door, isShared: state === 'shared' };
   } catch (error) {
     return explain(error, config);
   }
@@ -89,10 +98,11 @@ export async function openConfiguredDoor(
     port: config.port,
     version,
   });
-  const door = await openShared(config, deps, siblings);
+  const { door, isShared } = await openShared(config, deps, siblings);
   await siblings.join();
   watchTls(config.tls, door, note);
   return {
+    isShared,
     leave: door.leave,
     close: async () => {
       await door.close();

@@ -30,7 +30,7 @@ const CHECKPOINT_MS = 30_000;
 const BODY_TIMEOUT_MS = 30_000;
 
 /** The lines that greet whoever starts the server: where it is, how to get in, and one thing to try. */
-function banner(url: string, first: FirstAccount | undefined, config: Config): string {
+function banner(url: string, first: FirstAccount | undefined, config: Config, isShared: boolean): string {
   const lines = [
     '',
     `Cardvault (${config.env}) is ready.`,
@@ -44,6 +44,11 @@ function banner(url: string, first: FirstAccount | undefined, config: Config): s
   if (config.redis.kind === 'embedded') {
     lines.push(`  Data  ${config.dataDir} (back it up, with the master key)`);
   }
+  if (isShared) {
+    lines.push(
+      '  Another server of this vault has this port already: both answer there, each with its own settings.',
+    );
+  }
   if (first) {
     const user = `${first.name}:${first.password.expose()}`;
     const passphrase = 'try-it-out-with-32-characters-ok';
@@ -56,8 +61,8 @@ function banner(url: string, first: FirstAccount | undefined, config: Config): s
       '',
       'Make a key and store a card:',
       '',
-      `  curl -su '${user}' ${url}/v1/key/ -d '{"user":"demo","passphrase":"${passphrase}"}'; echo; ` +
-        `curl -su '${user}' '${url}/v1/vault/?user=demo&reference=customer-1' ` +
+      `  curl -su '${user}' ${url}/v1/key -d '{"user":"demo","passphrase":"${passphrase}"}'; echo; ` +
+        `curl -su '${user}' '${url}/v1/vault?user=demo&reference=customer-1' ` +
         `-H 'X-Vault-Passphrase: ${passphrase}' -d '${card}'; echo`,
     );
   }
@@ -150,7 +155,7 @@ async function main(): Promise<void> {
     settings_digest: settingsDigest(config),
   });
   sink.flush();
-  process.stdout.write(banner(publicUrl(config, config.port), first, config));
+  process.stdout.write(banner(publicUrl(config, config.port), first, config, door.isShared));
   const sweep = async (): Promise<void> => {
     const startedAt = performance.now();
     const failure = await vault.sweep().then(

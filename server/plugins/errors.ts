@@ -5,9 +5,16 @@ import type { ErrorBody } from '../schema/error.ts';
 import { CHALLENGE } from './basic-auth.ts';
 import { type HeaderList, jsonResponse } from './replies.ts';
 
+/** At this place something better can be said than what the table does. */
+const PASSPHRASE_MISSING =
+  'The passphrase is missing, or is none that a key can have. Send it in the header X-Vault-Passphrase.';
+
+const textOf = ({ code, field }: VaultError): string =>
+  code === 'invalid_request' && field === 'query.passphrase' ? PASSPHRASE_MISSING : ERRORS[code].text;
+
 /** The body of a refusal: the table's text, never a message of the error itself. */
 const errorBody = (error: VaultError, requestId: string): ErrorBody => {
-  const body: ErrorBody = { error: ERRORS[error.code].text, code: error.code, request_id: requestId };
+  const body: ErrorBody = { error: textOf(error), code: error.code, request_id: requestId };
   if (error.field !== undefined) {
     body.field = error.field;
   }

@@ -53,4 +53,11 @@ describe('400', () => {
     expect(answer.status).toBe(400);
     expect(answer.error).toMatchObject({ code, field });
   });
+
+  test('a missing one is told where it goes, and that is not the query', async () => {
+    const { answer } = await store('');
+    expect(answer.error).toMatchObject({
+      error: expect.stringContaining('Send it in the header X-Vault-Passphrase'),
+    });
+  });
 });

@@ -17,6 +17,7 @@ afterAll(async () => {
 /** Callers who never rest, some whose connections are idle most of the time, and some who come anew each time. */
 const CALLERS = [0, 0, 0, 100, 300, 600, 'fresh', 'fresh', 'fresh', 'fresh'] as const;
 const TEST_MS_MAX = 90_000;
+const TOLD = 'Another server of this vault has this port already';
 
 const newVault = async (): Promise<(settings?: Settings) => ServerProcess> => {
   await redis.flush();
@@ -67,9 +68,11 @@ test(
     const start = await newVault();
     const first = start();
     const port = await first.ready;
+    expect(first.printed()).not.toContain(TOLD);
     const join = async (): Promise<ServerProcess> => {
       const server = start({ VAULT_PORT: String(port) });
       expect(await server.ready).toBe(port);
+      expect(server.printed()).toContain(TOLD);
       return server;
     };
     const servers = [first, await join(), await join()];
