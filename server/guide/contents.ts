@@ -108,6 +108,7 @@ export const CONTENTS: readonly Group[] = [
       page('guides/forms.md', 'Hosted forms', 'Ask people for a card in your page, or show them one'),
       page('guides/rules.md', 'Rules', 'Change data on its way in or out'),
       page('guides/proxy.md', 'Requests to third parties', 'Pay with a card that you never hold'),
+      page('guides/sandbox.md', 'A payment service to try with', 'Charge a card on your own machine'),
       page('guides/webhooks.md', 'Webhooks', 'Learn what came of requests to third parties'),
       page('guides/client-certificates.md', 'Client certificates', 'For third parties that want to see one'),
       page('guides/billing-and-preferences.md', 'Account and bills', 'Usage, preferences, password'),

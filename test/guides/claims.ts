@@ -78,7 +78,12 @@ const elementFaults = async ({ code }: CodeBlock): Promise<readonly string[]> =>
 };
 
 export const CLAIMS: readonly Claim[] = [
-  { page: /\.md$/, info: 'console', by: 'its words', faults: ({ code }) => commandFaults(code) },
+  {
+    page: /(?<!guides\/sandbox)\.md$/,
+    info: 'console',
+    by: 'its words',
+    faults: ({ code }) => commandFaults(code),
+  },
   { page: /^docs\/architecture\.md$/, info: 'text', by: 'the files that it names', faults: figureFaults },
   { page: /^docs\/guides\/redis-cluster\.md$/, info: 'sh', by: 'the settings', faults: settingFaults },
   { page: /^docs\/guides\/webhooks\.md$/, info: 'json', by: 'the schema', faults: webhookFaults },
@@ -93,6 +98,15 @@ export const CLAIMS: readonly Claim[] = [
   },
   { page: /^docs\/guides\/production\.md$/, info: 'json', by: 'operators.test.ts, which compares it' },
   { page: /^docs\/guides\/production\.md$/, info: 'acl', by: 'operators.test.ts, whose Redis reads it' },
+  {
+    page: /^docs\/guides\/sandbox\.md$/,
+    info: 'console',
+    by: 'sandbox.test.ts, which starts with its settings',
+  },
+  { page: /^docs\/guides\/sandbox\.md$/, info: 'sh', by: 'sandbox.test.ts, which runs it' },
+  { page: /^docs\/guides\/sandbox\.md$/, info: 'js sandbox.mjs', by: 'sandbox.test.ts, which runs it' },
+  { page: /^docs\/guides\/sandbox\.md$/, info: 'text', by: 'sandbox.test.ts, which compares it' },
+  { page: /^docs\/guides\/sandbox\.md$/, info: 'text sandbox.mjs', by: 'sandbox.test.ts, which compares it' },
   { page: /^docs\/quick-start\.md$/, info: 'text', by: 'guides.test.ts, which compares it with a start' },
 ];
 
