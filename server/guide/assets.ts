@@ -41,9 +41,17 @@ const assetOf = (name: string, type: string, bytes: Uint8Array<ArrayBuffer>): As
   return { path: `/guide/assets/${hash}/${name}`, type, bytes };
 };
 
-/** Reads the style sheet and builds the script of the pages, in memory. */
+/** In this order: of two rules that weigh the same, the later one holds, and screens change what stands before them. */
+const STYLES = ['base', 'article', 'code', 'contents', 'headings', 'search', 'screens'];
+
+const joinStyles = async (): Promise<Uint8Array<ArrayBuffer>> => {
+  const texts = await Promise.all(STYLES.map((name) => Bun.file(here(`styles/${name}.css`)).text()));
+  return new TextEncoder().encode(texts.join('\n'));
+};
+
+/** Joins the style sheets and builds the script of the pages, in memory. */
 export const makeAssets = async (): Promise<Assets> => {
-  const [styles, script] = await Promise.all([Bun.file(here('guide.css')).bytes(), buildScript()]);
+  const [styles, script] = await Promise.all([joinStyles(), buildScript()]);
   const style = assetOf('guide.css', 'text/css; charset=utf-8', styles);
   const program = assetOf('guide.js', 'text/javascript; charset=utf-8', script);
   const icon = assetOf('icon.svg', 'image/svg+xml', new TextEncoder().encode(ICON));

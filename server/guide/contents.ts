@@ -12,9 +12,18 @@ export interface Entry {
   readonly pages: readonly Entry[];
 }
 
+/** Something to read that is no page of the guide. */
+export interface Beside {
+  readonly path: string;
+  readonly title: string;
+  readonly about: string;
+}
+
 export interface Group {
   readonly title: string;
   readonly entries: readonly Entry[];
+  /** What is listed behind them. */
+  readonly beside?: readonly Beside[];
 }
 
 /**
@@ -122,6 +131,7 @@ export const CONTENTS: readonly Group[] = [
       page('sdk.md', 'SDK', 'Every class, call and type of the client'),
       page('settings.md', 'Settings', 'Every environment variable of the server'),
     ],
+    beside: [{ path: '/docs', title: 'HTTP API', about: 'Every route, to read and to try' }],
   },
   {
     title: 'Operating',

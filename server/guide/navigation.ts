@@ -1,5 +1,5 @@
 import { escapeHtml } from '../domain/form-page.ts';
-import { CONTENTS, ENTRIES, type Entry, type Group } from './contents.ts';
+import { type Beside, CONTENTS, ENTRIES, type Entry, type Group } from './contents.ts';
 import type { Heading } from './outline.ts';
 
 const pathOf = ({ address }: Entry): string => `/guide/${address}`;
@@ -9,19 +9,17 @@ const holds = (entry: Entry, address: string | undefined): boolean =>
 
 const item = (entry: Entry, address: string | undefined): string => {
   const current = entry.address === address ? ' aria-current="page"' : '';
-  const link = `<a href="${pathOf(entry)}"${current}>${escapeHtml(entry.title)}</a>`;
   const isOpen = entry.pages.length > 0 && holds(entry, address);
-  return `<li>${link}${isOpen ? list(entry.pages, address) : ''}</li>`;
+  return `<li><a href="${pathOf(entry)}"${current}>${escapeHtml(entry.title)}</a>${isOpen ? list(entry.pages, address) : ''}</li>`;
 };
 
 const list = (entries: readonly Entry[], address: string | undefined, more = ''): string =>
   `<ul>${entries.map((entry) => item(entry, address)).join('')}${more}</ul>`;
 
-/** The reference of the HTTP API is no page of the guide, and is listed with what one looks up. */
-const API = '<li><a href="/docs">HTTP API</a></li>';
+const link = ({ path, title }: Beside): string => `<a href="${path}">${escapeHtml(title)}</a>`;
 
-const group = ({ title, entries }: Group, address: string | undefined): string =>
-  `<h2>${escapeHtml(title)}</h2>${list(entries, address, title === 'Reference' ? API : '')}`;
+const group = ({ title, entries, beside = [] }: Group, address: string | undefined): string =>
+  `<h2>${escapeHtml(title)}</h2>${list(entries, address, beside.map((each) => `<li>${link(each)}</li>`).join(''))}`;
 
 /** The table of contents, with the page at an address marked. */
 export const contentsHtml = (address: string | undefined): string =>
@@ -52,14 +50,8 @@ export const neighboursHtml = (entry: Entry): string => {
 
 /** All pages with what they are about: what the guide opens with. */
 export const overviewHtml = (): string =>
-  CONTENTS.map(({ title, entries }) => {
-    const cards = entries.map(
-      (entry) =>
-        `<li><a href="${pathOf(entry)}">${escapeHtml(entry.title)}</a><p>${escapeHtml(entry.about)}</p></li>`,
-    );
-    const api =
-      title === 'Reference'
-        ? '<li><a href="/docs">HTTP API</a><p>Every route, to read and to try</p></li>'
-        : '';
-    return `<h2>${escapeHtml(title)}</h2>\n<ul class="cards">${cards.join('')}${api}</ul>`;
+  CONTENTS.map(({ title, entries, beside = [] }) => {
+    const places = [...entries.map((entry) => ({ ...entry, path: pathOf(entry) })), ...beside];
+    const cards = places.map((place) => `<li>${link(place)}<p>${escapeHtml(place.about)}</p></li>`);
+    return `<h2>${escapeHtml(title)}</h2>\n<ul class="cards">${cards.join('')}</ul>`;
   }).join('\n');
