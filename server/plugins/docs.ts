@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { ASK_AGAIN, FOR_EVER } from './packed.ts';
 import type { Page } from './pages.ts';
 
 // Two files of the package are all that is needed of it, and all that an image holds: not its many dependencies.
@@ -55,7 +56,7 @@ const START_SCRIPT = `Scalar.createApiReference('#reference', ${JSON.stringify({
 
 const LONG_CACHED = {
   'Content-Type': 'text/javascript; charset=utf-8',
-  'Cache-Control': 'public, max-age=31536000, immutable',
+  'Cache-Control': FOR_EVER,
   Vary: 'Accept-Encoding',
 };
 
@@ -85,7 +86,7 @@ export const docsPages = (): readonly Page[] => {
         new Response(PAGE, {
           headers: {
             'Content-Type': 'text/html; charset=utf-8',
-            'Cache-Control': 'no-cache',
+            'Cache-Control': ASK_AGAIN,
             'Content-Security-Policy': CONTENT_SECURITY_POLICY,
           },
         }),

@@ -1,9 +1,8 @@
 import type { Deps, FormBundle, FormBundles } from '../deps.ts';
 import { bundlePath } from './form-pages.ts';
+import { ASK_AGAIN, FOR_EVER } from './packed.ts';
 import type { Page } from './pages.ts';
-import { ASK_AGAIN, respondWith } from './public-file.ts';
-
-const FOR_EVER = 'public, max-age=31536000, immutable';
+import { respondWith } from './public-file.ts';
 
 const inventory = ({ version, files }: FormBundles): Uint8Array<ArrayBuffer> => {
   const integrity = Object.fromEntries(files.map((file) => [file.name, file.integrity]));

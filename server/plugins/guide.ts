@@ -1,6 +1,6 @@
 import { keep } from '../guide/keep.ts';
 import { createGuide } from '../guide/library.ts';
-import { type Packed, packBeside, packedResponse } from './packed.ts';
+import { ASK_AGAIN, FOR_EVER, type Packed, packBeside, packedResponse } from './packed.ts';
 import type { Page } from './pages.ts';
 
 /** Nothing comes from another host, and nothing that stands in a page is a script or a style. */
@@ -16,7 +16,7 @@ const CONTENT_SECURITY_POLICY = [
 ].join('; ');
 
 const headersOf = (type: string, isForEver: boolean): Record<string, string> => ({
-  'Cache-Control': isForEver ? 'public, max-age=31536000, immutable' : 'no-cache',
+  'Cache-Control': isForEver ? FOR_EVER : ASK_AGAIN,
   ...(type.startsWith('text/html') ? { 'Content-Security-Policy': CONTENT_SECURITY_POLICY } : {}),
 });
 
@@ -58,7 +58,7 @@ export const guidePages = (): readonly Page[] => {
     // The path is one of those that there are: what a caller made up is never repeated.
     return path === pathname
       ? packedResponse(found, request, { headers: headersOf(found.type, found.isForEver) })
-      : new Response(null, { status: 308, headers: { Location: path, 'Cache-Control': 'no-cache' } });
+      : new Response(null, { status: 308, headers: { Location: path, 'Cache-Control': ASK_AGAIN } });
   };
 
   return ['/guide', '/guide/*'].map((path) => ({ path, respond }));

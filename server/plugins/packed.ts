@@ -1,6 +1,11 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 
+/** `Cache-Control` of what never changes under its path. */
+export const FOR_EVER = 'public, max-age=31536000, immutable';
+/** `Cache-Control` of what may be something else under the same path tomorrow. */
+export const ASK_AGAIN = 'no-cache';
+
 /** Bytes that are served again and again, also as they travel packed. */
 export interface Packed {
   readonly type: string;

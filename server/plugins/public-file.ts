@@ -12,9 +12,6 @@ export interface PublicFile {
   readonly packable: boolean;
 }
 
-/** For what may be another file under the same path tomorrow. */
-export const ASK_AGAIN = 'no-cache';
-
 /** Answers with a file, or with 304 to whoever has it; packs it once. */
 export const respondWith = ({ bytes, type, caching, packable }: PublicFile): Page['respond'] => {
   const packed = packNow(type, bytes, packable);

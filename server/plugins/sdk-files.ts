@@ -1,5 +1,6 @@
+import { ASK_AGAIN } from './packed.ts';
 import type { Page } from './pages.ts';
-import { ASK_AGAIN, respondWith } from './public-file.ts';
+import { respondWith } from './public-file.ts';
 
 /** Where `scripts/pack-sdk.ts` puts what it makes. */
 const PACKED = new URL('../../dist/sdk/', import.meta.url);

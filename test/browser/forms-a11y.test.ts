@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import type { FormSettings, FormTypeName } from '../../server/schema/form.ts';
+import { axeFaults } from './axe.ts';
 import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
 
 const TYPES = ['pcd', 'ach', 'custom'] as const;
@@ -42,39 +42,12 @@ const open = async (
   await page.locator('.vf-panel').waitFor();
 };
 
-interface Violation {
-  readonly id: string;
-  readonly impact?: string | null;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
-}
-
-declare const window: {
-  axe?: { run(options: object): Promise<{ readonly violations: readonly Violation[] }> };
-};
-
-/** What axe finds in the page as it is, one line for each element. */
-const faults = async (): Promise<string[]> => {
-  // Reading its half a megabyte takes longer than all that it does afterwards.
-  if (!(await page.evaluate(() => window.axe !== undefined))) {
-    await page.evaluate(axe.source);
-  }
-  const violations = await page.evaluate(
-    async () => (await window.axe?.run({ resultTypes: ['violations'] }))?.violations,
-  );
-  if (violations === undefined) {
-    throw new Error('axe is not there');
-  }
-  return violations.flatMap(({ id, impact, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${impact} ${id}: ${html} ${failureSummary}`),
-  );
-};
-
-/** What it finds in every look: they differ in two attributes of the page alone. */
+/** What axe finds in every look: they differ in two attributes of the page alone. */
 const faultsOfLooks = async (): Promise<string[]> => {
   const found: string[] = [];
   for (const look of LOOKS) {
     await page.evaluate(`Object.assign(document.documentElement.dataset, ${JSON.stringify(look)})`);
-    found.push(...(await faults()).map((fault) => `${look.style} ${look.scheme}: ${fault}`));
+    found.push(...(await axeFaults(page)).map((fault) => `${look.style} ${look.scheme}: ${fault}`));
   }
   return found;
 };
@@ -111,7 +84,7 @@ describe('axe finds nothing', () => {
   test('that it would not find if it were there', async () => {
     const css = '.vf-label { color: #ddd !important }';
     await open('pcd', { color_mode: 'light', embedded_css: Buffer.from(css).toString('base64') });
-    const found = (await faults()).map((fault) => fault.split(':')[0]);
+    const found = (await axeFaults(page)).map((fault) => fault.split(':')[0]);
     expect(found).toEqual(Array.from({ length: 4 }, () => 'serious color-contrast'));
   });
 
@@ -157,11 +130,11 @@ describe('axe finds nothing', () => {
     await open('pcd', { theme, color_mode: scheme });
     await page.locator('.vf-button').click();
     await page.locator('.vf-error:visible').first().waitFor();
-    const errors = await faults();
+    const errors = await axeFaults(page);
     await fillIn('pcd');
     await page.locator('.vf-button').click();
     await page.locator('.vf-success').waitFor();
-    expect([...errors, ...(await faults())]).toEqual([]);
+    expect([...errors, ...(await axeFaults(page))]).toEqual([]);
   });
 });
 

@@ -1,5 +1,4 @@
 /** The guide in a real browser: a server without a vault behind it, and Chromium. */
-import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { createApp } from '../../server/app.ts';
 import { listen } from '../../server/listen.ts';
@@ -42,29 +41,4 @@ export const openGuideWorld = async (): Promise<GuideWorld> => {
       await server.stop(true);
     },
   };
-};
-
-interface Violation {
-  readonly id: string;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
-}
-
-declare const window: {
-  axe?: { run(options: object): Promise<{ readonly violations: readonly Violation[] }> };
-};
-
-/** What axe finds in the page as it is, one line for each element. */
-export const axeFaults = async (page: Page): Promise<string[]> => {
-  if (!(await page.evaluate(() => window.axe !== undefined))) {
-    await page.evaluate(axe.source);
-  }
-  const violations = await page.evaluate(
-    async () => (await window.axe?.run({ resultTypes: ['violations'] }))?.violations,
-  );
-  if (violations === undefined) {
-    throw new Error('axe is not there');
-  }
-  return violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
-  );
 };

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { ENTRIES } from '../../server/guide/contents.ts';
-import { axeFaults, type GuideWorld, openGuideWorld } from './guide-world.ts';
+import { axeFaults } from './axe.ts';
+import { type GuideWorld, openGuideWorld } from './guide-world.ts';
 
 const DESKTOP = { viewport: { width: 1280, height: 900 } };
 const PHONE = { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true };

@@ -1,5 +1,8 @@
-/** Receivers of webhooks, and what a signature must be, worked out without any code of the vault. */
+/** Webhooks: calls as the vault makes them, receivers, and what a signature must be, worked out without its code. */
 import { createHmac } from 'node:crypto';
+import { webhookBody } from '../../server/domain/webhook-body.ts';
+import { webhookHeaders } from '../../server/outbound/webhook.ts';
+import { Secret } from '../../server/secret.ts';
 import type { Act, Received, ThirdParty } from './third-party.ts';
 
 /** One webhook call as its receiver sees it. */
@@ -53,4 +56,15 @@ export const createReceiver = (party: ThirdParty, ...acts: Act[]): Receiver => {
       return eventOf(await party.call(path, given));
     },
   };
+};
+
+/** The call that tells of a declined request of order 4711, signed now, as the vault makes it. */
+export const webhookCall = (
+  secret: string,
+): { readonly headers: Readonly<Record<string, string>>; readonly body: string } => {
+  const parts = { kind: 'post', headers: [['X-A', 'b']], statusCode: 402, body: 'declined' } as const;
+  const body = webhookBody(parts, new Map([['order', '4711']]));
+  const timestampSeconds = Math.floor(Date.now() / 1000);
+  const headers = webhookHeaders({ id: 'evt_1', timestampSeconds, body, secret: new Secret(secret) });
+  return { headers: Object.fromEntries(headers), body: new TextDecoder().decode(body) };
 };

@@ -2,32 +2,16 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { webhookBody } from '../../server/domain/webhook-body.ts';
 import { listen } from '../../server/listen.ts';
-import { webhookHeaders } from '../../server/outbound/webhook.ts';
-import { Secret } from '../../server/secret.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
+import { webhookCall } from '../helpers/webhook.ts';
 import { README_GIVEN, readmeProgram } from './readme.ts';
 
 const WEBHOOK_SECRET = 'a secret of the page';
 const SDK = join(import.meta.dir, '../../sdk/index.ts');
 
-/** A call of a webhook as the vault makes it. */
-const webhookCall = (): Request => {
-  const parts = { kind: 'post', headers: [['X-A', 'b']], statusCode: 402, body: 'declined' } as const;
-  const body = webhookBody(parts, new Map([['order', '4711']]));
-  const headers = webhookHeaders({
-    id: 'evt_1',
-    timestampSeconds: Math.floor(Date.now() / 1000),
-    body,
-    secret: new Secret(WEBHOOK_SECRET),
-  });
-  return new Request('https://shop.example/webhooks', {
-    method: 'POST',
-    headers: Object.fromEntries(headers),
-    body: new TextDecoder().decode(body),
-  });
-};
+const receivedCall = (): Request =>
+  new Request('https://shop.example/webhooks', { method: 'POST', ...webhookCall(WEBHOOK_SECRET) });
 
 let folder = '';
 let vault: TestVault;
@@ -65,8 +49,8 @@ test('the examples of sdk/README.md do what they say', async () => {
   expect(known).toBe('there already');
   expect(saved).toEqual({ token: expect.any(String), user: 'customers', reference: url.split('/').at(-1) });
   expect(shown).toEqual({ card_number: '************4444', card_holder: 'Zoë' });
-  expect(await (await receive(webhookCall())).text()).toBe('4711: 402');
-  const forged = webhookCall();
+  expect(await (await receive(receivedCall())).text()).toBe('4711: 402');
+  const forged = receivedCall();
   forged.headers.set('webhook-id', 'evt_2');
   const refusal: Response = await receive(forged);
   expect([refusal.status, await refusal.text()]).toEqual([400, 'signature_mismatch']);

@@ -2,13 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { webhookBody } from '../../../server/domain/webhook-body.ts';
 import { listen } from '../../../server/listen.ts';
-import { webhookHeaders } from '../../../server/outbound/webhook.ts';
-import { Secret } from '../../../server/secret.ts';
 import { launchChromium } from '../../browser/chromium.ts';
 import { installSdk } from '../../helpers/packed-sdk.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { webhookCall } from '../../helpers/webhook.ts';
 import { chunk, HEAD_CHUNKED, openRawPeer } from '../peer.ts';
 import { PROGRAMS, writePrograms } from './programs.ts';
 import { type Given, type work, worked } from './work.ts';
@@ -17,23 +15,6 @@ const PASSPHRASE = 'canary passphrase ü%';
 const WEBHOOK_SECRET = 'canary-webhook-secret';
 const START_MS_MAX = 60_000;
 const RUN_MS_MAX = 30_000;
-
-/** A webhook call as the vault makes it. */
-const webhookCall = (): Given['webhook'] => {
-  const parts = { kind: 'post', headers: [['X-A', 'b']], statusCode: 402, body: 'declined' } as const;
-  const body = webhookBody(parts, new Map([['order', '4711']]));
-  const headers = webhookHeaders({
-    id: 'evt_1',
-    timestampSeconds: Math.floor(Date.now() / 1000),
-    body,
-    secret: new Secret(WEBHOOK_SECRET),
-  });
-  return {
-    headers: Object.fromEntries(headers),
-    body: new TextDecoder().decode(body),
-    secret: WEBHOOK_SECRET,
-  };
-};
 
 /** Sends one item and half of the next; the pause lets the first piece arrive by itself. */
 const breakOff = (socket: Bun.Socket): void => {
@@ -59,7 +40,7 @@ beforeAll(async () => {
     username: name,
     password,
     passphrase: PASSPHRASE,
-    webhook: webhookCall(),
+    webhook: { ...webhookCall(WEBHOOK_SECRET), secret: WEBHOOK_SECRET },
     brokenUrl: broken.baseUrl,
   };
   await writePrograms(folder, given);

@@ -1,0 +1,30 @@
+/** What axe finds wrong with a page. */
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+
+interface Violation {
+  readonly id: string;
+  readonly impact?: string | null;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+declare const window: {
+  axe?: { run(options: object): Promise<{ readonly violations: readonly Violation[] }> };
+};
+
+/** What axe finds in the page as it is, one line for each element. */
+export const axeFaults = async (page: Page): Promise<string[]> => {
+  // Reading its half a megabyte takes longer than all that it does afterwards.
+  if (!(await page.evaluate(() => window.axe !== undefined))) {
+    await page.evaluate(axe.source);
+  }
+  const violations = await page.evaluate(
+    async () => (await window.axe?.run({ resultTypes: ['violations'] }))?.violations,
+  );
+  if (violations === undefined) {
+    throw new Error('axe is not there');
+  }
+  return violations.flatMap(({ id, impact, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${impact} ${id}: ${html.slice(0, 200)} ${failureSummary}`),
+  );
+};
