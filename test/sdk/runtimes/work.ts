@@ -20,6 +20,14 @@ export interface Given {
 
 const CARDS = ['4111111111111111', '5555555555554444', '378282246310005'];
 
+/** What a client is made of. */
+const accountOf = ({ baseUrl, username, password, passphrase }: Given) => ({
+  baseUrl,
+  username,
+  password,
+  passphrase,
+});
+
 const failureOf = async (call: () => Promise<unknown>): Promise<unknown> => {
   try {
     return await call();
@@ -69,7 +77,7 @@ const useBroken = async (sdk: typeof Sdk, given: Given) => {
   if (given.brokenUrl === undefined) {
     return ['a', true];
   }
-  const client = new sdk.Vault({ ...given, baseUrl: given.brokenUrl, retries: 0 });
+  const client = new sdk.Vault({ ...accountOf(given), baseUrl: given.brokenUrl, retries: 0 });
   const seen: unknown[] = [];
   const end = await failureOf(async () => {
     for await (const { token } of client.vault.decryptAll({ user: 'shop' })) {
@@ -81,7 +89,7 @@ const useBroken = async (sdk: typeof Sdk, given: Given) => {
 
 /** Does a merchant's work under a key named after the runtime, and says what came of it. */
 export const work = async (sdk: typeof Sdk, given: Given, user: string) => {
-  const client = new sdk.Vault(given);
+  const client = new sdk.Vault(accountOf(given));
   const { passphrase } = given;
   await client.keys.create({ user, passphrase });
   const stored: string[] = [];
