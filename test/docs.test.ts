@@ -2,35 +2,29 @@ import { expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Glob } from 'bun';
+import { createAnchors } from '../server/guide/anchors.ts';
+import { ALL_PAGES } from './guides/pages.ts';
 import { readSources } from './sources.ts';
 
 const root = join(import.meta.dir, '..');
-const pages = ['*.md', 'docs/**/*.md', 'sdk/*.md', 'forms/*.md'].flatMap((pattern) => [
-  ...new Glob(pattern).scanSync({ cwd: root }),
-]);
 
 test('there are pages', () => {
-  expect(pages).toContain('README.md');
-  expect(pages).toContain('docs/decisions/README.md');
+  expect(ALL_PAGES).toContain('README.md');
+  expect(ALL_PAGES).toContain('docs/decisions/README.md');
 });
 
-test.each(pages)('every link of %s leads somewhere', async (page) => {
+test.each(ALL_PAGES)('every link of %s leads somewhere', async (page) => {
   const text = await Bun.file(join(root, page)).text();
   const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, target]) => target ?? '');
   expect(links.filter((target) => !existsSync(join(root, page, '..', target)))).toEqual([]);
 });
 
-/** The anchors that headings have on the usual hosts: small letters, no punctuation, dashes for spaces. */
-const anchorsOf = (markdown: string): string[] =>
-  [...markdown.matchAll(/^#{1,6} +(.+)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  );
+const anchorsOf = (markdown: string): string[] => {
+  const anchorOf = createAnchors();
+  return [...markdown.matchAll(/^#{1,6} +(.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
+};
 
-test.each(pages)('every link of %s into a page meets a heading', async (page) => {
+test.each(ALL_PAGES)('every link of %s into a page meets a heading', async (page) => {
   const text = await Bun.file(join(root, page)).text();
   const missing: string[] = [];
   for (const [, target = '', anchor = ''] of text.matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)) {

@@ -90,7 +90,7 @@ describe('the build', () => {
   test('says what does not compile', async () => {
     const copy = copyTo('broken');
     await Bun.write(join(copy, 'forms', 'heard.ts'), 'export const = 1;');
-    expect(buildIn(copy, {})).rejects.toThrow('heard.ts');
+    await expect(buildIn(copy, {})).rejects.toThrow('heard.ts');
   });
 
   test('takes less than a second', async () => {

@@ -66,6 +66,6 @@ test.each([
   expect((await commandFaults(line)).join()).toContain(fault);
 });
 
-test('a setting that there is not is found to be wrong', () => {
-  expect(commandFaults('VAULT_RATE=1 bun start')).rejects.toThrow('VAULT_RATE');
+test('a setting that there is not is found to be wrong', async () => {
+  await expect(commandFaults('VAULT_RATE=1 bun start')).rejects.toThrow('VAULT_RATE');
 });
