@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import manifest from '../package.json';
 import { createAnchors } from '../server/guide/anchors.ts';
 import { ALL_PAGES } from './guides/pages.ts';
 import { readSources } from './sources.ts';
@@ -34,6 +35,12 @@ test.each(ALL_PAGES)('every link of %s into a page meets a heading', async (page
     }
   }
   expect(missing).toEqual([]);
+});
+
+test.each(ALL_PAGES)('every script that %s names is there', async (page) => {
+  const text = await Bun.file(join(root, page)).text();
+  const named = [...text.matchAll(/\bbun run (\w[\w:]*)/g)].map(([, name = '']) => name);
+  expect(named.filter((name) => !Object.hasOwn(manifest.scripts, name))).toEqual([]);
 });
 
 test('every page that the code refers to exists', async () => {

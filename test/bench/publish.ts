@@ -1,6 +1,6 @@
 /**
  * Writes the figures of the last benchmark and simulation into docs/performance.md, between its marks, and draws docs/performance.svg:
- * `bun test/bench/publish.ts`. Nothing of either is typed by hand.
+ * `bun run bench:page`. Nothing of either is typed by hand.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -26,7 +26,7 @@ interface Result {
   readonly growth: readonly GrowthRow[];
 }
 
-/** What `bun run scale` made of the figures. */
+/** What `bun run bench:scale` made of the figures. */
 interface Scale {
   readonly needs: string;
   readonly one: string;

@@ -1,5 +1,5 @@
 /**
- * Floods a server on sockets and measures what it leaves to others: `bun run flood [--seconds N] [--only a,b]
+ * Floods a server on sockets and measures what it leaves to others: `bun run bench:flood [--seconds N] [--only a,b]
  * [--listed N]`. Prints a table and writes `bench-results/flood.json`.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';

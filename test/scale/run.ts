@@ -1,6 +1,6 @@
 /**
  * How many processes and shards a load needs, from the CPU times and the memory that the last benchmark measured, and
- * what their queues then come to: `bun run scale [--rate N] [--cards N]`. Needs `bench-results/bench.json` of a whole run.
+ * what their queues then come to: `bun run bench:scale [--rate N] [--cards N]`. Needs `bench-results/bench.json` of a whole run.
  */
 import {
   closeSync,

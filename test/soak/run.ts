@@ -1,6 +1,6 @@
 /**
  * A vault under mixed load for half an hour, at six tenths of what it can do: memory, descriptors, connections and
- * latency, minute by minute. `bun run soak [--minutes N]`.
+ * latency, minute by minute. `bun run test:soak [--minutes N]`.
  */
 import { readdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
