@@ -79,6 +79,17 @@ const powerCut = async (stage: Stage): Promise<string> => {
   return `${lost} bytes were not synced, ${await restarted(stage)}`;
 };
 
+const stalled = async (stage: Stage, ms: number): Promise<string> => {
+  await someLoad(stage.chance);
+  const { place } = stage;
+  return whileAway(
+    stage,
+    ms,
+    () => place.signalRedis('SIGSTOP'),
+    () => place.signalRedis('SIGCONT'),
+  );
+};
+
 export const SCENES: readonly Scene[] = [
   {
     name: 'server killed',
@@ -101,34 +112,8 @@ export const SCENES: readonly Scene[] = [
   },
   { name: 'power cut', rounds: 10, fail: powerCut },
   { name: 'power cut, control at everysec', rounds: 3, fsync: 'everysec', fail: powerCut, mustLose: true },
-  {
-    name: 'redis stalled for 5 s',
-    rounds: 2,
-    fail: async (stage) => {
-      await someLoad(stage.chance);
-      const { place } = stage;
-      return whileAway(
-        stage,
-        5_000,
-        () => place.signalRedis('SIGSTOP'),
-        () => place.signalRedis('SIGCONT'),
-      );
-    },
-  },
-  {
-    name: 'redis stalled for 30 s',
-    rounds: 1,
-    fail: async (stage) => {
-      await someLoad(stage.chance);
-      const { place } = stage;
-      return whileAway(
-        stage,
-        30_000,
-        () => place.signalRedis('SIGSTOP'),
-        () => place.signalRedis('SIGCONT'),
-      );
-    },
-  },
+  { name: 'redis stalled for 5 s', rounds: 2, fail: (stage) => stalled(stage, 5_000) },
+  { name: 'redis stalled for 30 s', rounds: 1, fail: (stage) => stalled(stage, 30_000) },
   {
     name: 'way to redis silent for 5 s',
     rounds: 2,
