@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import manifest from '../package.json';
 import { createAnchors } from '../server/guide/anchors.ts';
-import { ALL_PAGES } from './guides/pages.ts';
+import { ALL_PAGES } from './pages/pages.ts';
 import { readSources } from './sources.ts';
 
 const root = join(import.meta.dir, '..');
