@@ -63,6 +63,7 @@ describe('search', () => {
     ['vault_drain_seconds', /^Settings›.*VAULT_DRAIN_SECONDS$/],
     ['test_card', /^Errors›.*test_card$/],
     ['decryptAll', /^SDK›.*decryptAll$/],
+    ['VaultTimeoutError', /^SDK›.*VaultTimeoutError$/],
   ] as const)('finds the name %s first where it is explained', async (query, place) => {
     expect((await find(query))[0]).toMatch(place);
   });
@@ -73,8 +74,20 @@ describe('search', () => {
     ['a word with two letters changed round', 'certifciates', 'Client certificates'],
     ['a part of a name', 'drain', 'Settings'],
     ['several words', 'webhook signature', 'Webhooks'],
+    ['a question', 'how do I delete a card', 'Items›Delet'],
+    ['a word in another form', 'deleting cards', 'Items›Delet'],
   ])('finds %s: %s', async (_what, query, expected) => {
     expect((await find(query)).slice(0, 5).some((place) => place.startsWith(expected))).toBe(true);
+  });
+
+  test.each([
+    ['rotate', /^Rotate a passphrase$/],
+    ['backup', /^Backups$/],
+    ['mask', /^Settings›Masking$/],
+    ['idempotency', /^(?!Errors|SDK)[^›]+(?:›[^›_]+)*$/],
+    ['how do I change a passphrase', /passphrase/],
+  ])('finds what is told about %s before names that hold the word', async (query, place) => {
+    expect((await find(query))[0]).toMatch(place);
   });
 
   test('shows a piece of the text with the words marked, and no markup of it', async () => {
@@ -102,6 +115,18 @@ describe('search', () => {
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/guide\/errors#.*endpoint_gone$/);
     expect(await page.locator(':target').count()).toBe(1);
+    // There at once, however far it is.
+    expect(await page.evaluate(`document.querySelector(':target').getBoundingClientRect().top`)).toBeWithin(
+      0,
+      900,
+    );
+  });
+
+  test('is closed by one press of Escape, with words in it', async () => {
+    await page.keyboard.press('/');
+    await find('token');
+    await page.keyboard.press('Escape');
+    await input().waitFor({ state: 'hidden' });
   });
 
   test('closes when what was found is on this page', async () => {

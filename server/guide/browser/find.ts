@@ -22,6 +22,32 @@ const termsOf = (text: string): string[] =>
     return parts.length > 1 ? [word, ...parts] : [word];
   });
 
+/** Words that questions are made of, and that tell nothing of what is asked for. */
+const SMALL = new Set(
+  'a an and are as at be by can do does for from has have how i if in is it me my of on or the to was we what when where which why with you your'.split(
+    ' ',
+  ),
+);
+
+/** People say card, and pages say item of what is stored. */
+const SAME: Readonly<Record<string, string>> = { card: 'item' };
+
+/** What is asked for; a question of small words alone is taken as it is. */
+const askedOf = (query: string): string[] => {
+  const words = wordsOf(query);
+  const asked = words.filter((word) => !SMALL.has(word.toLowerCase()));
+  return asked.length > 0 ? asked : words;
+};
+
+/** A name rather than a word: a code, a setting, a status, a header, a call of the SDK. */
+const NAME = /[_\d]|\w-\w|\p{Ll}\p{Lu}/u;
+
+/** Deleting, deleted and delete are one word; names are left whole. */
+const stemOf = (term: string): string => {
+  const word = term.toLowerCase();
+  return NAME.test(word) ? word : word.replace(/^(.{3,}?)(?:ing|ed|es|e|s)$/u, '$1');
+};
+
 interface Doc {
   readonly id: number;
   readonly page: string;
@@ -29,20 +55,33 @@ interface Doc {
   readonly text: string;
 }
 
-/** A name rather than a word: a code, a setting, a status, a header. */
-const NAME = /[_\d]|\w-\w/;
+/** For who works on the vault, not with it. */
+const ASIDE = /^\/guide\/(?:decisions|architecture|storage|testing|performance)\b/;
 const LOOKED_UP = /^\/guide\/(?:errors|settings)\b/;
+
+/** A row of a table is found under the name in one of its first cells. */
+const isRow = ({ headings, text }: Found): boolean => {
+  const [name = ''] = headings.slice(-1);
+  const cells = text.split(' · ');
+  return name !== '' && cells.length > 1 && cells.slice(0, 2).some((cell) => cell.includes(name));
+};
 
 /**
  * Who asks for a name wants the page that explains it, before those that mention it. Who asks for a word wants what
- * is told about it, before rows of tables and the reference of the SDK, which repeat the same words again and again.
+ * is told about it, the page that has it as its title first, before names that it is a part of, rows of tables and the
+ * reference of the SDK, which repeat the same words again and again.
  */
-const weightOf = ({ path, headings }: Found, term: string): number => {
-  if (NAME.test(term)) {
-    return LOOKED_UP.test(path) ? 1.5 : 1;
+const weightOf = (found: Found, term: string, isNameAsked: boolean): number => {
+  const { path, page, headings } = found;
+  if (isNameAsked) {
+    return LOOKED_UP.test(path) ? 1.5 : isRow(found) ? 0.6 : 1;
   }
-  const isRow = !LOOKED_UP.test(path) && /^[\w.-]*[_.][\w.-]*$/.test(headings.at(-1) ?? '');
-  return path.startsWith('/guide/sdk') ? 0.3 : isRow ? 0.4 : 1;
+  const isAside = ASIDE.test(path);
+  if (!isAside && headings.length === 0 && wordsOf(page).some((word) => stemOf(word) === term)) {
+    return 4;
+  }
+  const isName = isRow(found) || NAME.test(headings.at(-1) ?? '');
+  return (isName ? 0.15 : 1) * (path.startsWith('/guide/sdk') ? 0.3 : isAside ? 0.5 : 1);
 };
 
 export type Finder = (query: string) => readonly Hit[];
@@ -52,17 +91,13 @@ export const createFinder = async (index: readonly Found[]): Promise<Finder> => 
   const engine = new MiniSearch<Doc>({
     fields: ['page', 'heading', 'text'],
     tokenize: termsOf,
-    processTerm: (term) => term.toLowerCase(),
+    processTerm: stemOf,
     searchOptions: {
       tokenize: wordsOf,
       boost: { heading: 4, page: 3 },
       prefix: (term) => term.length > 1,
       fuzzy: (term) => (term.length > 3 ? 0.2 : false),
       weights: { prefix: 0.4, fuzzy: 0.2 },
-      boostDocument: (id, term) => {
-        const found = index[id];
-        return found === undefined ? 0 : weightOf(found, term);
-      },
     },
   });
   await engine.addAllAsync(
@@ -70,8 +105,18 @@ export const createFinder = async (index: readonly Found[]): Promise<Finder> => 
     { chunkSize: 100 },
   );
   return (query) => {
-    const all = engine.search(query, { combineWith: 'AND' });
-    const some = all.length > 0 ? all : engine.search(query, { combineWith: 'OR' });
+    const asked = askedOf(query);
+    const isNameAsked = asked.some((word) => NAME.test(word));
+    const boostDocument = (id: number, term: string): number => {
+      const found = index[id];
+      return found === undefined ? 0 : weightOf(found, term, isNameAsked);
+    };
+    const queries = asked.map((word) => {
+      const other = SAME[stemOf(word)];
+      return other === undefined ? word : { combineWith: 'OR' as const, queries: [word, other] };
+    });
+    const all = engine.search({ combineWith: 'AND', queries }, { boostDocument });
+    const some = all.length > 0 ? all : engine.search({ combineWith: 'OR', queries }, { boostDocument });
     return some.slice(0, HITS_MAX).flatMap(({ id, terms }) => {
       const found = index[id];
       return found === undefined ? [] : [{ found, terms }];
@@ -90,7 +135,13 @@ const LENGTH = 200;
 
 /** Terms are made of letters, digits, `_` and `-` alone, so that none of them means anything to a pattern. */
 const patternOf = (terms: readonly string[]): RegExp =>
-  new RegExp([...terms].sort((a, b) => b.length - a.length).join('|'), 'giu');
+  new RegExp(
+    [...terms]
+      .sort((a, b) => b.length - a.length)
+      .map((term) => `${term}\\p{L}*`)
+      .join('|'),
+    'giu',
+  );
 
 /** A text in pieces, with all marked that fitted. */
 export const markedOf = (text: string, terms: readonly string[]): readonly Piece[] => {

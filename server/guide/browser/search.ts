@@ -151,6 +151,10 @@ const createSearch = (): { readonly open: () => void } => {
     if (step !== undefined) {
       event.preventDefault();
       cursor.to(cursor.by(step));
+    } else if (event.key === 'Escape') {
+      // Else the browser would empty the input first, and only the next press would close the box.
+      event.preventDefault();
+      box.dialog.close();
     } else if (event.key === 'Enter' && !event.isComposing) {
       event.preventDefault();
       cursor.open();
