@@ -1,6 +1,7 @@
 /** The account itself: who it is, what it uses and pays. */
 
 import type { CallOptions } from './call.ts';
+import { needText } from './needed.ts';
 import { readJson } from './pages.ts';
 import type { Transport } from './transport.ts';
 import type {
@@ -121,8 +122,14 @@ export const createAdminCalls = (transport: Transport): AdminCalls => ({
       body: JSON.stringify({ key, value }),
       options,
     }),
-  getPreference: ({ key }, options) =>
-    readJson(transport, { method: 'GET', path: preferences, repeat: 'always', query: { key }, options }),
+  getPreference: async ({ key }, options) =>
+    readJson(transport, {
+      method: 'GET',
+      path: preferences,
+      repeat: 'always',
+      query: needText({ key }),
+      options,
+    }),
   listPreferences: (options) =>
     readJson(transport, { method: 'GET', path: preferences, repeat: 'always', options }),
   deletePreference: (query, options) =>

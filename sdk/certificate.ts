@@ -1,6 +1,7 @@
 /** Client certificates: how the vault shows to a third party who it is. */
 
 import type { CallOptions } from './call.ts';
+import { needText } from './needed.ts';
 import { readJson } from './pages.ts';
 import type { Transport } from './transport.ts';
 import type {
@@ -92,8 +93,14 @@ export const createCertificateCalls = (transport: Transport): CertificateCalls =
       body: JSON.stringify(subject),
       options,
     }),
-  getCsr: ({ id }, options) =>
-    readJson(transport, { method: 'GET', path: CSR, repeat: 'always', query: { id }, options }),
+  getCsr: async ({ id }, options) =>
+    readJson(transport, {
+      method: 'GET',
+      path: CSR,
+      repeat: 'always',
+      query: needText({ id }),
+      options,
+    }),
   listCsrs: (options) => readJson(transport, { method: 'GET', path: CSR, repeat: 'always', options }),
   deleteCsr: (query, options) =>
     readJson(transport, { method: 'DELETE', path: CSR, repeat: 'always', query, options }),
@@ -107,8 +114,14 @@ export const createCertificateCalls = (transport: Transport): CertificateCalls =
       type: 'application/x-pem-file',
       options,
     }),
-  get: ({ id }, options) =>
-    readJson(transport, { method: 'GET', path: CERT, repeat: 'always', query: { id }, options }),
+  get: async ({ id }, options) =>
+    readJson(transport, {
+      method: 'GET',
+      path: CERT,
+      repeat: 'always',
+      query: needText({ id }),
+      options,
+    }),
   list: (query, options) =>
     readJson(transport, { method: 'GET', path: CERT, repeat: 'always', query, options }),
   delete: (query, options) =>

@@ -51,7 +51,7 @@ const checkedKey = (key: string): string => {
 
 /** Refuses what cannot be a secret before a runtime's own error could quote it. */
 export const checkedSecret = (secret: string): string => {
-  if (!/^[\x21-\x7e]{1,256}$/.test(secret)) {
+  if (typeof secret !== 'string' || !/^[\x21-\x7e]{1,256}$/.test(secret)) {
     throw new VaultError('secret must be the text that creating the endpoint returned.');
   }
   return secret;

@@ -17,17 +17,23 @@ const OF_CALLS = ['signal', 'timeoutMs', 'retries', 'idempotencyKey'] satisfies 
  */
 export const neededPassphrase = (own: string | undefined, ofClient: string | undefined): string => {
   const passphrase = own ?? ofClient;
-  if (!passphrase) {
+  if (typeof passphrase !== 'string' || passphrase === '') {
     throw new VaultError('This call needs a passphrase that is not empty: give it here or to the client.');
   }
   return passphrase;
 };
 
-/** Without a token the route would list, and its reply would pass for an item. */
-export const needToken = (token: string | undefined): void => {
-  if (!token) {
-    throw new VaultError('token is missing: this call opens one item.');
+/**
+ * What names the one thing that a call asks for, as `ids` has it. Without it the route would list, and its reply would
+ * pass for that thing: for a card, where a program takes a token from a stranger's JSON.
+ */
+export const needText = <Ids extends Readonly<Record<string, string | undefined>>>(ids: Ids): Ids => {
+  for (const [name, text] of Object.entries(ids)) {
+    if (typeof text !== 'string' || text === '') {
+      throw new VaultError(`${name} is missing, or no text: this call is about one thing.`);
+    }
   }
+  return ids;
 };
 
 /** Data as JSON text; text is taken for JSON already. */

@@ -54,7 +54,7 @@ export const urlOf = (
 const CAPITAL = /[A-Z]/;
 
 const segmentOf = (segment: string | undefined): string => {
-  if (!segment || segment === '.' || segment === '..') {
+  if (typeof segment !== 'string' || segment === '' || segment === '.' || segment === '..') {
     throw new VaultError('An identifier is missing, empty, "." or "..".');
   }
   return encoded(segment, 'An identifier');
@@ -63,6 +63,9 @@ const segmentOf = (segment: string | undefined): string => {
 const textOf = (name: string, value: Exclude<QueryValue, undefined>): string => {
   if (typeof value !== 'object') {
     return String(value);
+  }
+  if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string')) {
+    throw new VaultError(`${name} is not of a kind that a query can hold.`);
   }
   if (value.some((entry) => entry.includes(','))) {
     throw new VaultError(`An entry of ${name} must not hold a comma.`);

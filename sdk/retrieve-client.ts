@@ -2,7 +2,7 @@
 
 import type { Call, CallOptions } from './call.ts';
 import { callTo, type EndpointOptions, linkTo } from './endpoint.ts';
-import { needToken } from './needed.ts';
+import { needText } from './needed.ts';
 import { openItems } from './open-items.ts';
 import { jsonOf, type Page, type Pages, readPage, walk } from './pages.ts';
 import type { Transport } from './transport.ts';
@@ -83,7 +83,7 @@ export const createRetrieveClient = (transport: Transport, access: EndpointAcces
   });
 
   const decryptText: RetrieveClient['decryptText'] = async ({ token, reference }, options) => {
-    needToken(token);
+    needText({ token });
     return (await transport.send(callOf({ token, reference }, options))).text;
   };
 

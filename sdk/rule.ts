@@ -1,6 +1,7 @@
 /** Rules: named lists of operations that change data where they are attached. */
 
 import type { CallOptions } from './call.ts';
+import { needText } from './needed.ts';
 import { readJson } from './pages.ts';
 import type { Transport } from './transport.ts';
 import type { CreateRule, DeleteRule, Message, OperationNames, ReadRule, Rule } from './types.ts';
@@ -63,8 +64,14 @@ export const createRuleCalls = (transport: Transport): RuleCalls => ({
       body: JSON.stringify(operations),
       options,
     }),
-  get: ({ id }, options) =>
-    readJson(transport, { method: 'GET', path, repeat: 'always', query: { id }, options }),
+  get: async ({ id }, options) =>
+    readJson(transport, {
+      method: 'GET',
+      path,
+      repeat: 'always',
+      query: needText({ id }),
+      options,
+    }),
   list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
   delete: (query, options) =>
     readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),

@@ -1,7 +1,7 @@
 /** Stored items: store, decrypt, list, update, delete, and the log of each. */
 
 import type { CallOptions, KeyedCallOptions } from './call.ts';
-import { neededPassphrase, needToken, textOfData } from './needed.ts';
+import { neededPassphrase, needText, textOfData } from './needed.ts';
 import { openItems } from './open-items.ts';
 import { jsonOf, type Page, type Pages, readJson, readPage, walk } from './pages.ts';
 import type { Transport } from './transport.ts';
@@ -130,7 +130,7 @@ export const createVaultCalls = (transport: Transport, passphrase: string | unde
 
   const decryptText: VaultCalls['decryptText'] = async ({ passphrase: own, ...query }, options) => {
     const opened = neededPassphrase(own, passphrase);
-    needToken(query.token);
+    needText({ token: query.token });
     const reply = await transport.send({
       method: 'GET',
       path,
