@@ -1,7 +1,7 @@
 /** Opening many items at once, one after another as they arrive. */
 
 import type { Call } from './call.ts';
-import { jsonOf } from './pages.ts';
+import { createTrail, jsonOf } from './pages.ts';
 import type { Transport } from './transport.ts';
 import { createTreeReader } from './tree.ts';
 import type { DecryptedItem } from './types.ts';
@@ -16,6 +16,7 @@ export async function* openItems(
 ): AsyncGenerator<DecryptedItem, void, undefined> {
   const call = callOf();
   const { limit = -1, ...filters } = call.query ?? {};
+  const trail = createTrail();
   let next_token: string | undefined;
   do {
     const query = { limit, ...filters, decrypt_all: true, next_token };
@@ -27,6 +28,6 @@ export async function* openItems(
       }
     }
     reader.end();
-    next_token = reply.nextToken;
+    next_token = trail(reply.nextToken);
   } while (next_token !== undefined);
 }

@@ -37,15 +37,41 @@ export const readPage = async <T>(transport: Transport, call: Call): Promise<Pag
   return { data: jsonOf<T>(reply.text), next_token: reply.nextToken };
 };
 
+/**
+ * Passes on what leads to the next page, and throws once it leads back: such a listing would never end. It compares
+ * with one of those before, which it takes anew ever more rarely (Brent), so that a way of any length needs no memory.
+ */
+export const createTrail = (): ((nextToken: string | undefined) => string | undefined) => {
+  let mark: string | undefined;
+  let lap = 1;
+  let left = 1;
+  return (nextToken) => {
+    if (nextToken === undefined) {
+      return undefined;
+    }
+    if (nextToken === mark) {
+      throw new VaultConnectionError('The pages of the reply lead back to where they came from.');
+    }
+    left -= 1;
+    if (left === 0) {
+      mark = nextToken;
+      lap *= 2;
+      left = lap;
+    }
+    return nextToken;
+  };
+};
+
 /** Walks a listing from a page on, the first where `from` is undefined. */
 export async function* walk<T>(
   load: (nextToken: string | undefined) => Promise<Page<T>>,
   from: string | undefined,
 ): Pages<T> {
-  let nextToken = from;
+  const trail = createTrail();
+  let nextToken = trail(from);
   do {
     const page = await load(nextToken);
     yield page;
-    nextToken = page.next_token;
+    nextToken = trail(page.next_token);
   } while (nextToken !== undefined);
 }

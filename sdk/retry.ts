@@ -5,6 +5,7 @@ import type { Clock, Limit } from './limit.ts';
 
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 8_000;
+const REFUSAL_LENGTH_MAX = 65_536;
 
 /** One call on its way: how to try it, and what bounds the trying. */
 export interface Exchange {
@@ -60,7 +61,7 @@ const attemptOnce = async <T>(
   try {
     response = await attempt();
     if (!response.ok) {
-      throw apiErrorOf(response.status, response.headers, await response.text());
+      throw apiErrorOf(response.status, response.headers, await refusalText(response));
     }
     const result = await read(response);
     end(undefined);
@@ -70,6 +71,25 @@ const attemptOnce = async <T>(
     end(error);
     throw error;
   }
+};
+
+/** What the service says of a refusal is short. Of anything longer, which may have no end, nothing is kept. */
+const refusalText = async ({ body }: Response): Promise<string> => {
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  while (reader !== undefined) {
+    const { done, value } = await reader.read();
+    text += decoder.decode(value, { stream: !done });
+    if (done) {
+      break;
+    }
+    if (text.length > REFUSAL_LENGTH_MAX) {
+      reader.cancel().catch(() => {});
+      return '';
+    }
+  }
+  return text;
 };
 
 const mayRepeat = (error: unknown, repeat: Repeat): boolean => {

@@ -114,7 +114,9 @@ const tellerOf =
   ({ method, path }: Call, onAttempt: ConnectionOptions['onAttempt']): Exchange['tell'] =>
   (attempt) => {
     try {
-      onAttempt?.({ method, path: `/${path.join('/')}`, ...attempt });
+      const told: unknown = onAttempt?.({ method, path: `/${path.join('/')}`, ...attempt });
+      // One that is async fails later, when nobody waits for it, and in Node that ends the program.
+      Promise.resolve(told).catch(() => {});
     } catch {
       // A log that fails must not lose the reply of a call that did not.
     }

@@ -8,6 +8,8 @@ export interface TreeReader {
   readonly end: () => void;
 }
 
+/** Far more than the service lets an item be, also after rules and with every character escaped. */
+const ITEM_LENGTH_MAX = 2 ** 24;
 const ROOT = 1;
 const LIST = 2;
 const OUTSIDE: Readonly<Record<number, RegExp>> = { 0: /[\s{]/, [ROOT]: /[\s",:[\]}]/, [LIST]: /[\s,{\]]/ };
@@ -17,19 +19,19 @@ const OUTSIDE: Readonly<Record<number, RegExp>> = { 0: /[\s{]/, [ROOT]: /[\s",:[
  * as its exact JSON text.
  */
 export const createTreeReader = (): TreeReader => {
-  let pending = '';
-  let at = 0;
-  let itemStart = 0;
+  /** What has come of the item in progress. */
+  let parts: string[] = [];
+  let heldLength = 0;
   let depth = 0;
   let started = false;
   let inString = false;
   let escaped = false;
 
-  const step = (char: string): boolean => {
+  const step = (char: string): void => {
     if (inString) {
       inString = escaped || char !== '"';
       escaped = !escaped && char === '\\';
-      return false;
+      return;
     }
     if (depth <= LIST && (OUTSIDE[depth]?.test(char) !== true || (started && depth === 0 && char === '{'))) {
       throw brokenOff();
@@ -37,31 +39,45 @@ export const createTreeReader = (): TreeReader => {
     if (char === '"') {
       inString = true;
     } else if (char === '{' || char === '[') {
-      if (depth === LIST) {
-        itemStart = at;
-      }
       started = true;
       depth += 1;
     } else if (char === '}' || char === ']') {
       depth -= 1;
-      return depth === LIST;
     }
-    return false;
+  };
+
+  /** Keeps the beginning of an item whose end has not come. */
+  const hold = (part: string): void => {
+    parts.push(part);
+    heldLength += part.length;
+    if (heldLength > ITEM_LENGTH_MAX) {
+      throw new VaultConnectionError('An item of the reply has no end.');
+    }
+  };
+
+  const take = (part: string): string => {
+    const item = parts.join('') + part;
+    parts = [];
+    heldLength = 0;
+    return item;
   };
 
   return {
     push: (text) => {
-      pending += text;
       const items: string[] = [];
-      for (; at < pending.length; at += 1) {
-        if (step(pending.charAt(at))) {
-          items.push(pending.slice(itemStart, at + 1));
+      let itemStart = 0;
+      for (let at = 0; at < text.length; at += 1) {
+        const before = depth;
+        step(text.charAt(at));
+        if (before === LIST && depth > LIST) {
+          itemStart = at;
+        } else if (before > LIST && depth === LIST) {
+          items.push(take(text.slice(itemStart, at + 1)));
         }
       }
-      const kept = depth > LIST ? itemStart : at;
-      pending = pending.slice(kept);
-      at -= kept;
-      itemStart = 0;
+      if (depth > LIST) {
+        hold(text.slice(itemStart));
+      }
       return items;
     },
     end: () => {

@@ -41,6 +41,20 @@ describe('whoever wants to know of attempts', () => {
     expect(attempts.every(({ elapsedMs }) => elapsedMs >= 0 && elapsedMs < 10_000)).toBe(true);
   });
 
+  test('may be async and fail: the call goes on, and so does the program', async () => {
+    const failed: unknown[] = [];
+    const note = (reason: unknown) => void failed.push(reason);
+    process.on('unhandledRejection', note);
+    closers.push(() => process.off('unhandledRejection', note));
+    const onAttempt = async (): Promise<void> => {
+      throw new Error('the log is full');
+    };
+    const { client } = setUp([json({ user: 'shop' })], { onAttempt });
+    expect(await client.admin.whoami()).toMatchObject({ user: 'shop' });
+    await Bun.sleep(0);
+    expect(failed).toEqual([]);
+  });
+
   test('hears of no reply, and of a call that was cancelled', async () => {
     const { client, attempts } = setUp([], { baseUrl: closedBaseUrl(), retries: 0 });
     await expect(client.vault.list()).rejects.toThrow('connection');
