@@ -20,27 +20,20 @@ const headersOf = (type: string, isForEver: boolean): Record<string, string> => 
   ...(type.startsWith('text/html') ? { 'Content-Security-Policy': CONTENT_SECURITY_POLICY } : {}),
 });
 
+type Served = Packed & { readonly isForEver: boolean };
+
 /**
  * The guide under `/guide`: pages of the Markdown files of `docs/`, with what they load and the index of their search.
  * What is not there is a page too, with status 404.
  */
 export const guidePages = (): readonly Page[] => {
   const guide = createGuide();
-  const kept = new Map<string, Packed & { readonly isForEver: boolean }>();
-
-  const find = async (path: string) => {
-    const held = kept.get(path);
-    const leaf = held === undefined ? await guide.find(path) : undefined;
-    if (leaf === undefined) {
-      return held;
-    }
-    const packed = {
-      ...(await packBeside(leaf.type, leaf.bytes, leaf.isPackable)),
-      isForEver: leaf.isForEver,
-    };
-    kept.set(path, packed);
-    return packed;
-  };
+  const find = keep(async (path: string): Promise<Served | undefined> => {
+    const leaf = await guide.find(path);
+    return (
+      leaf && { ...(await packBeside(leaf.type, leaf.bytes, leaf.isPackable)), isForEver: leaf.isForEver }
+    );
+  });
 
   const missing = keep(async (_: 'page') => {
     const { type, bytes } = await guide.missing();
