@@ -6,8 +6,11 @@ import { errorResponse, levelOf, reportUnknown } from './errors.ts';
 import type { HeaderList } from './replies.ts';
 
 const REQUEST_ID = /^(?=.*[A-Za-z])[A-Za-z0-9._:-]{8,128}$/;
-/** How card numbers are written where spaces cannot be: in one, in fours, or as American Express has them. */
-const CARD_NUMBERS = /\d{13,19}|\d{4}([._:-])\d{4}\1\d{4}\1\d{1,7}|\d{4}([._:-])\d{6}\2\d{5}/g;
+/**
+ * How card numbers are written where spaces cannot be: in one, in fours, or as American Express has them. Looked for
+ * from every place, as a group of digits before a number can pass for its first.
+ */
+const CARD_NUMBERS = /(?=((?<!\d)\d{13,19}|\d{4}([._:-])\d{4}\2\d{4}\2\d{1,7}|\d{4}([._:-])\d{6}\3\d{5}))/g;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
 
 /** One request on its way: what its log line and metrics will say. */
@@ -32,7 +35,7 @@ export interface Exchange {
 /** Ids are logged and sent on, so one with a card number in it is none. */
 const isRequestId = (text: string): boolean =>
   REQUEST_ID.test(text) &&
-  !text.match(CARD_NUMBERS)?.some((number) => passesLuhn(number.replaceAll(/\D/g, '')));
+  ![...text.matchAll(CARD_NUMBERS)].some(([, number = '']) => passesLuhn(number.replaceAll(/\D/g, '')));
 
 /** Begins an exchange. A sane X-Request-Id of the caller is kept, any other is replaced. */
 export const beginExchange = (
