@@ -26,10 +26,19 @@ const fingerprint = async (): Promise<string> => {
   return hasher.digest('hex');
 };
 
+/**
+ * All that the compiler and the packer are told of the surroundings. A start packs the SDK as well, and the settings of a
+ * server, the master key among them, are nothing that a hundred packages for development need to see.
+ */
+const { PATH = '', HOME = '' } = process.env;
+const BARE = { PATH, HOME };
+
 /** Compiles both kinds of modules and their types. */
 const build = async (folder: string): Promise<void> => {
   const tsup = join(root, 'node_modules/tsup/dist/cli-default.js');
-  await $`${process.execPath} ${tsup} --config sdk/tsup.config.ts --out-dir ${folder} --silent`.cwd(root);
+  await $`${process.execPath} --no-env-file ${tsup} --config sdk/tsup.config.ts --out-dir ${folder} --silent`
+    .cwd(root)
+    .env(BARE);
 };
 
 /** Lays the package out as it is published, with the project's own licence, and packs it. */
@@ -40,7 +49,7 @@ const pack = async (work: string): Promise<void> => {
   for (const path of ['sdk/package.json', 'sdk/README.md', 'LICENSE']) {
     cpSync(join(root, path), join(staged, basename(path)));
   }
-  await $`${process.execPath} pm pack --destination ${work}`.cwd(staged).quiet();
+  await $`${process.execPath} pm pack --destination ${work}`.cwd(staged).env(BARE).quiet();
   for (const [from, to] of [
     ['index.js', 'cardvault-sdk.js'],
     ['index.d.ts', 'cardvault-sdk.d.ts'],

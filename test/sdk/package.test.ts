@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -68,4 +69,34 @@ test('the same sources give the same bytes', async () => {
   for (const name of names) {
     expect(await Bun.file(join(again, name)).bytes()).toEqual(await Bun.file(join(packed, name)).bytes());
   }
+}, 60_000);
+
+/** The environments of the processes that another one has started, by their command lines. */
+const environmentsUnder = (parent: number): [command: string, environment: string][] =>
+  readdirSync('/proc').flatMap((pid): [string, string][] => {
+    try {
+      const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(/\) (?=[A-Z] )/);
+      const read = (name: string): string => readFileSync(`/proc/${pid}/${name}`, 'utf8');
+      return Number(fields.split(' ')[1]) === parent ? [[read('cmdline'), read('environ')]] : [];
+    } catch {
+      return []; // No process, or one that has ended meanwhile.
+    }
+  });
+
+test('what compiles it is told nothing of the settings of a server', async () => {
+  const secret = 'canary-of-a-master-key';
+  const child = Bun.spawn([process.execPath, join(root, 'scripts/pack-sdk.ts'), join(folder, 'bare')], {
+    env: { ...process.env, VAULT_MASTER_KEY: secret },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const seen = new Map<string, string>();
+  while (child.exitCode === null) {
+    for (const [command, environment] of environmentsUnder(child.pid)) {
+      seen.set(command, environment);
+    }
+    await Bun.sleep(5);
+  }
+  expect(child.exitCode).toBe(0);
+  expect([...seen.keys()].some((command) => command.includes('tsup'))).toBe(true);
+  expect([...seen.values()].filter((environment) => environment.includes(secret))).toEqual([]);
 }, 60_000);
