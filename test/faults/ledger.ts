@@ -7,9 +7,11 @@ import type { Place } from './place.ts';
 const USER = 'u';
 const WRITERS = 12;
 const CAPTURE_SHARE = 0.7;
+/** Lies apart from the rest of the item. */
+const CODE = '123';
 
-/** Where an item is in the order of its changes: the mark that it was given last, or gone. */
-type State = number | 'deleted';
+/** Where an item is in the order of its changes: the mark that it was given last, or gone; or a part of it is. */
+type State = number | 'deleted' | 'without its code';
 
 interface Entry {
   readonly token: string;
@@ -102,7 +104,7 @@ class Writer {
 
   #newItem(): NewItem {
     const mark = this.#newMark();
-    const body = { number: String(4_000_000_000 + mark), mark, cvv: '123' };
+    const body = { number: String(4_000_000_000 + mark), mark, cvv: CODE };
     return { mark, body, query: { reference: `r-${mark}`, algorithm: 'uuid' } };
   }
 
@@ -151,7 +153,7 @@ class Writer {
 const marksOf = async ({ sdk }: AccountClient): Promise<Map<string, State>> => {
   const marks = new Map<string, State>();
   for await (const { token, data } of sdk.vault.decryptAll({ user: USER, passphrase: PASSPHRASE })) {
-    marks.set(token, Number(data['mark']));
+    marks.set(token, data['cvv'] === CODE ? Number(data['mark']) : 'without its code');
   }
   return marks;
 };

@@ -163,7 +163,8 @@ const checkRefusal = (answer: Answer, about: string): void => {
   const { code, request_id } = answer.as<{ code?: string; request_id?: string }>();
   hold(isErrorCode(code ?? ''), () => `${about} was answered ${answer.status} without a code`);
   hold(request_id === answer.headers.get('x-request-id'), () => `${about}: two request ids`);
-  hold(!answer.text.includes(CANARY), () => `${about} was answered with what was sent`);
+  const told = `${answer.text}${JSON.stringify([...answer.headers])}`;
+  hold(!told.includes(CANARY), () => `${about} was answered with what was sent`);
   hold(answer.status < 500 || BUSY.includes(answer.outcome), () => `${about} was answered ${answer.outcome}`);
 };
 
