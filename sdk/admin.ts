@@ -1,8 +1,7 @@
 /** The account itself: who it is, what it uses and pays. */
 
 import type { CallOptions } from './call.ts';
-import { needText } from './needed.ts';
-import { readJson } from './pages.ts';
+import { readJson, readOne } from './pages.ts';
 import type { Transport } from './transport.ts';
 import type {
   AccountPassword,
@@ -122,14 +121,7 @@ export const createAdminCalls = (transport: Transport): AdminCalls => ({
       body: JSON.stringify({ key, value }),
       options,
     }),
-  getPreference: async ({ key }, options) =>
-    readJson(transport, {
-      method: 'GET',
-      path: preferences,
-      repeat: 'always',
-      query: needText({ key }),
-      options,
-    }),
+  getPreference: ({ key }, options) => readOne(transport, preferences, { key }, options),
   listPreferences: (options) =>
     readJson(transport, { method: 'GET', path: preferences, repeat: 'always', options }),
   deletePreference: (query, options) =>

@@ -1,8 +1,7 @@
 /** Client certificates: how the vault shows to a third party who it is. */
 
 import type { CallOptions } from './call.ts';
-import { needText } from './needed.ts';
-import { readJson } from './pages.ts';
+import { readJson, readOne } from './pages.ts';
 import type { Transport } from './transport.ts';
 import type {
   Certificate,
@@ -93,14 +92,7 @@ export const createCertificateCalls = (transport: Transport): CertificateCalls =
       body: JSON.stringify(subject),
       options,
     }),
-  getCsr: async ({ id }, options) =>
-    readJson(transport, {
-      method: 'GET',
-      path: CSR,
-      repeat: 'always',
-      query: needText({ id }),
-      options,
-    }),
+  getCsr: ({ id }, options) => readOne(transport, CSR, { id }, options),
   listCsrs: (options) => readJson(transport, { method: 'GET', path: CSR, repeat: 'always', options }),
   deleteCsr: (query, options) =>
     readJson(transport, { method: 'DELETE', path: CSR, repeat: 'always', query, options }),
@@ -114,14 +106,7 @@ export const createCertificateCalls = (transport: Transport): CertificateCalls =
       type: 'application/x-pem-file',
       options,
     }),
-  get: async ({ id }, options) =>
-    readJson(transport, {
-      method: 'GET',
-      path: CERT,
-      repeat: 'always',
-      query: needText({ id }),
-      options,
-    }),
+  get: ({ id }, options) => readOne(transport, CERT, { id }, options),
   list: (query, options) =>
     readJson(transport, { method: 'GET', path: CERT, repeat: 'always', query, options }),
   delete: (query, options) =>

@@ -1,8 +1,7 @@
 /** Hosted forms: pages of the service that send what is typed to an endpoint, or show what one reaches. */
 
 import type { CallOptions } from './call.ts';
-import { needText } from './needed.ts';
-import { readJson } from './pages.ts';
+import { readJson, readOne } from './pages.ts';
 import type { Transport } from './transport.ts';
 import type { CreateForm, DeleteForm, Form, Message, ReadForm } from './types.ts';
 
@@ -57,14 +56,7 @@ export const createFormCalls = (transport: Transport): FormCalls => ({
       body: JSON.stringify(settings),
       options,
     }),
-  get: async ({ form_id }, options) =>
-    readJson(transport, {
-      method: 'GET',
-      path,
-      repeat: 'always',
-      query: needText({ form_id }),
-      options,
-    }),
+  get: ({ form_id }, options) => readOne(transport, path, { form_id }, options),
   list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
   delete: ({ form_id }, options) =>
     readJson(transport, { method: 'DELETE', path: [...path, form_id], repeat: 'always', options }),

@@ -1,7 +1,8 @@
 /** What replies become: JSON, pages of a listing, and the walk from one page to the next. */
 
-import type { Call } from './call.ts';
+import type { Call, CallOptions } from './call.ts';
 import { VaultConnectionError } from './errors.ts';
+import { needText } from './needed.ts';
 import type { Transport } from './transport.ts';
 
 /** One page of a listing. */
@@ -30,6 +31,15 @@ export const jsonOf = <T>(text: string): T => {
 /** Makes a call and parses its reply. */
 export const readJson = async <T>(transport: Transport, call: Call): Promise<T> =>
   jsonOf<T>((await transport.send(call)).text);
+
+/** Reads the one thing that some ids name; without them it is refused, since the route would list instead. */
+export const readOne = async <T>(
+  transport: Transport,
+  path: readonly string[],
+  ids: Readonly<Record<string, string | undefined>>,
+  options: CallOptions | undefined,
+): Promise<T> =>
+  readJson(transport, { method: 'GET', path, repeat: 'always', query: needText(ids), options });
 
 /** Makes a call and takes its reply as one page. */
 export const readPage = async <T>(transport: Transport, call: Call): Promise<Page<T>> => {

@@ -1,8 +1,7 @@
 /** Rules: named lists of operations that change data where they are attached. */
 
 import type { CallOptions } from './call.ts';
-import { needText } from './needed.ts';
-import { readJson } from './pages.ts';
+import { readJson, readOne } from './pages.ts';
 import type { Transport } from './transport.ts';
 import type { CreateRule, DeleteRule, Message, OperationNames, ReadRule, Rule } from './types.ts';
 
@@ -64,14 +63,7 @@ export const createRuleCalls = (transport: Transport): RuleCalls => ({
       body: JSON.stringify(operations),
       options,
     }),
-  get: async ({ id }, options) =>
-    readJson(transport, {
-      method: 'GET',
-      path,
-      repeat: 'always',
-      query: needText({ id }),
-      options,
-    }),
+  get: ({ id }, options) => readOne(transport, path, { id }, options),
   list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
   delete: (query, options) =>
     readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
