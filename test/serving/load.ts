@@ -38,6 +38,22 @@ export interface Load {
 const cardOf = (reference: string): string =>
   JSON.stringify({ card_number: '4111111111111111', card_holder: reference, expiry_month: '12' });
 
+type Request = Parameters<Caller['send']>;
+
+/** Sends a request, and again as long as the server asks for that; gives the last reply and how often it was sent again. */
+const sendPatiently = async (
+  caller: Caller,
+  request: Request,
+): Promise<{ readonly reply: Reply; readonly retries: number }> => {
+  for (let retries = 0; ; retries++) {
+    const reply = await caller.send(...request);
+    if (reply.status !== 503 || !/^retry-after: \d/im.test(reply.head) || retries === RETRIES_MAX) {
+      return { reply, retries };
+    }
+    await Bun.sleep(RETRY_MS);
+  }
+};
+
 const json = (reply: Reply): Record<string, string> => JSON.parse(reply.body);
 
 /** Makes the key, unless it is there, and a capture endpoint, which loads work with; gives that endpoint. */
@@ -68,29 +84,21 @@ export const startLoad = (port: number, capture: Capture, callers: readonly (num
   const counts = { answered: 0, retried: 0 };
   let isOver = false;
 
-  const send = async (caller: Caller, ...request: Parameters<Caller['send']>): Promise<Reply | undefined> => {
+  const send = async (caller: Caller, ...request: Request): Promise<Reply | undefined> => {
     const what = `${request[0]} ${request[1].split('?')[0]}`;
-    for (let tries = 0; tries < RETRIES_MAX; tries++) {
-      try {
-        const reply = await caller.send(...request);
-        if (reply.status === 200) {
-          counts.answered += 1;
-          return reply;
-        }
-        if (reply.status !== 503 || !/^retry-after: \d/im.test(reply.head)) {
-          failures.push(`${what}: ${reply.status} ${reply.body}`);
-          return undefined;
-        }
-        counts.retried += 1;
-        await Bun.sleep(RETRY_MS);
-      } catch (error) {
-        failures.push(`${what}: ${error instanceof Error ? error.message : error}`);
-        caller.end();
-        await Bun.sleep(RETRY_MS);
-        return undefined;
+    try {
+      const { reply, retries } = await sendPatiently(caller, request);
+      counts.retried += retries;
+      if (reply.status === 200) {
+        counts.answered += 1;
+        return reply;
       }
+      failures.push(`${what}: ${reply.status} ${reply.body}`);
+    } catch (error) {
+      failures.push(`${what}: ${error instanceof Error ? error.message : error}`);
+      caller.end();
+      await Bun.sleep(RETRY_MS);
     }
-    failures.push(`${what}: 503 again and again`);
     return undefined;
   };
 
@@ -152,11 +160,8 @@ export const findLost = async (
   const caller = createCaller(port);
   const lost: string[] = [];
   for (const [token, reference] of acknowledged) {
-    const reply = await caller.send(
-      'GET',
-      `/v1/vault/?user=load&token=${token}&reference=${reference}`,
-      HEADERS,
-    );
+    const path = `/v1/vault/?user=load&token=${token}&reference=${reference}`;
+    const { reply } = await sendPatiently(caller, ['GET', path, HEADERS]);
     if (reply.status !== 200 || json(reply)['card_holder'] !== reference) {
       lost.push(`${reference}: ${reply.status}`);
     }
