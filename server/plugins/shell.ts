@@ -92,6 +92,9 @@ const reply = async (
     made = await mounted.route.handle(call);
     mounted.checkReply?.(made);
   } catch (error) {
+    if (exchange.account !== undefined) {
+      deps.metering.takeBack(exchange.account);
+    }
     await recordRefusal(mounted.route, exchange, call, error, deps);
     throw error;
   }

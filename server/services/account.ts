@@ -7,7 +7,7 @@ import { VaultError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
 import { createAttempts } from './attempts.ts';
 import type { Audit } from './audit.ts';
-import { coalesce, createInFlight, createTurns, insist } from './coalesce.ts';
+import { createInFlight, createTurns, insist, joinTick } from './coalesce.ts';
 import { createMemory } from './memory.ts';
 
 const REMEMBER_MS = 60_000;
@@ -120,7 +120,7 @@ export function createAccounts(
   let nobody: Promise<string> | undefined;
 
   const readFresh = (name: string): Promise<Buffer | undefined> => {
-    const reader = readers.get(name) ?? coalesce(() => accountStore.read(name));
+    const reader = readers.get(name) ?? joinTick(() => accountStore.read(name));
     readers.set(name, reader);
     return reader();
   };

@@ -32,12 +32,7 @@ export function createPasswords(
       const password = chosen ?? (await accounts.makePassword()).map((text) => encoder.encode(text));
       // Counted ahead: a generated password exists nowhere else, so nothing may fail once it is in force.
       await metering.request(account);
-      try {
-        await accounts.changePassword(account, password);
-      } catch (error) {
-        metering.takeBack(account);
-        throw error;
-      }
+      await accounts.changePassword(account, password);
       return { user: account.name, password: password.map((bytes) => Buffer.from(bytes).toString('utf8')) };
     },
   };

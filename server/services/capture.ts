@@ -4,7 +4,6 @@ import { STORED_BYTES_MAX } from '../schema/vault.ts';
 import type { Endpoints } from './endpoint.ts';
 import type { EndpointUse, OpenEndpoint } from './endpoint-use.ts';
 import type { IdempotencyService } from './idempotency.ts';
-import type { KeyRef } from './key-open.ts';
 import type { MeteringService } from './metering.ts';
 import type { Rules } from './rule.ts';
 import type { Storing } from './vault-store.ts';
@@ -23,27 +22,6 @@ export interface CaptureParts {
 export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: CaptureParts): CaptureService {
   const { metering, idempotency, rules, storing, endpoints, endpointUse } = with_;
 
-  /**
-   * Counts a capture while it is being written, and takes the count back when it is not. Who dies in between has
-   * counted what may not have been stored; the other order would make each capture wait for both.
-   */
-  const createCount = (key: KeyRef) => {
-    let counted: Promise<void> | undefined;
-    return {
-      begin: (): void => {
-        if (!counted) {
-          metering.count(key, 'capture');
-          counted = metering.request(key);
-          counted.catch(() => undefined);
-        }
-      },
-      end: async (): Promise<void> => counted,
-      takeBack: (): void => {
-        metering.takeBack(key);
-      },
-    };
-  };
-
   const store = async (
     caller: Caller,
     endpoint: OpenEndpoint,
@@ -51,7 +29,6 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
     seed?: string,
   ): Promise<Captured> => {
     const { id, policy, records, key } = endpoint;
-    const count = createCount(key);
     const applied = await rules.find(key.aid, policy.rules);
     const reference = input.reference ?? id;
     const request = {
@@ -60,7 +37,7 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
       algorithm: input.algorithm ?? policy.algorithm,
       return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
       seed,
-      onSealed: count.begin,
+      onSealed: () => metering.begin(key, 'capture'),
     };
     const own = {
       endpoint: { id, gen: key.gen },
@@ -72,10 +49,10 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
         crypto.captureItem({ ...wanted, ...own }, records, input.secret, applied, input.body),
       );
     const { token, user, card_metadata } = await endpointUse.whileLive(endpoint, write).catch((error) => {
-      count.takeBack();
+      metering.takeBack(key);
       throw error;
     });
-    await count.end();
+    await metering.request(key);
     return { token, user, reference, ...(card_metadata ? { card_metadata } : {}) };
   };
 

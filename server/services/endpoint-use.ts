@@ -15,7 +15,7 @@ import { isIdentifier } from '../domain/identifiers.ts';
 import { VaultError } from '../errors.ts';
 import type { Accounts } from './account.ts';
 import type { Audit } from './audit.ts';
-import { coalesce, isTransient, pause } from './coalesce.ts';
+import { isTransient, joinTick, pause } from './coalesce.ts';
 import type { Keys } from './key.ts';
 import { isRetry, type KeyRef, type Retry } from './key-open.ts';
 import { createMemory } from './memory.ts';
@@ -90,7 +90,7 @@ export function createEndpointUse(
   const decoys = new Map<EndpointKind, Promise<EndpointRecords>>();
 
   const readFresh = (id: string): Promise<StoredEndpoint | undefined> => {
-    const reader = readers.get(id) ?? coalesce(() => endpointStore.read(id));
+    const reader = readers.get(id) ?? joinTick(() => endpointStore.read(id));
     readers.set(id, reader);
     return reader();
   };
@@ -106,7 +106,7 @@ export function createEndpointUse(
 
   const findFresh = (aid: string, user: string): Promise<KeyRef> => {
     const name = `${aid} ${user}`;
-    const finder = finders.get(name) ?? coalesce(() => keys.find({ aid }, user));
+    const finder = finders.get(name) ?? joinTick(() => keys.find({ aid }, user));
     finders.set(name, finder);
     return finder();
   };

@@ -126,17 +126,12 @@ export function createKeys(parts: Parts, metering: MeteringService, idempotency:
       return replaceRecord(of, record);
     };
     metering.count(account, 'key');
-    try {
-      for (let tries = 1; !(await changeRecord(key)); tries++) {
-        const same = tries < RESEALED_TRIES_MAX ? await sameKey(key) : undefined;
-        if (!same) {
-          throw new VaultError('key_changed');
-        }
-        key = same;
+    for (let tries = 1; !(await changeRecord(key)); tries++) {
+      const same = tries < RESEALED_TRIES_MAX ? await sameKey(key) : undefined;
+      if (!same) {
+        throw new VaultError('key_changed');
       }
-    } catch (error) {
-      metering.takeBack(account);
-      throw error;
+      key = same;
     }
     opener.forget(key);
     const changed = { aid: key.aid, kid: key.kid, gen: key.gen + 1 };

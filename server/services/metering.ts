@@ -1,5 +1,5 @@
 import type { Account, Metering, MeterOperation, Parts } from '../deps.ts';
-import { coalesce } from './coalesce.ts';
+import { joinTick } from './coalesce.ts';
 
 const REQUESTS = 'api_requests';
 /** No vault has counted anything before: a month has a key of its own, and no directory names them. */
@@ -18,6 +18,12 @@ type Owner = Pick<Account, 'aid'>;
 export interface MeteringService extends Metering {
   /** Notes `n` operations of a request; they are stored by its `request` or `settle`. */
   readonly count: (owner: Owner, operation: MeterOperation, n?: number) => void;
+  /**
+   * Counts a request and its operation while its write is under way; `request` then waits for both. Whoever begins again
+   * has begun already, and what comes to nothing is taken back. Who dies in between has counted what may not have been
+   * stored; the other order would make each request wait for one write after the other.
+   */
+  readonly begin: (owner: Owner, operation: MeterOperation) => void;
   /** Stores what a request has noted so far, whatever becomes of it. */
   readonly settle: (owner: Owner) => Promise<void>;
   /** Resolves when everything that was handed over before is stored, or has failed. */
@@ -73,7 +79,7 @@ export function createMetering({
   // What was counted and must be taken back, while Redis is away: an account is never left with too much.
   let owed: Entry[] = [];
 
-  const send = coalesce(async () => {
+  const sendNow = async (): Promise<void> => {
     const sending = [...batch.values(), ...owed];
     const returns = new Set(owed);
     batch = new Map();
@@ -91,6 +97,12 @@ export function createMetering({
         }
       }),
     );
+  };
+  const sends = new Set<Promise<void>>();
+  const send = joinTick(() => {
+    const sent = sendNow().finally(() => sends.delete(sent));
+    sends.add(sent);
+    return sent;
   });
 
   const hand = (aid: string, month: string, counts: ReadonlyMap<string, number>): Promise<void> => {
@@ -117,27 +129,37 @@ export function createMetering({
     }
   };
 
+  const count: MeteringService['count'] = (owner, operation, n = 1) => {
+    observer.count('operation', operation, n);
+    const counts = noted.get(owner) ?? new Map<string, number>();
+    addTo(counts, operation, n);
+    noted.set(owner, counts);
+  };
+
+  const request: MeteringService['request'] = async (owner) => {
+    const ahead = answers.get(owner);
+    if (ahead) {
+      await Promise.all([ahead, settle(owner)]);
+      return;
+    }
+    const month = monthOf(now());
+    const counts = take(owner);
+    addTo(counts, REQUESTS, 1);
+    const stored = hand(owner.aid, month, counts);
+    requested.set(owner, { month, counts });
+    answers.set(owner, stored);
+    await stored;
+  };
+
   return {
     settle,
-    count(owner, operation, n = 1) {
-      observer.count('operation', operation, n);
-      const counts = noted.get(owner) ?? new Map<string, number>();
-      addTo(counts, operation, n);
-      noted.set(owner, counts);
-    },
-    async request(owner) {
-      const ahead = answers.get(owner);
-      if (ahead) {
-        await Promise.all([ahead, settle(owner)]);
-        return;
+    count,
+    request,
+    begin(owner, operation) {
+      if (!answers.has(owner)) {
+        count(owner, operation);
+        request(owner).catch(() => undefined);
       }
-      const month = monthOf(now());
-      const counts = take(owner);
-      addTo(counts, REQUESTS, 1);
-      const stored = hand(owner.aid, month, counts);
-      requested.set(owner, { month, counts });
-      answers.set(owner, stored);
-      await stored;
     },
     takeBack(owner) {
       const mine = requested.get(owner);
@@ -157,7 +179,9 @@ export function createMetering({
       // What was never stored needs no taking back.
       void stored?.then(giveBack, () => undefined);
     },
-    flush: send,
+    async flush() {
+      await Promise.all([send(), ...sends]);
+    },
     forget: ({ aid }) => accountStore.removeCounts(aid, monthsOf(FIRST_MONTH_MS, now())),
     read: ({ aid }, month) => accountStore.readUsage(aid, month),
   };

@@ -60,14 +60,19 @@ export function createRetrievals(with_: RetrieveParts): RetrieveService {
   ): Promise<Uint8Array> => {
     const view = await viewOf(caller, endpoint);
     const opening = openingOf(endpoint, input);
-    const opened = await endpointUse.whileLive(endpoint, () =>
-      reading.openOne(caller, endpoint.key, opening, { ...item, view }),
-    );
-    if (opened === 'missing') {
+    const onOpened = (): void => metering.begin(endpoint.key, 'retrieve');
+    try {
+      const opened = await endpointUse.whileLive(endpoint, () =>
+        reading.openOne(caller, endpoint.key, opening, { ...item, view, onOpened }),
+      );
+      if (opened !== 'missing') {
+        return opened;
+      }
       throw new VaultError('token_not_found');
+    } catch (error) {
+      metering.takeBack(endpoint.key);
+      throw error;
     }
-    metering.count(endpoint.key, 'retrieve');
-    return opened;
   };
 
   const readTree = async (

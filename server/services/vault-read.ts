@@ -18,13 +18,19 @@ export interface Reading {
     caller: Caller,
     key: KeyRef,
     opening: Opening,
-    item: { readonly token: string; readonly reference?: string | undefined; readonly view: ReadView },
+    item: {
+      readonly token: string;
+      readonly reference?: string | undefined;
+      readonly view: ReadView;
+      /** Called when the item is opened, right before its reading is logged. */
+      readonly onOpened: () => void;
+    },
   ) => Promise<Uint8Array | 'missing' | Retry>;
 }
 
 export function createReading({ crypto, itemStore, now }: Parts, cards: CardMetadataSource): Reading {
   return {
-    async openOne(caller, key, opening, { token, reference, view }) {
+    async openOne(caller, key, opening, { token, reference, view, onOpened }) {
       const read = await itemStore.read(key.kid, token, key.gen);
       if (!read) {
         return 'missing';
@@ -39,6 +45,7 @@ export function createReading({ crypto, itemStore, now }: Parts, cards: CardMeta
       if ('kind' in out) {
         return out;
       }
+      onOpened();
       const bucket = itemStore.bucketOf(key.kid, token);
       const logged = await itemStore.appendLog(bucket, [token], [out.logEntry], key.gen);
       if ('kind' in logged) {

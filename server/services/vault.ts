@@ -41,8 +41,8 @@ export function createVault(parts: Parts, with_: VaultParts): VaultService {
 
   const store: VaultService['store'] = async (caller, input) => {
     const { account } = caller;
-    const act = async (seed?: string): Promise<TokenInfo> => {
-      const info = await keys.withUnlocked(account, input.user, input.passphrase, (key, blob) => {
+    const act = (seed?: string): Promise<TokenInfo> =>
+      keys.withUnlocked(account, input.user, input.passphrase, (key, blob) => {
         const { algorithm, return_card_metadata } = input;
         const { preferences } = account;
         const request = {
@@ -50,14 +50,12 @@ export function createVault(parts: Parts, with_: VaultParts): VaultService {
           algorithm: algorithm ?? preferences.default_algorithm,
           return_card_metadata: return_card_metadata ?? preferences.return_card_metadata,
           seed,
+          onSealed: () => metering.begin(account, 'store'),
         };
         return storing.storeUnder(caller, key, request, (wanted) =>
           crypto.storeItem(wanted, blob, input.passphrase, input.body),
         );
       });
-      metering.count(account, 'store');
-      return info;
-    };
     if (input.idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
     }
@@ -82,13 +80,13 @@ export function createVault(parts: Parts, with_: VaultParts): VaultService {
     };
     const opened = await keys.withUnlocked(account, user, passphrase, async (key, blob) => {
       const opening = { blob, secret: passphrase };
-      const text = await reading.openOne(caller, key, opening, { token, reference, view });
+      const onOpened = (): void => metering.begin(account, 'decrypt');
+      const text = await reading.openOne(caller, key, opening, { token, reference, view, onOpened });
       return text === 'missing' ? ((await crypto.checkWarm(key, blob, passphrase)) ?? text) : text;
     });
     if (opened === 'missing') {
       throw new VaultError('token_not_found');
     }
-    metering.count(account, 'decrypt');
     return opened;
   };
 
@@ -123,6 +121,7 @@ export function createVault(parts: Parts, with_: VaultParts): VaultService {
     if ('kind' in sealed) {
       return sealed;
     }
+    metering.begin(caller.account, 'update');
     const { facts, ...fields } = sealed;
     const outcome = await itemStore.write(key.kid, {
       ...fields,
@@ -162,7 +161,6 @@ export function createVault(parts: Parts, with_: VaultParts): VaultService {
           throw new VaultError('token_not_found');
         }
         if (result !== 'changed') {
-          metering.count(account, 'update');
           return result;
         }
       }

@@ -1,4 +1,5 @@
 import { Cluster, Command, type Redis } from 'ioredis';
+import { atTickEnd } from '../tick.ts';
 import { refreshSlots } from './redis-cluster.ts';
 
 type Stream = Redis['stream'];
@@ -14,7 +15,7 @@ export interface Answered {
 export type Send = (name: string, args: readonly (string | number | Buffer)[]) => Promise<Answered>;
 
 /**
- * Holds back what is written to a connection until the end of this turn of the event loop, so that the commands of
+ * Holds back what is written to a connection until the end of this tick, so that the commands of
  * many requests leave in one write, and Redis syncs them to disk at once.
  */
 function createGathering(): (redis: Redis) => void {
@@ -25,10 +26,13 @@ function createGathering(): (redis: Redis) => void {
     }
     held.add(stream);
     stream.cork();
-    setImmediate(() => {
-      held.delete(stream);
-      stream.uncork();
-    });
+    // Behind all that others still send at the end of this tick.
+    atTickEnd(() =>
+      atTickEnd(() => {
+        held.delete(stream);
+        stream.uncork();
+      }),
+    );
   };
 }
 

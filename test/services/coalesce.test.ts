@@ -4,6 +4,7 @@ import {
   createGate,
   createInFlight,
   createTurns,
+  joinTick,
   mapAhead,
 } from '../../server/services/coalesce.ts';
 
@@ -56,6 +57,44 @@ describe('coalesce', () => {
     await Promise.resolve();
     const behind = run();
     const results = await Promise.allSettled([first, behind]);
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(await run()).toBe('well');
+  });
+});
+
+describe('joinTick', () => {
+  test('joins callers of one tick, and lets those of the next not wait for them', async () => {
+    const runs: ReturnType<typeof deferred<string>>[] = [];
+    const run = joinTick(() => {
+      const next = deferred<string>();
+      runs.push(next);
+      return next.promise;
+    });
+    const first = [run(), run()];
+    await Promise.resolve();
+    first.push(run());
+    expect(runs).toHaveLength(0);
+    await settle();
+    expect(runs).toHaveLength(1);
+    const later = run();
+    await settle();
+    expect(runs).toHaveLength(2);
+    runs[1]?.resolve('later');
+    expect(await later).toBe('later');
+    runs[0]?.resolve('first');
+    expect(await Promise.all(first)).toEqual(['first', 'first', 'first']);
+  });
+
+  test('a failure is that of its own tick alone', async () => {
+    let fails = true;
+    const run = joinTick(async () => {
+      if (fails) {
+        fails = false;
+        throw new Error('once');
+      }
+      return 'well';
+    });
+    const results = await Promise.allSettled([run(), run()]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     expect(await run()).toBe('well');
   });

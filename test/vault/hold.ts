@@ -52,15 +52,22 @@ export const holdNext = <Target extends object>(
   };
 };
 
+/** Has the next call of a method answered without reaching the vault's own. */
+export const answerNext = <Target extends object>(
+  target: Target,
+  name: keyof Target & string,
+  answer: () => Promise<unknown>,
+): void => {
+  const method = methodOf(target, name);
+  Reflect.set(target, name, () => {
+    Reflect.set(target, name, method);
+    return answer();
+  });
+};
+
 /** Makes the next call of a method fail without reaching the vault's own. */
 export const failNext = <Target extends object>(
   target: Target,
   name: keyof Target & string,
   error: Error,
-): void => {
-  const method = methodOf(target, name);
-  Reflect.set(target, name, () => {
-    Reflect.set(target, name, method);
-    return Promise.reject(error);
-  });
-};
+): void => answerNext(target, name, () => Promise.reject(error));

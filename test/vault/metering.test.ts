@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
-import { failNext, holdNext } from './hold.ts';
+import { answerNext, failNext, holdNext } from './hold.ts';
 
 const FEBRUARY = Date.parse('2026-02-28T23:59:59.999Z');
 
@@ -150,6 +150,45 @@ describe('counts are exact', () => {
       expect(await usageOf(who, '2026-03')).toEqual({ utility: 1, api_requests: 1 });
     } finally {
       clock = FEBRUARY;
+    }
+  });
+
+  test('what fails in the write that it is counted with is taken back, and what is written at the second try counts once', async () => {
+    const who = await vault.account();
+    await who.key('u');
+    const token = await who.store('u', { number: '1' });
+    const desk = await createRetrieve(who, 'u', { token });
+    const { itemStore } = vault.opened.parts;
+    const body = { number: '2' };
+    const works = {
+      store: () => who.send('POST', '/vault?user=u', { passphrase: PASSPHRASE, body }),
+      update: () => who.send('POST', `/vault/update?user=u&token=${token}`, { passphrase: PASSPHRASE, body }),
+      decrypt: () => who.send('GET', `/vault?user=u&token=${token}`, { passphrase: PASSPHRASE }),
+      retrieve: () => retrieve(vault, desk, { query: { token } }),
+    };
+    for (const [operation, work] of Object.entries(works)) {
+      const write = operation === 'store' || operation === 'update' ? 'write' : 'appendLog';
+      const before = await usageOf(who);
+      failNext(itemStore, write, new Error('Redis broke'));
+      const held = holdNext(itemStore, write);
+      const failing = work();
+      await held.reached;
+      await vault.opened.metering.flush();
+      expect((await usageOf(who))[operation]).toBe((before[operation] ?? 0) + 1);
+      held.release();
+      expect((await failing).status).toBe(500);
+      await vault.opened.metering.flush();
+      expect(await usageOf(who)).toEqual(before);
+
+      answerNext(itemStore, write, async () => ({ kind: 'closed' }));
+      expect((await work()).status).toBe(200);
+      await vault.opened.metering.flush();
+      const requests = (before['api_requests'] ?? 0) + 1;
+      expect(await usageOf(who)).toEqual({
+        ...before,
+        [operation]: (before[operation] ?? 0) + 1,
+        api_requests: requests,
+      });
     }
   });
 

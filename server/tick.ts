@@ -1,0 +1,20 @@
+const due: (() => void)[] = [];
+
+/**
+ * Runs something at the end of this tick, which is one round of the event loop with the requests and replies that came in
+ * together. Nothing else runs between those that are due, and what they add is due behind them. `run` must not throw.
+ */
+export function atTickEnd(run: () => void): void {
+  if (due.push(run) > 1) {
+    return;
+  }
+  setImmediate(() => {
+    try {
+      for (const next of due) {
+        next();
+      }
+    } finally {
+      due.length = 0;
+    }
+  });
+}
