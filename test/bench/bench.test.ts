@@ -4,7 +4,14 @@ import { addSplits, parseStat } from './cpu.ts';
 import { createReplyReader } from './http-reply.ts';
 import { parseOptions, SECTIONS } from './options.ts';
 import { createRequests, LINE, type Plan, requestText, SEQUENCE } from './plan.ts';
-import { formatNumber, renderCpu, renderFigures, renderTable } from './report.ts';
+import {
+  formatNumber,
+  renderMarkdown,
+  renderTable,
+  tableOfCpu,
+  tableOfFigures,
+  tableOfStages,
+} from './report.ts';
 import { type Figure, isReached, median, percentile } from './stats.ts';
 
 describe('samples', () => {
@@ -59,11 +66,14 @@ describe('the table', () => {
       ['a', '1'],
       ['long', '10'],
     ];
-    expect(renderTable(['x', 'yy'], rows)).toBe('x     yy\n----  --\na      1\nlong  10');
+    expect(renderTable({ head: ['x', 'yy'], rows })).toBe('x     yy\n----  --\na      1\nlong  10');
+    expect(renderMarkdown({ head: ['x', 'yy'], rows })).toBe(
+      '| x | yy |\n| --- | ---: |\n| a | 1 |\n| long | 10 |',
+    );
   });
 
   test('figures show ratio, aim and whether it was reached', () => {
-    const text = renderFigures([
+    const [store, memory] = tableOfFigures([
       {
         name: 'warm store',
         value: 5000,
@@ -74,18 +84,32 @@ describe('the table', () => {
         p99Ms: 9,
       },
       { name: 'memory', value: 1400, unit: 'bytes', aim: { of: 'value', most: 2000 } },
-    ]);
-    const [, , store = '', memory = ''] = text.split('\n').map((line) => line.replaceAll(/ {2,}/g, '|'));
-    expect(store).toBe('warm store|5,000|requests/s|3.00|9.00|0.200|no-op POST|>= 0.250|NO');
-    expect(memory).toBe('memory|1,400|bytes|<= 2,000 bytes|yes');
+    ]).rows;
+    expect(store?.join('|')).toBe('warm store|5,000|requests/s|3.00|9.00|0.200|no-op POST|>= 0.250|NO');
+    expect(memory?.join('|')).toBe('memory|1,400|bytes|||||<= 2,000 bytes|yes');
   });
 
   test('CPU time is shown a request, and as cores over the time', () => {
     const split = { main: 0.5, workers: 0.25, others: 0, redis: 0.25, load: 0.5 };
-    const row = renderCpu([{ name: 'x', seconds: 1, requests: 10_000, split }]).split('\n')[2] ?? '';
-    expect(row.trim().split(/ {2,}/)).toEqual(['x', '50.00', '25.00', '0', '25.00', '50.00', '1.50']);
+    const [row] = tableOfCpu([{ name: 'x', seconds: 1, requests: 10_000, split }]).rows;
+    expect(row).toEqual(['x', '50.00', '25.00', '0', '25.00', '50.00', '1.50']);
     expect(addSplits([split, split])).toEqual({ main: 1, workers: 0.5, others: 0, redis: 0.5, load: 1 });
   });
+});
+
+test('the first thread is told apart by stage, as requests with fewer stages use it', () => {
+  const row = (name: string, main: number) => ({
+    name,
+    seconds: 1,
+    requests: 1_000_000,
+    split: { main, workers: 40, others: 5, redis: 50, load: 9 },
+  });
+  const rows = [row('GET /health/live', 20), row('GET /v1/whoami', 50), row('warm store', 110)];
+  expect(tableOfStages([...rows, row('capture', 90)]).rows).toEqual([
+    ['warm store', '20.00', '30.00', '60.00', '40.00', '5.00', '50.00', '205.0'],
+    ['capture', '20.00', '', '70.00', '40.00', '5.00', '50.00', '185.0'],
+  ]);
+  expect(tableOfStages(rows.slice(1)).rows).toEqual([]);
 });
 
 test('options: all sections by default, and only known ones', () => {

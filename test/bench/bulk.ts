@@ -8,7 +8,7 @@ import { type Figure, median } from './stats.ts';
 const SAMPLE_MS = 10;
 const SCAN_STEP = 5_000;
 const MIB = 1_048_576;
-const RATE_AIM = 60_000;
+const RATE_AIM = 100_000;
 
 /** How often anything was written down, over all items and accounts. */
 interface Written {

@@ -65,6 +65,13 @@ export const decryptPlan = ({ user, credentials }: Holding, addresses: readonly 
   lines: addresses,
 });
 
+/** Asks for something that is no card. */
+export const getPlan = ({ credentials }: Holding, target: string): Plan => ({
+  method: 'GET',
+  target,
+  headers: credentials,
+});
+
 /** Lists a page of a thousand. */
 export const listPlan = ({ user, credentials }: Holding): Plan => ({
   method: 'GET',

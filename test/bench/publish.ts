@@ -7,7 +7,16 @@ import { join, resolve } from 'node:path';
 import type { GrowthRow } from './growth.ts';
 import type { LatencyRow } from './latency.ts';
 import { type Chart, renderPlot, type Series } from './plot.ts';
-import { type CpuRow, renderCpu, renderFigures, renderGrowth, renderLatency } from './report.ts';
+import {
+  type CpuRow,
+  renderMarkdown,
+  type Table,
+  tableOfCpu,
+  tableOfFigures,
+  tableOfGrowth,
+  tableOfLatency,
+  tableOfStages,
+} from './report.ts';
 import type { Figure } from './stats.ts';
 
 interface Result {
@@ -29,25 +38,13 @@ interface Result {
 /** What `bun run bench:scale` made of the figures. */
 interface Scale {
   readonly needs: string;
-  readonly one: string;
-  readonly many: string;
+  readonly one: Table;
+  readonly many: Table;
 }
 
 const ROOT = resolve(import.meta.dir, '../..');
 const PAGE = join(ROOT, 'docs/performance.md');
 const MARK = /(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)/gs;
-
-/** A table of the terminal as one of Markdown: cells stand two spaces apart, or empty, below the rule's columns. */
-const toMarkdown = (table: string): string => {
-  const [head = '', rule = '', ...rows] = table.split('\n');
-  const widths = rule.split('  ').map((part) => part.length);
-  const starts = widths.map((_, at) => widths.slice(0, at).reduce((sum, width) => sum + width + 2, 0));
-  const cells = (line: string): string[] =>
-    starts.map((start, at) => line.slice(start, start + (widths[at] ?? 0)).trim());
-  const line = (row: readonly string[]): string => `| ${row.join(' | ')} |`;
-  const align = widths.map((_, at) => (at === 0 ? '---' : '---:'));
-  return [line(cells(head)), line(align), ...rows.map((row) => line(cells(row)))].join('\n');
-};
 
 const chartsOf = ({ latency, growth }: Result): Chart[] => {
   const names = [...new Set(latency.map(({ name }) => name))];
@@ -85,16 +82,17 @@ const scale = JSON.parse(readFileSync(join(ROOT, 'bench-results/scale.json'), 'u
 const { time, machine, seconds, rounds, figures, cpu, latency, growth } = result;
 const parts: Readonly<Record<string, string>> = {
   machine: `${time.slice(0, 10)}: ${machine.cores} cores (${machine.processor}), Bun ${machine.bun}, load by ${machine.generator} on the same machine, ${rounds} rounds of ${seconds} s.`,
-  figures: toMarkdown(renderFigures(figures)),
-  cpu: toMarkdown(renderCpu(cpu)),
-  latency: toMarkdown(renderLatency(latency)),
-  growth: toMarkdown(renderGrowth(growth)),
+  figures: renderMarkdown(tableOfFigures(figures)),
+  cpu: renderMarkdown(tableOfCpu(cpu)),
+  stages: renderMarkdown(tableOfStages(cpu)),
+  latency: renderMarkdown(tableOfLatency(latency)),
+  growth: renderMarkdown(tableOfGrowth(growth)),
   scale: [
     scale.needs,
     'One process with one worker on one Redis:',
-    toMarkdown(scale.one),
+    renderMarkdown(scale.one),
     'What several rates need, with no thread busier than six tenths on average, and what the queues then come to:',
-    toMarkdown(scale.many),
+    renderMarkdown(scale.many),
   ].join('\n\n'),
 };
 const page = readFileSync(PAGE, 'utf8').replaceAll(

@@ -40,8 +40,20 @@ const formatReached = (figure: Figure): string => {
   return reached === undefined ? UNMEASURED : reached ? 'yes' : 'NO';
 };
 
-/** Columns as wide as their widest cell, the first one left-aligned, the others right-aligned. */
-export const renderTable = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+/** What was measured, as text in cells. The first column has names, the others have values. */
+export interface Table {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** A table as Markdown. */
+export const renderMarkdown = ({ head, rows }: Table): string => {
+  const line = (row: readonly string[]): string => `| ${row.join(' | ')} |`;
+  return [head, head.map((_, at) => (at === 0 ? '---' : '---:')), ...rows].map(line).join('\n');
+};
+
+/** A table for a terminal: columns as wide as their widest cell, the names left-aligned, the values right-aligned. */
+export const renderTable = ({ head, rows }: Table): string => {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
   const line = (row: readonly string[]): string =>
@@ -56,55 +68,92 @@ export const renderTable = (head: readonly string[], rows: readonly (readonly st
 };
 
 /** The figures with their ratios and aims. */
-export const renderFigures = (figures: readonly Figure[]): string =>
-  renderTable(
-    ['Figure', 'Measured', 'Unit', 'p50 ms', 'p99 ms', 'Ratio', 'to', 'Aim', 'Reached'],
-    figures.map((figure) => [
-      figure.name,
-      formatNumber(figure.value),
-      figure.unit,
-      optional(figure.p50Ms),
-      optional(figure.p99Ms),
-      optional(figure.ratio?.value),
-      figure.ratio?.to ?? UNMEASURED,
-      formatAim(figure),
-      formatReached(figure),
-    ]),
-  );
+export const tableOfFigures = (figures: readonly Figure[]): Table => ({
+  head: ['Figure', 'Measured', 'Unit', 'p50 ms', 'p99 ms', 'Ratio', 'to', 'Aim', 'Reached'],
+  rows: figures.map((figure) => [
+    figure.name,
+    formatNumber(figure.value),
+    figure.unit,
+    optional(figure.p50Ms),
+    optional(figure.p99Ms),
+    optional(figure.ratio?.value),
+    figure.ratio?.to ?? UNMEASURED,
+    formatAim(figure),
+    formatReached(figure),
+  ]),
+});
+
+const microseconds = (used: number, requests: number): number => (used * 1e6) / requests;
 
 /** Where the CPU time went: microseconds a request, and how busy the machine was over all. */
-export const renderCpu = (rows: readonly CpuRow[]): string =>
-  renderTable(
-    ['CPU, us a request', 'Server main', 'Workers', 'Server other', 'Redis', 'Load', 'Cores busy'],
-    rows.map(({ name, seconds, requests, split }) => {
-      const each = (used: number): string => formatNumber((used * 1e6) / requests);
-      const { main, workers, others, redis, load } = split;
-      const busy = (main + workers + others + redis + load) / seconds;
-      return [name, each(main), each(workers), each(others), each(redis), each(load), formatNumber(busy)];
-    }),
-  );
+export const tableOfCpu = (rows: readonly CpuRow[]): Table => ({
+  head: ['CPU, us a request', 'Server main', 'Workers', 'Server other', 'Redis', 'Load', 'Cores busy'],
+  rows: rows.map(({ name, seconds, requests, split }) => {
+    const { main, workers, others, redis, load } = split;
+    const each = [main, workers, others, redis, load].map((used) => microseconds(used, requests));
+    const busy = (main + workers + others + redis + load) / seconds;
+    return [name, ...each.map(formatNumber), formatNumber(busy)];
+  }),
+});
+
+/** Requests that differ by one stage each: nothing but HTTP, and HTTP with a sign-in that is counted. */
+export const HTTP_ALONE = 'GET /health/live';
+export const SIGNED_IN = 'GET /v1/whoami';
+/** Paths whose time is told apart by stage, and whether they begin with a sign-in. */
+const STAGED: readonly (readonly [name: string, signsIn: boolean])[] = [
+  ['warm store', true],
+  ['warm decrypt', true],
+  ['capture', false],
+];
+
+/** CPU time by stage: the first thread's is split by what the requests use that have fewer stages. */
+export const tableOfStages = (rows: readonly CpuRow[]): Table => {
+  const find = (name: string): CpuRow | undefined => rows.find((row) => row.name === name);
+  const mainOf = ({ split, requests }: CpuRow): number => microseconds(split.main, requests);
+  const [http, signedIn] = [HTTP_ALONE, SIGNED_IN].map(find);
+  const row = (name: string, signsIn: boolean): string[][] => {
+    const path = find(name);
+    if (!http || !signedIn || !path) {
+      return [];
+    }
+    const before = signsIn ? mainOf(signedIn) : mainOf(http);
+    const { workers, others, redis } = path.split;
+    const rest = [workers, others, redis].map((used) => microseconds(used, path.requests));
+    return [
+      [
+        name,
+        formatNumber(mainOf(http)),
+        signsIn ? formatNumber(before - mainOf(http)) : UNMEASURED,
+        ...[mainOf(path) - before, ...rest].map(formatNumber),
+        formatNumber(mainOf(path) + rest.reduce((sum, part) => sum + part, 0)),
+      ],
+    ];
+  };
+  return {
+    head: ['Stage, us a request', 'HTTP', 'Sign-in', 'Route', 'Workers', 'Runtime', 'Redis', 'All'],
+    rows: STAGED.flatMap(([name, signsIn]) => row(name, signsIn)),
+  };
+};
 
 /** How long requests take, by how many are under way at once. */
-export const renderLatency = (rows: readonly LatencyRow[]): string =>
-  renderTable(
-    ['Latency', 'Connections', 'Requests/s', 'p50 ms', 'p99 ms', 'p99.9 ms'],
-    rows.map(({ name, connections, rate, p50Ms, p99Ms, p999Ms }) => [
-      name,
-      String(connections),
-      ...[rate, p50Ms, p99Ms, p999Ms].map(formatNumber),
-    ]),
-  );
+export const tableOfLatency = (rows: readonly LatencyRow[]): Table => ({
+  head: ['Latency', 'Connections', 'Requests/s', 'p50 ms', 'p99 ms', 'p99.9 ms'],
+  rows: rows.map(({ name, connections, rate, p50Ms, p99Ms, p999Ms }) => [
+    name,
+    String(connections),
+    ...[rate, p50Ms, p99Ms, p999Ms].map(formatNumber),
+  ]),
+});
 
 /** What the number of stored cards changes. */
-export const renderGrowth = (rows: readonly GrowthRow[]): string =>
-  renderTable(
-    [
-      ...['Cards', 'Stores/s', 'Decrypts/s', 'p99 ms', 'Page of 1,000, p50 ms', 'p99 ms'],
-      ...['Redis MB', 'Bytes a card', 'Server MB'],
-    ],
-    rows.map((row) => [
-      row.cards.toLocaleString('en-US'),
-      ...[row.storeRate, row.decryptRate, row.decryptP99Ms, row.pageP50Ms, row.pageP99Ms].map(formatNumber),
-      ...[row.redisBytes / 1e6, row.redisBytes / row.cards, row.serverBytes / 1e6].map(formatNumber),
-    ]),
-  );
+export const tableOfGrowth = (rows: readonly GrowthRow[]): Table => ({
+  head: [
+    ...['Cards', 'Stores/s', 'Decrypts/s', 'p99 ms', 'Page of 1,000, p50 ms', 'p99 ms'],
+    ...['Redis MB', 'Bytes a card', 'Server MB'],
+  ],
+  rows: rows.map((row) => [
+    row.cards.toLocaleString('en-US'),
+    ...[row.storeRate, row.decryptRate, row.decryptP99Ms, row.pageP50Ms, row.pageP99Ms].map(formatNumber),
+    ...[row.redisBytes / 1e6, row.redisBytes / row.cards, row.serverBytes / 1e6].map(formatNumber),
+  ]),
+});

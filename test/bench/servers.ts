@@ -11,6 +11,7 @@ import { guard, start, startPiped, stop, until } from './processes.ts';
 const ROOT = resolve(import.meta.dir, '../..');
 const ACCOUNT = 'bench';
 const MASKED_ACCOUNT = 'bench-masked';
+const LOOK_MS = 45_000;
 const PASSWORD = 'a-password-for-measurements-only';
 
 /** Opens every key of the benchmark; long enough for the vault to keep it unlocked. */
@@ -40,6 +41,8 @@ export interface Vault extends Server {
   readonly redis: Redis;
   readonly redisPid: number;
   readonly settings: Readonly<Record<string, string>>;
+  /** The latest that its event loop has come to anything, as far as it is known; all of it once it is stopped. */
+  readonly longestStallMs: () => number;
 }
 
 /** Starts a server of this folder that prints its port. */
@@ -70,6 +73,23 @@ export const settingsOf = (folder: string): Record<string, string> => ({
     : { VAULT_REDIS_BIN: process.env['VAULT_REDIS_BIN'] }),
 });
 
+/** Asks for the largest delay in time: a server tells that of its last minute. */
+const watchStalls = (port: number) => {
+  let longest = 0;
+  const look = async (): Promise<void> => {
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    longest = Math.max(longest, Number(/^vault_event_loop_delay_max_seconds (\S+)$/m.exec(text)?.[1]));
+  };
+  const timer = setInterval(() => void look().catch(() => undefined), LOOK_MS);
+  return {
+    longestMs: (): number => longest * 1_000,
+    end: async (): Promise<void> => {
+      clearInterval(timer);
+      await look().catch(() => undefined);
+    },
+  };
+};
+
 /** Starts a vault on a folder, its log in a file there, with the runtime's `flags`. */
 export const startVault = async (
   folder: string,
@@ -91,12 +111,14 @@ export const startVault = async (
   const redis = new Redis({ path: preparePlace(join(folder, 'vault')).socketPath });
   const redisPid = Number(/^process_id:(\d+)/m.exec(await redis.info('server'))?.[1]);
   const forget = guard(redisPid);
+  const stalls = watchStalls(port);
   const end = async (): Promise<void> => {
+    await stalls.end();
     redis.disconnect();
     await stop(child);
     forget();
   };
-  return { pid: child.pid, port, stop: end, redis, redisPid, settings };
+  return { pid: child.pid, port, stop: end, redis, redisPid, settings, longestStallMs: stalls.longestMs };
 };
 
 /** Adds the account without unmasked output, as the operator's command line does, while the vault runs. */

@@ -90,7 +90,7 @@ const main = async (): Promise<number> => {
     rmSync(folder, { recursive: true, force: true });
   }
   const head = ['What failed', 'Rounds', 'Acknowledged', 'Lost', 'Half written', 'As it must be'];
-  say(`\nSeed ${seed}\n\n${renderTable(head, rows)}`);
+  say(`\nSeed ${seed}\n\n${renderTable({ head, rows })}`);
   return failed;
 };
 

@@ -48,7 +48,9 @@ const main = async (): Promise<void> => {
     const [load = 0] = loadavg();
     process.stdout.write(`\n${availableParallelism()} cores, load average ${load.toFixed(2)}\n\n`);
     const lines = rows.map((row) => [row.flood, row.measured, row.value, row.aim, verdict(row)]);
-    process.stdout.write(`${renderTable(['Flood', 'Measured', 'Value', 'Aim', 'Reached'], lines)}\n`);
+    process.stdout.write(
+      `${renderTable({ head: ['Flood', 'Measured', 'Value', 'Aim', 'Reached'], rows: lines })}\n`,
+    );
   }
 };
 

@@ -153,17 +153,17 @@ const tables = {
     `Half decryptions, three tenths captures, two tenths stores. A request needs ${us(secondsAt('main'))} of a first thread, ` +
     `${us(secondsAt('worker'))} of a worker, ${us(secondsAt('redis'))} of Redis; a card ${formatNumber(bytesACard())} bytes; ` +
     `a sync of the disk ${formatNumber(syncSeconds * 1e3)} ms.`,
-  one: renderTable(['Of its limit', 'Requests/s', 'p50 ms', 'p99 ms'], mostOfOne()),
-  many: renderTable(
-    [
+  one: { head: ['Of its limit', 'Requests/s', 'p50 ms', 'p99 ms'], rows: mostOfOne() },
+  many: {
+    head: [
       ...['Requests/s', 'Cards', 'Processes', 'Workers each', 'Shards', 'Memory'],
       ...['Main busy', 'Workers', 'Redis', 'p50 ms', 'p99 ms'],
     ],
-    [rowFor(1_000, 1e6), rowFor(10_000, 1e8), rowFor(rate, cards)],
-  ),
+    rows: [rowFor(1_000, 1e6), rowFor(10_000, 1e8), rowFor(rate, cards)],
+  },
 };
 mkdirSync(dirname(RESULT), { recursive: true });
 writeFileSync(join(dirname(RESULT), 'scale.json'), `${JSON.stringify(tables, undefined, 2)}\n`);
 process.stdout.write(
-  `${tables.needs}\n\nOne process with one worker on one Redis:\n\n${tables.one}\n\n${tables.many}\n`,
+  `${tables.needs}\n\nOne process with one worker on one Redis:\n\n${renderTable(tables.one)}\n\n${renderTable(tables.many)}\n`,
 );

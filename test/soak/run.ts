@@ -113,7 +113,7 @@ const main = async (): Promise<number> => {
     'Descriptors',
     'Connections',
   ];
-  say(`\n${renderTable(head, rows.map(cellsOf))}\n`);
+  say(`\n${renderTable({ head, rows: rows.map(cellsOf) })}\n`);
   const faults = faultsOf(rows);
   say(faults.length === 0 ? 'Flat.' : faults.map((fault) => `Not flat: ${fault}.`).join('\n'));
   await vault.stop();
