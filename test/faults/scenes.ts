@@ -24,6 +24,8 @@ const RECOVERY_MS_MAX = 3_000;
 /** A command waits for two seconds; the request around it is answered a little later. */
 const ANSWER_MS_MAX = 6_000;
 const MEMORY_MB_MAX = 100;
+/** Ten rounds are twenty thousand writes that must be there afterwards. */
+const ACKNOWLEDGED_BEFORE_CUT = 2_000;
 const HOUR_MS = 3_600_000;
 
 const demand = (isSo: boolean, otherwise: string): void => {
@@ -74,6 +76,9 @@ const whileAway = async (stage: Stage, ms: number, begin: () => void, over: () =
 };
 
 const powerCut = async (stage: Stage): Promise<string> => {
+  while (stage.load.ends.acknowledged < ACKNOWLEDGED_BEFORE_CUT) {
+    await Bun.sleep(5);
+  }
   await someLoad(stage.chance);
   const lost = await stage.place.cutPower();
   return `${lost} bytes were not synced, ${await restarted(stage)}`;
