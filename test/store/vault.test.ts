@@ -169,6 +169,26 @@ describe('many', () => {
     expect(await items.readMany({ kid: KID, number: 0 }, tokens.slice(0, 1), 'full')).toBeInstanceOf(Buffer);
   });
 
+  test.each([1, 15, 16, 17, 33])('of %p items each has its own verification code, or none', async (total) => {
+    const tokens = Array.from({ length: 12 * total + 40 }, (_, i) => `many-${i}`)
+      .filter((t) => bucketFor(t).number === 0)
+      .slice(0, total);
+    expect(tokens).toHaveLength(total);
+    const sadOf = (i: number): Uint8Array => (i % 3 === 0 ? bytesOf(`sad ${i}`) : NONE);
+    await Promise.all(tokens.map((token, i) => items.write(KID, write(token, { sad: sadOf(i) }))));
+    const blob = await items.readMany({ kid: KID, number: 0 }, tokens, 'full');
+    if (!Buffer.isBuffer(blob)) {
+      throw new Error('not read');
+    }
+    const sads: string[] = [];
+    for (let at = 0; at < blob.length; ) {
+      const [item = 0, meta = 0, tail = 0, sad = 0] = [0, 4, 8, 12].map((by) => blob.readUInt32BE(at + by));
+      at += 20 + item + meta + tail + sad;
+      sads.push(blob.toString('utf8', at - sad, at));
+    }
+    expect(sads).toEqual(tokens.map((_, i) => new TextDecoder().decode(sadOf(i))));
+  });
+
   test('log entries go to the items that are there, and nowhere else', async () => {
     const [here = '', there = ''] = Array.from({ length: 40 }, (_, i) => `t-${i}`).filter(
       (t) => bucketFor(t).number === 1,
