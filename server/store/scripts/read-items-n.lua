@@ -15,9 +15,6 @@ local call, pack = redis.call, struct.pack
 local full = ARGV[2] == 'full'
 local total = full and (#KEYS - 1) / 2 or #KEYS - 1
 local most = tonumber(ARGV[3])
--- A call costs more than what it reads, so sads are read many at once; few enough that large ones do no harm.
-local SADS_AT_ONCE = 16
-local sads = {}
 local out, pieces, bytes, items = {}, 0, 0, 0
 for i = 1, total do
   local item, meta, tail, sad, count = '', '', '', '', 0
@@ -30,11 +27,7 @@ for i = 1, total do
     elseif count > 1 then
       tail = tail_of(KEYS[1 + i], count)
     end
-    local at = (i - 1) % SADS_AT_ONCE + 1
-    if at == 1 then
-      sads = call('MGET', unpack(KEYS, 1 + total + i, math.min(total + i + SADS_AT_ONCE, #KEYS)))
-    end
-    sad = sads[at] or ''
+    sad = call('GET', KEYS[1 + total + i]) or ''
   else
     meta = call('HGET', KEYS[1 + i], 'm') or ''
   end
