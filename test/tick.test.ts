@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { atTickEnd } from '../server/tick.ts';
 
 const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -17,6 +18,17 @@ test('what is due runs at the end of the tick, in order, with what it adds behin
   atTickEnd(() => seen.push('next'));
   await nextTick();
   expect(seen.at(-1)).toBe('next');
+});
+
+test('each runs in the asynchronous context of its caller', async () => {
+  const place = new AsyncLocalStorage<string>();
+  const seen: (string | undefined)[] = [];
+  const look = (): void => atTickEnd(() => seen.push(place.getStore()));
+  place.run('one', look);
+  look();
+  place.run('two', look);
+  await nextTick();
+  expect(seen).toEqual(['one', undefined, 'two']);
 });
 
 test('nothing runs between those that are due', async () => {

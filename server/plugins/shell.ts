@@ -39,6 +39,13 @@ const compileRoute = (route: Route, deps: Deps): MountedRoute => ({
   isOpen: isOpen(route),
 });
 
+/** Gives back what was counted ahead of a request that came to nothing. */
+const takeBack = ({ account: owner }: Exchange, { metering }: Deps): void => {
+  if (owner !== undefined) {
+    metering.takeBack(owner);
+  }
+};
+
 /**
  * Notes and counts what was done before its reply is sent; a stream that will not be sent is given up. What has changed
  * something is noted first. A reading is counted first: a Redis that is full takes notes all the same, but no counts, and
@@ -58,21 +65,16 @@ const account = async (
       await deps.metering.request(owner);
     }
   };
-  const takeBack = (error: unknown): never => {
-    if (owner !== undefined) {
-      deps.metering.takeBack(owner);
-    }
-    throw error;
-  };
   try {
     if (route.method === 'GET') {
       await count();
-      await note().catch(takeBack);
+      await note();
     } else {
       await note();
       await count();
     }
   } catch (error) {
+    takeBack(exchange, deps);
     await reply.stream?.cancel();
     throw error;
   }
@@ -92,9 +94,7 @@ const reply = async (
     made = await mounted.route.handle(call);
     mounted.checkReply?.(made);
   } catch (error) {
-    if (exchange.account !== undefined) {
-      deps.metering.takeBack(exchange.account);
-    }
+    takeBack(exchange, deps);
     await recordRefusal(mounted.route, exchange, call, error, deps);
     throw error;
   }

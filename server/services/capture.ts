@@ -1,4 +1,4 @@
-import type { Caller, CaptureInput, CaptureService, Parts } from '../deps.ts';
+import type { Caller, CaptureInput, CaptureService, Parts, Visitor } from '../deps.ts';
 import type { Captured } from '../schema/capture.ts';
 import { STORED_BYTES_MAX } from '../schema/vault.ts';
 import type { Endpoints } from './endpoint.ts';
@@ -48,16 +48,16 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
       storing.storeUnder(caller, key, request, (wanted) =>
         crypto.captureItem({ ...wanted, ...own }, records, input.secret, applied, input.body),
       );
-    const { token, user, card_metadata } = await endpointUse.whileLive(endpoint, write).catch((error) => {
-      metering.takeBack(key);
-      throw error;
-    });
+    const { token, user, card_metadata } = await endpointUse.whileLive(endpoint, write);
     await metering.request(key);
     return { token, user, reference, ...(card_metadata ? { card_metadata } : {}) };
   };
 
-  const use: CaptureService['use'] = async (visitor, input) => {
-    const endpoint = await endpointUse.admit('capture', input, visitor);
+  const useOpen = async (
+    visitor: Visitor,
+    endpoint: OpenEndpoint,
+    input: CaptureInput,
+  ): ReturnType<CaptureService['use']> => {
     const source = input.form_type === undefined ? 'capture' : 'form';
     const caller: Caller = { ...visitor, account: endpoint.account, source };
     const act = (seed?: string): Promise<Captured> =>
@@ -78,6 +78,16 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
       await metering.request(endpoint.key);
     }
     return outcome;
+  };
+
+  const use: CaptureService['use'] = async (visitor, input) => {
+    const endpoint = await endpointUse.admit('capture', input, visitor);
+    try {
+      return await useOpen(visitor, endpoint, input);
+    } catch (error) {
+      metering.takeBack(endpoint.key);
+      throw error;
+    }
   };
 
   return {

@@ -20,8 +20,8 @@ export interface MeteringService extends Metering {
   readonly count: (owner: Owner, operation: MeterOperation, n?: number) => void;
   /**
    * Counts a request and its operation while its write is under way; `request` then waits for both. Whoever begins again
-   * has begun already, and what comes to nothing is taken back. Who dies in between has counted what may not have been
-   * stored; the other order would make each request wait for one write after the other.
+   * has begun already, and what comes to nothing is taken back. A server that dies in between, or a count that Redis stores
+   * without an answer in time, has counted what may not have been stored; the other order would make each request wait for one write after the other.
    */
   readonly begin: (owner: Owner, operation: MeterOperation) => void;
   /** Stores what a request has noted so far, whatever becomes of it. */
@@ -75,6 +75,8 @@ export function createMetering({
   const noted = new WeakMap<Owner, Map<string, number>>();
   const requested = new WeakMap<Owner, { readonly month: string; readonly counts: Map<string, number> }>();
   const answers = new WeakMap<Owner, Promise<void>>();
+  // What was handed over ahead, until it is known that it was done.
+  const begun = new WeakMap<Owner, MeterOperation>();
   let batch = new Map<string, Entry>();
   // What was counted and must be taken back, while Redis is away: an account is never left with too much.
   let owed: Entry[] = [];
@@ -129,17 +131,26 @@ export function createMetering({
     }
   };
 
-  const count: MeteringService['count'] = (owner, operation, n = 1) => {
-    observer.count('operation', operation, n);
+  const note = (owner: Owner, operation: MeterOperation, n: number): void => {
     const counts = noted.get(owner) ?? new Map<string, number>();
     addTo(counts, operation, n);
     noted.set(owner, counts);
+  };
+
+  const count: MeteringService['count'] = (owner, operation, n = 1) => {
+    observer.count('operation', operation, n);
+    note(owner, operation, n);
   };
 
   const request: MeteringService['request'] = async (owner) => {
     const ahead = answers.get(owner);
     if (ahead) {
       await Promise.all([ahead, settle(owner)]);
+      const operation = begun.get(owner);
+      begun.delete(owner);
+      if (operation) {
+        observer.count('operation', operation, 1);
+      }
       return;
     }
     const month = monthOf(now());
@@ -157,7 +168,8 @@ export function createMetering({
     request,
     begin(owner, operation) {
       if (!answers.has(owner)) {
-        count(owner, operation);
+        note(owner, operation, 1);
+        begun.set(owner, operation);
         request(owner).catch(() => undefined);
       }
     },
@@ -180,6 +192,8 @@ export function createMetering({
       void stored?.then(giveBack, () => undefined);
     },
     async flush() {
+      // What is stored only now may be taken back then, by a request that has failed meanwhile.
+      await Promise.all([send(), ...sends]);
       await Promise.all([send(), ...sends]);
     },
     forget: ({ aid }) => accountStore.removeCounts(aid, monthsOf(FIRST_MONTH_MS, now())),

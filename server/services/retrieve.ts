@@ -1,4 +1,4 @@
-import type { Caller, RetrieveInput, RetrieveService, TreeStream } from '../deps.ts';
+import type { Caller, RetrieveInput, RetrieveService, TreeStream, Visitor } from '../deps.ts';
 import { preferredLimit } from '../domain/preference.ts';
 import { VaultError } from '../errors.ts';
 import type { Endpoints } from './endpoint.ts';
@@ -61,18 +61,13 @@ export function createRetrievals(with_: RetrieveParts): RetrieveService {
     const view = await viewOf(caller, endpoint);
     const opening = openingOf(endpoint, input);
     const onOpened = (): void => metering.begin(endpoint.key, 'retrieve');
-    try {
-      const opened = await endpointUse.whileLive(endpoint, () =>
-        reading.openOne(caller, endpoint.key, opening, { ...item, view, onOpened }),
-      );
-      if (opened !== 'missing') {
-        return opened;
-      }
+    const opened = await endpointUse.whileLive(endpoint, () =>
+      reading.openOne(caller, endpoint.key, opening, { ...item, view, onOpened }),
+    );
+    if (opened === 'missing') {
       throw new VaultError('token_not_found');
-    } catch (error) {
-      metering.takeBack(endpoint.key);
-      throw error;
     }
+    return opened;
   };
 
   const readTree = async (
@@ -96,8 +91,11 @@ export function createRetrievals(with_: RetrieveParts): RetrieveService {
     return trees.openTree({ ...request, caller, opening, view, operation: 'retrieve' });
   };
 
-  const use: RetrieveService['use'] = async (visitor, input) => {
-    const endpoint = await endpointUse.admit('retrieve', input, visitor);
+  const useOpen = async (
+    visitor: Visitor,
+    endpoint: OpenEndpoint,
+    input: RetrieveInput,
+  ): ReturnType<RetrieveService['use']> => {
     const source = input.form_type === undefined ? 'retrieve' : 'form';
     const caller: Caller = { ...visitor, account: endpoint.account, source };
     const reply = await endpointUse.noting(endpoint, visitor, async () => {
@@ -115,6 +113,16 @@ export function createRetrievals(with_: RetrieveParts): RetrieveService {
       throw error;
     }
     return reply;
+  };
+
+  const use: RetrieveService['use'] = async (visitor, input) => {
+    const endpoint = await endpointUse.admit('retrieve', input, visitor);
+    try {
+      return await useOpen(visitor, endpoint, input);
+    } catch (error) {
+      metering.takeBack(endpoint.key);
+      throw error;
+    }
   };
 
   return {

@@ -8,6 +8,7 @@ import {
   formatNumber,
   renderMarkdown,
   renderTable,
+  tableOfCeilings,
   tableOfCpu,
   tableOfFigures,
   tableOfStages,
@@ -110,6 +111,32 @@ test('the first thread is told apart by stage, as requests with fewer stages use
     ['capture', '20.00', '', '70.00', '40.00', '5.00', '50.00', '185.0'],
   ]);
   expect(tableOfStages(rows.slice(1)).rows).toEqual([]);
+});
+
+test('a ceiling is what the cores could do with the time that was used', () => {
+  const split = { main: 100, workers: 40, others: 5, redis: 60, load: 45 };
+  const cpu = ['store', 'bulk, a card', 'without aim'].map((name) => ({
+    name,
+    seconds: 1,
+    requests: 1_000_000,
+    split,
+  }));
+  const figures: Figure[] = [
+    { name: 'no-op', value: 50_000, unit: 'requests/s' },
+    {
+      name: 'store',
+      value: 4_000,
+      unit: 'requests/s',
+      ratio: { to: 'no-op', value: 0.08 },
+      aim: { of: 'ratio', least: 0.35 },
+    },
+    { name: 'bulk', value: 9_000, unit: 'cards/s', aim: { of: 'value', least: 100_000 } },
+    { name: 'without aim', value: 1, unit: 'requests/s' },
+  ];
+  expect(tableOfCeilings(cpu, figures, 2).rows).toEqual([
+    ['store', '250.0', '8,000', '0.160', '100.0', '20,000', '0.400', '>= 0.350'],
+    ['bulk', '250.0', '8,000', '', '100.0', '20,000', '', '>= 100,000 cards/s'],
+  ]);
 });
 
 test('options: all sections by default, and only known ones', () => {

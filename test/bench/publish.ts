@@ -11,6 +11,7 @@ import {
   type CpuRow,
   renderMarkdown,
   type Table,
+  tableOfCeilings,
   tableOfCpu,
   tableOfFigures,
   tableOfGrowth,
@@ -85,6 +86,7 @@ const parts: Readonly<Record<string, string>> = {
   figures: renderMarkdown(tableOfFigures(figures)),
   cpu: renderMarkdown(tableOfCpu(cpu)),
   stages: renderMarkdown(tableOfStages(cpu)),
+  ceilings: renderMarkdown(tableOfCeilings(cpu, figures, machine.cores)),
   latency: renderMarkdown(tableOfLatency(latency)),
   growth: renderMarkdown(tableOfGrowth(growth)),
   scale: [

@@ -135,6 +135,42 @@ export const tableOfStages = (rows: readonly CpuRow[]): Table => {
   };
 };
 
+/**
+ * How often a path could go through if nothing ever waited and every core did nothing else: with all that it needs, and
+ * with nothing but what seals, opens and keeps the cards. The ratio is to what the no-op server did.
+ */
+export const tableOfCeilings = (
+  rows: readonly CpuRow[],
+  figures: readonly Figure[],
+  cores: number,
+): Table => ({
+  head: [
+    ...['Ceiling', 'All, us', 'a second', 'Ratio'],
+    ...['Workers and Redis, us', 'a second', 'Ratio', 'Aim'],
+  ],
+  rows: figures.flatMap((figure) => {
+    const row = rows.find(({ name }) => name === figure.name || name === `${figure.name}, a card`);
+    if (row === undefined || figure.aim === undefined) {
+      return [];
+    }
+    const { main, workers, others, redis, load } = row.split;
+    const base = figures.find(({ name }) => name === figure.ratio?.to)?.value;
+    const cellsOf = (used: number): string[] => {
+      const most = (cores * row.requests) / used;
+      const ratio = base === undefined ? UNMEASURED : formatNumber(most / base);
+      return [formatNumber(microseconds(used, row.requests)), formatNumber(most), ratio];
+    };
+    return [
+      [
+        figure.name,
+        ...cellsOf(main + workers + others + redis + load),
+        ...cellsOf(workers + redis),
+        formatAim(figure),
+      ],
+    ];
+  }),
+});
+
 /** How long requests take, by how many are under way at once. */
 export const tableOfLatency = (rows: readonly LatencyRow[]): Table => ({
   head: ['Latency', 'Connections', 'Requests/s', 'p50 ms', 'p99 ms', 'p99.9 ms'],

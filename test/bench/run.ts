@@ -41,6 +41,7 @@ import {
   renderTable,
   SIGNED_IN,
   type Table,
+  tableOfCeilings,
   tableOfCpu,
   tableOfFigures,
   tableOfGrowth,
@@ -313,6 +314,7 @@ const report = ({ figures, cpu, latency, growth, load, options }: Bench): void =
     tableOfFigures(figures),
     tableOfCpu(cpu),
     tableOfStages(cpu),
+    tableOfCeilings(cpu, figures, availableParallelism()),
     tableOfLatency(latency),
     tableOfGrowth(growth),
   ];

@@ -26,6 +26,7 @@ const ANSWER_MS_MAX = 6_000;
 const MEMORY_MB_MAX = 100;
 /** Ten rounds are twenty thousand writes that must be there afterwards. */
 const ACKNOWLEDGED_BEFORE_CUT = 2_000;
+const CUT_MS_MAX = 60_000;
 const HOUR_MS = 3_600_000;
 
 const demand = (isSo: boolean, otherwise: string): void => {
@@ -76,7 +77,9 @@ const whileAway = async (stage: Stage, ms: number, begin: () => void, over: () =
 };
 
 const powerCut = async (stage: Stage): Promise<string> => {
+  const since = performance.now();
   while (stage.load.ends.acknowledged < ACKNOWLEDGED_BEFORE_CUT) {
+    demand(performance.now() - since < CUT_MS_MAX, 'too few writes went through');
     await Bun.sleep(5);
   }
   await someLoad(stage.chance);

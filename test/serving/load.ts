@@ -8,7 +8,7 @@ const AUTHORIZATION = `Authorization: Basic ${btoa(`${OWNER.name}:${OWNER.passwo
 const HEADERS = `${AUTHORIZATION}X-Vault-Passphrase: ${encodeURIComponent(PASSPHRASE)}\r\n`;
 /** What a caller who was told 503 waits before the repeat; Retry-After would have it longer. */
 const RETRY_MS = 100;
-const RETRIES_MAX = 100;
+const PATIENCE_MS = 10_000;
 
 /** What came of it. */
 export interface Tally {
@@ -40,14 +40,15 @@ const cardOf = (reference: string): string =>
 
 type Request = Parameters<Caller['send']>;
 
-/** Sends a request, and again as long as the server asks for that; gives the last reply and how often it was sent again. */
+/** Sends a request, and again until a moment while the server asks for that; gives the last reply and the repeats. */
 const sendPatiently = async (
   caller: Caller,
   request: Request,
+  untilMs = performance.now() + PATIENCE_MS,
 ): Promise<{ readonly reply: Reply; readonly retries: number }> => {
   for (let retries = 0; ; retries++) {
     const reply = await caller.send(...request);
-    if (reply.status !== 503 || !/^retry-after: \d/im.test(reply.head) || retries === RETRIES_MAX) {
+    if (reply.status !== 503 || !/^retry-after: \d/im.test(reply.head) || performance.now() > untilMs) {
       return { reply, retries };
     }
     await Bun.sleep(RETRY_MS);
@@ -159,9 +160,10 @@ export const findLost = async (
 ): Promise<readonly string[]> => {
   const caller = createCaller(port);
   const lost: string[] = [];
+  const untilMs = performance.now() + PATIENCE_MS;
   for (const [token, reference] of acknowledged) {
     const path = `/v1/vault/?user=load&token=${token}&reference=${reference}`;
-    const { reply } = await sendPatiently(caller, ['GET', path, HEADERS]);
+    const { reply } = await sendPatiently(caller, ['GET', path, HEADERS], untilMs);
     if (reply.status !== 200 || json(reply)['card_holder'] !== reference) {
       lost.push(`${reference}: ${reply.status}`);
     }

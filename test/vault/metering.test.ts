@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { redisKeys } from '../../server/store/redis-keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
@@ -190,6 +191,59 @@ describe('counts are exact', () => {
         api_requests: requests,
       });
     }
+  });
+
+  test('a stop waits for what is taken back behind a count that is still under way', async () => {
+    const who = await vault.account();
+    await who.key('u');
+    const before = await usageOf(who);
+    const { itemStore, accountStore } = vault.opened.parts;
+    const held = holdNext(accountStore, 'addUsage');
+    failNext(itemStore, 'write', new Error('Redis broke'));
+    const failed = await who.send('POST', '/vault?user=u', { passphrase: PASSPHRASE, body: { number: '1' } });
+    expect(failed.status).toBe(500);
+    await held.reached;
+    const flushed = vault.opened.metering.flush();
+    held.release();
+    await flushed;
+    // What is sent only now would come too late.
+    const late = holdNext(accountStore, 'addUsage');
+    expect(await usageOf(who)).toEqual(before);
+    late.release();
+  });
+
+  test('an account that is deleted under a request is left without counts', async () => {
+    const who = await vault.account();
+    await who.key('u');
+    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const late = who.send('POST', '/vault?user=u', { passphrase: PASSPHRASE, body: { number: '1' } });
+    await held.reached;
+    await vault.opened.metering.flush();
+    expect(await usageOf(who)).toMatchObject({ store: 1 });
+    await vault.opened.removeAccount(who.name);
+    held.release();
+    expect((await late).status).not.toBe(200);
+    await vault.opened.metering.flush();
+    expect(await vault.raw.exists(redisKeys.usage(who.aid, '2026-02'))).toBe(0);
+  });
+
+  test('a capture whose reply cannot be kept is refused, taken back, and counted once when it is repeated', async () => {
+    const who = await vault.account();
+    await who.key('u');
+    const shop = await createCapture(who, 'u');
+    const before = await usageOf(who);
+    const post = () => capture(vault, shop, { body: { number: '1' }, idempotencyKey: 'kept' });
+    failNext(vault.opened.parts.idempotencyStore, 'keep', new Error('Redis broke'));
+    expect((await post()).status).toBe(500);
+    await vault.opened.metering.flush();
+    expect(await usageOf(who)).toEqual(before);
+    expect((await post()).status).toBe(200);
+    await vault.opened.metering.flush();
+    expect(await usageOf(who)).toEqual({
+      ...before,
+      capture: 1,
+      api_requests: (before['api_requests'] ?? 0) + 1,
+    });
   });
 
   test('a capture that fails while counts cannot be stored either is taken back when they can', async () => {

@@ -9,6 +9,7 @@ import { type AccountClient, basicAuth, PASSPHRASE } from '../helpers/clients.ts
 import { type Scrape, scrape } from '../helpers/metrics.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
+import { failNext } from './hold.ts';
 
 const NUMBER = '4111111111111111';
 
@@ -61,6 +62,17 @@ describe('the metrics tell of', () => {
     expect(grown('vault_sign_ins_total', { outcome: 'remembered' })).toBe(3);
     expect(grown('vault_worker_job_duration_seconds_count', { lane: 'cold' })).toBe(1);
     expect(grown('vault_worker_job_duration_seconds_count', { lane: 'hot' })).toBeGreaterThanOrEqual(3);
+  });
+
+  test('no operation that came to nothing', async () => {
+    const grown = await growth(async () => {
+      failNext(vault.opened.parts.itemStore, 'write', new Error('Redis broke'));
+      const query = { user: 'u' };
+      const body = { card_number: NUMBER };
+      const { status } = await client.send('POST', '/vault', { query, passphrase: PASSPHRASE, body });
+      expect(status).toBe(500);
+    });
+    expect(grown('vault_operations_total', { operation: 'store' })).toBe(0);
   });
 
   test('guesses: sign-ins and passphrases that were wrong, and then locked out', async () => {
