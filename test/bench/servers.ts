@@ -11,11 +11,13 @@ import { guard, start, startPiped, stop, until } from './processes.ts';
 const ROOT = resolve(import.meta.dir, '../..');
 const ACCOUNT = 'bench';
 const MASKED_ACCOUNT = 'bench-masked';
-const LOOK_MS = 45_000;
 const PASSWORD = 'a-password-for-measurements-only';
 
 /** Opens every key of the benchmark; long enough for the vault to keep it unlocked. */
 const PASSPHRASE = 'a-passphrase-for-measurements-only';
+
+/** A bound of the server's own buckets. */
+export const STALL_MS = 50;
 
 /** What the requests of an account bring along, those to the no-op server too. */
 export type Credentials = Readonly<Record<'Authorization' | 'X-Vault-Passphrase', string>>;
@@ -41,8 +43,8 @@ export interface Vault extends Server {
   readonly redis: Redis;
   readonly redisPid: number;
   readonly settings: Readonly<Record<string, string>>;
-  /** The latest that its event loop has come to anything, as far as it is known; all of it once it is stopped. */
-  readonly longestStallMs: () => number;
+  /** How often its event loop was late by more than `STALL_MS` while it served; known once it is stopped. */
+  readonly stalls: () => number;
 }
 
 /** Starts a server of this folder that prints its port. */
@@ -73,19 +75,20 @@ export const settingsOf = (folder: string): Record<string, string> => ({
     : { VAULT_REDIS_BIN: process.env['VAULT_REDIS_BIN'] }),
 });
 
-/** Asks for the largest delay in time: a server tells that of its last minute. */
-const watchStalls = (port: number) => {
-  let longest = 0;
-  const look = async (): Promise<void> => {
+/** Counts how often the event loop came to something too late from now on: what a server does before it serves is no stall. */
+const countStalls = async (port: number) => {
+  const look = async (): Promise<number> => {
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    longest = Math.max(longest, Number(/^vault_event_loop_delay_max_seconds (\S+)$/m.exec(text)?.[1]));
+    const upTo = (bound: string): number =>
+      Number(text.split(`vault_event_loop_delay_seconds_bucket{le="${bound}"} `)[1]?.split('\n')[0]);
+    return upTo('+Inf') - upTo(String(STALL_MS / 1_000));
   };
-  const timer = setInterval(() => void look().catch(() => undefined), LOOK_MS);
+  const before = await look();
+  let counted = Number.NaN;
   return {
-    longestMs: (): number => longest * 1_000,
+    counted: (): number => counted,
     end: async (): Promise<void> => {
-      clearInterval(timer);
-      await look().catch(() => undefined);
+      counted = (await look()) - before;
     },
   };
 };
@@ -111,14 +114,14 @@ export const startVault = async (
   const redis = new Redis({ path: preparePlace(join(folder, 'vault')).socketPath });
   const redisPid = Number(/^process_id:(\d+)/m.exec(await redis.info('server'))?.[1]);
   const forget = guard(redisPid);
-  const stalls = watchStalls(port);
+  const stalls = await countStalls(port);
   const end = async (): Promise<void> => {
     await stalls.end();
     redis.disconnect();
     await stop(child);
     forget();
   };
-  return { pid: child.pid, port, stop: end, redis, redisPid, settings, longestStallMs: stalls.longestMs };
+  return { pid: child.pid, port, stop: end, redis, redisPid, settings, stalls: stalls.counted };
 };
 
 /** Adds the account without unmasked output, as the operator's command line does, while the vault runs. */
