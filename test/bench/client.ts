@@ -45,6 +45,8 @@ const run = async (order: ClientOrder): Promise<object> => {
     socket.write(next());
   };
   const close = (): void => {
+    // A server that hangs up has left a request without its reply.
+    errors += left > 0 && performance.now() < endAt ? 1 : 0;
     open -= 1;
     if (open === 0) {
       finished.resolve();

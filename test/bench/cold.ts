@@ -2,7 +2,7 @@
 import { argon2Ms } from './bare-crypto.ts';
 import type { Holding } from './cards.ts';
 import { call, type Vault } from './servers.ts';
-import { type Figure, median, percentile } from './stats.ts';
+import { type Figure, median } from './stats.ts';
 
 const EXTRA_MS_AIM = 5;
 
@@ -33,7 +33,6 @@ export const measureCold = async (
       value: median(cold),
       unit: 'ms',
       p50Ms: median(cold),
-      p99Ms: percentile(cold, 0.99),
     },
     {
       name: 'Cold unlock, over bare Argon2id',

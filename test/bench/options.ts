@@ -18,6 +18,8 @@ export const SECTIONS = [
 export type Section = (typeof SECTIONS)[number];
 
 export interface BenchOptions {
+  /** A look at whether it runs, whose figures mean little. */
+  readonly isQuick: boolean;
   /** Seconds of one round of a phase. */
   readonly seconds: number;
   /** Seconds before the first round, in which the runtime compiles what it will run. */
@@ -45,21 +47,24 @@ const sectionOf = (text: string): Section => {
 /** Reads `--quick`, `--only a,b` and `--cards N`; any other argument is refused, with a sentence for a person. */
 export const parseOptions = (args: readonly string[]): BenchOptions => {
   const rest = [...args];
-  let quick = false;
+  let isQuick = false;
   let cards = CARDS_MOST;
   let sections: ReadonlySet<Section> = new Set(SECTIONS);
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
     if (arg === '--quick') {
-      quick = true;
+      isQuick = true;
     } else if (arg === '--cards') {
       cards = Number(rest.shift());
+      if (!Number.isSafeInteger(cards) || cards < CARDS_QUICK) {
+        throw new Error(`--cards takes a number from ${CARDS_QUICK}`);
+      }
     } else if (arg === '--only') {
       sections = new Set((rest.shift() ?? '').split(',').map(sectionOf));
     } else {
       throw new Error(`unknown argument ${arg}: there are --quick, --only and --cards`);
     }
   }
-  return quick
-    ? { seconds: 1, warmUpSeconds: 1, rounds: 1, repeats: 3, cards: Math.min(cards, CARDS_QUICK), sections }
-    : { seconds: 3, warmUpSeconds: 4, rounds: 3, repeats: 10, cards, sections };
+  return isQuick
+    ? { isQuick, seconds: 1, warmUpSeconds: 1, rounds: 1, repeats: 3, cards: CARDS_QUICK, sections }
+    : { isQuick, seconds: 3, warmUpSeconds: 4, rounds: 3, repeats: 10, cards, sections };
 };

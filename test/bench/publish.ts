@@ -8,7 +8,7 @@ import type { GrowthRow } from './growth.ts';
 import type { LatencyRow } from './latency.ts';
 import { type Chart, renderPlot, type Series } from './plot.ts';
 import {
-  type CpuRow,
+  type BenchResult,
   renderMarkdown,
   type Table,
   tableOfCeilings,
@@ -18,26 +18,12 @@ import {
   tableOfLatency,
   tableOfStages,
 } from './report.ts';
-import type { Figure } from './stats.ts';
-
-interface Result {
-  readonly time: string;
-  readonly machine: {
-    readonly cores: number;
-    readonly processor: string;
-    readonly bun: string;
-    readonly generator: string;
-  };
-  readonly seconds: number;
-  readonly rounds: number;
-  readonly figures: readonly Figure[];
-  readonly cpu: readonly CpuRow[];
-  readonly latency: readonly LatencyRow[];
-  readonly growth: readonly GrowthRow[];
-}
 
 /** What `bun run bench:scale` made of the figures. */
 interface Scale {
+  /** Of the benchmark whose figures it is made of. */
+  readonly time: string;
+  readonly bottleneck: string;
   readonly needs: string;
   readonly one: Table;
   readonly many: Table;
@@ -47,7 +33,7 @@ const ROOT = resolve(import.meta.dir, '../..');
 const PAGE = join(ROOT, 'docs/performance.md');
 const MARK = /(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)/gs;
 
-const chartsOf = ({ latency, growth }: Result): Chart[] => {
+const chartsOf = ({ latency, growth }: BenchResult): Chart[] => {
   const names = [...new Set(latency.map(({ name }) => name))];
   const seriesOf = (of: (row: LatencyRow) => number): Series[] =>
     names.map((name) => ({
@@ -78,8 +64,13 @@ const chartsOf = ({ latency, growth }: Result): Chart[] => {
   ];
 };
 
-const result = JSON.parse(readFileSync(join(ROOT, 'bench-results/bench.json'), 'utf8')) as Result;
+const result = JSON.parse(readFileSync(join(ROOT, 'bench-results/bench.json'), 'utf8')) as BenchResult;
 const scale = JSON.parse(readFileSync(join(ROOT, 'bench-results/scale.json'), 'utf8')) as Scale;
+if (!result.isWhole || scale.time !== result.time) {
+  throw new Error(
+    'only a whole run of bun run bench is published, with the bun run bench:scale that was made of it',
+  );
+}
 const { time, machine, seconds, rounds, figures, cpu, latency, growth } = result;
 const parts: Readonly<Record<string, string>> = {
   machine: `${time.slice(0, 10)}: ${machine.cores} cores (${machine.processor}), Bun ${machine.bun}, load by ${machine.generator} on the same machine, ${rounds} rounds of ${seconds} s.`,
@@ -95,6 +86,7 @@ const parts: Readonly<Record<string, string>> = {
     renderMarkdown(scale.one),
     'What several rates need, with no thread busier than six tenths on average, and what the queues then come to:',
     renderMarkdown(scale.many),
+    scale.bottleneck,
   ].join('\n\n'),
 };
 const page = readFileSync(PAGE, 'utf8').replaceAll(

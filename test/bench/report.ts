@@ -11,6 +11,27 @@ export interface CpuRow {
   readonly split: CpuSplit;
 }
 
+/** What a run of the benchmark leaves in bench-results/bench.json. */
+export interface BenchResult {
+  readonly time: string;
+  /** Every section in full length: what may be published. */
+  readonly isWhole: boolean;
+  readonly machine: {
+    readonly cores: number;
+    readonly processor: string;
+    readonly bun: string;
+    readonly generator: string;
+    readonly loadAverage: readonly number[];
+  };
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly repeats: number;
+  readonly figures: readonly Figure[];
+  readonly cpu: readonly CpuRow[];
+  readonly latency: readonly LatencyRow[];
+  readonly growth: readonly GrowthRow[];
+}
+
 const UNMEASURED = '';
 
 /** A number with the digits that mean something: 12,345 / 123.4 / 1.23 / 0.123 / 0.00012. */

@@ -52,13 +52,19 @@ const isGood = (scene: Scene, rounds: readonly Round[]): boolean =>
   rounds.every(({ broken, verify }) => broken === undefined && verify.startsWith('ok')) &&
   rounds.some(({ lost }) => lost.length > 0) === (scene.mustLose ?? false);
 
+const chosen = SCENES.filter(({ name }) => name.includes(values.only));
+
 const main = async (): Promise<number> => {
+  if (chosen.length === 0) {
+    say(`--only takes a part of: ${SCENES.map(({ name }) => name).join('; ')}`);
+    return 2;
+  }
   const folder = mkdtempSync(join(tmpdir(), 'cv-shim-'));
   const rows: string[][] = [];
   let failed = 0;
   try {
     const library = buildShim(folder);
-    for (const scene of SCENES.filter(({ name }) => name.includes(values.only))) {
+    for (const scene of chosen) {
       const rounds: Round[] = [];
       for (let round = 1; round <= Number(values.rounds ?? scene.rounds); round += 1) {
         const done = await runRound(scene, round, library);

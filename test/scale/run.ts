@@ -15,8 +15,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type CpuRow, formatNumber, renderTable } from '../bench/report.ts';
-import { type Figure, median } from '../bench/stats.ts';
+import { type BenchResult, type CpuRow, formatNumber, renderTable, SIGNED_IN } from '../bench/report.ts';
+import { median } from '../bench/stats.ts';
 import { chanceOf } from '../durability/chance.ts';
 import { type Deployment, type Kind, type Outcome, simulate } from './simulate.ts';
 
@@ -32,10 +32,7 @@ const { values } = parseArgs({
   options: { rate: { type: 'string', default: '50000' }, cards: { type: 'string', default: '1000000000' } },
 });
 const [rate, cards] = [Number(values.rate), Number(values.cards)];
-const result = JSON.parse(readFileSync(RESULT, 'utf8')) as {
-  readonly figures: readonly Figure[];
-  readonly cpu: readonly CpuRow[];
-};
+const result = JSON.parse(readFileSync(RESULT, 'utf8')) as BenchResult;
 
 /** Seconds that a small write takes to be on this machine's disk. */
 const measureSync = (): number => {
@@ -148,9 +145,17 @@ const mostOfOne = (): string[][] => {
 };
 
 const us = (seconds: number): string => `${formatNumber(seconds * 1e6)} us`;
+/** A sign-in reads one hash of all accounts, and each request counts in one of its account: no shard divides either. */
+const signInSeconds = ((row) => row.split.redis / row.requests)(rowOf(SIGNED_IN));
 const tables = {
+  time: result.time,
+  bottleneck:
+    `What stops first past one machine: a sign-in and its count need ${us(signInSeconds)} of the one Redis thread that has the ` +
+    `accounts, which shards do not divide. At ${rate.toLocaleString('en-US')} requests a second that is ` +
+    `${formatNumber(rate * signInSeconds)} of it; at six tenths it lets ${formatNumber(BUSY_MAX / signInSeconds)} requests a second ` +
+    'through. Captures and retrievals by endpoint sign nobody in, yet read the account that they belong to.',
   needs:
-    `Half decryptions, three tenths captures, two tenths stores. A request needs ${us(secondsAt('main'))} of a first thread, ` +
+    `Half decryptions, three tenths captures, two tenths stores. A request needs ${us(secondsAt('main'))} of a first thread and the runtime, ` +
     `${us(secondsAt('worker'))} of a worker, ${us(secondsAt('redis'))} of Redis; a card ${formatNumber(bytesACard())} bytes; ` +
     `a sync of the disk ${formatNumber(syncSeconds * 1e3)} ms.`,
   one: { head: ['Of its limit', 'Requests/s', 'p50 ms', 'p99 ms'], rows: mostOfOne() },
@@ -165,5 +170,5 @@ const tables = {
 mkdirSync(dirname(RESULT), { recursive: true });
 writeFileSync(join(dirname(RESULT), 'scale.json'), `${JSON.stringify(tables, undefined, 2)}\n`);
 process.stdout.write(
-  `${tables.needs}\n\nOne process with one worker on one Redis:\n\n${renderTable(tables.one)}\n\n${renderTable(tables.many)}\n`,
+  `${tables.needs}\n\nOne process with one worker on one Redis:\n\n${renderTable(tables.one)}\n\n${renderTable(tables.many)}\n\n${tables.bottleneck}\n`,
 );
