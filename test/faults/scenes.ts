@@ -27,6 +27,8 @@ const MEMORY_MB_MAX = 100;
 /** Ten rounds are twenty thousand writes that must be there afterwards. */
 const ACKNOWLEDGED_BEFORE_CUT = 2_000;
 const CUT_MS_MAX = 60_000;
+/** A clock of whole seconds, and what passes meanwhile. */
+const CLOCK_MS_MAX = 2_500;
 const HOUR_MS = 3_600_000;
 
 const demand = (isSo: boolean, otherwise: string): void => {
@@ -171,11 +173,13 @@ export const SCENES: readonly Scene[] = [
     name: 'disk full',
     rounds: 2,
     fail: async (stage) => {
-      const { place } = stage;
+      const { place, load } = stage;
       await someLoad(stage.chance);
+      const before = refused(load);
       place.shim.setDisk(20_000 + stage.chance.int(200_000));
       await Bun.sleep(4_000);
       place.shim.setDisk(-1);
+      demand(refused(load) > before, 'the disk was never full');
       return restarted(stage);
     },
   },
@@ -183,11 +187,14 @@ export const SCENES: readonly Scene[] = [
     name: 'clock jumps',
     rounds: 2,
     fail: async (stage) => {
-      const { shim } = stage.place;
+      const { shim, raw } = stage.place;
       const jumps = Array.from({ length: 8 }, () => stage.chance.pick([-24, -1, -0.01, 0, 0.01, 1, 24, 240]));
       for (const hours of jumps) {
         shim.setClock(Math.round(hours * HOUR_MS));
         await Bun.sleep(400);
+        const [seconds] = await raw.time();
+        const offsetMs = Number(seconds) * 1_000 - Date.now();
+        demand(Math.abs(offsetMs - hours * HOUR_MS) < CLOCK_MS_MAX, 'the clock did not jump');
       }
       shim.setClock(0);
       return `by ${jumps.join(', ')} h, ${await timely(stage)}`;

@@ -7,6 +7,7 @@ const CARD = { card_holder: 'Ada Lovelace', expiry_month: '12', expiry_year: '20
 /** Items that stay, so that Redis does not grow with the load: older ones are deleted. */
 const ITEMS_MAX = 5_000;
 const LANES = 24;
+const OLDEST = 100;
 
 type Kind = 'store' | 'capture' | 'open' | 'update' | 'list';
 const SHARES: readonly (readonly [weight: number, kind: Kind])[] = [
@@ -64,7 +65,8 @@ export const prepareMix = async (vault: Vault): Promise<Mix> => {
     return response;
   };
   const one = async (kind: Kind): Promise<Response> => {
-    const item = items[Math.floor(Math.random() * items.length)];
+    // The oldest are being deleted at this moment.
+    const item = items[OLDEST + Math.floor(Math.random() * (items.length - OLDEST))];
     if (kind === 'store' || kind === 'capture' || item === undefined) {
       return add(kind === 'store' ? 'store' : 'capture');
     }

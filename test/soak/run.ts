@@ -57,6 +57,7 @@ const faultsOf = (rows: readonly Row[]): string[] => {
   const half = Math.ceil(settled.length / 2);
   const [early, late] = [settled.slice(0, half), settled.slice(-half)];
   const p99 = (some: readonly Row[]): number => median(some.map(({ p99Ms }) => p99Ms));
+  const p50 = (some: readonly Row[]): number => median(some.map(({ p50Ms }) => p50Ms));
   const grown = slope(settled.map(({ serverMb }) => serverMb));
   const spread = (of: (row: Row) => number): number =>
     Math.max(...settled.map(of)) - Math.min(...settled.map(of));
@@ -69,6 +70,10 @@ const faultsOf = (rows: readonly Row[]): string[] => {
     [spread(({ descriptors }) => descriptors) > 10, 'descriptors are not flat'],
     [spread(({ connections }) => connections) > 2, 'connections to Redis are not flat'],
     [rows.some(({ failed }) => failed > 0), 'requests failed'],
+    [
+      p50(late) > DRIFT_MAX * p50(early),
+      `p50 went from ${p50(early).toFixed(1)} to ${p50(late).toFixed(1)} ms`,
+    ],
   ];
   return faults.flatMap(([isSo, text]) => (isSo ? [text] : []));
 };
