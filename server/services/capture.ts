@@ -82,12 +82,7 @@ export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: Capture
 
   const use: CaptureService['use'] = async (visitor, input) => {
     const endpoint = await endpointUse.admit('capture', input, visitor);
-    try {
-      return await useOpen(visitor, endpoint, input);
-    } catch (error) {
-      metering.takeBack(endpoint.key);
-      throw error;
-    }
+    return metering.wholly(endpoint.key, () => useOpen(visitor, endpoint, input));
   };
 
   return {

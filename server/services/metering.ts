@@ -20,10 +20,13 @@ export interface MeteringService extends Metering {
   readonly count: (owner: Owner, operation: MeterOperation, n?: number) => void;
   /**
    * Counts a request and its operation while its write is under way; `request` then waits for both. Whoever begins again
-   * has begun already, and what comes to nothing is taken back. A server that dies in between, or a count that Redis stores
-   * without an answer in time, has counted what may not have been stored; the other order would make each request wait for one write after the other.
+   * has begun already, and what comes to nothing is taken back. A server that dies in between, or a count that Redis
+   * stores without an answer in time, has counted what may not have been stored; the other order would make each request
+   * wait for one write after the other.
    */
   readonly begin: (owner: Owner, operation: MeterOperation) => void;
+  /** Does the work of a request, and takes back what it has counted ahead when it fails. */
+  readonly wholly: <T>(owner: Owner, work: () => Promise<T>) => Promise<T>;
   /** Stores what a request has noted so far, whatever becomes of it. */
   readonly settle: (owner: Owner) => Promise<void>;
   /** Resolves when everything that was handed over before is stored, or has failed. */
@@ -40,6 +43,14 @@ interface Entry {
   readonly month: string;
   readonly counts: Map<string, number>;
   readonly stored: PromiseWithResolvers<void>;
+}
+
+/** What a request has handed over, with the operation that is not told of before it is done. */
+interface Handed {
+  readonly month: string;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly stored: Promise<void>;
+  begun: MeterOperation | undefined;
 }
 
 /** The month that a moment belongs to, in UTC. */
@@ -73,10 +84,7 @@ export function createMetering({
   observer,
 }: Pick<Parts, 'accountStore' | 'now' | 'observer'>): MeteringService {
   const noted = new WeakMap<Owner, Map<string, number>>();
-  const requested = new WeakMap<Owner, { readonly month: string; readonly counts: Map<string, number> }>();
-  const answers = new WeakMap<Owner, Promise<void>>();
-  // What was handed over ahead, until it is known that it was done.
-  const begun = new WeakMap<Owner, MeterOperation>();
+  const handed = new WeakMap<Owner, Handed>();
   let batch = new Map<string, Entry>();
   // What was counted and must be taken back, while Redis is away: an account is never left with too much.
   let owed: Entry[] = [];
@@ -142,24 +150,44 @@ export function createMetering({
     note(owner, operation, n);
   };
 
-  const request: MeteringService['request'] = async (owner) => {
-    const ahead = answers.get(owner);
-    if (ahead) {
-      await Promise.all([ahead, settle(owner)]);
-      const operation = begun.get(owner);
-      begun.delete(owner);
-      if (operation) {
-        observer.count('operation', operation, 1);
-      }
-      return;
-    }
+  const handOver = (owner: Owner, begun?: MeterOperation): Promise<void> => {
     const month = monthOf(now());
     const counts = take(owner);
     addTo(counts, REQUESTS, 1);
     const stored = hand(owner.aid, month, counts);
-    requested.set(owner, { month, counts });
-    answers.set(owner, stored);
-    await stored;
+    handed.set(owner, { month, counts, stored, begun });
+    return stored;
+  };
+
+  const request: MeteringService['request'] = async (owner) => {
+    const ahead = handed.get(owner);
+    if (!ahead) {
+      await handOver(owner);
+      return;
+    }
+    await Promise.all([ahead.stored, settle(owner)]);
+    if (ahead.begun) {
+      observer.count('operation', ahead.begun, 1);
+      ahead.begun = undefined;
+    }
+  };
+
+  const takeBack: MeteringService['takeBack'] = (owner) => {
+    const mine = handed.get(owner);
+    handed.delete(owner);
+    const giveBack = ({ month, counts }: Handed): void => {
+      const entry = newEntry(owner.aid, month);
+      for (const [operation, n] of counts) {
+        addTo(entry.counts, operation, -n);
+      }
+      owed.push(entry);
+      void send();
+    };
+    // What was never stored needs no taking back.
+    void mine?.stored.then(
+      () => giveBack(mine),
+      () => undefined,
+    );
   };
 
   return {
@@ -167,29 +195,19 @@ export function createMetering({
     count,
     request,
     begin(owner, operation) {
-      if (!answers.has(owner)) {
+      if (!handed.has(owner)) {
         note(owner, operation, 1);
-        begun.set(owner, operation);
-        request(owner).catch(() => undefined);
+        void handOver(owner, operation);
       }
     },
-    takeBack(owner) {
-      const mine = requested.get(owner);
-      const stored = answers.get(owner);
-      requested.delete(owner);
-      answers.delete(owner);
-      const giveBack = (): void => {
-        if (mine) {
-          const entry = newEntry(owner.aid, mine.month);
-          for (const [operation, n] of mine.counts) {
-            addTo(entry.counts, operation, -n);
-          }
-          owed.push(entry);
-          void send();
-        }
-      };
-      // What was never stored needs no taking back.
-      void stored?.then(giveBack, () => undefined);
+    takeBack,
+    async wholly(owner, work) {
+      try {
+        return await work();
+      } catch (error) {
+        takeBack(owner);
+        throw error;
+      }
     },
     async flush() {
       // What is stored only now may be taken back then, by a request that has failed meanwhile.

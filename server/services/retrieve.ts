@@ -117,12 +117,7 @@ export function createRetrievals(with_: RetrieveParts): RetrieveService {
 
   const use: RetrieveService['use'] = async (visitor, input) => {
     const endpoint = await endpointUse.admit('retrieve', input, visitor);
-    try {
-      return await useOpen(visitor, endpoint, input);
-    } catch (error) {
-      metering.takeBack(endpoint.key);
-      throw error;
-    }
+    return metering.wholly(endpoint.key, () => useOpen(visitor, endpoint, input));
   };
 
   return {

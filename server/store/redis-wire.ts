@@ -15,8 +15,8 @@ export interface Answered {
 export type Send = (name: string, args: readonly (string | number | Buffer)[]) => Promise<Answered>;
 
 /**
- * Holds back what is written to a connection until the end of this tick, so that the commands of
- * many requests leave in one write, and Redis syncs them to disk at once.
+ * Holds back what is written to a connection until the end of this tick, so that the commands of many requests leave in one
+ * write, and Redis syncs them to disk at once.
  */
 function createGathering(): (redis: Redis) => void {
   const held = new WeakSet<Stream>();

@@ -7,17 +7,7 @@ import { join, resolve } from 'node:path';
 import type { GrowthRow } from './growth.ts';
 import type { LatencyRow } from './latency.ts';
 import { type Chart, renderPlot, type Series } from './plot.ts';
-import {
-  type BenchResult,
-  renderMarkdown,
-  type Table,
-  tableOfCeilings,
-  tableOfCpu,
-  tableOfFigures,
-  tableOfGrowth,
-  tableOfLatency,
-  tableOfStages,
-} from './report.ts';
+import { type BenchResult, renderMarkdown, type Table, tablesOf } from './report.ts';
 
 /** What `bun run bench:scale` made of the figures. */
 interface Scale {
@@ -71,15 +61,12 @@ if (!result.isWhole || scale.time !== result.time) {
     'only a whole run of bun run bench is published, with the bun run bench:scale that was made of it',
   );
 }
-const { time, machine, seconds, rounds, figures, cpu, latency, growth } = result;
+const { time, machine, seconds, rounds } = result;
 const parts: Readonly<Record<string, string>> = {
   machine: `${time.slice(0, 10)}: ${machine.cores} cores (${machine.processor}), Bun ${machine.bun}, load by ${machine.generator} on the same machine, ${rounds} rounds of ${seconds} s.`,
-  figures: renderMarkdown(tableOfFigures(figures)),
-  cpu: renderMarkdown(tableOfCpu(cpu)),
-  stages: renderMarkdown(tableOfStages(cpu)),
-  ceilings: renderMarkdown(tableOfCeilings(cpu, figures, machine.cores)),
-  latency: renderMarkdown(tableOfLatency(latency)),
-  growth: renderMarkdown(tableOfGrowth(growth)),
+  ...Object.fromEntries(
+    Object.entries(tablesOf(result)).map(([name, table]) => [name, renderMarkdown(table)]),
+  ),
   scale: [
     scale.needs,
     'One process with one worker on one Redis:',

@@ -193,7 +193,7 @@ export const tableOfCeilings = (
 });
 
 /** How long requests take, by how many are under way at once. */
-export const tableOfLatency = (rows: readonly LatencyRow[]): Table => ({
+const tableOfLatency = (rows: readonly LatencyRow[]): Table => ({
   head: ['Latency', 'Connections', 'Requests/s', 'p50 ms', 'p99 ms', 'p99.9 ms'],
   rows: rows.map(({ name, connections, rate, p50Ms, p99Ms, p999Ms }) => [
     name,
@@ -203,7 +203,7 @@ export const tableOfLatency = (rows: readonly LatencyRow[]): Table => ({
 });
 
 /** What the number of stored cards changes. */
-export const tableOfGrowth = (rows: readonly GrowthRow[]): Table => ({
+const tableOfGrowth = (rows: readonly GrowthRow[]): Table => ({
   head: [
     ...['Cards', 'Stores/s', 'Decrypts/s', 'p99 ms', 'Page of 1,000, p50 ms', 'p99 ms'],
     ...['Redis MB', 'Bytes a card', 'Server MB'],
@@ -213,4 +213,14 @@ export const tableOfGrowth = (rows: readonly GrowthRow[]): Table => ({
     ...[row.storeRate, row.decryptRate, row.decryptP99Ms, row.pageP50Ms, row.pageP99Ms].map(formatNumber),
     ...[row.redisBytes / 1e6, row.redisBytes / row.cards, row.serverBytes / 1e6].map(formatNumber),
   ]),
+});
+
+/** All tables of a run, by the names of their places on the page. */
+export const tablesOf = ({ machine, figures, cpu, latency, growth }: BenchResult) => ({
+  figures: tableOfFigures(figures),
+  cpu: tableOfCpu(cpu),
+  stages: tableOfStages(cpu),
+  ceilings: tableOfCeilings(cpu, figures, machine.cores),
+  latency: tableOfLatency(latency),
+  growth: tableOfGrowth(growth),
 });

@@ -35,20 +35,7 @@ import { hasPostgres, measurePgcrypto } from './pgcrypto.ts';
 import { comparePhases, type Measured, type Phase } from './phases.ts';
 import { makeFolder } from './processes.ts';
 import { measureProxied } from './proxied.ts';
-import {
-  type BenchResult,
-  type CpuRow,
-  HTTP_ALONE,
-  renderTable,
-  SIGNED_IN,
-  type Table,
-  tableOfCeilings,
-  tableOfCpu,
-  tableOfFigures,
-  tableOfGrowth,
-  tableOfLatency,
-  tableOfStages,
-} from './report.ts';
+import { type BenchResult, type CpuRow, HTTP_ALONE, renderTable, SIGNED_IN, tablesOf } from './report.ts';
 import {
   addMaskedAccount,
   makeKey,
@@ -321,15 +308,7 @@ const report = ({ figures, cpu, latency, growth, load, options }: Bench): void =
     `\n${cores} cores, ${processor}, Bun ${machine.bun}, load by ${generator}, ` +
       `${rounds} rounds of ${seconds} s a phase, load average ${machine.loadAverage[0]?.toFixed(2)}\n\n`,
   );
-  const tables: readonly Table[] = [
-    tableOfFigures(figures),
-    tableOfCpu(cpu),
-    tableOfStages(cpu),
-    tableOfCeilings(cpu, figures, availableParallelism()),
-    tableOfLatency(latency),
-    tableOfGrowth(growth),
-  ];
-  const measured = tables.filter(({ rows }) => rows.length > 0);
+  const measured = Object.values(tablesOf(result)).filter(({ rows }) => rows.length > 0);
   process.stdout.write(`${measured.map(renderTable).join('\n\n')}\n`);
 };
 
