@@ -1,5 +1,5 @@
 /** The page of all refusals, from the tables of errors and routes: what each means, what to do, and where it occurs. */
-import { ERRORS, type ErrorCode } from '../server/errors.ts';
+import { ERRORS, type ErrorCode } from '../server/core/errors.ts';
 import { type Noun, type Route, routeErrors } from '../server/plugins/route.ts';
 import { ROUTES } from '../server/routes/table.ts';
 

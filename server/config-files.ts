@@ -5,7 +5,7 @@ import { Value } from '@sinclair/typebox/value';
 import { errorCode } from './config-folder.ts';
 import { BadValue, type Parse, refuse } from './config-reader.ts';
 import { parsePath } from './config-values.ts';
-import { Secret } from './secret.ts';
+import { Secret } from './core/secret.ts';
 
 const FILE_BYTES_MAX = 1_048_576;
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { readPrivateFile } from './config-files.ts';
 import { ensurePrivateFolder, errorCode } from './config-folder.ts';
 import { BadValue, ConfigError, type Parse, refuse } from './config-reader.ts';
-import { Secret } from './secret.ts';
+import { Secret } from './core/secret.ts';
 
 const KEY_BYTES = 32;
 const DEFAULT_ID = 'default';

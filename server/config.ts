@@ -35,8 +35,8 @@ import {
   parseSadRetention,
   type SadRetention,
 } from './config-values.ts';
+import { Secret } from './core/secret.ts';
 import type { Duration } from './domain/duration.ts';
-import { Secret } from './secret.ts';
 
 export { ensureMasterKey, type MasterKeyRing } from './config-master-key.ts';
 export { ConfigError } from './config-reader.ts';

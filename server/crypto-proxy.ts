@@ -13,6 +13,8 @@ import type {
   ReportFacts,
   StoreFetchedParams,
 } from '../workers/jobs/proxy-kinds.ts';
+import type { VaultError } from './core/errors.ts';
+import { Secret } from './core/secret.ts';
 import { at, json, pack, parse, storedParts } from './crypto-fields.ts';
 import {
   type Lanes,
@@ -28,8 +30,6 @@ import {
   type WarmMiss,
   type WithoutOpening,
 } from './crypto-lanes.ts';
-import type { VaultError } from './errors.ts';
-import { Secret } from './secret.ts';
 
 export type {
   FillProxyParams,

@@ -24,6 +24,7 @@ import {
   type UpdateParams,
 } from '../workers/jobs/kinds.ts';
 import type { Pool } from '../workers/pool.ts';
+import { Secret } from './core/secret.ts';
 import { type AuditCrypto, createAuditCrypto } from './crypto-audit.ts';
 import { at, json, type PageFields, pack, pageFields, parse, slices, storedParts } from './crypto-fields.ts';
 import {
@@ -45,7 +46,6 @@ import {
 } from './crypto-lanes.ts';
 import { createProxyCrypto, type ProxyCrypto } from './crypto-proxy.ts';
 import { createWalkCrypto, type WalkCrypto } from './crypto-walk.ts';
-import { Secret } from './secret.ts';
 
 export type {
   ActorParams,

@@ -1,3 +1,5 @@
+import type { ErrorCode } from './core/errors.ts';
+import type { Secret } from './core/secret.ts';
 import type { Crypto } from './crypto.ts';
 import type { AdminService, ComplianceService, PasswordService, PreferenceService } from './deps-admin.ts';
 import type { Admission, RateService } from './deps-admission.ts';
@@ -16,13 +18,11 @@ import type { CaptureService, EndpointService, RetrieveService, RuleService } fr
 import type { FormPages, FormService } from './deps-form.ts';
 import type { Observer, Tracing } from './deps-observer.ts';
 import type { ProxyService } from './deps-proxy.ts';
-import type { ErrorCode } from './errors.ts';
 import type { Requester, ThirdParties } from './outbound/third-parties.ts';
 import type { WhoAmI } from './schema/admin.ts';
 import type { Key } from './schema/key.ts';
 import type { LuhnResult } from './schema/utility.ts';
 import type { LogEntry, TokenInfo } from './schema/vault.ts';
-import type { Secret } from './secret.ts';
 import type { AccountStore } from './store/account.ts';
 import type { ComplianceStore } from './store/admin.ts';
 import type { AuditStore } from './store/audit.ts';

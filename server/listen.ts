@@ -1,6 +1,6 @@
 import http from 'node:http';
 import type { Elysia } from 'elysia';
-import { VaultError } from './errors.ts';
+import { VaultError } from './core/errors.ts';
 import { errorResponse } from './plugins/errors.ts';
 
 /** Where and how to listen; `tls` is as Bun takes it. */

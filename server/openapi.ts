@@ -1,6 +1,6 @@
 import { Kind, type TSchema } from '@sinclair/typebox';
 import packageJson from '../package.json' with { type: 'json' };
-import { ERRORS, type ErrorCode } from './errors.ts';
+import { ERRORS, type ErrorCode } from './core/errors.ts';
 import { webhooksOf } from './openapi-webhooks.ts';
 import { SECRET_HEADERS } from './plugins/endpoint-secret.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from './plugins/passphrase.ts';

@@ -2,6 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { availableParallelism, freemem } from 'node:os';
 import { KIND, type ThreadData } from '../workers/jobs/kinds.ts';
 import { createPool, type Pool } from '../workers/pool.ts';
+import { StartError } from './core/errors.ts';
 import { createCrypto } from './crypto.ts';
 import type {
   AdminService,
@@ -24,7 +25,6 @@ import type {
   UtilityService,
   VaultService,
 } from './deps.ts';
-import { StartError } from './errors.ts';
 import { type AccountInfo, type Accounts, createAccounts } from './services/account.ts';
 import { createAdmin } from './services/admin.ts';
 import { type Compliance, createCompliance } from './services/admin-certificate.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startProgress } from '../server/cli-progress.ts';
 import { ConfigError } from '../server/config.ts';
-import { VaultError } from '../server/errors.ts';
+import { VaultError } from '../server/core/errors.ts';
 import { commandJson, runCommand } from './helpers/command.ts';
 import { openTestVault, type TestVault } from './helpers/vault.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { captureClient, retrieveClient, Vault } from '../sdk/index.ts';
-import { isErrorCode } from '../server/errors.ts';
+import { isErrorCode } from '../server/core/errors.ts';
 import { buildOpenApi } from '../server/openapi.ts';
 import { type AuthRule, routeErrors } from '../server/plugins/route.ts';
 import { ROUTES } from '../server/routes/table.ts';

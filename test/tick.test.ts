@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { atTickEnd } from '../server/tick.ts';
+import { atTickEnd } from '../server/core/tick.ts';
 
 const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -2,7 +2,7 @@
  * What the reference of the SDK says in which order, and what its comments cannot know: the operation behind each call,
  * from which its codes follow.
  */
-import type { ErrorCode } from '../../server/errors.ts';
+import type { ErrorCode } from '../../server/core/errors.ts';
 
 export interface Group {
   /** The heading; the member of the client, or the function, whose calls these are. */

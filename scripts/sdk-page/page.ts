@@ -1,7 +1,7 @@
 /** The reference of the SDK, one page: what is exported, in the order of the outline, each with what its comment says. */
 import { existsSync, readFileSync } from 'node:fs';
 import type ts from 'typescript';
-import type { ErrorCode } from '../../server/errors.ts';
+import type { ErrorCode } from '../../server/core/errors.ts';
 import { routeErrors } from '../../server/plugins/route.ts';
 import { ROUTES } from '../../server/routes/table.ts';
 import { example, linkTo, membersTable, optionsTable, returnsText, table } from './markdown.ts';

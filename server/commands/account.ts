@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../core/secret.ts';
 import type { AccountInfo, AccountSettings } from '../services/account.ts';
 import { type Call, CommandError, defineCommand, type Session, type Table, type Values } from './command.ts';
 

@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { type RedisNode, text } from '../store/redis.ts';
 import { CommandError, defineCommand } from './command.ts';
 

@@ -1,5 +1,5 @@
 /** The subject of a certificate signing request: which attributes there are and what each may hold. */
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 
 /** Who a certificate is asked for, by the wire's names of the attributes. */
 export interface CsrSubject {

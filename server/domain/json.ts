@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 
 /**
  * A JSON number kept as the literal that the caller wrote (`1.10`, `-0`, `1e400`, forty digits), so that

@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from './json.ts';
 import { parseTemplate, type Template } from './template.ts';
 

@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import { createBodyEscape, percentEscape } from './proxy-escape.ts';
 import { hasControl, isHeaderText, refusedAt } from './proxy-fields.ts';

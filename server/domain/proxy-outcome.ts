@@ -1,5 +1,5 @@
 /** What follows from one attempt to send a proxied request. */
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../core/errors.ts';
 import { parseRetryAfter, pauseMs } from './retry-pause.ts';
 
 /** How an attempt ended: with a reply, or without one and perhaps with the request sent. */

@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { type JsonValue, parseJson } from './json.ts';
 import { type Branch, branchOf, type Leaf, rootBranch, writeJson } from './reply-leaves.ts';
 

@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import type { JsonValue } from './json.ts';
 
 /** What an operation may use while it runs, besides its input. */

@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { JsonNumber, type JsonValue, quoteJson } from './json.ts';
 
 /** What the rules of one item may use together; over it they end with `rule_limit`. */

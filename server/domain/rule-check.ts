@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { compileOperation, isOperationName, type OperationName } from './rule-operations.ts';
 import { countSteps } from './rule-path.ts';
 

@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { type RuleArguments, type RuleStep, readArguments } from './rule-arguments.ts';
 import { compileEncode, compileEncrypt, compileHash, compileNonce } from './rule-bytes.ts';
 import { compileConvertToInt, compileParseFloat } from './rule-number.ts';

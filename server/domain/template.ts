@@ -1,5 +1,5 @@
 import Mustache, { type TemplateSpans } from 'mustache';
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { countSteps, type Path, parseSteps } from './rule-path.ts';
 
 /** Text as it stands, a value's place, or a section with what it holds. */

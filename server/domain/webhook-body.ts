@@ -1,5 +1,5 @@
 /** What webhooks say: one JSON object, made of the outcome and of the metadata that the caller had given. */
-import { ERRORS, type ErrorCode } from '../errors.ts';
+import { ERRORS, type ErrorCode } from '../core/errors.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from './json.ts';
 import { encodeJson } from './json-bytes.ts';
 

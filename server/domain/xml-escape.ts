@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { plainText, type TemplateEscape } from './template-render.ts';
 
 const CDATA = '<![CDATA[';

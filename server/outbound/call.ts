@@ -1,4 +1,4 @@
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../core/secret.ts';
 import type { HeaderList } from './headers.ts';
 import type { Reply } from './reply.ts';
 

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { type AddressPolicy, normalAddress } from './addresses.ts';
 
 /** Where a request goes, in the parts that the connection and the request line need. */

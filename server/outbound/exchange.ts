@@ -1,7 +1,7 @@
 import type { ClientRequest } from 'node:http';
 import { type RequestOptions, request } from 'node:https';
 import { checkServerIdentity, type SecureContext, type TLSSocket } from 'node:tls';
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { normalAddress } from './addresses.ts';
 import {
   type FailureReason,

@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 
 /** Headers as they stand in a message: a name may come several times, the order counts. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];

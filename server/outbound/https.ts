@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { type AddressPolicy, normalAddress } from './addresses.ts';
 import {
   failure,

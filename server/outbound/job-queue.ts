@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { openRawRedis, type RawRedis, type RedisTarget, toVaultError } from '../store/redis.ts';
 import { redisKeys } from '../store/redis-keys.ts';
 

@@ -1,5 +1,5 @@
-import { VaultError } from '../errors.ts';
-import type { Secret } from '../secret.ts';
+import { VaultError } from '../core/errors.ts';
+import type { Secret } from '../core/secret.ts';
 import { METHODS, type OutboundRequest, type OutboundResult } from './call.ts';
 import { checkDestination } from './destination.ts';
 import { checkHeaders, type HeaderList } from './headers.ts';

@@ -1,6 +1,6 @@
+import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { Account, Deps, Visitor } from '../deps.ts';
 import { passesLuhn } from '../domain/luhn.ts';
-import { type ErrorCode, VaultError } from '../errors.ts';
 import { hasLongBody } from './body.ts';
 import { errorResponse, levelOf, reportUnknown } from './errors.ts';
 import type { HeaderList } from './replies.ts';

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
+import { VaultError } from '../core/errors.ts';
+import { Secret } from '../core/secret.ts';
 import type { SecretBytes } from '../deps.ts';
-import { VaultError } from '../errors.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
-import { Secret } from '../secret.ts';
 import type { PassphraseRule } from './route.ts';
 
 /** The header that carries a passphrase outside the URL, percent-encoded UTF-8. */

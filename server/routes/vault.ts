@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { nextTokenHeader, replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';

@@ -1,10 +1,10 @@
+import { VaultError } from '../core/errors.ts';
+import type { Secret } from '../core/secret.ts';
 import type { Account, AccountService, Parts, SecretBytes, Visitor } from '../deps.ts';
 import { looksLikeCardNumber } from '../domain/card-number.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { type OwnPreference, readPreferences } from '../domain/preference.ts';
 import { sourceOf } from '../domain/source.ts';
-import { VaultError } from '../errors.ts';
-import type { Secret } from '../secret.ts';
 import { createAttempts } from './attempts.ts';
 import type { Audit } from './audit.ts';
 import { createInFlight, createTurns, insist, joinTick } from './coalesce.ts';

@@ -1,6 +1,6 @@
+import { VaultError } from '../core/errors.ts';
 import type { ComplianceService, Parts } from '../deps.ts';
 import { isPdf, PDF_BYTES_MAX } from '../domain/pdf.ts';
-import { VaultError } from '../errors.ts';
 import { coalesce } from './coalesce.ts';
 
 const PLACE = { purpose: 'record', account: '', kind: 'compliance', path: ['pci-dss'] } as const;

@@ -1,3 +1,4 @@
+import { VaultError } from '../core/errors.ts';
 import type { Caller, PreferenceService } from '../deps.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { type JsonValue, parseStoredObject } from '../domain/json.ts';
@@ -9,7 +10,6 @@ import {
   withoutPreference,
   withPreference,
 } from '../domain/preference.ts';
-import { VaultError } from '../errors.ts';
 import type { Accounts } from './account.ts';
 import type { MeteringService } from './metering.ts';
 

@@ -1,7 +1,7 @@
+import { VaultError } from '../core/errors.ts';
 import type { Account, AdminService, Parts, PriceTable } from '../deps.ts';
 import { addMoney, formatMoney, NO_MONEY, parseMoney, timesMoney } from '../domain/price.ts';
 import { formatExpiry } from '../domain/time-text.ts';
-import { VaultError } from '../errors.ts';
 import { OPERATIONS } from '../schema/admin.ts';
 import { createGate, createInFlight } from './coalesce.ts';
 import type { Keys } from './key.ts';

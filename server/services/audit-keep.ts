@@ -1,5 +1,5 @@
+import { VaultError } from '../core/errors.ts';
 import type { Parts } from '../deps.ts';
-import { VaultError } from '../errors.ts';
 import type { Audit } from './audit.ts';
 
 const STEP = 256;

@@ -1,3 +1,4 @@
+import { VaultError } from '../core/errors.ts';
 import type {
   AuditFilter,
   AuditQuery,
@@ -8,7 +9,6 @@ import type {
   Parts,
 } from '../deps.ts';
 import { formatStoredAt } from '../domain/time-text.ts';
-import { VaultError } from '../errors.ts';
 import type { AuditEntry } from '../schema/audit.ts';
 import { streamOf } from './byte-stream.ts';
 import { createCursors } from './cursor.ts';

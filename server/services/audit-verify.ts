@@ -1,5 +1,5 @@
+import { VaultError } from '../core/errors.ts';
 import type { ChainFault, Checkpoint, MarkFacts, Parts } from '../deps.ts';
-import { VaultError } from '../errors.ts';
 
 const STEP = 256;
 

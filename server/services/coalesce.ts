@@ -1,5 +1,5 @@
-import { VaultError } from '../errors.ts';
-import { atTickEnd } from '../tick.ts';
+import { VaultError } from '../core/errors.ts';
+import { atTickEnd } from '../core/tick.ts';
 
 /**
  * Joins callers of the same work: at most one run is under way, and every caller's run begins after its call.

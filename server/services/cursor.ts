@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 
 const MAC_BYTES = 16;
 

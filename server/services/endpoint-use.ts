@@ -1,3 +1,4 @@
+import { VaultError } from '../core/errors.ts';
 import type {
   Account,
   EndpointAddress,
@@ -12,7 +13,6 @@ import type {
 } from '../deps.ts';
 import { looksLikeCardNumber } from '../domain/card-number.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
-import { VaultError } from '../errors.ts';
 import type { Accounts } from './account.ts';
 import type { Audit } from './audit.ts';
 import { isTransient, joinTick, pause } from './coalesce.ts';

@@ -1,3 +1,4 @@
+import { VaultError } from '../core/errors.ts';
 import type {
   Account,
   Caller,
@@ -15,7 +16,6 @@ import type {
 import { parseDuration } from '../domain/duration.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { formatExpiry } from '../domain/time-text.ts';
-import { VaultError } from '../errors.ts';
 import type { Audit } from './audit.ts';
 import { mapAhead, pause } from './coalesce.ts';
 import type { Keys } from './key.ts';

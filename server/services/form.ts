@@ -1,7 +1,7 @@
+import { VaultError } from '../core/errors.ts';
 import type { FormEntry, FormService, HostedForm, Parts, StoredForm } from '../deps.ts';
 import { checkFormSettings } from '../domain/form-settings.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
-import { VaultError } from '../errors.ts';
 import { streamOf } from './byte-stream.ts';
 import { mapAhead, pause } from './coalesce.ts';
 import { toAsync } from './vault-tree.ts';

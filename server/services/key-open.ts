@@ -1,5 +1,5 @@
+import { VaultError } from '../core/errors.ts';
 import type { Account, Parts, Passphrase, Refused, WarmBlob, WarmMiss } from '../deps.ts';
-import { VaultError } from '../errors.ts';
 import { createAttempts } from './attempts.ts';
 import { createInFlight, pause } from './coalesce.ts';
 import { createMemory } from './memory.ts';

@@ -1,3 +1,4 @@
+import { VaultError } from '../core/errors.ts';
 import type {
   Account,
   Caller,
@@ -8,7 +9,6 @@ import type {
   ProxyGetInput,
   RuleSet,
 } from '../deps.ts';
-import { VaultError } from '../errors.ts';
 import { actorOf } from './actor.ts';
 import type { Keys } from './key.ts';
 import type { Rules } from './rule.ts';

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { VaultError } from '../core/errors.ts';
+import type { Secret } from '../core/secret.ts';
 import type {
   Account,
   Caller,
@@ -11,9 +13,7 @@ import type {
 } from '../deps.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../domain/network-token.ts';
 import { asksForRepeat, judgeAttempt, type Verdict } from '../domain/proxy-outcome.ts';
-import { VaultError } from '../errors.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../schema/vault.ts';
-import type { Secret } from '../secret.ts';
 import { actorOf } from './actor.ts';
 import type { ClientCredentials } from './cert.ts';
 import { pause } from './coalesce.ts';

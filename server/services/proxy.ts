@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { VaultError } from '../core/errors.ts';
 import type {
   Caller,
   MeterOperation,
@@ -13,7 +14,6 @@ import type {
   RuleSet,
 } from '../deps.ts';
 import { isOpen } from '../domain/proxy-outcome.ts';
-import { VaultError } from '../errors.ts';
 import { insist, isTransient, pause } from './coalesce.ts';
 import type { IdempotencyService, ReplyCodec, SentMark } from './idempotency.ts';
 import type { Keys } from './key.ts';

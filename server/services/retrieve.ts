@@ -1,6 +1,6 @@
+import { VaultError } from '../core/errors.ts';
 import type { Caller, RetrieveInput, RetrieveService, TreeStream, Visitor } from '../deps.ts';
 import { preferredLimit } from '../domain/preference.ts';
-import { VaultError } from '../errors.ts';
 import type { Endpoints } from './endpoint.ts';
 import type { EndpointUse, OpenEndpoint } from './endpoint-use.ts';
 import type { MeteringService } from './metering.ts';

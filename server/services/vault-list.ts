@@ -1,3 +1,4 @@
+import { VaultError } from '../core/errors.ts';
 import type {
   Account,
   Admission,
@@ -11,7 +12,6 @@ import type {
   View,
 } from '../deps.ts';
 import { preferredLimit } from '../domain/preference.ts';
-import { VaultError } from '../errors.ts';
 import { actorOf } from './actor.ts';
 import { mapAhead } from './coalesce.ts';
 import { type CursorScope, createCursors } from './cursor.ts';

@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { bytes, list, type RedisLink, text } from './redis.ts';
 
 /** How the lines of a directory are written and read; undefined for what is no line of ours. */

@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { bytes, list, type RedisLink, script, text } from './redis.ts';
 import { redisKeys } from './redis-keys.ts';
 import claimText from './scripts/claim-idempotency-1.lua' with { type: 'text' };

@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { bytes, count, list, type RedisLink, type RedisNode, script, text } from './redis.ts';
 import { redisKeys } from './redis-keys.ts';
 import claimInstallationText from './scripts/claim-installation-1.lua' with { type: 'text' };

@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
 import { type Bucket, redisKeys } from './redis-keys.ts';
 import buryFenceText from './scripts/bury-fence-1.lua' with { type: 'text' };

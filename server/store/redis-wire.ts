@@ -1,5 +1,5 @@
 import { Cluster, Command, type Redis } from 'ioredis';
-import { atTickEnd } from '../tick.ts';
+import { atTickEnd } from '../core/tick.ts';
 import { refreshSlots } from './redis-cluster.ts';
 
 type Stream = Redis['stream'];

@@ -1,7 +1,7 @@
 import './tracing-channel.ts';
 import { createHash } from 'node:crypto';
 import Redis, { Cluster } from 'ioredis';
-import { StartError, VaultError } from '../errors.ts';
+import { StartError, VaultError } from '../core/errors.ts';
 import { type NodeOptions, openCluster } from './redis-cluster.ts';
 import { REFUSED, silenceOf } from './redis-silence.ts';
 import { type Answered, createSend, createWaiting } from './redis-wire.ts';

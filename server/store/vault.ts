@@ -1,4 +1,4 @@
-import { VaultError } from '../errors.ts';
+import { VaultError } from '../core/errors.ts';
 import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
 import { type Bucket, bucketOf, redisKeys } from './redis-keys.ts';
 import appendLogText from './scripts/append-log-n.lua' with { type: 'text' };

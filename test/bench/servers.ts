@@ -3,9 +3,9 @@ import { openSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Redis from 'ioredis';
 import { loadConfig } from '../../server/config.ts';
+import { Secret } from '../../server/core/secret.ts';
 import { preparePlace } from '../../server/embedded-redis-process.ts';
 import { openConfigured } from '../../server/main-deps.ts';
-import { Secret } from '../../server/secret.ts';
 import { guard, start, startPiped, stop, until } from './processes.ts';
 
 const ROOT = resolve(import.meta.dir, '../..');

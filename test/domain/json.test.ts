@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { VaultError } from '../../server/core/errors.ts';
 import {
   isNumberLiteral,
   JsonNumber,
@@ -9,7 +10,6 @@ import {
   quoteJson,
   stringifyJson,
 } from '../../server/domain/json.ts';
-import { VaultError } from '../../server/errors.ts';
 import { anyText, jsonObject, utf8 } from './json-arbitrary.ts';
 
 const refusal = (act: () => unknown): VaultError => {

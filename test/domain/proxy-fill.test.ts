@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { XMLParser } from 'fast-xml-parser';
+import { VaultError } from '../../server/core/errors.ts';
 import {
   type JsonObject,
   type JsonValue,
@@ -15,7 +16,6 @@ import {
   fillRequest,
 } from '../../server/domain/proxy-fill.ts';
 import { parseProxyOrder } from '../../server/domain/proxy-request.ts';
-import { VaultError } from '../../server/errors.ts';
 import { utf8 } from './json-arbitrary.ts';
 import { HOSTILE, NOT_IN_XML } from './proxy-hostile.ts';
 

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { VaultError } from '../../server/core/errors.ts';
 import { type JsonObject, parseStoredObject, stringifyJson } from '../../server/domain/json.ts';
 import { compileRules, type Operation, type RuleEnvironment, runRules } from '../../server/domain/rule.ts';
 import { checkOperations } from '../../server/domain/rule-check.ts';
-import { VaultError } from '../../server/errors.ts';
 import { utf8 } from './json-arbitrary.ts';
 import { RANDOM_BYTE } from './rule-case.ts';
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import Mustache from 'mustache';
+import { VaultError } from '../../server/core/errors.ts';
 import { JsonNumber, type JsonValue, parseJson, stringifyJson } from '../../server/domain/json.ts';
 import { parseTemplate } from '../../server/domain/template.ts';
 import { createJsonEscape, plainEscape } from '../../server/domain/template-escape.ts';
@@ -9,7 +10,6 @@ import {
   type TemplateEscape,
   type TemplateMeter,
 } from '../../server/domain/template-render.ts';
-import { VaultError } from '../../server/errors.ts';
 import { anyText, jsonObject, utf8 } from './json-arbitrary.ts';
 
 const FREE: TemplateMeter = { spend: () => undefined, write: () => undefined };

@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../server/config.ts';
+import { Secret } from '../../server/core/secret.ts';
 import { openConfigured } from '../../server/main-deps.ts';
-import { Secret } from '../../server/secret.ts';
 import { startPiped } from '../bench/processes.ts';
 import { type Credentials, call, startVault, type Vault } from '../bench/servers.ts';
 import type { Order, Sent } from './sender.ts';

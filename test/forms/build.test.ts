@@ -11,7 +11,7 @@ const SOURCES = [
   'forms',
   'server/schema',
   'server/domain',
-  'server/errors.ts',
+  'server/core/errors.ts',
   'package.json',
   'tsconfig.json',
 ];

@@ -1,4 +1,6 @@
 /** What reads texts of others: JSON against the runtime's own parser, replies, queries, PEM, rules and templates. */
+
+import { VaultError } from '../../server/core/errors.ts';
 import { parseJson, parseStoredObject, stringifyJson } from '../../server/domain/json.ts';
 import { fillRequest } from '../../server/domain/proxy-fill.ts';
 import { parseProxyOrder } from '../../server/domain/proxy-request.ts';
@@ -7,7 +9,6 @@ import { compileRules, OPERATION_NAMES, type Operation, runRules } from '../../s
 import { checkOperations } from '../../server/domain/rule-check.ts';
 import { smartParse } from '../../server/domain/smart-parse.ts';
 import { parseTemplate } from '../../server/domain/template.ts';
-import { VaultError } from '../../server/errors.ts';
 import { CertificateError, readCertificate } from '../../workers/crypto/certificate.ts';
 import { HOSTILE } from '../domain/proxy-hostile.ts';
 import { RULE_CASES } from '../domain/rule-cases.ts';

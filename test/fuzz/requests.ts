@@ -1,5 +1,5 @@
 /** Requests made from the OpenAPI document and then spoiled: the vault answers each as its document says. */
-import { isErrorCode } from '../../server/errors.ts';
+import { isErrorCode } from '../../server/core/errors.ts';
 import { buildOpenApi } from '../../server/openapi.ts';
 import { ROUTES } from '../../server/routes/table.ts';
 import { type Answer, answerOf, basicAuth, PASSPHRASE } from '../helpers/clients.ts';

@@ -1,6 +1,6 @@
 /** Proxied requests as callers make them, and vaults that may reach the third parties of the tests. */
 
-import { Secret } from '../../server/secret.ts';
+import { Secret } from '../../server/core/secret.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Query, type Sending } from './clients.ts';
 import { thirdPartyTrust } from './third-party.ts';
 import { openTestVault, type TestVault, type VaultSettings } from './vault.ts';

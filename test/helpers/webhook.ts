@@ -1,8 +1,8 @@
 /** Webhooks: calls as the vault makes them, receivers, and what a signature must be, worked out without its code. */
 import { createHmac } from 'node:crypto';
+import { Secret } from '../../server/core/secret.ts';
 import { webhookBody } from '../../server/domain/webhook-body.ts';
 import { webhookHeaders } from '../../server/outbound/webhook.ts';
-import { Secret } from '../../server/secret.ts';
 import type { Act, Received, ThirdParty } from './third-party.ts';
 
 /** One webhook call as its receiver sees it. */

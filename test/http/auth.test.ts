@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { VaultError } from '../../server/errors.ts';
+import { VaultError } from '../../server/core/errors.ts';
 import { createClientAddress } from '../../server/plugins/client-address.ts';
 import { ROUTES } from '../../server/routes/table.ts';
 import { createClient, samplePath } from './client.ts';

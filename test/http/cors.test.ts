@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { VaultError } from '../../server/errors.ts';
+import { VaultError } from '../../server/core/errors.ts';
 import { type Answer, createClient } from './client.ts';
 import { createStubDeps } from './stub-deps.ts';
 import { ENDPOINT } from './stub-endpoints.ts';

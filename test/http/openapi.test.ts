@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { ERRORS } from '../../server/errors.ts';
+import { ERRORS } from '../../server/core/errors.ts';
 import { buildOpenApi } from '../../server/openapi.ts';
 import { ROUTES } from '../../server/routes/table.ts';
 import { stubRoutes } from './stub-routes.ts';

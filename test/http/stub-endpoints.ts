@@ -1,3 +1,5 @@
+import { VaultError } from '../../server/core/errors.ts';
+import { Secret } from '../../server/core/secret.ts';
 import type {
   Deps,
   EndpointAddress,
@@ -6,10 +8,8 @@ import type {
   SecretBytes,
   Visitor,
 } from '../../server/deps.ts';
-import { VaultError } from '../../server/errors.ts';
 import { createFormPages } from '../../server/plugins/form-pages.ts';
 import type { Rule } from '../../server/schema/rule.ts';
-import { Secret } from '../../server/secret.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
 import type { Note } from './stub-deps.ts';
 

@@ -9,7 +9,7 @@ import {
   SubjectAlternativeNameExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509';
-import { Secret } from '../../server/secret.ts';
+import { Secret } from '../../server/core/secret.ts';
 
 const DAY_MS = 86_400_000;
 const EC = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { VaultError } from '../../server/errors.ts';
+import { VaultError } from '../../server/core/errors.ts';
 import { createAddressPolicy } from '../../server/outbound/addresses.ts';
 import { METHODS } from '../../server/outbound/call.ts';
 import { checkDestination } from '../../server/outbound/destination.ts';

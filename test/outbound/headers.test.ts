@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { VaultError } from '../../server/errors.ts';
+import { VaultError } from '../../server/core/errors.ts';
 import { checkHeaders, type HeaderList } from '../../server/outbound/headers.ts';
 
 const refusal = (headers: HeaderList): VaultError => {

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { VaultError } from '../../server/errors.ts';
-import { Secret } from '../../server/secret.ts';
+import { VaultError } from '../../server/core/errors.ts';
+import { Secret } from '../../server/core/secret.ts';
 import { asClientCert, type Credential, newAuthority, type Terms } from './certificates.ts';
 import { always, localOutbound, OK, postTo, startTarget, stopTargets } from './target.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { createServer, request } from 'node:http';
+import { Secret } from '../../server/core/secret.ts';
 import { isDelivered, type WebhookCall, webhookHeaders } from '../../server/outbound/webhook.ts';
-import { Secret } from '../../server/secret.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 

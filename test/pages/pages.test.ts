@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isErrorCode, VaultError } from '../../server/errors.ts';
+import { isErrorCode, VaultError } from '../../server/core/errors.ts';
 import { routeErrors } from '../../server/plugins/route.ts';
 import { ROUTES } from '../../server/routes/table.ts';
 import { packSdk } from '../helpers/packed-sdk.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { apiErrorOf, connectionErrorOf } from '../../sdk/errors.ts';
 import { captureClient, retrieveClient, Vault, VaultConnectionError } from '../../sdk/index.ts';
-import { ERRORS } from '../../server/errors.ts';
+import { ERRORS } from '../../server/core/errors.ts';
 import { json, openPeer, type Peer } from './peer.ts';
 
 let peer: Peer;

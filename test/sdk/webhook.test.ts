@@ -2,9 +2,9 @@ import { describe, expect, test } from 'bun:test';
 import { createHmac, randomBytes } from 'node:crypto';
 import { createServer, request as nodeRequest } from 'node:http';
 import { VaultError, VaultWebhookError, type WebhookHeaders, webhooks } from '../../sdk/index.ts';
+import { Secret } from '../../server/core/secret.ts';
 import { webhookBody } from '../../server/domain/webhook-body.ts';
 import { webhookHeaders } from '../../server/outbound/webhook.ts';
-import { Secret } from '../../server/secret.ts';
 
 /** The published example of Standard Webhooks. */
 const EXAMPLE = {

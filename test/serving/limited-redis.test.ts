@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Redis from 'ioredis';
-import { StartError } from '../../server/errors.ts';
+import { StartError } from '../../server/core/errors.ts';
 import { openRedis } from '../../server/store/redis.ts';
 import { findUnsafe } from '../../server/store/redis-safety.ts';
 import { createServerStore } from '../../server/store/server.ts';

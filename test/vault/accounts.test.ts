@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { Secret } from '../../server/secret.ts';
+import { Secret } from '../../server/core/secret.ts';
 import { type AccountClient, type Answer, answerOf, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { VaultError } from '../../server/errors.ts';
+import { VaultError } from '../../server/core/errors.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Sending } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { failNext, holdNext } from './hold.ts';

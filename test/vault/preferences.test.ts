@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test';
-import type { VaultError } from '../../server/errors.ts';
-import { Secret } from '../../server/secret.ts';
+import type { VaultError } from '../../server/core/errors.ts';
+import { Secret } from '../../server/core/secret.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';

@@ -1,6 +1,6 @@
 /** Proxied calls when a part of the vault fails for a moment, or attempts end in different ways. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { VaultError } from '../../server/errors.ts';
+import { VaultError } from '../../server/core/errors.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import {
   acceptedId,

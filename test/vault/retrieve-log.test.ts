@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { LogEntry } from '../../sdk/index.ts';
-import { VaultError } from '../../server/errors.ts';
+import { VaultError } from '../../server/core/errors.ts';
 import type { AccountClient, Query } from '../helpers/clients.ts';
 import { createRetrieve, type MadeEndpoint, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';

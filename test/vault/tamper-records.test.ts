@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { StartError } from '../../server/errors.ts';
+import { StartError } from '../../server/core/errors.ts';
 import { type Bucket, redisKeys } from '../../server/store/redis-keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';

@@ -1,7 +1,8 @@
 /** What every test of proxied calls in the threads needs: a real pool, a key, and the way from an order to a job. */
+
+import { VaultError } from '../../server/core/errors.ts';
+import { Secret } from '../../server/core/secret.ts';
 import { createCrypto, type ProxyOutcome, type RuleSet } from '../../server/crypto.ts';
-import { VaultError } from '../../server/errors.ts';
-import { Secret } from '../../server/secret.ts';
 import type { StoredParts, StoreParams, ThreadData } from '../../workers/jobs/kinds.ts';
 import { createPool } from '../../workers/pool.ts';
 
