@@ -4,7 +4,7 @@ import { type Line, readLine } from './cli-parse.ts';
 import { jsonOf, textOf } from './cli-print.ts';
 import { NO_PROGRESS, type ProgressScreen, startProgress } from './cli-progress.ts';
 import { type Call, CommandError, type Output, type Result, type Session } from './commands/command.ts';
-import { type Config, ConfigError } from './config.ts';
+import { type Config, ConfigError } from './config/config.ts';
 import { VaultError } from './core/errors.ts';
 
 /** What the command line works with. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readFileSync, realpathSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { processEnv } from './config.ts';
-import { ensurePrivateFolder } from './config-folder.ts';
+import { processEnv } from './config/config.ts';
+import { ensurePrivateFolder } from './config/folder.ts';
 
 /** The longest path that a unix socket's address holds on Linux (`sun_path` without its end mark). */
 const SOCKET_PATH_BYTES_MAX = 107;

@@ -1,4 +1,4 @@
-import { ConfigError } from './config.ts';
+import { ConfigError } from './config/config.ts';
 import { type RedisPeer, reachRedis } from './embedded-redis-peer.ts';
 import {
   findRedisBinary,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { version } from '../package.json';
-import { type Config, describeConfig } from './config.ts';
+import { type Config, describeConfig } from './config/config.ts';
 import type { OpenVault } from './vault-parts.ts';
 
 /** A digest of all settings, secrets left out: it tells whether two starts had the same. */

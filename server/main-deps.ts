@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { version } from '../package.json';
 import type { Session } from './commands/command.ts';
-import { type Config, ensureMasterKey, type MasterKeyRing, publicUrl } from './config.ts';
+import { type Config, ensureMasterKey, type MasterKeyRing, publicUrl } from './config/config.ts';
 import { StartError } from './core/errors.ts';
 import type { Secret } from './core/secret.ts';
 import type { FormBundles, FormPages, Observer } from './deps.ts';

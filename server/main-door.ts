@@ -1,7 +1,7 @@
 import { version } from '../package.json';
 import { createApp } from './app.ts';
-import type { Config } from './config.ts';
-import { createTlsLook, type TlsPair } from './config-tls.ts';
+import type { Config } from './config/config.ts';
+import { createTlsLook, type TlsPair } from './config/tls.ts';
 import { StartError } from './core/errors.ts';
 import type { Deps } from './deps.ts';
 import { type Door, openDoor } from './listen-door.ts';

@@ -1,7 +1,14 @@
 import { availableParallelism } from 'node:os';
 import { buildForms } from '../forms/build.ts';
 import { version } from '../package.json';
-import { type Config, ConfigError, describeConfig, loadConfig, processEnv, publicUrl } from './config.ts';
+import {
+  type Config,
+  ConfigError,
+  describeConfig,
+  loadConfig,
+  processEnv,
+  publicUrl,
+} from './config/config.ts';
 import { causeOf } from './core/error-cause.ts';
 import { StartError, VaultError } from './core/errors.ts';
 import type { Deps } from './deps.ts';

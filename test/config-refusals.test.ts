@@ -3,8 +3,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, loadConfig } from '../server/config.ts';
-import { SETTING_NAMES } from '../server/config-names.ts';
+import { ConfigError, loadConfig } from '../server/config/config.ts';
+import { SETTING_NAMES } from '../server/config/names.ts';
 import { keyText, vectorPath, writePrivate } from './helpers/config.ts';
 import { newAuthority } from './outbound/certificates.ts';
 

@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Config, describeConfig, loadConfig, publicUrl } from '../server/config.ts';
-import { SETTING_NAMES } from '../server/config-names.ts';
+import { type Config, describeConfig, loadConfig, publicUrl } from '../server/config/config.ts';
+import { SETTING_NAMES } from '../server/config/names.ts';
 import { keyText, vectorPath, writePrivate } from './helpers/config.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cv-config-'));

@@ -18,7 +18,7 @@ const EVERYTHING = /^/;
 /** Where the parts are put together and the system is met. */
 const EDGE = /^server\/(?:main|cli|probe|vault-parts|log-sink)[^/]*\.ts$|^server\/commands\//;
 const SYSTEM =
-  /^server\/(?:(?:main|cli|log-sink|listen-gate|config|embedded-redis)[^/]*\.ts$|commands\/)|^scripts\//;
+  /^server\/(?:(?:main|cli|log-sink|listen-gate|embedded-redis)[^/]*\.ts$|commands\/|config\/)|^scripts\//;
 const SCHEMA = /^server\/schema\//;
 const ERRORS = /^server\/core\/(?:errors|error-cause)\.ts$/;
 const SECRET = /^server\/core\/secret\.ts$/;
@@ -82,13 +82,13 @@ export const LAYERS: readonly Layer[] = [
   { name: 'server/listen', files: /^server\/listen[^/]*\.ts$/, may: [PLUGINS, ERRORS], mayTypes: [DEPS] },
   {
     name: 'server/config',
-    files: /^server\/config[^/]*\.ts$/,
+    files: /^server\/config\//,
     may: [/^server\/domain\/duration\.ts$/, SECRET],
   },
   {
     name: 'server/embedded-redis',
     files: /^server\/embedded-redis[^/]*\.ts$/,
-    may: [/^server\/config[^/]*\.ts$/, ERRORS],
+    may: [/^server\/config\//, ERRORS],
   },
   { name: 'server/main, server/cli, server/commands', files: EDGE, may: [EVERYTHING] },
   { name: 'workers', files: WORKERS, may: [DOMAIN] },

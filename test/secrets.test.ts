@@ -97,7 +97,7 @@ describe('the search finds', () => {
 
   const right: [string, string][] = [
     ['server/crypto.ts', 'pool.run(passphrase.expose());'],
-    ['server/config.ts', 'const read = process.env;'],
+    ['server/config/config.ts', 'const read = process.env;'],
     ['server/main.ts', 'console.log(url);'],
     ['workers/crypto/aead.ts', "createCipheriv('aes-256-gcm', key, nonce);"],
     ['server/services/key.ts', '// passphrase.expose() would be wrong here\nexport {};'],

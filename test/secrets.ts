@@ -30,7 +30,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'sdk/webhook.ts': "a webhook's body, once its signature fits",
   'server/commands/backup-file.ts': "a backup's header, which is compared with a schema",
   'server/commands/restore.ts': "an authenticated backup's counts",
-  'server/config-files.ts': "the operator's own files",
+  'server/config/files.ts': "the operator's own files",
   'server/crypto-fields.ts': "a thread's own reply",
   'server/domain/json.ts': 'one string literal, already scanned',
   'server/plugins/shell.ts': 'a reply that is compared with its schema',
@@ -57,14 +57,14 @@ export const CONFINEMENTS: readonly Confinement[] = [
     code: /\.\s*expose\s*\(/,
     files: SERVER_SIDE,
     except:
-      /^server\/(?:crypto(?:-lanes|-proxy)?\.ts$|plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|routes\/|commands\/|config|main|cli)/,
+      /^server\/(?:crypto(?:-lanes|-proxy)?\.ts$|plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|routes\/|commands\/|config\/|main|cli)/,
     why: 'secrets are used by server/crypto*.ts, read and returned at the HTTP edge, and sent by outbound alone',
   },
   {
     what: 'the environment',
     code: /\bprocess\s*\.\s*env\b|\b(?:Bun|import\.meta)\s*\.\s*env\b/,
     files: SHIPPED,
-    except: /^server\/config[^/]*\.ts$/,
+    except: /^server\/config\//,
     why: 'settings are read once, in server/config',
   },
   {

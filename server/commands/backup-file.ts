@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { type BackupSeal, createBackupSeal, isCheckOf } from '../../workers/crypto/backup-seal.ts';
-import type { Config, MasterKeyRing } from '../config.ts';
+import type { Config, MasterKeyRing } from '../config/config.ts';
 import { type BackupRecord, decodeRecords, encodeRecord, recordOf } from './backup-record.ts';
 import { CommandError, type Output } from './command.ts';
 

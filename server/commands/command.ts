@@ -1,4 +1,4 @@
-import type { Config, MasterKeyRing } from '../config.ts';
+import type { Config, MasterKeyRing } from '../config/config.ts';
 import type { AuditAction } from '../schema/audit.ts';
 import type { RedisTarget } from '../store/redis.ts';
 import type { OpenVault } from '../vault-parts.ts';

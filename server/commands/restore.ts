@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Config, ensureMasterKey, type MasterKeyRing } from '../config.ts';
+import { type Config, ensureMasterKey, type MasterKeyRing } from '../config/config.ts';
 import { claimRestore, finishRestore } from '../store/installation.ts';
 import { count, openRedis, type RedisLink, type RedisTarget } from '../store/redis.ts';
 import { type BackupCounts, type OpenBackup, openBackup } from './backup-file.ts';

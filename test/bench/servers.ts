@@ -2,7 +2,7 @@
 import { openSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Redis from 'ioredis';
-import { loadConfig } from '../../server/config.ts';
+import { loadConfig } from '../../server/config/config.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { preparePlace } from '../../server/embedded-redis-process.ts';
 import { openConfigured } from '../../server/main-deps.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { type Argon2Timing, suggest } from '../../server/commands/argon2.ts';
-import { parseArgon2 } from '../../server/config-values.ts';
+import { parseArgon2 } from '../../server/config/values.ts';
 
 const GB = 1_024 ** 3;
 const timing = (memoryKiB: number, passes: number, parallelism: number, ms: number): Argon2Timing => ({

@@ -1,7 +1,7 @@
 /** A vault under floods: its accounts, its keys, and who sends what. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadConfig } from '../../server/config.ts';
+import { loadConfig } from '../../server/config/config.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { openConfigured } from '../../server/main-deps.ts';
 import { startPiped } from '../bench/processes.ts';

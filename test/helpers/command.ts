@@ -1,5 +1,5 @@
 import { runCommandLine, type Terminal } from '../../server/cli-run.ts';
-import { loadConfig } from '../../server/config.ts';
+import { loadConfig } from '../../server/config/config.ts';
 import type { TestVault } from './vault.ts';
 
 /** What one command line came to. */

@@ -1,4 +1,4 @@
-import { type Config, loadConfig } from '../../server/config.ts';
+import { type Config, loadConfig } from '../../server/config/config.ts';
 import type { RedisTarget } from '../../server/store/redis.ts';
 import { type Ran, runCommand } from './command.ts';
 import type { TestVault } from './vault.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { Glob, YAML } from 'bun';
-import { SETTING_NAMES } from '../../server/config-names.ts';
+import { SETTING_NAMES } from '../../server/config/names.ts';
 
 const root = join(import.meta.dir, '..', '..');
 const read = (path: string): Promise<string> => Bun.file(join(root, path)).text();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { Glob } from 'bun';
 import { ATTRIBUTES } from '../../forms/attributes.ts';
-import { loadConfig } from '../../server/config.ts';
+import { loadConfig } from '../../server/config/config.ts';
 import { WEBHOOKS } from '../../server/schema/webhook-body.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
 import { commandFaults } from './commands.ts';

@@ -1,7 +1,7 @@
 /** Commands of pages that start for good or ask for a terminal of their own: what can be said of them without running them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadConfig } from '../../server/config.ts';
+import { loadConfig } from '../../server/config/config.ts';
 import { runCommand } from '../helpers/command.ts';
 
 const project: {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { loadConfig } from '../../server/config.ts';
+import { loadConfig } from '../../server/config/config.ts';
 import { findRedisBinary } from '../../server/embedded-redis-process.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parsePrices } from '../../server/config-files.ts';
+import { parsePrices } from '../../server/config/files.ts';
 import { OPERATIONS } from '../../server/schema/admin.ts';
 import type { AccountClient } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readPrivateFile } from './config-files.ts';
-import { ensurePrivateFolder, errorCode } from './config-folder.ts';
-import { BadValue, ConfigError, type Parse, refuse } from './config-reader.ts';
-import { Secret } from './core/secret.ts';
+import { Secret } from '../core/secret.ts';
+import { readPrivateFile } from './files.ts';
+import { ensurePrivateFolder, errorCode } from './folder.ts';
+import { BadValue, ConfigError, type Parse, refuse } from './reader.ts';
 
 const KEY_BYTES = 32;
 const DEFAULT_ID = 'default';

@@ -2,10 +2,10 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { accessSync, closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import { errorCode } from './config-folder.ts';
-import { BadValue, type Parse, refuse } from './config-reader.ts';
-import { parsePath } from './config-values.ts';
-import { Secret } from './core/secret.ts';
+import { Secret } from '../core/secret.ts';
+import { errorCode } from './folder.ts';
+import { BadValue, type Parse, refuse } from './reader.ts';
+import { parsePath } from './values.ts';
 
 const FILE_BYTES_MAX = 1_048_576;
 

@@ -1,4 +1,4 @@
-import { findUnknownSettings, type SettingName } from './config-names.ts';
+import { findUnknownSettings, type SettingName } from './names.ts';
 
 /** The environment as handed to `loadConfig`. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,5 +1,5 @@
-import { type Parse, refuse } from './config-reader.ts';
-import { Secret } from './core/secret.ts';
+import { Secret } from '../core/secret.ts';
+import { type Parse, refuse } from './reader.ts';
 
 /** Where the records are kept. URLs can hold passwords, hence the wrapping; `shown` is without them. */
 export type RedisSetting =

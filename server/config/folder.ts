@@ -1,5 +1,5 @@
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
-import { ConfigError } from './config-reader.ts';
+import { ConfigError } from './reader.ts';
 
 const FOLDER_MODE = 0o700;
 

@@ -1,4 +1,6 @@
 import { availableParallelism } from 'node:os';
+import { Secret } from '../core/secret.ts';
+import type { Duration } from '../domain/duration.ts';
 import {
   type NetworkTokenRequester,
   NO_PRICES,
@@ -9,11 +11,11 @@ import {
   parseRequesters,
   parseServerCertificates,
   privateKeyOf,
-} from './config-files.ts';
-import { type MasterKeyRing, parseMasterKeyFile, parseMasterKeys } from './config-master-key.ts';
-import { createSettingReader, type Environment, type SettingReader } from './config-reader.ts';
-import { parseRedisUrl, type RedisSetting, showRedis } from './config-redis.ts';
-import type { TlsFiles, TlsPair } from './config-tls.ts';
+} from './files.ts';
+import { type MasterKeyRing, parseMasterKeyFile, parseMasterKeys } from './master-key.ts';
+import { createSettingReader, type Environment, type SettingReader } from './reader.ts';
+import { parseRedisUrl, type RedisSetting, showRedis } from './redis.ts';
+import type { TlsFiles, TlsPair } from './tls.ts';
 import {
   type Argon2Setting,
   integerFrom,
@@ -34,12 +36,10 @@ import {
   parsePath,
   parseSadRetention,
   type SadRetention,
-} from './config-values.ts';
-import { Secret } from './core/secret.ts';
-import type { Duration } from './domain/duration.ts';
+} from './values.ts';
 
-export { ensureMasterKey, type MasterKeyRing } from './config-master-key.ts';
-export { ConfigError } from './config-reader.ts';
+export { ensureMasterKey, type MasterKeyRing } from './master-key.ts';
+export { ConfigError } from './reader.ts';
 
 const UNSAFE_CHECKS = ['appendonly', 'appendfsync', 'eviction', 'replica'] as const;
 

@@ -1,6 +1,6 @@
-import { parseServerCertificates, privateKeyOf } from './config-files.ts';
-import { BadValue } from './config-reader.ts';
-import type { Secret } from './core/secret.ts';
+import type { Secret } from '../core/secret.ts';
+import { parseServerCertificates, privateKeyOf } from './files.ts';
+import { BadValue } from './reader.ts';
 
 /** The server's certificate chain and its private key, in PEM. */
 export interface TlsPair {
