@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia';
-import type { Deps } from './deps.ts';
+import type { Deps } from './deps/deps.ts';
 import { buildOpenApi } from './openapi.ts';
 import { docsPages } from './plugins/docs.ts';
 import { formBundlePages } from './plugins/form-bundles.ts';

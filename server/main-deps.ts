@@ -4,7 +4,7 @@ import type { Session } from './commands/command.ts';
 import { type Config, ensureMasterKey, type MasterKeyRing, publicUrl } from './config/config.ts';
 import { StartError } from './core/errors.ts';
 import type { Secret } from './core/secret.ts';
-import type { FormBundles, FormPages, Observer } from './deps.ts';
+import type { FormBundles, FormPages, Observer } from './deps/deps.ts';
 import { startEmbeddedRedis } from './embedded-redis.ts';
 import { createFormPages } from './plugins/form-pages.ts';
 import type { RedisLink, RedisTarget } from './store/redis.ts';

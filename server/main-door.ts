@@ -3,7 +3,7 @@ import { createApp } from './app.ts';
 import type { Config } from './config/config.ts';
 import { createTlsLook, type TlsPair } from './config/tls.ts';
 import { StartError } from './core/errors.ts';
-import type { Deps } from './deps.ts';
+import type { Deps } from './deps/deps.ts';
 import { type Door, openDoor } from './listen-door.ts';
 import { findFreePort, judgePort } from './listen-port.ts';
 import { createSiblings, type Siblings } from './main-siblings.ts';

@@ -11,7 +11,7 @@ import {
 } from './config/config.ts';
 import { causeOf } from './core/error-cause.ts';
 import { StartError, VaultError } from './core/errors.ts';
-import type { Deps } from './deps.ts';
+import type { Deps } from './deps/deps.ts';
 import { createLogSink } from './log-sink.ts';
 import { keepCheckpoint, noteServer, settingsDigest } from './main-audit.ts';
 import { forbidCoreFiles } from './main-core-files.ts';

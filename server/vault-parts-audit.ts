@@ -1,4 +1,4 @@
-import type { Parts } from './deps.ts';
+import type { Parts } from './deps/deps.ts';
 import { type Audit, createAudit } from './services/audit.ts';
 import { createCheckpoints } from './services/audit-checkpoint.ts';
 import { createAuditRetention } from './services/audit-keep.ts';

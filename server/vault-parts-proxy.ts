@@ -1,4 +1,4 @@
-import type { JobFigures, Parts, ProxyRequester, ProxyService } from './deps.ts';
+import type { JobFigures, Parts, ProxyRequester, ProxyService } from './deps/deps.ts';
 import { createAddressPolicy } from './outbound/addresses.ts';
 import { createJobQueue, type JobQueue } from './outbound/job-queue.ts';
 import { createThirdParties, type ThirdParties } from './outbound/third-parties.ts';

@@ -24,7 +24,7 @@ import type {
   ServiceSettings,
   UtilityService,
   VaultService,
-} from './deps.ts';
+} from './deps/deps.ts';
 import { type AccountInfo, type Accounts, createAccounts } from './services/account.ts';
 import { createAdmin } from './services/admin.ts';
 import { type Compliance, createCompliance } from './services/admin-certificate.ts';

@@ -40,10 +40,10 @@ describe('the check finds', () => {
 
   test('values where only types may come from', () => {
     const path = 'server/services/key.ts';
-    expect(check({ [path]: "import { deps } from '../deps.ts';" })).toEqual([
-      `${path}:1 imports server/deps.ts: server/services may take types alone from there (import type)`,
+    expect(check({ [path]: "import { deps } from '../deps/deps.ts';" })).toEqual([
+      `${path}:1 imports server/deps/deps.ts: server/services may take types alone from there (import type)`,
     ]);
-    expect(check({ [path]: "import { type Deps } from '../deps.ts';" })).toEqual([]);
+    expect(check({ [path]: "import { type Deps } from '../deps/deps.ts';" })).toEqual([]);
   });
 
   test('services against their order', () => {

@@ -24,7 +24,7 @@ const ERRORS = /^server\/core\/(?:errors|error-cause)\.ts$/;
 const SECRET = /^server\/core\/secret\.ts$/;
 /** Beside the errors, the only thing of the server that services and store have in common. */
 const TICK = /^server\/core\/tick\.ts$/;
-const DEPS = /^server\/deps(?:-admin|-admission|-audit|-cert|-common|-endpoint|-form|-observer|-proxy)?\.ts$/;
+const DEPS = /^server\/deps\//;
 const DOMAIN = /^server\/domain\//;
 const STORE = /^server\/store\//;
 const OUTBOUND = /^server\/outbound\//;
@@ -44,7 +44,7 @@ export const LAYERS: readonly Layer[] = [
   { name: 'server/core/secret.ts', files: SECRET, may: [SCHEMA] },
   { name: 'server/core/tick.ts', files: TICK, may: [] },
   {
-    name: 'server/deps.ts',
+    name: 'server/deps/deps.ts',
     files: DEPS,
     may: [],
     mayTypes: [SCHEMA, SECRET, ERRORS, CRYPTO, STORE, OUTBOUND, /^forms\/build\.ts$/],

@@ -2,7 +2,7 @@ import { sealMeta } from '../../workers/crypto/item.ts';
 import { createThreadContext, EMPTY, type ThreadContext } from '../../workers/jobs/context.ts';
 import { metaOf, referenceMember } from '../../workers/jobs/items.ts';
 import { VaultError } from '../core/errors.ts';
-import type { Parts } from '../deps.ts';
+import type { Parts } from '../deps/deps.ts';
 import { eachOf } from '../services/record-each.ts';
 import type { CopiedItem, CopyStore } from '../store/copy.ts';
 import { text } from '../store/redis.ts';

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
-import type { Account, Caller, Deps, MeterOperation, Visitor } from '../deps.ts';
+import type { Account, Caller, Deps, MeterOperation, Visitor } from '../deps/deps.ts';
 import { sourceOf } from '../domain/source.ts';
 import { readCredentials, refuseOtherSites } from './basic-auth.ts';
 import { compileJsonBody, readBody, refuseLargeBody } from './body.ts';

@@ -1,6 +1,6 @@
 import { causeOf } from '../core/error-cause.ts';
 import { ERRORS, type ErrorCode, VaultError } from '../core/errors.ts';
-import type { Deps, LogLine } from '../deps.ts';
+import type { Deps, LogLine } from '../deps/deps.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import { CHALLENGE } from './basic-auth.ts';
 import { type HeaderList, jsonResponse } from './replies.ts';

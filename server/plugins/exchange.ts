@@ -1,5 +1,5 @@
 import { type ErrorCode, VaultError } from '../core/errors.ts';
-import type { Account, Deps, Visitor } from '../deps.ts';
+import type { Account, Deps, Visitor } from '../deps/deps.ts';
 import { passesLuhn } from '../domain/luhn.ts';
 import { hasLongBody } from './body.ts';
 import { errorResponse, levelOf, reportUnknown } from './errors.ts';

@@ -1,4 +1,4 @@
-import type { Deps, FormBundle, FormBundles } from '../deps.ts';
+import type { Deps, FormBundle, FormBundles } from '../deps/deps.ts';
 import { bundlePath } from './form-pages.ts';
 import { ASK_AGAIN, FOR_EVER } from './packed.ts';
 import type { Page } from './pages.ts';

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps, HostedForm } from '../deps.ts';
+import type { Deps, HostedForm } from '../deps/deps.ts';
 import { scriptJson } from '../domain/form-page.ts';
 import { FormType } from '../schema/capture.ts';
 import { FORM_LOCALES } from '../schema/form.ts';

@@ -1,4 +1,4 @@
-import type { FormBundles, FormPages } from '../deps.ts';
+import type { FormBundles, FormPages } from '../deps/deps.ts';
 import { type FormPageParts, renderFormPage } from '../domain/form-page.ts';
 import { filePolicy, formHeaders } from '../domain/form-policy.ts';
 

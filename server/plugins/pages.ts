@@ -1,5 +1,5 @@
 import type { Elysia } from 'elysia';
-import type { Deps } from '../deps.ts';
+import type { Deps } from '../deps/deps.ts';
 import { beginExchange, endExchange, refuse } from './exchange.ts';
 import { isOnFormsHost } from './forms-host.ts';
 import { answerUnrouted } from './shell.ts';

@@ -1,6 +1,6 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import type { ErrorCode } from '../core/errors.ts';
-import type { Caller, Deps, MeterOperation, SecretBytes, Visitor } from '../deps.ts';
+import type { Caller, Deps, MeterOperation, SecretBytes, Visitor } from '../deps/deps.ts';
 import type { AuditAction } from '../schema/audit.ts';
 
 /** The nouns of the service; each names a tag of the published document and a file in every layer. */

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
-import type { Deps, NewEndpoint } from '../deps.ts';
+import type { Deps, NewEndpoint } from '../deps/deps.ts';
 import { prefersHtml } from '../plugins/accept.ts';
 import type { Reply } from '../plugins/route.ts';
 

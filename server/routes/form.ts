@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps, HostedForm } from '../deps.ts';
+import type { Deps, HostedForm } from '../deps/deps.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { isOnFormsHost } from '../plugins/forms-host.ts';
 import { defineRoute, type Route } from '../plugins/route.ts';

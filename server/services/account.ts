@@ -1,6 +1,6 @@
 import { VaultError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
-import type { Account, AccountService, Parts, SecretBytes, Visitor } from '../deps.ts';
+import type { Account, AccountService, Parts, SecretBytes, Visitor } from '../deps/deps.ts';
 import { looksLikeCardNumber } from '../domain/card-number.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { type OwnPreference, readPreferences } from '../domain/preference.ts';

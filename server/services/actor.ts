@@ -1,4 +1,4 @@
-import type { ActorParams, Caller } from '../deps.ts';
+import type { ActorParams, Caller } from '../deps/deps.ts';
 
 /** Who acts and when, as an action log entry tells it. */
 export const actorOf = (caller: Caller, now: number): ActorParams => ({

@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { ComplianceService, Parts } from '../deps.ts';
+import type { ComplianceService, Parts } from '../deps/deps.ts';
 import { isPdf, PDF_BYTES_MAX } from '../domain/pdf.ts';
 import { coalesce } from './coalesce.ts';
 

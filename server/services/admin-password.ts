@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { Parts, PasswordService } from '../deps.ts';
+import type { Parts, PasswordService } from '../deps/deps.ts';
 import type { Accounts } from './account.ts';
 import type { MeteringService } from './metering.ts';
 

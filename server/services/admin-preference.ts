@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { Caller, PreferenceService } from '../deps.ts';
+import type { Caller, PreferenceService } from '../deps/deps.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { type JsonValue, parseStoredObject } from '../domain/json.ts';
 import {

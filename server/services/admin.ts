@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { Account, AdminService, Parts, PriceTable } from '../deps.ts';
+import type { Account, AdminService, Parts, PriceTable } from '../deps/deps.ts';
 import { addMoney, formatMoney, NO_MONEY, parseMoney, timesMoney } from '../domain/price.ts';
 import { formatExpiry } from '../domain/time-text.ts';
 import { OPERATIONS } from '../schema/admin.ts';

@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { Admission, WorkClass } from '../deps.ts';
+import type { Admission, WorkClass } from '../deps/deps.ts';
 import { createFairTurns } from './turns.ts';
 
 /** Requests in hand that nobody minds for a moment: of one account, as many as the threads' queue takes. */

@@ -1,5 +1,5 @@
 import { type ErrorCode, VaultError } from '../core/errors.ts';
-import type { Parts } from '../deps.ts';
+import type { Parts } from '../deps/deps.ts';
 import { createMemory } from './memory.ts';
 
 const WINDOW_MS = 15 * 60 * 1_000;

@@ -1,4 +1,4 @@
-import type { Checkpoint, Parts } from '../deps.ts';
+import type { Checkpoint, Parts } from '../deps/deps.ts';
 import type { Audit } from './audit.ts';
 
 export interface Checkpoints {

@@ -1,4 +1,4 @@
-import type { AuditNote, Parts } from '../deps.ts';
+import type { AuditNote, Parts } from '../deps/deps.ts';
 import { sourceOf } from '../domain/source.ts';
 
 /** How long alike refusals are counted together: as long as failed sign-ins are. */

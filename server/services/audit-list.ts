@@ -7,7 +7,7 @@ import type {
   ChainFacts,
   OpenedEvent,
   Parts,
-} from '../deps.ts';
+} from '../deps/deps.ts';
 import { formatStoredAt } from '../domain/time-text.ts';
 import type { AuditEntry } from '../schema/audit.ts';
 import { streamOf } from './byte-stream.ts';

@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { AuditEvent, Parts } from '../deps.ts';
+import type { AuditEvent, Parts } from '../deps/deps.ts';
 import { isTransient } from './coalesce.ts';
 import { createMemory } from './memory.ts';
 

@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { ChainFault, Checkpoint, MarkFacts, Parts } from '../deps.ts';
+import type { ChainFault, Checkpoint, MarkFacts, Parts } from '../deps/deps.ts';
 
 const STEP = 256;
 

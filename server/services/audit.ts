@@ -1,4 +1,4 @@
-import type { AuditNote, AuditService, Parts } from '../deps.ts';
+import type { AuditNote, AuditService, Parts } from '../deps/deps.ts';
 import { createFlood } from './audit-flood.ts';
 import { type AuditWalk, createAuditList } from './audit-list.ts';
 import { createAuditQueue } from './audit-queue.ts';

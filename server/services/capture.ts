@@ -1,4 +1,4 @@
-import type { Caller, CaptureInput, CaptureService, Parts, Visitor } from '../deps.ts';
+import type { Caller, CaptureInput, CaptureService, Parts, Visitor } from '../deps/deps.ts';
 import type { Captured } from '../schema/capture.ts';
 import { STORED_BYTES_MAX } from '../schema/vault.ts';
 import type { Endpoints } from './endpoint.ts';

@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { CertService, Parts } from '../deps.ts';
+import type { CertService, Parts } from '../deps/deps.ts';
 import type { Certificate, Csr } from '../schema/cert.ts';
 import type { MeteringService } from './metering.ts';
 

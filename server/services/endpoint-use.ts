@@ -10,7 +10,7 @@ import type {
   SecretBytes,
   StoredEndpoint,
   Visitor,
-} from '../deps.ts';
+} from '../deps/deps.ts';
 import { looksLikeCardNumber } from '../domain/card-number.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import type { Accounts } from './account.ts';

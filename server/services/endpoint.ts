@@ -12,7 +12,7 @@ import type {
   NewEndpoint,
   Parts,
   StoredEndpoint,
-} from '../deps.ts';
+} from '../deps/deps.ts';
 import { parseDuration } from '../domain/duration.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { formatExpiry } from '../domain/time-text.ts';

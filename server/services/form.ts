@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { FormEntry, FormService, HostedForm, Parts, StoredForm } from '../deps.ts';
+import type { FormEntry, FormService, HostedForm, Parts, StoredForm } from '../deps/deps.ts';
 import { checkFormSettings } from '../domain/form-settings.ts';
 import { isIdentifier } from '../domain/identifiers.ts';
 import { streamOf } from './byte-stream.ts';

@@ -1,4 +1,4 @@
-import type { Health } from '../deps.ts';
+import type { Health } from '../deps/deps.ts';
 import { coalesce } from './coalesce.ts';
 
 const KEEP_MS = 1_000;

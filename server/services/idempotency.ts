@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { Account, Parts, Repeatable } from '../deps.ts';
+import type { Account, Parts, Repeatable } from '../deps/deps.ts';
 
 const RENEW_MS = 10_000;
 const encoder = new TextEncoder();

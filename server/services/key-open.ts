@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { Account, Parts, Passphrase, Refused, WarmBlob, WarmMiss } from '../deps.ts';
+import type { Account, Parts, Passphrase, Refused, WarmBlob, WarmMiss } from '../deps/deps.ts';
 import { createAttempts } from './attempts.ts';
 import { createInFlight, pause } from './coalesce.ts';
 import { createMemory } from './memory.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
-import type { Account, KeyService, Parts, Passphrase } from '../deps.ts';
+import type { Account, KeyService, Parts, Passphrase } from '../deps/deps.ts';
 import { preferredLimit } from '../domain/preference.ts';
 import { insist } from './coalesce.ts';
 import { createCursors } from './cursor.ts';

@@ -1,4 +1,4 @@
-import type { Account, Metering, MeterOperation, Parts } from '../deps.ts';
+import type { Account, Metering, MeterOperation, Parts } from '../deps/deps.ts';
 import { joinTick } from './coalesce.ts';
 
 const REQUESTS = 'api_requests';

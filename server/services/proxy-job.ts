@@ -1,6 +1,6 @@
 import { causeOf } from '../core/error-cause.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
-import type { Account, JobBill, Parts, StoredJob } from '../deps.ts';
+import type { Account, JobBill, Parts, StoredJob } from '../deps/deps.ts';
 import { isOpen } from '../domain/proxy-outcome.ts';
 import { pauseMs } from '../domain/retry-pause.ts';
 import type { Accounts } from './account.ts';

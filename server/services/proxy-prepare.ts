@@ -8,7 +8,7 @@ import type {
   Passphrase,
   ProxyGetInput,
   RuleSet,
-} from '../deps.ts';
+} from '../deps/deps.ts';
 import { actorOf } from './actor.ts';
 import type { Keys } from './key.ts';
 import type { Rules } from './rule.ts';

@@ -10,7 +10,7 @@ import type {
   Parts,
   ProxyOutcome,
   ProxyRequester,
-} from '../deps.ts';
+} from '../deps/deps.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../domain/network-token.ts';
 import { asksForRepeat, judgeAttempt, type Verdict } from '../domain/proxy-outcome.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../schema/vault.ts';

@@ -12,7 +12,7 @@ import type {
   ProxyService,
   Repeatable,
   RuleSet,
-} from '../deps.ts';
+} from '../deps/deps.ts';
 import { isOpen } from '../domain/proxy-outcome.ts';
 import { insist, isTransient, pause } from './coalesce.ts';
 import type { IdempotencyService, ReplyCodec, SentMark } from './idempotency.ts';

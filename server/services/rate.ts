@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { Parts, RateService } from '../deps.ts';
+import type { Parts, RateService } from '../deps/deps.ts';
 import { sourceOf } from '../domain/source.ts';
 import { createMemory } from './memory.ts';
 

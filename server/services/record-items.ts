@@ -1,4 +1,4 @@
-import type { Bucket, Parts, Renewals } from '../deps.ts';
+import type { Bucket, Parts, Renewals } from '../deps/deps.ts';
 import type { KeyTally } from './record-tally.ts';
 import type { WalkedKey } from './record-walk.ts';
 

@@ -1,4 +1,4 @@
-import type { Parts } from '../deps.ts';
+import type { Parts } from '../deps/deps.ts';
 import { eachOf } from './record-each.ts';
 import { renewBucket } from './record-items.ts';
 import { createKeyTally, type KeyTally } from './record-tally.ts';

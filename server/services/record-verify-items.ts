@@ -1,4 +1,4 @@
-import type { Bucket, Parts } from '../deps.ts';
+import type { Bucket, Parts } from '../deps/deps.ts';
 import { pause } from './coalesce.ts';
 import { type Fault, type Report, settled } from './record-report.ts';
 import type { WalkedKey } from './record-walk.ts';

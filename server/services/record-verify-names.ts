@@ -1,4 +1,4 @@
-import type { KeyName, Parts } from '../deps.ts';
+import type { KeyName, Parts } from '../deps/deps.ts';
 import { pause } from './coalesce.ts';
 import { type Fault, type Report, settled } from './record-report.ts';
 import { createRecordWalk } from './record-walk.ts';

@@ -1,4 +1,4 @@
-import type { Parts } from '../deps.ts';
+import type { Parts } from '../deps/deps.ts';
 import { pause } from './coalesce.ts';
 import { eachOf } from './record-each.ts';
 import { createReport, type Fault, type Report, settled, type Verification } from './record-report.ts';

@@ -1,4 +1,4 @@
-import type { Parts, PlacedRecord, RecordKind, WalkPlace } from '../deps.ts';
+import type { Parts, PlacedRecord, RecordKind, WalkPlace } from '../deps/deps.ts';
 
 /** A sealed record outside of items, where it lies and where it must open. */
 export interface WalkedRecord extends PlacedRecord {

@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { Caller, RetrieveInput, RetrieveService, TreeStream, Visitor } from '../deps.ts';
+import type { Caller, RetrieveInput, RetrieveService, TreeStream, Visitor } from '../deps/deps.ts';
 import { preferredLimit } from '../domain/preference.ts';
 import type { Endpoints } from './endpoint.ts';
 import type { EndpointUse, OpenEndpoint } from './endpoint-use.ts';

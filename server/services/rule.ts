@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { Account, Parts, RuleService, RuleSet } from '../deps.ts';
+import type { Account, Parts, RuleService, RuleSet } from '../deps/deps.ts';
 import { OPERATION_NAMES } from '../domain/rule.ts';
 import type { Rule } from '../schema/rule.ts';
 import { streamOf } from './byte-stream.ts';

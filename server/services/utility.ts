@@ -1,4 +1,4 @@
-import type { Parts, UtilityService } from '../deps.ts';
+import type { Parts, UtilityService } from '../deps/deps.ts';
 import { checkNumber } from '../domain/card-number.ts';
 import type { MeteringService } from './metering.ts';
 

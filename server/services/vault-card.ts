@@ -1,6 +1,6 @@
 import { Value } from '@sinclair/typebox/value';
 import { VaultError } from '../core/errors.ts';
-import type { CardFacts, Parts } from '../deps.ts';
+import type { CardFacts, Parts } from '../deps/deps.ts';
 import { CardMetadata } from '../schema/vault.ts';
 import { createMemory } from './memory.ts';
 

@@ -10,7 +10,7 @@ import type {
   Passphrase,
   TreeStream,
   View,
-} from '../deps.ts';
+} from '../deps/deps.ts';
 import { preferredLimit } from '../domain/preference.ts';
 import { actorOf } from './actor.ts';
 import { mapAhead } from './coalesce.ts';

@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { Bucket, PageFields, Parts, Position } from '../deps.ts';
+import type { Bucket, PageFields, Parts, Position } from '../deps/deps.ts';
 import { createGate } from './coalesce.ts';
 import { mergePositions, type Placed, type Range } from './vault-plan.ts';
 

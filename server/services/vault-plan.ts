@@ -1,4 +1,4 @@
-import type { Account, Bucket, ListFilter, Parts, Position } from '../deps.ts';
+import type { Account, Bucket, ListFilter, Parts, Position } from '../deps/deps.ts';
 import type { KeyRef } from './key-open.ts';
 
 /** Positions that are read from a bucket at once, at most. */

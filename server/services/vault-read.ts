@@ -1,4 +1,4 @@
-import type { Caller, Opening, Parts, RuleSet } from '../deps.ts';
+import type { Caller, Opening, Parts, RuleSet } from '../deps/deps.ts';
 import { actorOf } from './actor.ts';
 import type { KeyRef, Retry } from './key-open.ts';
 import { type CardMetadataSource, withCardMetadata } from './vault-card.ts';

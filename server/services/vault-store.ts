@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../core/errors.ts';
-import type { Caller, Crypto, Parts, StoredFacts, StoreParams } from '../deps.ts';
+import type { Caller, Crypto, Parts, StoredFacts, StoreParams } from '../deps/deps.ts';
 import { formatStoredAt } from '../domain/time-text.ts';
 import type { CardMetadata, TokenInfo } from '../schema/vault.ts';
 import { actorOf } from './actor.ts';

@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import type { Caller, ItemAddress, Parts, RuleSet, UpdateInput, VaultService } from '../deps.ts';
+import type { Caller, ItemAddress, Parts, RuleSet, UpdateInput, VaultService } from '../deps/deps.ts';
 import { preferredLimit } from '../domain/preference.ts';
 import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../schema/vault.ts';
 import { actorOf } from './actor.ts';

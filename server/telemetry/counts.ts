@@ -1,4 +1,4 @@
-import type { Counts } from '../deps.ts';
+import type { Counts } from '../deps/deps.ts';
 
 /** A counter with one label, whose values are those of the code. */
 export interface CountRow {

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { Figures, RedisFigures } from '../deps.ts';
+import type { Figures, RedisFigures } from '../deps/deps.ts';
 
 /** How often Redis is asked at most, however often the metrics are. */
 const ASK_MS = 5_000;

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
-import type { Counts, Figures, Metrics, Observer } from '../deps.ts';
+import type { Counts, Figures, Metrics, Observer } from '../deps/deps.ts';
 import { COUNTS, EVENT_COUNTS } from './counts.ts';
 import { Durations } from './durations.ts';
 import { watchEventLoop } from './event-loop.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Observer, Tracing } from '../deps.ts';
+import type { Observer, Tracing } from '../deps/deps.ts';
 import type { ServerMetrics } from './metrics.ts';
 import { createTracer, type Tracer } from './trace.ts';
 import { createSpanExport, type ExportOptions } from './trace-export.ts';

@@ -2,7 +2,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildForms } from '../../forms/build.ts';
 import { createApp } from '../../server/app.ts';
-import type { FormBundles } from '../../server/deps.ts';
+import type { FormBundles } from '../../server/deps/deps.ts';
 import { listen } from '../../server/listen.ts';
 import { createFormPages } from '../../server/plugins/form-pages.ts';
 import type { CaptureEndpoint } from '../../server/schema/capture.ts';

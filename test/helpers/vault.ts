@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type Redis from 'ioredis';
 import { createApp } from '../../server/app.ts';
 import { Secret } from '../../server/core/secret.ts';
-import type { Deps, FormBundles, LogLine, ServiceSettings } from '../../server/deps.ts';
+import type { Deps, FormBundles, LogLine, ServiceSettings } from '../../server/deps/deps.ts';
 import { createFormPages } from '../../server/plugins/form-pages.ts';
 import { createHealth } from '../../server/services/health.ts';
 import type { RedisTarget } from '../../server/store/redis.ts';

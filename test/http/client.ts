@@ -1,6 +1,6 @@
 import type { Elysia } from 'elysia';
 import { createApp } from '../../server/app.ts';
-import type { Deps } from '../../server/deps.ts';
+import type { Deps } from '../../server/deps/deps.ts';
 import type { ErrorBody } from '../../server/schema/error.ts';
 import { AUTHORIZATION, createStubDeps, type StubDeps } from './stub-deps.ts';
 import { ENDPOINT } from './stub-endpoints.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { VaultError } from '../../server/core/errors.ts';
-import type { NetworkTokenInput, ProxyGetInput, ProxyPostInput } from '../../server/deps.ts';
+import type { NetworkTokenInput, ProxyGetInput, ProxyPostInput } from '../../server/deps/deps.ts';
 import { buildOpenApi } from '../../server/openapi.ts';
 import { ROUTES } from '../../server/routes/table.ts';
 import {

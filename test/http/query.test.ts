@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { Type } from '@sinclair/typebox';
-import type { StoreInput } from '../../server/deps.ts';
+import type { StoreInput } from '../../server/deps/deps.ts';
 import { compileQuery } from '../../server/plugins/query.ts';
 import { createClient } from './client.ts';
 

@@ -1,6 +1,6 @@
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
-import type { Account, AuditNote, Deps, LogLine, Visitor } from '../../server/deps.ts';
+import type { Account, AuditNote, Deps, LogLine, Visitor } from '../../server/deps/deps.ts';
 import type { WhoAmI } from '../../server/schema/admin.ts';
 import { createAdmission } from '../../server/services/admission.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';

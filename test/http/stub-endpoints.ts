@@ -7,7 +7,7 @@ import type {
   NewEndpoint,
   SecretBytes,
   Visitor,
-} from '../../server/deps.ts';
+} from '../../server/deps/deps.ts';
 import { createFormPages } from '../../server/plugins/form-pages.ts';
 import type { Rule } from '../../server/schema/rule.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';

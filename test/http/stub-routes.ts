@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { VaultError } from '../../server/core/errors.ts';
-import type { Deps } from '../../server/deps.ts';
+import type { Deps } from '../../server/deps/deps.ts';
 import { nextTokenHeader } from '../../server/plugins/replies.ts';
 import { defineRoute, type Reply, type Route } from '../../server/plugins/route.ts';
 import { answerUnrouted, mountRoutes } from '../../server/plugins/shell.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import type { Parts } from '../../server/deps.ts';
+import type { Parts } from '../../server/deps/deps.ts';
 import { createRotation } from '../../server/services/record-rotate.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { commandJson, runCommand } from '../helpers/command.ts';

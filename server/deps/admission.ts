@@ -1,4 +1,4 @@
-import type { Account } from './deps-common.ts';
+import type { Account } from './common.ts';
 
 /** Types only, a part of deps.ts: what bounds the requests that are let in. */
 

@@ -1,7 +1,7 @@
-import type { Secret } from './core/secret.ts';
-import type { Caller, Repeatable, SecretBytes, TreeStream, Visitor } from './deps-common.ts';
-import type { Captured } from './schema/capture.ts';
-import type { OperationNames, Rule } from './schema/rule.ts';
+import type { Secret } from '../core/secret.ts';
+import type { Captured } from '../schema/capture.ts';
+import type { OperationNames, Rule } from '../schema/rule.ts';
+import type { Caller, Repeatable, SecretBytes, TreeStream, Visitor } from './common.ts';
 
 /** Types only, a part of deps.ts: endpoints, what goes through them, and rules. */
 

@@ -1,10 +1,10 @@
-import type { FormBundles } from '../forms/build.ts';
-import type { Caller } from './deps-common.ts';
-import type { FormSettings, FormTypeName, PageVisit, ShownFormSettings } from './schema/form.ts';
+import type { FormBundles } from '../../forms/build.ts';
+import type { FormSettings, FormTypeName, PageVisit, ShownFormSettings } from '../schema/form.ts';
+import type { Caller } from './common.ts';
 
 /** Types only, a part of deps.ts: hosted forms, and the pages that they are served as. */
 
-export type { FormBundle, FormBundles } from '../forms/build.ts';
+export type { FormBundle, FormBundles } from '../../forms/build.ts';
 
 /** A form, as its owner has set it up. */
 export interface HostedForm {

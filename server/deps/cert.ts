@@ -1,5 +1,5 @@
-import type { Caller } from './deps-common.ts';
-import type { Certificate, Csr } from './schema/cert.ts';
+import type { Certificate, Csr } from '../schema/cert.ts';
+import type { Caller } from './common.ts';
 
 /** Types only, a part of deps.ts: client certificates for requests to third parties. */
 

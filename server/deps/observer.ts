@@ -1,4 +1,4 @@
-import type { MeterOperation } from './deps-common.ts';
+import type { MeterOperation } from './common.ts';
 
 /** Types only, a part of deps.ts: what the parts of the vault tell of their work while they do it. */
 

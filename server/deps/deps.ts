@@ -1,44 +1,36 @@
-import type { ErrorCode } from './core/errors.ts';
-import type { Secret } from './core/secret.ts';
-import type { Crypto } from './crypto.ts';
-import type { AdminService, ComplianceService, PasswordService, PreferenceService } from './deps-admin.ts';
-import type { Admission, RateService } from './deps-admission.ts';
-import type { AuditService } from './deps-audit.ts';
-import type { CertService } from './deps-cert.ts';
-import type {
-  Account,
-  Caller,
-  ItemAddress,
-  Repeatable,
-  SecretBytes,
-  TreeStream,
-  Visitor,
-} from './deps-common.ts';
-import type { CaptureService, EndpointService, RetrieveService, RuleService } from './deps-endpoint.ts';
-import type { FormPages, FormService } from './deps-form.ts';
-import type { Observer, Tracing } from './deps-observer.ts';
-import type { ProxyService } from './deps-proxy.ts';
-import type { Requester, ThirdParties } from './outbound/third-parties.ts';
-import type { WhoAmI } from './schema/admin.ts';
-import type { Key } from './schema/key.ts';
-import type { LuhnResult } from './schema/utility.ts';
-import type { LogEntry, TokenInfo } from './schema/vault.ts';
-import type { AccountStore } from './store/account.ts';
-import type { ComplianceStore } from './store/admin.ts';
-import type { AuditStore } from './store/audit.ts';
-import type { BinStore } from './store/bin.ts';
-import type { CensusStore } from './store/census.ts';
-import type { CertStore } from './store/cert.ts';
-import type { EndpointStore } from './store/endpoint.ts';
-import type { FormStore } from './store/form.ts';
-import type { IdempotencyStore } from './store/idempotency.ts';
-import type { JobStore } from './store/job.ts';
-import type { KeyStore } from './store/key.ts';
-import type { RateStore } from './store/rate.ts';
-import type { RecordStore } from './store/record.ts';
-import type { RuleStore } from './store/rule.ts';
-import type { SurveyStore } from './store/survey.ts';
-import type { ItemStore } from './store/vault.ts';
+import type { ErrorCode } from '../core/errors.ts';
+import type { Secret } from '../core/secret.ts';
+import type { Crypto } from '../crypto.ts';
+import type { Requester, ThirdParties } from '../outbound/third-parties.ts';
+import type { WhoAmI } from '../schema/admin.ts';
+import type { Key } from '../schema/key.ts';
+import type { LuhnResult } from '../schema/utility.ts';
+import type { LogEntry, TokenInfo } from '../schema/vault.ts';
+import type { AccountStore } from '../store/account.ts';
+import type { ComplianceStore } from '../store/admin.ts';
+import type { AuditStore } from '../store/audit.ts';
+import type { BinStore } from '../store/bin.ts';
+import type { CensusStore } from '../store/census.ts';
+import type { CertStore } from '../store/cert.ts';
+import type { EndpointStore } from '../store/endpoint.ts';
+import type { FormStore } from '../store/form.ts';
+import type { IdempotencyStore } from '../store/idempotency.ts';
+import type { JobStore } from '../store/job.ts';
+import type { KeyStore } from '../store/key.ts';
+import type { RateStore } from '../store/rate.ts';
+import type { RecordStore } from '../store/record.ts';
+import type { RuleStore } from '../store/rule.ts';
+import type { SurveyStore } from '../store/survey.ts';
+import type { ItemStore } from '../store/vault.ts';
+import type { AdminService, ComplianceService, PasswordService, PreferenceService } from './admin.ts';
+import type { Admission, RateService } from './admission.ts';
+import type { AuditService } from './audit.ts';
+import type { CertService } from './cert.ts';
+import type { Account, Caller, ItemAddress, Repeatable, SecretBytes, TreeStream, Visitor } from './common.ts';
+import type { CaptureService, EndpointService, RetrieveService, RuleService } from './endpoint.ts';
+import type { FormPages, FormService } from './form.ts';
+import type { Observer, Tracing } from './observer.ts';
+import type { ProxyService } from './proxy.ts';
 
 /** Types only: what the HTTP side is given, and by whom each promise is kept. */
 
@@ -66,25 +58,25 @@ export type {
   StoreParams,
   WarmBlob,
   WarmMiss,
-} from './crypto.ts';
-export type { PlacedRecord, Renewals, WalkPlace } from './crypto-walk.ts';
-export type * from './deps-admin.ts';
-export type * from './deps-admission.ts';
-export type * from './deps-audit.ts';
-export type * from './deps-cert.ts';
-export type * from './deps-common.ts';
-export type * from './deps-endpoint.ts';
-export type * from './deps-form.ts';
-export type * from './deps-observer.ts';
-export type * from './deps-proxy.ts';
-export type { OutboundResult } from './outbound/call.ts';
-export type { FilledRequest, Requester } from './outbound/third-parties.ts';
-export type { KeyName } from './store/census.ts';
-export type { EndpointEntry, StoredEndpoint } from './store/endpoint.ts';
-export type { FormEntry, StoredForm } from './store/form.ts';
-export type { JobBill, StoredJob } from './store/job.ts';
-export type { RecordKind } from './store/record.ts';
-export type { Bucket, Position, Refused } from './store/vault.ts';
+} from '../crypto.ts';
+export type { PlacedRecord, Renewals, WalkPlace } from '../crypto-walk.ts';
+export type { OutboundResult } from '../outbound/call.ts';
+export type { FilledRequest, Requester } from '../outbound/third-parties.ts';
+export type { KeyName } from '../store/census.ts';
+export type { EndpointEntry, StoredEndpoint } from '../store/endpoint.ts';
+export type { FormEntry, StoredForm } from '../store/form.ts';
+export type { JobBill, StoredJob } from '../store/job.ts';
+export type { RecordKind } from '../store/record.ts';
+export type { Bucket, Position, Refused } from '../store/vault.ts';
+export type * from './admin.ts';
+export type * from './admission.ts';
+export type * from './audit.ts';
+export type * from './cert.ts';
+export type * from './common.ts';
+export type * from './endpoint.ts';
+export type * from './form.ts';
+export type * from './observer.ts';
+export type * from './proxy.ts';
 
 /** What the services are built from. Time and randomness come from here, so that tests can be exact. */
 export interface Parts {

@@ -1,5 +1,5 @@
-import type { Caller } from './deps-common.ts';
-import type { AuditEntry } from './schema/audit.ts';
+import type { AuditEntry } from '../schema/audit.ts';
+import type { Caller } from './common.ts';
 
 /** Types only, a part of deps.ts: the security log of accounts. */
 

@@ -1,4 +1,4 @@
-import type { Caller, ItemAddress, Repeatable, SecretBytes } from './deps-common.ts';
+import type { Caller, ItemAddress, Repeatable, SecretBytes } from './common.ts';
 
 /** Types only, a part of deps.ts: requests to third parties, filled with stored data or fetching some. */
 
