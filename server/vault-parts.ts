@@ -3,7 +3,7 @@ import { availableParallelism, freemem } from 'node:os';
 import { KIND, type ThreadData } from '../workers/jobs/kinds.ts';
 import { createPool, type Pool } from '../workers/pool.ts';
 import { StartError } from './core/errors.ts';
-import { createCrypto } from './crypto.ts';
+import { createCrypto } from './crypto/client.ts';
 import type {
   AdminService,
   Admission,

@@ -22,7 +22,7 @@ describe('the check finds', () => {
     ['an import for its effects', 'server/domain/mask.ts', "import '../main.ts';"],
     [
       'workers beside their two doors',
-      'server/crypto.ts',
+      'server/crypto/client.ts',
       "import { seal } from '../workers/crypto/aead.ts';",
     ],
     ['elysia outside HTTP', 'server/services/key.ts', "import { Elysia } from 'elysia';"],

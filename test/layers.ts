@@ -32,7 +32,7 @@ const SERVICES = /^server\/services\//;
 const GUIDE = /^server\/guide\//;
 const PLUGINS = /^server\/plugins\//;
 const ROUTES = /^server\/routes\//;
-const CRYPTO = /^server\/crypto(?:-audit|-fields|-lanes|-proxy|-walk)?\.ts$/;
+const CRYPTO = /^server\/crypto\//;
 const OPENAPI = /^server\/openapi(?:-webhooks)?\.ts$/;
 const WORKERS = /^workers\//;
 const SDK = /^sdk\//;
@@ -54,7 +54,7 @@ export const LAYERS: readonly Layer[] = [
   { name: 'server/outbound/job-*', files: /^server\/outbound\/job-/, may: [SCHEMA, ERRORS, SECRET, STORE] },
   { name: 'server/outbound', files: /^server\/outbound\//, may: [SCHEMA, ERRORS, SECRET] },
   {
-    name: 'server/crypto.ts',
+    name: 'server/crypto/client.ts',
     files: CRYPTO,
     may: [ERRORS, SECRET, /^workers\/(?:pool|protocol|jobs\/(?:audit-|proxy-|walk-)?kinds)\.ts$/],
   },

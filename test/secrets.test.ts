@@ -82,7 +82,7 @@ describe('the search finds', () => {
     ['server/store/redis.ts', 'console.error(error);'],
     ['workers/jobs/keys.ts', "console['log'](key);"],
     ['server/services/key.ts', 'process.stdout.write(text);'],
-    ['server/crypto.ts', "createCipheriv('aes-256-gcm', key, nonce);"],
+    ['server/crypto/client.ts', "createCipheriv('aes-256-gcm', key, nonce);"],
     ['workers/crypto/bytes.ts', "import { createDecipheriv } from 'node:crypto';"],
     ['workers/crypto/bytes.ts', 'await crypto.subtle.digest(a, b);'],
     ['server/services/key.ts', 'const id = Math.random();'],
@@ -96,7 +96,7 @@ describe('the search finds', () => {
   });
 
   const right: [string, string][] = [
-    ['server/crypto.ts', 'pool.run(passphrase.expose());'],
+    ['server/crypto/client.ts', 'pool.run(passphrase.expose());'],
     ['server/config/config.ts', 'const read = process.env;'],
     ['server/main.ts', 'console.log(url);'],
     ['workers/crypto/aead.ts', "createCipheriv('aes-256-gcm', key, nonce);"],

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
-import type { Crypto } from '../crypto.ts';
+import type { Crypto } from '../crypto/client.ts';
 import type { Requester, ThirdParties } from '../outbound/third-parties.ts';
 import type { WhoAmI } from '../schema/admin.ts';
 import type { Key } from '../schema/key.ts';
@@ -58,8 +58,8 @@ export type {
   StoreParams,
   WarmBlob,
   WarmMiss,
-} from '../crypto.ts';
-export type { PlacedRecord, Renewals, WalkPlace } from '../crypto-walk.ts';
+} from '../crypto/client.ts';
+export type { PlacedRecord, Renewals, WalkPlace } from '../crypto/walk.ts';
 export type { OutboundResult } from '../outbound/call.ts';
 export type { FilledRequest, Requester } from '../outbound/third-parties.ts';
 export type { KeyName } from '../store/census.ts';

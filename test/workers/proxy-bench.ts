@@ -2,7 +2,7 @@
 
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
-import { createCrypto, type ProxyOutcome, type RuleSet } from '../../server/crypto.ts';
+import { createCrypto, type ProxyOutcome, type RuleSet } from '../../server/crypto/client.ts';
 import type { StoredParts, StoreParams, ThreadData } from '../../workers/jobs/kinds.ts';
 import { createPool } from '../../workers/pool.ts';
 

@@ -22,11 +22,11 @@ import {
   type StoredParts,
   type StoreParams,
   type UpdateParams,
-} from '../workers/jobs/kinds.ts';
-import type { Pool } from '../workers/pool.ts';
-import { Secret } from './core/secret.ts';
-import { type AuditCrypto, createAuditCrypto } from './crypto-audit.ts';
-import { at, json, type PageFields, pack, pageFields, parse, slices, storedParts } from './crypto-fields.ts';
+} from '../../workers/jobs/kinds.ts';
+import type { Pool } from '../../workers/pool.ts';
+import { Secret } from '../core/secret.ts';
+import { type AuditCrypto, createAuditCrypto } from './audit.ts';
+import { at, json, type PageFields, pack, pageFields, parse, slices, storedParts } from './fields.ts';
 import {
   createLanes,
   type EndpointRecords,
@@ -43,9 +43,9 @@ import {
   type WarmBlob,
   type WarmMiss,
   type WithoutOpening,
-} from './crypto-lanes.ts';
-import { createProxyCrypto, type ProxyCrypto } from './crypto-proxy.ts';
-import { createWalkCrypto, type WalkCrypto } from './crypto-walk.ts';
+} from './lanes.ts';
+import { createProxyCrypto, type ProxyCrypto } from './proxy.ts';
+import { createWalkCrypto, type WalkCrypto } from './walk.ts';
 
 export type {
   ActorParams,
@@ -55,11 +55,11 @@ export type {
   EndpointPolicy,
   StoredFacts,
   StoreParams,
-} from '../workers/jobs/kinds.ts';
-export type * from './crypto-audit.ts';
-export type { PageFields } from './crypto-fields.ts';
-export type { EndpointRecords, Opening, Passphrase, RuleSet, WarmBlob, WarmMiss } from './crypto-lanes.ts';
-export type * from './crypto-proxy.ts';
+} from '../../workers/jobs/kinds.ts';
+export type * from './audit.ts';
+export type { PageFields } from './fields.ts';
+export type { EndpointRecords, Opening, Passphrase, RuleSet, WarmBlob, WarmMiss } from './lanes.ts';
+export type * from './proxy.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

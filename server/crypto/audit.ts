@@ -7,10 +7,10 @@ import type {
   ReadAuditFacts,
   VerifyAuditFacts,
   VerifyAuditParams,
-} from '../workers/jobs/audit-kinds.ts';
-import { KIND } from '../workers/jobs/kinds.ts';
-import { at, json, parse } from './crypto-fields.ts';
-import type { Lanes } from './crypto-lanes.ts';
+} from '../../workers/jobs/audit-kinds.ts';
+import { KIND } from '../../workers/jobs/kinds.ts';
+import { at, json, parse } from './fields.ts';
+import type { Lanes } from './lanes.ts';
 
 export type {
   AuditEvent,
@@ -22,7 +22,7 @@ export type {
   OpenedEvent,
   ReadAuditFacts,
   VerifyAuditFacts,
-} from '../workers/jobs/audit-kinds.ts';
+} from '../../workers/jobs/audit-kinds.ts';
 
 /** Entries that were sealed to follow a head, with the head that they make. */
 export interface SealedEvents {

@@ -1,4 +1,4 @@
-import { KIND } from '../workers/jobs/kinds.ts';
+import { KIND } from '../../workers/jobs/kinds.ts';
 import type {
   ItemsLook,
   LogLook,
@@ -7,9 +7,9 @@ import type {
   WalkItemsParams,
   WalkLogParams,
   WalkPlace,
-} from '../workers/jobs/walk-kinds.ts';
-import { at, json, parse } from './crypto-fields.ts';
-import type { Lanes } from './crypto-lanes.ts';
+} from '../../workers/jobs/walk-kinds.ts';
+import { at, json, parse } from './fields.ts';
+import type { Lanes } from './lanes.ts';
 
 export type {
   ItemsLook,
@@ -19,7 +19,7 @@ export type {
   WalkItemsParams,
   WalkLogParams,
   WalkPlace,
-} from '../workers/jobs/walk-kinds.ts';
+} from '../../workers/jobs/walk-kinds.ts';
 
 /** A record and the place that it must open in. */
 export interface PlacedRecord {

@@ -1,4 +1,4 @@
-import { type KeyParams, KIND, type StoredParts } from '../workers/jobs/kinds.ts';
+import { type KeyParams, KIND, type StoredParts } from '../../workers/jobs/kinds.ts';
 import type {
   CredentialParams,
   DropSadParams,
@@ -12,10 +12,10 @@ import type {
   ReplyParams,
   ReportFacts,
   StoreFetchedParams,
-} from '../workers/jobs/proxy-kinds.ts';
-import type { VaultError } from './core/errors.ts';
-import { Secret } from './core/secret.ts';
-import { at, json, pack, parse, storedParts } from './crypto-fields.ts';
+} from '../../workers/jobs/proxy-kinds.ts';
+import type { VaultError } from '../core/errors.ts';
+import { Secret } from '../core/secret.ts';
+import { at, json, pack, parse, storedParts } from './fields.ts';
 import {
   type Lanes,
   missOrThrow,
@@ -29,7 +29,7 @@ import {
   type WarmBlob,
   type WarmMiss,
   type WithoutOpening,
-} from './crypto-lanes.ts';
+} from './lanes.ts';
 
 export type {
   FillProxyParams,
@@ -37,7 +37,7 @@ export type {
   OrderFacts,
   PrepareFetchParams,
   ProxyOutcome,
-} from '../workers/jobs/proxy-kinds.ts';
+} from '../../workers/jobs/proxy-kinds.ts';
 
 /** A request as it is to be sent, filled with stored data. */
 export interface FilledJobRequest {

@@ -1,6 +1,6 @@
-/** How the values of server/crypto.ts become the byte fields of jobs, and replies become values again. */
-import type { StoredFacts, StoredParts } from '../workers/jobs/kinds.ts';
-import { VaultError } from './core/errors.ts';
+/** How the values of server/crypto/client.ts become the byte fields of jobs, and replies become values again. */
+import type { StoredFacts, StoredParts } from '../../workers/jobs/kinds.ts';
+import { VaultError } from '../core/errors.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -1,9 +1,9 @@
 /** How jobs get to the threads: what opens keys for them, in which lane they travel, and how they fail. */
-import { type EndpointUse, type JobKind, type KeyParams, WARM_MISS } from '../workers/jobs/kinds.ts';
-import { JobError, type Pool } from '../workers/pool.ts';
-import { isErrorCode, VaultError } from './core/errors.ts';
-import type { Secret } from './core/secret.ts';
-import { at, json, pack } from './crypto-fields.ts';
+import { type EndpointUse, type JobKind, type KeyParams, WARM_MISS } from '../../workers/jobs/kinds.ts';
+import { JobError, type Pool } from '../../workers/pool.ts';
+import { isErrorCode, VaultError } from '../core/errors.ts';
+import type { Secret } from '../core/secret.ts';
+import { at, json, pack } from './fields.ts';
 
 /** A key's private halves as an unlock left them: they open only together with the passphrase. */
 export type WarmBlob = Uint8Array;
