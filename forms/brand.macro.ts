@@ -1,6 +1,6 @@
 /** The service's table of card networks as a short text: macros run while the script is built. */
 import creditCardType from 'credit-card-type';
-import { BRAND_STRETCHES, cardBrand } from '../server/domain/card-brand.ts';
+import { BRAND_STRETCHES, cardBrand } from '../server/domain/card/brand.ts';
 
 const SHORT_DIGITS_MAX = 4;
 const USUAL_GAPS = '4 8 12';

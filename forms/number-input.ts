@@ -1,5 +1,5 @@
 /** A card number while it is typed or pasted: groups as on the card, and no more digits than it can have. */
-import { passesLuhn } from '../server/domain/luhn.ts';
+import { passesLuhn } from '../server/domain/card/luhn.ts';
 import { brandOf, gapsOf, lengthsOf } from './brand.ts';
 import { asciiDigits, type Edit, editDigits, onlyDigits } from './digits.ts';
 

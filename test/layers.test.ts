@@ -14,12 +14,16 @@ describe('the check finds', () => {
   const wrong: [string, string, string][] = [
     ['a service that uses the store', 'server/services/key.ts', "import { readKey } from '../store/key.ts';"],
     ['a type import', 'server/routes/key.ts', "import type { KeyRecord } from '../store/key.ts';"],
-    ['an inline type import', 'server/domain/mask.ts', "import { type Secret } from '../secret.ts';"],
+    [
+      'an inline type import',
+      'server/domain/mask/mask.ts',
+      "import { type Secret } from '../../core/secret.ts';",
+    ],
     ['a type by import()', 'sdk/key.ts', "export type Key = import('../server/schema/key.ts').Key;"],
     ['a re-export', 'server/schema/key.ts', "export { ERRORS } from '../errors.ts';"],
     ['a dynamic import', 'workers/worker.ts', "export const f = () => import('../server/store/redis.ts');"],
     ['a require', 'workers/worker.ts', "const x = require('../server/store/redis.ts');"],
-    ['an import for its effects', 'server/domain/mask.ts', "import '../main.ts';"],
+    ['an import for its effects', 'server/domain/mask/mask.ts', "import '../../main.ts';"],
     [
       'workers beside their two doors',
       'server/crypto/client.ts',
@@ -69,7 +73,8 @@ describe('the check finds', () => {
   test('nothing where all is well', () => {
     const main = LAYERS.map(({ name }) => `import '../${name}.ts';`).join('\n');
     expect(check({ 'server/main.ts': main })).toEqual([]);
-    const worker = "import { maskAll } from '../server/domain/mask.ts'; // import '../server/store/key.ts'";
+    const worker =
+      "import { maskAll } from '../server/domain/mask/mask.ts'; // import '../server/store/key.ts'";
     expect(check({ 'workers/worker.ts': worker })).toEqual([]);
   });
 });

@@ -83,7 +83,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'server/config',
     files: /^server\/config\//,
-    may: [/^server\/domain\/duration\.ts$/, SECRET],
+    may: [/^server\/domain\/text\/duration\.ts$/, SECRET],
   },
   {
     name: 'server/embedded-redis',
@@ -93,7 +93,7 @@ export const LAYERS: readonly Layer[] = [
   { name: 'server/main, server/cli, server/commands', files: EDGE, may: [EVERYTHING] },
   { name: 'workers', files: WORKERS, may: [DOMAIN] },
   { name: 'sdk', files: SDK, may: [] },
-  { name: 'forms', files: /^forms\//, may: [SDK, SCHEMA, /^server\/domain\/(?:luhn|card-brand)\.ts$/] },
+  { name: 'forms', files: /^forms\//, may: [SDK, SCHEMA, /^server\/domain\/card\/(?:luhn|brand)\.ts$/] },
   {
     name: 'scripts',
     files: /^scripts\//,

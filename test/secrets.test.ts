@@ -87,7 +87,7 @@ describe('the search finds', () => {
     ['workers/crypto/bytes.ts', 'await crypto.subtle.digest(a, b);'],
     ['server/services/key.ts', 'const id = Math.random();'],
     ['server/routes/vault.ts', 'const body = JSON.parse(text);'],
-    ['server/domain/template.ts', 'new Function(text)();'],
+    ['server/domain/template/template.ts', 'new Function(text)();'],
   ];
   test.each(wrong)('in %s: %s', (path, text) => {
     const found = check(path, text);

@@ -20,7 +20,7 @@ const NOWHERE = /^$/;
 
 /**
  * The only places that parse JSON with the runtime's parser, with what they parse. None of it comes from a
- * request: that goes through server/domain/json.ts, which keeps every number's text and refuses repeated names.
+ * request: that goes through server/domain/json/json.ts, which keeps every number's text and refuses repeated names.
  */
 export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'forms/config.ts': 'what the service put into the page, member by member',
@@ -32,7 +32,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/commands/restore.ts': "an authenticated backup's counts",
   'server/config/files.ts': "the operator's own files",
   'server/crypto/fields.ts': "a thread's own reply",
-  'server/domain/json.ts': 'one string literal, already scanned',
+  'server/domain/json/json.ts': 'one string literal, already scanned',
   'server/plugins/shell.ts': 'a reply that is compared with its schema',
   'server/services/account.ts': 'an opened service record',
   'server/services/audit-verify.ts': 'a checkpoint, before its signature is checked',
@@ -108,7 +108,7 @@ export const CONFINEMENTS: readonly Confinement[] = [
     code: /\bJSON\s*\.\s*parse\b/,
     files: SHIPPED,
     except: new RegExp(`^(?:${Object.keys(JSON_PARSED_IN).join('|').replaceAll('.', '\\.')})$`),
-    why: 'what a caller sent is parsed by server/domain/json.ts, with every digit kept',
+    why: 'what a caller sent is parsed by server/domain/json/json.ts, with every digit kept',
   },
   {
     what: 'code made of text',

@@ -1,4 +1,4 @@
-import { type BinCsvError, parseBinCsv, segmentBins } from '../domain/bin-table.ts';
+import { type BinCsvError, parseBinCsv, segmentBins } from '../domain/card/bin-table.ts';
 import type { OpenVault } from '../vault-parts.ts';
 import { CommandError, defineCommand } from './command.ts';
 import { readTextFile } from './file.ts';

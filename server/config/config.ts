@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Secret } from '../core/secret.ts';
-import type { Duration } from '../domain/duration.ts';
+import type { Duration } from '../domain/text/duration.ts';
 import {
   type NetworkTokenRequester,
   NO_PRICES,

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { Secret } from '../core/secret.ts';
-import { type Duration, parseDuration } from '../domain/duration.ts';
+import { type Duration, parseDuration } from '../domain/text/duration.ts';
 import { type Parse, refuse } from './reader.ts';
 
 /** Parsers of the settings' values. Each refuses what it does not know with a constant sentence. */

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../domain/form-page.ts';
+import { escapeHtml } from '../domain/form/page.ts';
 import { type Grammar, highlight } from './highlighter.js';
 
 interface Language {

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../domain/form-page.ts';
+import { escapeHtml } from '../domain/form/page.ts';
 import { contentsHtml } from './navigation.ts';
 
 /** What differs from page to page. */

@@ -1,5 +1,5 @@
 import { Marked, type RendererObject, type Tokens } from 'marked';
-import { escapeHtml } from '../domain/form-page.ts';
+import { escapeHtml } from '../domain/form/page.ts';
 import { renderCode } from './code.ts';
 import { hrefOf, imageOf } from './links.ts';
 import { type Heading, type Outline, outlineOf, type Section } from './outline.ts';

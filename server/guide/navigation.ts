@@ -1,4 +1,4 @@
-import { escapeHtml } from '../domain/form-page.ts';
+import { escapeHtml } from '../domain/form/page.ts';
 import { type Beside, CONTENTS, ENTRIES, type Entry, type Group } from './contents.ts';
 import type { Heading } from './outline.ts';
 

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../domain/form-page.ts';
+import { escapeHtml } from '../domain/form/page.ts';
 import type { Entry } from './contents.ts';
 import { type AssetPaths, layOut } from './layout.ts';
 import type { RenderedPage } from './markdown.ts';

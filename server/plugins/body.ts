@@ -1,8 +1,8 @@
 import type { TSchema } from '@sinclair/typebox';
 import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler';
 import { VaultError } from '../core/errors.ts';
-import { parseJson } from '../domain/json.ts';
-import { toPlain } from '../domain/json-plain.ts';
+import { parseJson } from '../domain/json/json.ts';
+import { toPlain } from '../domain/json/plain.ts';
 
 const tooLarge = (): VaultError => new VaultError('body_too_large', { field: 'body' });
 

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
 import type { Account, Caller, Deps, MeterOperation, Visitor } from '../deps/deps.ts';
-import { sourceOf } from '../domain/source.ts';
+import { sourceOf } from '../domain/text/source.ts';
 import { readCredentials, refuseOtherSites } from './basic-auth.ts';
 import { compileJsonBody, readBody, refuseLargeBody } from './body.ts';
 import { type ClientAddress, createClientAddress } from './client-address.ts';

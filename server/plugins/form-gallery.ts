@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps, HostedForm } from '../deps/deps.ts';
-import { scriptJson } from '../domain/form-page.ts';
+import { scriptJson } from '../domain/form/page.ts';
 import { FormType } from '../schema/capture.ts';
 import { FORM_LOCALES } from '../schema/form.ts';
 import type { Page } from './pages.ts';

@@ -1,6 +1,6 @@
 import type { FormBundles, FormPages } from '../deps/deps.ts';
-import { type FormPageParts, renderFormPage } from '../domain/form-page.ts';
-import { filePolicy, formHeaders } from '../domain/form-policy.ts';
+import { type FormPageParts, renderFormPage } from '../domain/form/page.ts';
+import { filePolicy, formHeaders } from '../domain/form/policy.ts';
 
 /** What form pages are made with. */
 export interface FormPagesOptions {

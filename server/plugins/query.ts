@@ -1,7 +1,7 @@
 import { FormatRegistry, Kind, type TObject, type TSchema } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
-import { parseBooleanText, parseIntegerText, parseListText } from '../domain/query-text.ts';
-import { parseFilterTime } from '../domain/time-text.ts';
+import { parseBooleanText, parseIntegerText, parseListText } from '../domain/text/query-text.ts';
+import { parseFilterTime } from '../domain/text/time-text.ts';
 import { countCharacters } from '../schema/common.ts';
 import { ALIASES, QUERY_KIND } from '../schema/kinds.ts';
 

@@ -1,10 +1,10 @@
 import { VaultError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Account, AccountService, Parts, SecretBytes, Visitor } from '../deps/deps.ts';
-import { looksLikeCardNumber } from '../domain/card-number.ts';
-import { isIdentifier } from '../domain/identifiers.ts';
-import { type OwnPreference, readPreferences } from '../domain/preference.ts';
-import { sourceOf } from '../domain/source.ts';
+import { type OwnPreference, readPreferences } from '../domain/account/preference.ts';
+import { looksLikeCardNumber } from '../domain/card/number.ts';
+import { isIdentifier } from '../domain/text/identifiers.ts';
+import { sourceOf } from '../domain/text/source.ts';
 import { createAttempts } from './attempts.ts';
 import type { Audit } from './audit.ts';
 import { createInFlight, createTurns, insist, joinTick } from './coalesce.ts';

@@ -1,6 +1,6 @@
 import { VaultError } from '../core/errors.ts';
 import type { ComplianceService, Parts } from '../deps/deps.ts';
-import { isPdf, PDF_BYTES_MAX } from '../domain/pdf.ts';
+import { isPdf, PDF_BYTES_MAX } from '../domain/account/pdf.ts';
 import { coalesce } from './coalesce.ts';
 
 const PLACE = { purpose: 'record', account: '', kind: 'compliance', path: ['pci-dss'] } as const;

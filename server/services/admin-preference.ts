@@ -1,7 +1,5 @@
 import { VaultError } from '../core/errors.ts';
 import type { Caller, PreferenceService } from '../deps/deps.ts';
-import { isIdentifier } from '../domain/identifiers.ts';
-import { type JsonValue, parseStoredObject } from '../domain/json.ts';
 import {
   checkPreference,
   isSystemPreference,
@@ -9,7 +7,9 @@ import {
   showPreferences,
   withoutPreference,
   withPreference,
-} from '../domain/preference.ts';
+} from '../domain/account/preference.ts';
+import { type JsonValue, parseStoredObject } from '../domain/json/json.ts';
+import { isIdentifier } from '../domain/text/identifiers.ts';
 import type { Accounts } from './account.ts';
 import type { MeteringService } from './metering.ts';
 

@@ -1,7 +1,7 @@
 import { VaultError } from '../core/errors.ts';
 import type { Account, AdminService, Parts, PriceTable } from '../deps/deps.ts';
-import { addMoney, formatMoney, NO_MONEY, parseMoney, timesMoney } from '../domain/price.ts';
-import { formatExpiry } from '../domain/time-text.ts';
+import { addMoney, formatMoney, NO_MONEY, parseMoney, timesMoney } from '../domain/account/price.ts';
+import { formatExpiry } from '../domain/text/time-text.ts';
 import { OPERATIONS } from '../schema/admin.ts';
 import { createGate, createInFlight } from './coalesce.ts';
 import type { Keys } from './key.ts';

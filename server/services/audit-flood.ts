@@ -1,5 +1,5 @@
 import type { AuditNote, Parts } from '../deps/deps.ts';
-import { sourceOf } from '../domain/source.ts';
+import { sourceOf } from '../domain/text/source.ts';
 
 /** How long alike refusals are counted together: as long as failed sign-ins are. */
 const WINDOW_MS = 15 * 60 * 1_000;

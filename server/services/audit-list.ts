@@ -8,7 +8,7 @@ import type {
   OpenedEvent,
   Parts,
 } from '../deps/deps.ts';
-import { formatStoredAt } from '../domain/time-text.ts';
+import { formatStoredAt } from '../domain/text/time-text.ts';
 import type { AuditEntry } from '../schema/audit.ts';
 import { streamOf } from './byte-stream.ts';
 import { createCursors } from './cursor.ts';

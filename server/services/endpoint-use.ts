@@ -11,8 +11,8 @@ import type {
   StoredEndpoint,
   Visitor,
 } from '../deps/deps.ts';
-import { looksLikeCardNumber } from '../domain/card-number.ts';
-import { isIdentifier } from '../domain/identifiers.ts';
+import { looksLikeCardNumber } from '../domain/card/number.ts';
+import { isIdentifier } from '../domain/text/identifiers.ts';
 import type { Accounts } from './account.ts';
 import type { Audit } from './audit.ts';
 import { isTransient, joinTick, pause } from './coalesce.ts';

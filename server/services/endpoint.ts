@@ -13,9 +13,9 @@ import type {
   Parts,
   StoredEndpoint,
 } from '../deps/deps.ts';
-import { parseDuration } from '../domain/duration.ts';
-import { isIdentifier } from '../domain/identifiers.ts';
-import { formatExpiry } from '../domain/time-text.ts';
+import { parseDuration } from '../domain/text/duration.ts';
+import { isIdentifier } from '../domain/text/identifiers.ts';
+import { formatExpiry } from '../domain/text/time-text.ts';
 import type { Audit } from './audit.ts';
 import { mapAhead, pause } from './coalesce.ts';
 import type { Keys } from './key.ts';

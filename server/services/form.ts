@@ -1,7 +1,7 @@
 import { VaultError } from '../core/errors.ts';
 import type { FormEntry, FormService, HostedForm, Parts, StoredForm } from '../deps/deps.ts';
-import { checkFormSettings } from '../domain/form-settings.ts';
-import { isIdentifier } from '../domain/identifiers.ts';
+import { checkFormSettings } from '../domain/form/settings.ts';
+import { isIdentifier } from '../domain/text/identifiers.ts';
 import { streamOf } from './byte-stream.ts';
 import { mapAhead, pause } from './coalesce.ts';
 import { toAsync } from './vault-tree.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { VaultError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Account, KeyService, Parts, Passphrase } from '../deps/deps.ts';
-import { preferredLimit } from '../domain/preference.ts';
+import { preferredLimit } from '../domain/account/preference.ts';
 import { insist } from './coalesce.ts';
 import { createCursors } from './cursor.ts';
 import type { IdempotencyService } from './idempotency.ts';

@@ -1,8 +1,8 @@
 import { causeOf } from '../core/error-cause.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { Account, JobBill, Parts, StoredJob } from '../deps/deps.ts';
-import { isOpen } from '../domain/proxy-outcome.ts';
-import { pauseMs } from '../domain/retry-pause.ts';
+import { isOpen } from '../domain/proxy/outcome.ts';
+import { pauseMs } from '../domain/proxy/retry-pause.ts';
 import type { Accounts } from './account.ts';
 import { insist, isTransient, pause } from './coalesce.ts';
 import { monthOf } from './metering.ts';

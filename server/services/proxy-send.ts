@@ -11,8 +11,8 @@ import type {
   ProxyOutcome,
   ProxyRequester,
 } from '../deps/deps.ts';
-import { SIMULATED_REQUESTER, simulateToken } from '../domain/network-token.ts';
-import { asksForRepeat, judgeAttempt, type Verdict } from '../domain/proxy-outcome.ts';
+import { SIMULATED_REQUESTER, simulateToken } from '../domain/proxy/network-token.ts';
+import { asksForRepeat, judgeAttempt, type Verdict } from '../domain/proxy/outcome.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../schema/vault.ts';
 import { actorOf } from './actor.ts';
 import type { ClientCredentials } from './cert.ts';

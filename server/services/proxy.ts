@@ -13,7 +13,7 @@ import type {
   Repeatable,
   RuleSet,
 } from '../deps/deps.ts';
-import { isOpen } from '../domain/proxy-outcome.ts';
+import { isOpen } from '../domain/proxy/outcome.ts';
 import { insist, isTransient, pause } from './coalesce.ts';
 import type { IdempotencyService, ReplyCodec, SentMark } from './idempotency.ts';
 import type { Keys } from './key.ts';

@@ -1,6 +1,6 @@
 import { VaultError } from '../core/errors.ts';
 import type { Parts, RateService } from '../deps/deps.ts';
-import { sourceOf } from '../domain/source.ts';
+import { sourceOf } from '../domain/text/source.ts';
 import { createMemory } from './memory.ts';
 
 /** The longest that a rate of one request a minute makes anybody wait. */

@@ -1,6 +1,6 @@
 import { VaultError } from '../core/errors.ts';
 import type { Caller, RetrieveInput, RetrieveService, TreeStream, Visitor } from '../deps/deps.ts';
-import { preferredLimit } from '../domain/preference.ts';
+import { preferredLimit } from '../domain/account/preference.ts';
 import type { Endpoints } from './endpoint.ts';
 import type { EndpointUse, OpenEndpoint } from './endpoint-use.ts';
 import type { MeteringService } from './metering.ts';

@@ -1,6 +1,6 @@
 import { VaultError } from '../core/errors.ts';
 import type { Account, Parts, RuleService, RuleSet } from '../deps/deps.ts';
-import { OPERATION_NAMES } from '../domain/rule.ts';
+import { OPERATION_NAMES } from '../domain/rule/rule.ts';
 import type { Rule } from '../schema/rule.ts';
 import { streamOf } from './byte-stream.ts';
 import type { MeteringService } from './metering.ts';

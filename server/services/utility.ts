@@ -1,5 +1,5 @@
 import type { Parts, UtilityService } from '../deps/deps.ts';
-import { checkNumber } from '../domain/card-number.ts';
+import { checkNumber } from '../domain/card/number.ts';
 import type { MeteringService } from './metering.ts';
 
 const LENGTH_MIN = 32;

@@ -11,7 +11,7 @@ import type {
   TreeStream,
   View,
 } from '../deps/deps.ts';
-import { preferredLimit } from '../domain/preference.ts';
+import { preferredLimit } from '../domain/account/preference.ts';
 import { actorOf } from './actor.ts';
 import { mapAhead } from './coalesce.ts';
 import { type CursorScope, createCursors } from './cursor.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../core/errors.ts';
 import type { Caller, Crypto, Parts, StoredFacts, StoreParams } from '../deps/deps.ts';
-import { formatStoredAt } from '../domain/time-text.ts';
+import { formatStoredAt } from '../domain/text/time-text.ts';
 import type { CardMetadata, TokenInfo } from '../schema/vault.ts';
 import { actorOf } from './actor.ts';
 import type { KeyRef, Retry } from './key-open.ts';

@@ -1,6 +1,6 @@
 import { VaultError } from '../core/errors.ts';
 import type { Caller, ItemAddress, Parts, RuleSet, UpdateInput, VaultService } from '../deps/deps.ts';
-import { preferredLimit } from '../domain/preference.ts';
+import { preferredLimit } from '../domain/account/preference.ts';
 import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../schema/vault.ts';
 import { actorOf } from './actor.ts';
 import { createTurns, pause } from './coalesce.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { type BinRow, type Issuer, parseBinCsv, segmentBins } from '../../server/domain/bin-table.ts';
+import { type BinRow, type Issuer, parseBinCsv, segmentBins } from '../../server/domain/card/bin-table.ts';
 
 const HEADER = 'bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import creditCardType from 'credit-card-type';
 import fc from 'fast-check';
-import { cardBrand } from '../../server/domain/card-brand.ts';
+import { cardBrand } from '../../server/domain/card/brand.ts';
 
 describe('cardBrand', () => {
   test.each([

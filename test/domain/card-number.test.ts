@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { binOf, checkNumber, findNumber, NUMBER_NAMES } from '../../server/domain/card-number.ts';
-import { parseStoredObject } from '../../server/domain/json.ts';
+import { binOf, checkNumber, findNumber, NUMBER_NAMES } from '../../server/domain/card/number.ts';
+import { parseStoredObject } from '../../server/domain/json/json.ts';
 import { anyText, utf8 } from './json-arbitrary.ts';
 
 const find = (body: string, query?: string): string | undefined =>

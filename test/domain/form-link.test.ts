@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { parseFormLink } from '../../server/domain/form-link.ts';
+import { parseFormLink } from '../../server/domain/form/link.ts';
 
 const FILE = 'https://cdn.example/form.css';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { escapeHtml, type FormPageParts, renderFormPage, scriptJson } from '../../server/domain/form-page.ts';
+import { escapeHtml, type FormPageParts, renderFormPage, scriptJson } from '../../server/domain/form/page.ts';
 import type { ShownFormSettings } from '../../server/schema/form.ts';
 import { HOSTILE, type PageElement, parsePage } from './form-hostile.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { type FormPolicyParts, filePolicy, formHeaders } from '../../server/domain/form-policy.ts';
+import { type FormPolicyParts, filePolicy, formHeaders } from '../../server/domain/form/policy.ts';
 import type { ShownFormSettings } from '../../server/schema/form.ts';
 
 const PUBLIC = 'https://vault.test';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { Value } from '@sinclair/typebox/value';
 import { VaultError } from '../../server/core/errors.ts';
-import { decodeFormText, logoUrl } from '../../server/domain/form-code.ts';
-import { isFormAncestor, parseFormLink } from '../../server/domain/form-link.ts';
-import { checkFormSettings } from '../../server/domain/form-settings.ts';
+import { decodeFormText, logoUrl } from '../../server/domain/form/code.ts';
+import { isFormAncestor, parseFormLink } from '../../server/domain/form/link.ts';
+import { checkFormSettings } from '../../server/domain/form/settings.ts';
 import { FormSettings } from '../../server/schema/form.ts';
 import { HOSTILE } from './form-hostile.ts';
 

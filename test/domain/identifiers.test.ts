@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { isIdentifier, isReference } from '../../server/domain/identifiers.ts';
+import { isIdentifier, isReference } from '../../server/domain/text/identifiers.ts';
 
 test('isIdentifier', () => {
   for (const text of ['a', 'A-z_0.9@x:y', 'iframe2', 'Iframe', 'x'.repeat(128), '..']) {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { JsonNumber, type JsonObject, type JsonValue } from '../../server/domain/json.ts';
+import { JsonNumber, type JsonObject, type JsonValue } from '../../server/domain/json/json.ts';
 
 const oddTexts = [
   '',

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { type JsonValue, stringifyJson } from '../../server/domain/json.ts';
 import {
   createJsonWriter,
   encodeJson,
   writeByte,
   writeJson,
   writtenBytes,
-} from '../../server/domain/json-bytes.ts';
+} from '../../server/domain/json/bytes.ts';
+import { type JsonValue, stringifyJson } from '../../server/domain/json/json.ts';
 import { anyText, jsonObject, textOf } from './json-arbitrary.ts';
 
 describe('encodeJson', () => {

@@ -9,7 +9,7 @@ import {
   parseStoredObject,
   quoteJson,
   stringifyJson,
-} from '../../server/domain/json.ts';
+} from '../../server/domain/json/json.ts';
 import { anyText, jsonObject, utf8 } from './json-arbitrary.ts';
 
 const refusal = (act: () => unknown): VaultError => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { luhnCheckDigit, passesLuhn } from '../../server/domain/luhn.ts';
+import { luhnCheckDigit, passesLuhn } from '../../server/domain/card/luhn.ts';
 
 describe('passesLuhn', () => {
   test.each([

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
-import { type JsonObject, parseStoredObject } from '../../server/domain/json.ts';
-import { encodeJson } from '../../server/domain/json-bytes.ts';
-import { passesLuhn } from '../../server/domain/luhn.ts';
-import { readTokenReply, simulateToken, tokenRequest } from '../../server/domain/network-token.ts';
+import { passesLuhn } from '../../server/domain/card/luhn.ts';
+import { encodeJson } from '../../server/domain/json/bytes.ts';
+import { type JsonObject, parseStoredObject } from '../../server/domain/json/json.ts';
+import { readTokenReply, simulateToken, tokenRequest } from '../../server/domain/proxy/network-token.ts';
 
 const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 const objectOf = (value: unknown): JsonObject => parseStoredObject(encode(value));

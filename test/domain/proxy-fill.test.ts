@@ -7,15 +7,15 @@ import {
   type JsonValue,
   parseStoredObject,
   stringifyJson,
-} from '../../server/domain/json.ts';
-import { maskForced } from '../../server/domain/mask.ts';
+} from '../../server/domain/json/json.ts';
+import { maskForced } from '../../server/domain/mask/mask.ts';
 import {
   FILL_LIMITS,
   type FilledRequest,
   filledRequestJson,
   fillRequest,
-} from '../../server/domain/proxy-fill.ts';
-import { parseProxyOrder } from '../../server/domain/proxy-request.ts';
+} from '../../server/domain/proxy/fill.ts';
+import { parseProxyOrder } from '../../server/domain/proxy/request.ts';
 import { utf8 } from './json-arbitrary.ts';
 import { HOSTILE, NOT_IN_XML } from './proxy-hostile.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { type Attempt, type AttemptState, judgeAttempt } from '../../server/domain/proxy-outcome.ts';
+import { type Attempt, type AttemptState, judgeAttempt } from '../../server/domain/proxy/outcome.ts';
 
 const state = (changes: Partial<AttemptState> = {}): AttemptState => ({
   made: 1,

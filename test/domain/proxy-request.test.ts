@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
-import { JsonNumber, type JsonObject, type JsonValue, parseStoredObject } from '../../server/domain/json.ts';
-import { bodyFormat } from '../../server/domain/media-type.ts';
-import { PROXY_LIMITS } from '../../server/domain/proxy-fields.ts';
-import { PROXY_METHODS, parseNetworkTokenOrder, parseProxyOrder } from '../../server/domain/proxy-request.ts';
+import {
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  parseStoredObject,
+} from '../../server/domain/json/json.ts';
+import { PROXY_LIMITS } from '../../server/domain/proxy/fields.ts';
+import { PROXY_METHODS, parseNetworkTokenOrder, parseProxyOrder } from '../../server/domain/proxy/request.ts';
+import { bodyFormat } from '../../server/domain/text/media-type.ts';
 import { utf8 } from './json-arbitrary.ts';
 
 const toJson = (value: unknown): JsonObject => parseStoredObject(utf8(JSON.stringify(value)));

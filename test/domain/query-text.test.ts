@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { parseBooleanText, parseIntegerText, parseListText } from '../../server/domain/query-text.ts';
+import { parseBooleanText, parseIntegerText, parseListText } from '../../server/domain/text/query-text.ts';
 
 test('parseBooleanText takes six texts', () => {
   expect(['true', 't', '1'].map(parseBooleanText)).toEqual([true, true, true]);

@@ -2,12 +2,17 @@ import { describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { VaultError } from '../../server/core/errors.ts';
-import { type JsonObject, jsonByteLength } from '../../server/domain/json.ts';
-import { compileRules, type Operation, type RuleEnvironment, runRules } from '../../server/domain/rule.ts';
-import { createRuleBudget, jsonBytes } from '../../server/domain/rule-budget.ts';
-import { checkOperations } from '../../server/domain/rule-check.ts';
-import { parsePath } from '../../server/domain/rule-path.ts';
-import { copyJson, createWorkingObject } from '../../server/domain/rule-working.ts';
+import { type JsonObject, jsonByteLength } from '../../server/domain/json/json.ts';
+import { parsePath } from '../../server/domain/json/path.ts';
+import { createRuleBudget, jsonBytes } from '../../server/domain/rule/budget.ts';
+import { checkOperations } from '../../server/domain/rule/check.ts';
+import {
+  compileRules,
+  type Operation,
+  type RuleEnvironment,
+  runRules,
+} from '../../server/domain/rule/rule.ts';
+import { copyJson, createWorkingObject } from '../../server/domain/rule/working.ts';
 import { anyText, jsonObject } from './json-arbitrary.ts';
 import { HOSTILE_PROGRAMS } from './rule-hostile.ts';
 import { objectOf, outcome, run } from './rule-run.ts';

@@ -1,4 +1,4 @@
-import type { Operation } from '../../server/domain/rule.ts';
+import type { Operation } from '../../server/domain/rule/rule.ts';
 
 /**
  * What each operation does with an input that it is made for, one that it cannot work on (which it copies), and

@@ -1,4 +1,4 @@
-import { OPERATION_NAMES } from '../../server/domain/rule.ts';
+import { OPERATION_NAMES } from '../../server/domain/rule/rule.ts';
 import type { RuleCase } from './rule-case.ts';
 import { TEXT_CASES } from './rule-cases-text.ts';
 import { VALUE_CASES } from './rule-cases-value.ts';

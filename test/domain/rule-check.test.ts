@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { VaultError } from '../../server/core/errors.ts';
-import { checkOperations } from '../../server/domain/rule-check.ts';
+import { checkOperations } from '../../server/domain/rule/check.ts';
 import { rsaKeys } from './rule-run.ts';
 
 /** The place of the refusal; the error must be `invalid_request` and say nothing else. */

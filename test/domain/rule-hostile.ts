@@ -1,4 +1,4 @@
-import type { Operation } from '../../server/domain/rule.ts';
+import type { Operation } from '../../server/domain/rule/rule.ts';
 
 /** A program that tries to cost more than one item may, and the object that it runs on. */
 export interface HostileProgram {

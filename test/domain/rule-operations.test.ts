@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { constants, createHash, createHmac, privateDecrypt } from 'node:crypto';
-import { type JsonObject, stringifyJson } from '../../server/domain/json.ts';
-import { OPERATION_NAMES, type Operation } from '../../server/domain/rule.ts';
+import { type JsonObject, stringifyJson } from '../../server/domain/json/json.ts';
+import { OPERATION_NAMES, type Operation } from '../../server/domain/rule/rule.ts';
 import { PUBLIC_KEY, type RuleCase } from './rule-case.ts';
 import { RULE_CASES } from './rule-cases.ts';
 import { objectOf, outcome, rsaKeys, run } from './rule-run.ts';

@@ -1,8 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { VaultError } from '../../server/core/errors.ts';
-import { type JsonObject, parseStoredObject, stringifyJson } from '../../server/domain/json.ts';
-import { compileRules, type Operation, type RuleEnvironment, runRules } from '../../server/domain/rule.ts';
-import { checkOperations } from '../../server/domain/rule-check.ts';
+import { type JsonObject, parseStoredObject, stringifyJson } from '../../server/domain/json/json.ts';
+import { checkOperations } from '../../server/domain/rule/check.ts';
+import {
+  compileRules,
+  type Operation,
+  type RuleEnvironment,
+  runRules,
+} from '../../server/domain/rule/rule.ts';
 import { utf8 } from './json-arbitrary.ts';
 import { RANDOM_BYTE } from './rule-case.ts';
 

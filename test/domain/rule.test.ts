@@ -6,10 +6,10 @@ import {
   type JsonValue,
   parseStoredObject,
   stringifyJson,
-} from '../../server/domain/json.ts';
-import { compileRules, type Operation, runRules } from '../../server/domain/rule.ts';
-import { checkOperations } from '../../server/domain/rule-check.ts';
-import { parsePath, parseSteps, readPath } from '../../server/domain/rule-path.ts';
+} from '../../server/domain/json/json.ts';
+import { parsePath, parseSteps, readPath } from '../../server/domain/json/path.ts';
+import { checkOperations } from '../../server/domain/rule/check.ts';
+import { compileRules, type Operation, runRules } from '../../server/domain/rule/rule.ts';
 import { anyText, jsonObject, utf8 } from './json-arbitrary.ts';
 import { objectOf, outcome, run, STILL } from './rule-run.ts';
 

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { joinSad, splitSad } from '../../server/domain/card/sad.ts';
+import { isSadName } from '../../server/domain/card/sensitive-names.ts';
 import {
   type JsonObject,
   type JsonValue,
   parseStoredObject,
   stringifyJson,
-} from '../../server/domain/json.ts';
-import { joinSad, splitSad } from '../../server/domain/sad.ts';
-import { isSadName } from '../../server/domain/sensitive-names.ts';
+} from '../../server/domain/json/json.ts';
 import { anyText, jsonObject, textOf, utf8 } from './json-arbitrary.ts';
 
 const split = (text: string): ReturnType<typeof splitSad> => splitSad(parseStoredObject(utf8(text)));

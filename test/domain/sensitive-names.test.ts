@@ -4,7 +4,7 @@ import {
   isSadName,
   MASKED_NUMBER_NAMES,
   SAD_NAMES,
-} from '../../server/domain/sensitive-names.ts';
+} from '../../server/domain/card/sensitive-names.ts';
 
 test('the two lists are the documented ones', () => {
   expect([...MASKED_NUMBER_NAMES].sort()).toEqual(['account_number', 'card_number', 'n', 'number', 'pan']);

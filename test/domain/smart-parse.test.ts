@@ -7,14 +7,14 @@ import {
   type JsonValue,
   parseStoredObject,
   stringifyJson,
-} from '../../server/domain/json.ts';
-import { maskForced } from '../../server/domain/mask.ts';
-import type { BodyFormat } from '../../server/domain/media-type.ts';
-import { fillRequest } from '../../server/domain/proxy-fill.ts';
-import { parseProxyOrder } from '../../server/domain/proxy-request.ts';
-import { replyJson } from '../../server/domain/reply-json.ts';
-import { xmlLeaves } from '../../server/domain/reply-xml.ts';
-import { type SmartParsed, smartParse } from '../../server/domain/smart-parse.ts';
+} from '../../server/domain/json/json.ts';
+import { maskForced } from '../../server/domain/mask/mask.ts';
+import { fillRequest } from '../../server/domain/proxy/fill.ts';
+import { parseProxyOrder } from '../../server/domain/proxy/request.ts';
+import { replyJson } from '../../server/domain/reply/json.ts';
+import { type SmartParsed, smartParse } from '../../server/domain/reply/smart-parse.ts';
+import { xmlLeaves } from '../../server/domain/reply/xml.ts';
+import type { BodyFormat } from '../../server/domain/text/media-type.ts';
 import { anyText, jsonObject } from './json-arbitrary.ts';
 import { HOSTILE } from './proxy-hostile.ts';
 

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import Mustache from 'mustache';
 import { VaultError } from '../../server/core/errors.ts';
-import { JsonNumber, type JsonValue, parseJson, stringifyJson } from '../../server/domain/json.ts';
-import { parseTemplate } from '../../server/domain/template.ts';
-import { createJsonEscape, plainEscape } from '../../server/domain/template-escape.ts';
+import { JsonNumber, type JsonValue, parseJson, stringifyJson } from '../../server/domain/json/json.ts';
+import { createJsonEscape, plainEscape } from '../../server/domain/template/escape.ts';
 import {
   renderTemplate,
   type TemplateEscape,
   type TemplateMeter,
-} from '../../server/domain/template-render.ts';
+} from '../../server/domain/template/render.ts';
+import { parseTemplate } from '../../server/domain/template/template.ts';
 import { anyText, jsonObject, utf8 } from './json-arbitrary.ts';
 
 const FREE: TemplateMeter = { spend: () => undefined, write: () => undefined };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { isTestCard } from '../../server/domain/test-cards.ts';
+import { isTestCard } from '../../server/domain/card/test-cards.ts';
 
 describe('isTestCard', () => {
   test.each([

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { passesLuhn } from '../../server/domain/luhn.ts';
+import { passesLuhn } from '../../server/domain/card/luhn.ts';
 import {
   type Algorithm,
   formatToken,
   type HashedAlgorithm,
   isClashProne,
   parseAlgorithm,
-} from '../../server/domain/token-format.ts';
+} from '../../server/domain/card/token-format.ts';
 
 const parse = (text: string): HashedAlgorithm => {
   const algorithm = parseAlgorithm(text);

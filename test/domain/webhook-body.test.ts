@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { ERRORS } from '../../server/core/errors.ts';
-import { type JsonObject, parseStoredObject } from '../../server/domain/json.ts';
-import { type WebhookParts, webhookBody } from '../../server/domain/webhook-body.ts';
+import { type JsonObject, parseStoredObject } from '../../server/domain/json/json.ts';
+import { type WebhookParts, webhookBody } from '../../server/domain/proxy/webhook-body.ts';
 
 const objectOf = (text: string): JsonObject => parseStoredObject(new TextEncoder().encode(text));
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { brandName, brandOf, codeLengthsOf, gapsOf, lengthsOf } from '../../forms/brand.ts';
-import { BRAND_STRETCHES, cardBrand } from '../../server/domain/card-brand.ts';
+import { BRAND_STRETCHES, cardBrand } from '../../server/domain/card/brand.ts';
 
 test('at both ends of every stretch it is what the service says', () => {
   const starts = BRAND_STRETCHES.flatMap(({ start }) => [start - 1, start]).filter((start) => start >= 0);

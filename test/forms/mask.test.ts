@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { readConfig } from '../../forms/config.ts';
 import { hiddenText, NUMBERS, shownText, storedValues } from '../../forms/mask.ts';
-import { NUMBER_NAMES } from '../../server/domain/card-number.ts';
+import { NUMBER_NAMES } from '../../server/domain/card/number.ts';
 
 const config = (given: unknown) => readConfig(JSON.stringify(given));
 const CARD = { card_number: '4111111111111111', card_holder: 'Ada', expiry: '08/29', cvv: '123', extra: 'x' };

@@ -1,14 +1,14 @@
 /** What reads texts of others: JSON against the runtime's own parser, replies, queries, PEM, rules and templates. */
 
 import { VaultError } from '../../server/core/errors.ts';
-import { parseJson, parseStoredObject, stringifyJson } from '../../server/domain/json.ts';
-import { fillRequest } from '../../server/domain/proxy-fill.ts';
-import { parseProxyOrder } from '../../server/domain/proxy-request.ts';
-import { parseBooleanText, parseIntegerText, parseListText } from '../../server/domain/query-text.ts';
-import { compileRules, OPERATION_NAMES, type Operation, runRules } from '../../server/domain/rule.ts';
-import { checkOperations } from '../../server/domain/rule-check.ts';
-import { smartParse } from '../../server/domain/smart-parse.ts';
-import { parseTemplate } from '../../server/domain/template.ts';
+import { parseJson, parseStoredObject, stringifyJson } from '../../server/domain/json/json.ts';
+import { fillRequest } from '../../server/domain/proxy/fill.ts';
+import { parseProxyOrder } from '../../server/domain/proxy/request.ts';
+import { smartParse } from '../../server/domain/reply/smart-parse.ts';
+import { checkOperations } from '../../server/domain/rule/check.ts';
+import { compileRules, OPERATION_NAMES, type Operation, runRules } from '../../server/domain/rule/rule.ts';
+import { parseTemplate } from '../../server/domain/template/template.ts';
+import { parseBooleanText, parseIntegerText, parseListText } from '../../server/domain/text/query-text.ts';
 import { CertificateError, readCertificate } from '../../workers/crypto/certificate.ts';
 import { HOSTILE } from '../domain/proxy-hostile.ts';
 import { RULE_CASES } from '../domain/rule-cases.ts';

@@ -1,7 +1,7 @@
 /** Webhooks: calls as the vault makes them, receivers, and what a signature must be, worked out without its code. */
 import { createHmac } from 'node:crypto';
 import { Secret } from '../../server/core/secret.ts';
-import { webhookBody } from '../../server/domain/webhook-body.ts';
+import { webhookBody } from '../../server/domain/proxy/webhook-body.ts';
 import { webhookHeaders } from '../../server/outbound/webhook.ts';
 import type { Act, Received, ThirdParty } from './third-party.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { stringifyJson } from '../../server/domain/json.ts';
-import { OPERATION_NAMES, type Operation } from '../../server/domain/rule.ts';
+import { stringifyJson } from '../../server/domain/json/json.ts';
+import { OPERATION_NAMES, type Operation } from '../../server/domain/rule/rule.ts';
 import { RULE_CASES } from '../domain/rule-cases.ts';
 import { objectOf, outcome, rsaKeys, run } from '../domain/rule-run.ts';
 import { inWordsOf } from './guide.ts';

@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { createServer, request as nodeRequest } from 'node:http';
 import { VaultError, VaultWebhookError, type WebhookHeaders, webhooks } from '../../sdk/index.ts';
 import { Secret } from '../../server/core/secret.ts';
-import { webhookBody } from '../../server/domain/webhook-body.ts';
+import { webhookBody } from '../../server/domain/proxy/webhook-body.ts';
 import { webhookHeaders } from '../../server/outbound/webhook.ts';
 
 /** The published example of Standard Webhooks. */

@@ -4,7 +4,7 @@
  */
 import { generateKeyPair, sign } from 'node:crypto';
 import { promisify } from 'node:util';
-import { type CsrSubject, toCsrSubject } from '../../server/domain/csr-subject.ts';
+import { type CsrSubject, toCsrSubject } from '../../server/domain/account/csr-subject.ts';
 import { concat, EMPTY, utf8 } from './bytes.ts';
 import { toPem } from './pem.ts';
 

@@ -1,4 +1,4 @@
-import { formatStoredAt } from '../../server/domain/time-text.ts';
+import { formatStoredAt } from '../../server/domain/text/time-text.ts';
 import { concat, IntegrityError } from '../crypto/bytes.ts';
 import { type Fields, field, type Handler, paramsOf, toBytes, toJsonBytes } from './context.ts';
 import { logEntry, metaOf, openText, viewOf } from './items.ts';

@@ -1,4 +1,4 @@
-import type { CsrSubject } from '../../server/domain/csr-subject.ts';
+import type { CsrSubject } from '../../server/domain/account/csr-subject.ts';
 import { IntegrityError, utf8, wipe } from '../crypto/bytes.ts';
 import {
   matchesKey,

@@ -1,5 +1,5 @@
-import { parseStoredObject } from '../../server/domain/json.ts';
-import { encodeJson } from '../../server/domain/json-bytes.ts';
+import { encodeJson } from '../../server/domain/json/bytes.ts';
+import { parseStoredObject } from '../../server/domain/json/json.ts';
 import { wipe } from '../crypto/bytes.ts';
 import {
   checkEndpointSecret,

@@ -1,7 +1,7 @@
-import { type JsonObject, parseStoredObject } from '../../server/domain/json.ts';
-import { encodeJson } from '../../server/domain/json-bytes.ts';
-import { keepNumbers, mergeFirstLevel } from '../../server/domain/merge.ts';
-import { splitSad } from '../../server/domain/sad.ts';
+import { splitSad } from '../../server/domain/card/sad.ts';
+import { encodeJson } from '../../server/domain/json/bytes.ts';
+import { type JsonObject, parseStoredObject } from '../../server/domain/json/json.ts';
+import { keepNumbers, mergeFirstLevel } from '../../server/domain/mask/merge.ts';
 import { EMPTY, field, type Handler, JobFailure, paramsOf, type ThreadContext } from './context.ts';
 import { checkReference, metaOf, openText, sealStored } from './items.ts';
 import { withKey } from './keys.ts';

@@ -1,12 +1,12 @@
-import { findNumber } from '../../server/domain/card-number.ts';
-import { onlyDigits } from '../../server/domain/digits.ts';
-import type { JsonObject } from '../../server/domain/json.ts';
-import { encodeJson } from '../../server/domain/json-bytes.ts';
-import { readTokenReply } from '../../server/domain/network-token.ts';
-import { replyJson } from '../../server/domain/reply-json.ts';
-import { smartParse } from '../../server/domain/smart-parse.ts';
-import { parseAlgorithm } from '../../server/domain/token-format.ts';
-import type { NetworkToken } from '../../server/domain/webhook-body.ts';
+import { onlyDigits } from '../../server/domain/card/digits.ts';
+import { findNumber } from '../../server/domain/card/number.ts';
+import { parseAlgorithm } from '../../server/domain/card/token-format.ts';
+import { encodeJson } from '../../server/domain/json/bytes.ts';
+import type { JsonObject } from '../../server/domain/json/json.ts';
+import { readTokenReply } from '../../server/domain/proxy/network-token.ts';
+import type { NetworkToken } from '../../server/domain/proxy/webhook-body.ts';
+import { replyJson } from '../../server/domain/reply/json.ts';
+import { smartParse } from '../../server/domain/reply/smart-parse.ts';
 import { IntegrityError } from '../crypto/bytes.ts';
 import { newestGeneration } from '../crypto/unlocked-key.ts';
 import {

@@ -1,8 +1,8 @@
-import { type JsonObject, parseStoredObject } from '../../server/domain/json.ts';
-import { encodeJson } from '../../server/domain/json-bytes.ts';
-import { maskForced } from '../../server/domain/mask.ts';
-import { tokenRequest } from '../../server/domain/network-token.ts';
-import { type FilledRequest, filledRequestJson, fillRequest } from '../../server/domain/proxy-fill.ts';
+import { encodeJson } from '../../server/domain/json/bytes.ts';
+import { type JsonObject, parseStoredObject } from '../../server/domain/json/json.ts';
+import { maskForced } from '../../server/domain/mask/mask.ts';
+import { type FilledRequest, filledRequestJson, fillRequest } from '../../server/domain/proxy/fill.ts';
+import { tokenRequest } from '../../server/domain/proxy/network-token.ts';
 import { newestGeneration } from '../crypto/unlocked-key.ts';
 import type { UnlockedKey } from '../crypto/vault-key.ts';
 import {

@@ -1,12 +1,12 @@
-import { type JsonObject, parseStoredObject, stringifyJson } from '../../server/domain/json.ts';
-import { isIdempotencyKey } from '../../server/domain/proxy-headers.ts';
+import { type JsonObject, parseStoredObject, stringifyJson } from '../../server/domain/json/json.ts';
+import { isIdempotencyKey } from '../../server/domain/proxy/headers.ts';
 import {
   type ProxyMethod,
   type ProxyRequest,
   type ProxyWebhook,
   parseNetworkTokenOrder,
   parseProxyOrder,
-} from '../../server/domain/proxy-request.ts';
+} from '../../server/domain/proxy/request.ts';
 import { EMPTY, field, type Handler, JobFailure, paramsOf, toBytes, toJsonBytes } from './context.ts';
 import type { OrderFacts, OrderParams } from './proxy-kinds.ts';
 import { parseOwn, type WebhookPlace } from './proxy-record.ts';

@@ -3,7 +3,7 @@
  * records of purpose `job`, each at a kind of its own, so that neither opens as the other, under another id, or
  * for another account. Plaintext: `01`, then each part as `length 4 | bytes`.
  */
-import type { ProxyWebhook } from '../../server/domain/proxy-request.ts';
+import type { ProxyWebhook } from '../../server/domain/proxy/request.ts';
 import { concat, EMPTY, IntegrityError, readBytes, readU32, u32, utf8, wipe } from '../crypto/bytes.ts';
 import { type ThreadContext, toJsonBytes, toText } from './context.ts';
 import type { JobFacts, JobPlace, JobRequest, ReportFacts } from './proxy-kinds.ts';

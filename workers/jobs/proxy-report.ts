@@ -1,6 +1,11 @@
-import { JsonNumber, type JsonObject, type JsonValue, parseStoredObject } from '../../server/domain/json.ts';
-import { encodeJson } from '../../server/domain/json-bytes.ts';
-import { type NetworkToken, type WebhookParts, webhookBody } from '../../server/domain/webhook-body.ts';
+import { encodeJson } from '../../server/domain/json/bytes.ts';
+import {
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  parseStoredObject,
+} from '../../server/domain/json/json.ts';
+import { type NetworkToken, type WebhookParts, webhookBody } from '../../server/domain/proxy/webhook-body.ts';
 import { wipe } from '../crypto/bytes.ts';
 import { field, type Handler, JobFailure, paramsOf, toJsonBytes } from './context.ts';
 import type { JobPlace, JobRequest, ProxyKind, ProxyOutcome, ReportParams } from './proxy-kinds.ts';

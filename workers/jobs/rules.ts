@@ -1,8 +1,8 @@
-import { type JsonObject, parseJson } from '../../server/domain/json.ts';
-import { toPlain } from '../../server/domain/json-plain.ts';
-import { type CompiledRules, compileRules, type Operation, runRules } from '../../server/domain/rule.ts';
-import { checkOperations } from '../../server/domain/rule-check.ts';
-import { runRulesMasked } from '../../server/domain/rule-masked.ts';
+import { type JsonObject, parseJson } from '../../server/domain/json/json.ts';
+import { toPlain } from '../../server/domain/json/plain.ts';
+import { checkOperations } from '../../server/domain/rule/check.ts';
+import { runRulesMasked } from '../../server/domain/rule/masked.ts';
+import { type CompiledRules, compileRules, type Operation, runRules } from '../../server/domain/rule/rule.ts';
 import { IntegrityError, readBytes, readU32 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { randomBytes } from '../crypto/random.ts';

@@ -1,0 +1,52 @@
+/** The subject of a certificate signing request: which attributes there are and what each may hold. */
+import { VaultError } from '../../core/errors.ts';
+
+/** Who a certificate is asked for, by the wire's names of the attributes. */
+export interface CsrSubject {
+  readonly cn: string;
+  readonly o?: string;
+  readonly ou?: string;
+  readonly l?: string;
+  readonly st?: string;
+  readonly c?: string;
+}
+
+/** Upper bounds in characters (code points): X.520, and RFC 5280, appendix A.1. */
+const CHARACTERS_MAX = { cn: 64, o: 64, ou: 64, l: 128, st: 128 } as const;
+
+const COUNTRY = /^[A-Za-z]{2}$/;
+const CONTROL_OR_LINE_END = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+
+function isAttribute(text: string, max: number): boolean {
+  // A code point has at most two units: a long text is refused before it is taken apart.
+  if (text.length > 2 * max || !text.isWellFormed() || text.trim() === '') {
+    return false;
+  }
+  return [...text].length <= max && !CONTROL_OR_LINE_END.test(text);
+}
+
+/**
+ * The subject as it goes into a request: C in capitals, the other attributes as they were given, and no member
+ * besides. Refuses, with `invalid_request` and the place, a C that is not two letters and any other attribute
+ * that is blank, longer than its bound, not well-formed or holds control characters or line ends.
+ */
+export function toCsrSubject(subject: CsrSubject): CsrSubject {
+  const kept: { -readonly [Name in keyof CsrSubject]: CsrSubject[Name] } = { cn: subject.cn };
+  for (const name of ['cn', 'o', 'ou', 'l', 'st'] as const) {
+    const text = subject[name];
+    if (text === undefined) {
+      continue;
+    }
+    if (!isAttribute(text, CHARACTERS_MAX[name])) {
+      throw new VaultError('invalid_request', { field: `body.${name}` });
+    }
+    kept[name] = text;
+  }
+  if (subject.c !== undefined) {
+    if (!COUNTRY.test(subject.c)) {
+      throw new VaultError('invalid_request', { field: 'body.c' });
+    }
+    kept.c = subject.c.toUpperCase();
+  }
+  return kept;
+}

@@ -1,0 +1,110 @@
+import { Value } from '@sinclair/typebox/value';
+import { type Preferences, SYSTEM_PREFERENCES } from '../../schema/admin.ts';
+import { type JsonValue, parseJson, stringifyJson } from '../json/json.ts';
+import { toPlain } from '../json/plain.ts';
+import { parseBooleanText, parseIntegerText, parseListText } from '../text/query-text.ts';
+
+/** A preference that an account has set: its name, and the exact JSON text of its value. */
+export type OwnPreference = readonly [key: string, text: string];
+
+/** A preference as it is shown; `is_default` where the account has not set it. */
+export interface ShownPreference {
+  readonly key: string;
+  /** JSON text. */
+  readonly value: string;
+  readonly is_default: boolean;
+}
+
+/** How many preferences an account may have besides those of the system. */
+const OWN_MAX = 64;
+/** How many bytes their values may have together: they are read with every request. */
+const OWN_BYTES_MAX = 16_384;
+/** How many bytes one value may have. */
+const VALUE_BYTES_MAX = 4_096;
+
+const SYSTEM: ReadonlyMap<string, (typeof SYSTEM_PREFERENCES.properties)[keyof Preferences]> = new Map(
+  Object.entries(SYSTEM_PREFERENCES.properties),
+);
+const DEFAULTS = Object.freeze(Value.Default(SYSTEM_PREFERENCES, {}) as Omit<Preferences, 'default_limit'>);
+
+const encoder = new TextEncoder();
+const bytesOf = (text: string): number => encoder.encode(text).length;
+
+/** Whether the vault itself acts on a preference; such a one always has a value. */
+export const isSystemPreference = (key: string): boolean => SYSTEM.has(key);
+
+const TEXT_READERS = [parseIntegerText, parseBooleanText, parseListText] as const;
+
+/** What a value means to the vault: itself, or, as a text, what the parameter of that text would; undefined if nothing. */
+function meaningOf(key: string, value: unknown): unknown {
+  const schema = SYSTEM.get(key);
+  if (schema === undefined) {
+    return undefined;
+  }
+  const readings = typeof value === 'string' ? TEXT_READERS.map((read) => read(value)) : [];
+  return [value, ...readings].find((reading) => Value.Check(schema, reading));
+}
+
+/** The JSON text that a value is kept as; says what is wrong with one that cannot be kept under this name. */
+export function checkPreference(
+  key: string,
+  value: JsonValue,
+): { readonly text: string } | { readonly wrong: 'kind' | 'size' } {
+  const text = stringifyJson(value);
+  if (bytesOf(text) > VALUE_BYTES_MAX) {
+    return { wrong: 'size' };
+  }
+  return !isSystemPreference(key) || meaningOf(key, toPlain(value)) !== undefined
+    ? { text }
+    : { wrong: 'kind' };
+}
+
+/** The preferences with one of them set; undefined when that is more than an account may have. */
+export function withPreference(
+  own: readonly OwnPreference[],
+  key: string,
+  text: string,
+): readonly OwnPreference[] | undefined {
+  const next: readonly OwnPreference[] = [...withoutPreference(own, key), [key, text]];
+  const chosen = next.filter(([name]) => !isSystemPreference(name));
+  const bytes = chosen.reduce((sum, [, value]) => sum + bytesOf(value), 0);
+  return chosen.length > OWN_MAX || bytes > OWN_BYTES_MAX ? undefined : next;
+}
+
+/** The preferences without one of them. */
+export const withoutPreference = (own: readonly OwnPreference[], key: string): readonly OwnPreference[] =>
+  own.filter(([name]) => name !== key);
+
+/** All preferences of an account in order: those of the system, set or not, and its own. */
+export function showPreferences(own: readonly OwnPreference[]): readonly ShownPreference[] {
+  const set = new Map(own);
+  const shown = own.map(([key, value]) => ({ key, value, is_default: false }));
+  for (const [key, schema] of SYSTEM) {
+    if (!set.has(key)) {
+      shown.push({ key, value: JSON.stringify(schema.default), is_default: true });
+    }
+  }
+  return shown.sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+/** What the vault acts on: the values that are set, where they still are what they must be, and the defaults. */
+export function readPreferences(own: readonly OwnPreference[]): Preferences {
+  const values: Record<string, unknown> = { default_limit: undefined, ...DEFAULTS };
+  values['default_limit'] = undefined;
+  for (const [key, text] of own) {
+    const value = isSystemPreference(key)
+      ? meaningOf(key, toPlain(parseJson(encoder.encode(text))))
+      : undefined;
+    if (value !== undefined) {
+      values[key] = key === 'default_limit' && typeof value === 'number' && value < 0 ? -1 : value;
+    }
+  }
+  return values as unknown as Preferences;
+}
+
+/** How many entries a listing may have: as asked for, as preferred, or as that listing has by default. */
+export const preferredLimit = (
+  { default_limit }: Preferences,
+  asked: number | undefined,
+  byDefault: number,
+): number => asked ?? default_limit ?? byDefault;

@@ -1,0 +1,188 @@
+import {
+  createJsonWriter,
+  type JsonWriter,
+  reserveBytes,
+  writeByte,
+  writeJson,
+  writeJsonMember,
+  writeJsonString,
+  writtenBytes,
+} from '../json/bytes.ts';
+import type { JsonObject, JsonValue } from '../json/json.ts';
+import { isSadName } from './sensitive-names.ts';
+
+/**
+ * An object's bytes without its sensitive authentication data, and apart from them the data with its places.
+ *
+ * `part1` is a list of splices, big-endian: u32 count, then for each splice u32 offset in `part0`, u32 length,
+ * and that many bytes of JSON text to insert there. Offsets ascend strictly; no splice is empty.
+ */
+export interface SplitObject {
+  readonly part0: Uint8Array;
+  readonly part1?: Uint8Array;
+}
+
+interface Split {
+  readonly kept: JsonWriter;
+  readonly taken: JsonWriter;
+  splices: number;
+}
+
+const COUNT_BYTES = 4;
+const SPLICE_HEADER_BYTES = 8;
+
+const COMMA = 0x2c;
+const COLON = 0x3a;
+
+function setUint32(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value >>> 24;
+  bytes[at + 1] = value >>> 16;
+  bytes[at + 2] = value >>> 8;
+  bytes[at + 3] = value;
+}
+
+/** Begins a splice at the place that `kept` has reached; gives where it lies in `taken`. */
+function openSplice(split: Split): number {
+  const { kept, taken } = split;
+  if (split.splices === 0) {
+    reserveBytes(taken, COUNT_BYTES);
+    taken.at += COUNT_BYTES;
+  }
+  split.splices++;
+  const start = taken.at;
+  setUint32(reserveBytes(taken, SPLICE_HEADER_BYTES), start, kept.at);
+  taken.at += SPLICE_HEADER_BYTES;
+  return start;
+}
+
+function closeSplice(taken: JsonWriter, start: number): void {
+  setUint32(taken.bytes, start + 4, taken.at - start - SPLICE_HEADER_BYTES);
+}
+
+/**
+ * Writes an object to `kept` and its removed members to `taken`. A run of removed neighbours makes one splice,
+ * which carries the commas that the run needs: before it when a kept member precedes, after it when there are
+ * only kept members behind it.
+ */
+function splitObject(split: Split, object: JsonObject): void {
+  const { kept, taken } = split;
+  writeByte(kept, 0x7b);
+  let keptAny = false;
+  let splice = -1;
+  for (const [name, member] of object) {
+    if (isSadName(name)) {
+      const isRun = splice >= 0;
+      if (!isRun) {
+        splice = openSplice(split);
+      }
+      if (keptAny || isRun) {
+        writeByte(taken, COMMA);
+      }
+      writeJsonMember(taken, name, member);
+      continue;
+    }
+    if (splice >= 0) {
+      if (!keptAny) {
+        writeByte(taken, COMMA);
+      }
+      closeSplice(taken, splice);
+      splice = -1;
+    }
+    if (keptAny) {
+      writeByte(kept, COMMA);
+    }
+    keptAny = true;
+    writeJsonString(kept, name);
+    writeByte(kept, COLON);
+    splitValue(split, member);
+  }
+  if (splice >= 0) {
+    closeSplice(taken, splice);
+  }
+  writeByte(kept, 0x7d);
+}
+
+function splitValue(split: Split, value: JsonValue): void {
+  if (value instanceof Map) {
+    splitObject(split, value);
+  } else if (Array.isArray(value)) {
+    splitArray(split, value);
+  } else {
+    writeJson(split.kept, value);
+  }
+}
+
+function splitArray(split: Split, items: readonly JsonValue[]): void {
+  writeByte(split.kept, 0x5b);
+  let isFirst = true;
+  for (const item of items) {
+    if (!isFirst) {
+      writeByte(split.kept, COMMA);
+    }
+    isFirst = false;
+    splitValue(split, item);
+  }
+  writeByte(split.kept, 0x5d);
+}
+
+/**
+ * Takes the sensitive authentication data out of an object: every member of such a name, whatever its case, at any
+ * depth, inside arrays too. `part0` is the compact JSON of what is left; `part1` is there only when something was
+ * taken out. {@link joinSad} of both is, byte for byte, the compact JSON of the whole object.
+ */
+export function splitSad(object: JsonObject): SplitObject {
+  const split: Split = { kept: createJsonWriter(), taken: createJsonWriter(), splices: 0 };
+  splitObject(split, object);
+  const part0 = writtenBytes(split.kept);
+  if (split.splices === 0) {
+    return { part0 };
+  }
+  setUint32(split.taken.bytes, 0, split.splices);
+  return { part0, part1: writtenBytes(split.taken) };
+}
+
+function damaged(): never {
+  throw new Error('The list of splices is damaged.');
+}
+
+/**
+ * Puts the parts of {@link splitSad} together again, byte for byte, without reading the JSON. Throws a plain Error
+ * when the splices do not fit: cut short, too long, out of order, or outside `part0`.
+ */
+export function joinSad(part0: Uint8Array, part1: Uint8Array): Uint8Array {
+  const view = new DataView(part1.buffer, part1.byteOffset, part1.byteLength);
+  const count = part1.length < COUNT_BYTES ? damaged() : view.getUint32(0);
+  const size = part0.length + part1.length - COUNT_BYTES - SPLICE_HEADER_BYTES * count;
+  if (count === 0 || size <= part0.length) {
+    damaged();
+  }
+  const joined = new Uint8Array(size);
+  let from = COUNT_BYTES;
+  let copied = 0;
+  let at = 0;
+  for (let left = count; left > 0; left--) {
+    const start = from + SPLICE_HEADER_BYTES;
+    if (start > part1.length) {
+      damaged();
+    }
+    const offset = view.getUint32(from);
+    const end = start + view.getUint32(from + 4);
+    if (offset <= copied || offset > part0.length || end <= start || end > part1.length) {
+      damaged();
+    }
+    if (at + offset - copied + end - start > size) {
+      damaged();
+    }
+    joined.set(part0.subarray(copied, offset), at);
+    at += offset - copied;
+    joined.set(part1.subarray(start, end), at);
+    at += end - start;
+    copied = offset;
+    from = end;
+  }
+  if (from !== part1.length) {
+    damaged();
+  }
+  joined.set(part0.subarray(copied), at);
+  return joined;
+}

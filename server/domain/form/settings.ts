@@ -1,0 +1,120 @@
+import { VaultError } from '../../core/errors.ts';
+import {
+  FORM_FIELDS,
+  type FormSettings,
+  type FormTypeName,
+  type PageSettings,
+  POSTED_BESIDE,
+  SETTING_NAMES,
+  type ShownFormSettings,
+  THEME_NAMES,
+} from '../../schema/form.ts';
+import { decodeFormText, logoUrl } from './code.ts';
+import { isFormAncestor, parseFormLink } from './link.ts';
+
+const CODES = ['embedded_css', 'embedded_js', 'success_callback', 'error_callback'] as const;
+const LINKS = ['css_links', 'js_links'] as const;
+
+const refuse = (place: string): never => {
+  throw new VaultError('invalid_request', { field: `body.${place}` });
+};
+
+/** The members of an object that were given, of those that are wanted. */
+const given = <Name extends string>(
+  source: { readonly [Member in Name]?: unknown },
+  names: readonly Name[],
+): Record<string, unknown> =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = Object.hasOwn(source, name) ? source[name] : undefined;
+      return value === undefined || value === null ? [] : [[name, value]];
+    }),
+  );
+
+/** Everything that was given, in one order, without what a form has no use for. */
+function tidy(settings: FormSettings): ShownFormSettings {
+  const { additional_fields: fields, field_options: options, theme } = settings;
+  const shown = given(settings, SETTING_NAMES);
+  if (fields) {
+    shown['additional_fields'] = fields.map((field) => given(field, ['name', 'label', 'required']));
+  }
+  if (options) {
+    const plain = Object.entries(options).map(([name, option]) => [
+      name,
+      given(option ?? {}, ['validate', 'visible']),
+    ]);
+    shown['field_options'] = Object.fromEntries(plain);
+  }
+  if (theme) {
+    shown['theme'] = given(theme, THEME_NAMES);
+  }
+  // Each member was checked by its schema, and what may be null there is left out here.
+  return shown as ShownFormSettings;
+}
+
+function checkFields(formType: FormTypeName, fields: ShownFormSettings['additional_fields'] = []): void {
+  const taken = new Set<string>([...FORM_FIELDS[formType], ...POSTED_BESIDE[formType]]);
+  for (const [i, { name }] of fields.entries()) {
+    if (taken.has(name)) {
+      refuse(`additional_fields[${i}].name`);
+    }
+    taken.add(name);
+  }
+}
+
+/**
+ * The settings of a form without those that were left out. Refuses, with its place, what the schema cannot see:
+ * links that are no https URLs, base64 that is none or too long, images that are none, names of fields that repeat.
+ */
+export function checkFormSettings(
+  formType: FormTypeName,
+  settings: FormSettings,
+  environment: 'staging' | 'production',
+): ShownFormSettings {
+  const shown = tidy(settings);
+  for (const name of LINKS) {
+    const wrong = shown[name]?.findIndex((link) => !parseFormLink(link)) ?? -1;
+    if (wrong !== -1) {
+      refuse(`${name}[${wrong}]`);
+    }
+  }
+  for (const name of CODES) {
+    const code = shown[name];
+    if (code !== undefined && decodeFormText(code) === undefined) {
+      refuse(name);
+    }
+  }
+  const stranger = shown.frame_ancestors?.findIndex((origin) => !isFormAncestor(origin, environment)) ?? -1;
+  if (stranger !== -1) {
+    refuse(`frame_ancestors[${stranger}]`);
+  }
+  if (shown.theme?.logo_image !== undefined && logoUrl(shown.theme.logo_image) === undefined) {
+    refuse('theme.logo_image');
+  }
+  checkFields(formType, shown.additional_fields);
+  return shown;
+}
+
+/** What the page is told of the settings, with what was left out filled in. */
+export function toPageSettings(settings: ShownFormSettings): PageSettings {
+  const { style = 'vault', logo_image: logo, ...colours } = settings.theme ?? {};
+  const image = logo === undefined ? undefined : logoUrl(logo);
+  return {
+    display_mode: settings.display_mode ?? 'standalone',
+    force_keypad: settings.force_keypad ?? false,
+    hide_card: settings.hide_card ?? false,
+    highlight_fields: settings.highlight_fields ?? false,
+    disable_luhn: settings.disable_luhn ?? false,
+    strip_spaces: settings.strip_spaces ?? false,
+    field_options: settings.field_options ?? {},
+    additional_fields: (settings.additional_fields ?? []).map(({ name, label = name, required = false }) => ({
+      name,
+      label,
+      required,
+    })),
+    theme: { style, ...colours, ...(image === undefined ? {} : { logo_image: image }) },
+    color_mode: settings.color_mode ?? 'light',
+    locale: settings.locale ?? null,
+    frame_ancestors: settings.frame_ancestors ?? [],
+  };
+}

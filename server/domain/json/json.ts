@@ -1,0 +1,299 @@
+import { VaultError } from '../../core/errors.ts';
+
+/**
+ * A JSON number kept as the literal that the caller wrote (`1.10`, `-0`, `1e400`, forty digits), so that
+ * stored data comes back exactly. Whoever makes one must have checked the text (`isNumberLiteral`): it is
+ * written into JSON as it stands.
+ */
+export class JsonNumber {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** A stored JSON value. Never a plain JavaScript object or number: see {@link JsonObject}, {@link JsonNumber}. */
+export type JsonValue = string | boolean | null | JsonNumber | JsonValue[] | JsonObject;
+
+/** A JSON object: members in the order of the text; a member named `__proto__` is data like any other. */
+export type JsonObject = Map<string, JsonValue>;
+
+interface Cursor {
+  readonly text: string;
+  at: number;
+}
+
+/** How many levels of objects and arrays a text may have; the outermost one is level 1. */
+const DEPTH_MAX = 64;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const POINT = 0x2e;
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function fail(): never {
+  throw new VaultError('invalid_json');
+}
+
+/** Moves over the four JSON white-space characters; gives the character code found there, NaN at the end. */
+function skipSpace(cursor: Cursor): number {
+  const { text } = cursor;
+  let at = cursor.at;
+  let unit = text.charCodeAt(at);
+  while (unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09) {
+    unit = text.charCodeAt(++at);
+  }
+  cursor.at = at;
+  return unit;
+}
+
+/** The rest of a string literal from its first backslash on; the runtime's own parser decodes the escapes. */
+function readEscaped(cursor: Cursor, start: number, firstBackslash: number): string {
+  const { text } = cursor;
+  let at = firstBackslash;
+  for (let unit = BACKSLASH; unit !== QUOTE; unit = text.charCodeAt(at)) {
+    if (Number.isNaN(unit)) {
+      fail();
+    }
+    at += unit === BACKSLASH ? 2 : 1;
+  }
+  cursor.at = at + 1;
+  try {
+    return JSON.parse(text.slice(start - 1, at + 1));
+  } catch {
+    return fail();
+  }
+}
+
+function readString(cursor: Cursor): string {
+  const { text } = cursor;
+  const start = cursor.at + 1;
+  for (let at = start; ; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) {
+      cursor.at = at + 1;
+      return text.slice(start, at);
+    }
+    if (unit === BACKSLASH) {
+      return readEscaped(cursor, start, at);
+    }
+    if (!(unit >= 0x20)) {
+      fail();
+    }
+  }
+}
+
+function skipDigits(text: string, from: number): number {
+  let at = from;
+  for (let unit = text.charCodeAt(at); unit >= DIGIT_0 && unit <= DIGIT_9; unit = text.charCodeAt(at)) {
+    at++;
+  }
+  return at;
+}
+
+/** Where the number literal that begins at `start` ends, or -1 when none does (RFC 8259, section 6). */
+function numberEnd(text: string, start: number): number {
+  const whole = text.charCodeAt(start) === MINUS ? start + 1 : start;
+  let at = text.charCodeAt(whole) === DIGIT_0 ? whole + 1 : skipDigits(text, whole);
+  if (at === whole) {
+    return -1;
+  }
+  if (text.charCodeAt(at) === POINT) {
+    const fraction = at + 1;
+    at = skipDigits(text, fraction);
+    if (at === fraction) {
+      return -1;
+    }
+  }
+  if ((text.charCodeAt(at) | 0x20) === 0x65) {
+    const sign = text.charCodeAt(at + 1);
+    const exponent = sign === MINUS || sign === 0x2b ? at + 2 : at + 1;
+    at = skipDigits(text, exponent);
+    if (at === exponent) {
+      return -1;
+    }
+  }
+  return at;
+}
+
+function readNumber(cursor: Cursor): JsonNumber {
+  const end = numberEnd(cursor.text, cursor.at);
+  if (end < 0) {
+    fail();
+  }
+  const literal = cursor.text.slice(cursor.at, end);
+  cursor.at = end;
+  return new JsonNumber(literal);
+}
+
+function readWord<T>(cursor: Cursor, word: string, value: T): T {
+  if (!cursor.text.startsWith(word, cursor.at)) {
+    fail();
+  }
+  cursor.at += word.length;
+  return value;
+}
+
+function readObject(cursor: Cursor, levelsLeft: number): JsonObject {
+  if (levelsLeft <= 0) {
+    throw new VaultError('json_too_deep');
+  }
+  const object: JsonObject = new Map();
+  cursor.at++;
+  let unit = skipSpace(cursor);
+  if (unit === CLOSE_BRACE) {
+    cursor.at++;
+    return object;
+  }
+  for (let members = 1; ; members++) {
+    if (unit !== QUOTE) {
+      fail();
+    }
+    const name = readString(cursor);
+    if (skipSpace(cursor) !== COLON) {
+      fail();
+    }
+    cursor.at++;
+    object.set(name, readValue(cursor, levelsLeft - 1));
+    if (object.size !== members) {
+      fail();
+    }
+    unit = skipSpace(cursor);
+    cursor.at++;
+    if (unit === CLOSE_BRACE) {
+      return object;
+    }
+    if (unit !== COMMA) {
+      fail();
+    }
+    unit = skipSpace(cursor);
+  }
+}
+
+function readArray(cursor: Cursor, levelsLeft: number): JsonValue[] {
+  if (levelsLeft <= 0) {
+    throw new VaultError('json_too_deep');
+  }
+  const items: JsonValue[] = [];
+  cursor.at++;
+  if (skipSpace(cursor) === CLOSE_BRACKET) {
+    cursor.at++;
+    return items;
+  }
+  for (;;) {
+    items.push(readValue(cursor, levelsLeft - 1));
+    const unit = skipSpace(cursor);
+    cursor.at++;
+    if (unit === CLOSE_BRACKET) {
+      return items;
+    }
+    if (unit !== COMMA) {
+      fail();
+    }
+  }
+}
+
+function readValue(cursor: Cursor, levelsLeft: number): JsonValue {
+  switch (skipSpace(cursor)) {
+    case QUOTE:
+      return readString(cursor);
+    case OPEN_BRACE:
+      return readObject(cursor, levelsLeft);
+    case OPEN_BRACKET:
+      return readArray(cursor, levelsLeft);
+    case 0x74:
+      return readWord(cursor, 'true', true);
+    case 0x66:
+      return readWord(cursor, 'false', false);
+    case 0x6e:
+      return readWord(cursor, 'null', null);
+    default:
+      return readNumber(cursor);
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return fail();
+  }
+}
+
+/** Whether the text is a JSON number literal as a whole (RFC 8259, section 6), fit for a {@link JsonNumber}. */
+export function isNumberLiteral(text: string): boolean {
+  return numberEnd(text, 0) === text.length;
+}
+
+/**
+ * Reads one JSON text (RFC 8259) from UTF-8 bytes without losing anything: numbers keep their literal, members
+ * their order, escaped lone surrogates stay. Refuses malformed UTF-8, a byte order mark, repeated member names
+ * and anything after the value with `invalid_json`, and more than `depthMax` nested levels (64 unless a lower
+ * number is given) with `json_too_deep`, before it descends. The errors hold nothing of the input.
+ */
+export function parseJson(bytes: Uint8Array, options: { readonly depthMax?: number } = {}): JsonValue {
+  const cursor: Cursor = { text: decode(bytes), at: 0 };
+  const value = readValue(cursor, Math.min(options.depthMax ?? DEPTH_MAX, DEPTH_MAX));
+  if (!Number.isNaN(skipSpace(cursor))) {
+    fail();
+  }
+  return value;
+}
+
+/** As {@link parseJson}, for data to be stored: anything but an object is `invalid_request` at `body`. */
+export function parseStoredObject(bytes: Uint8Array): JsonObject {
+  const value = parseJson(bytes);
+  if (!(value instanceof Map)) {
+    throw new VaultError('invalid_request', { field: 'body' });
+  }
+  return value;
+}
+
+/** The JSON string literal of a text; control characters and lone surrogates are escaped (well-formed). */
+export function quoteJson(text: string): string {
+  return JSON.stringify(text);
+}
+
+/**
+ * The compact JSON text of a value: no white space, members in order, numbers as they were written. It is
+ * well-formed Unicode, so encoding it as UTF-8 loses nothing, and {@link parseJson} reads the same value back.
+ */
+export function stringifyJson(value: JsonValue): string {
+  if (typeof value === 'string') {
+    return quoteJson(value);
+  }
+  if (value instanceof JsonNumber) {
+    return value.text;
+  }
+  if (value instanceof Map) {
+    let text = '';
+    for (const [name, member] of value) {
+      text += `${text === '' ? '{' : ','}${quoteJson(name)}:${stringifyJson(member)}`;
+    }
+    return text === '' ? '{}' : `${text}}`;
+  }
+  if (Array.isArray(value)) {
+    let text = '';
+    for (const item of value) {
+      text += (text === '' ? '[' : ',') + stringifyJson(item);
+    }
+    return text === '' ? '[]' : `${text}]`;
+  }
+  return value === null ? 'null' : value ? 'true' : 'false';
+}
+
+/** The size in bytes of {@link stringifyJson}'s text in UTF-8: what an object's size limit is measured by. */
+export function jsonByteLength(value: JsonValue): number {
+  return Buffer.byteLength(stringifyJson(value), 'utf8');
+}

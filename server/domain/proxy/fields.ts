@@ -1,0 +1,104 @@
+import { VaultError } from '../../core/errors.ts';
+import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
+import { parseTemplate, type Template } from '../template/template.ts';
+
+/** What the texts of a proxy request may hold at most, in UTF-16 units unless the name says bytes. */
+export const PROXY_LIMITS = {
+  urlMax: 8192,
+  headersMax: 64,
+  headerNameMax: 256,
+  headerValueMax: 16_384,
+  bodyMax: 1_048_576,
+  webhookUrlMax: 2048,
+  webhookSecretMax: 1024,
+  metadataBytesMax: 65_536,
+  webhookAttemptsMax: 8,
+} as const;
+
+/** The refusal of one place in the body of a proxy call. */
+export const refusedAt = (field: string): VaultError => new VaultError('invalid_request', { field });
+
+/** A member that is there; null counts as left out. */
+export function member(object: JsonObject, name: string): JsonValue | undefined {
+  return object.get(name) ?? undefined;
+}
+
+/** The object at a place. */
+export function objectAt(value: JsonValue | undefined, field: string): JsonObject {
+  if (!(value instanceof Map)) {
+    throw refusedAt(field);
+  }
+  return value;
+}
+
+/** The text at a place: well-formed, not empty, and no longer than `lengthMax`. */
+export function textAt(value: JsonValue | undefined, field: string, lengthMax: number): string {
+  if (typeof value !== 'string' || value === '' || value.length > lengthMax || !value.isWellFormed()) {
+    throw refusedAt(field);
+  }
+  return value;
+}
+
+/** The truth value at a place, `false` when it is left out. */
+export function flagAt(value: JsonValue | undefined, field: string): boolean {
+  if (value !== undefined && typeof value !== 'boolean') {
+    throw refusedAt(field);
+  }
+  return value ?? false;
+}
+
+/** The whole number from 1 to `max` (one digit) at a place, `byDefault` when it is left out. */
+export function countAt(value: JsonValue | undefined, field: string, max: number, byDefault = max): number {
+  if (value === undefined) {
+    return byDefault;
+  }
+  if (!(value instanceof JsonNumber) || !/^[1-9]$/.test(value.text) || Number(value.text) > max) {
+    throw refusedAt(field);
+  }
+  return Number(value.text);
+}
+
+/** How the texts of a request are taken: as templates, or, where nothing is to be filled in, as they stand. */
+export interface TextOptions {
+  readonly literal?: boolean;
+}
+
+/** What holds of webhooks where an order does not say. */
+export interface WebhookOptions {
+  /** Calls at most, 1 to 8; 8 when left out. */
+  readonly webhookAttempts?: number;
+}
+
+/** The template that a text is, refused at its own place. */
+export function templateAt(text: string, field: string, { literal }: TextOptions = {}): Template {
+  if (literal) {
+    const parts = text === '' ? [] : [{ kind: 'text', text, bytes: Buffer.byteLength(text) } as const];
+    return { parts, firstCharacter: text.trimStart().charAt(0) };
+  }
+  try {
+    return parseTemplate(text);
+  } catch (error) {
+    throw error instanceof VaultError ? refusedAt(field) : error;
+  }
+}
+
+/** Whether a text holds a control character (C0, DEL or C1), which no URL and no header may. */
+export function hasControl(text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x20 || (unit >= 0x7f && unit <= 0x9f)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/** Whether a text can be a header's value on the wire: no control characters, nothing beyond ISO 8859-1. */
+export function isHeaderText(text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    if (text.charCodeAt(at) > 0xff) {
+      return false;
+    }
+  }
+  return !hasControl(text);
+}

@@ -1,0 +1,108 @@
+import { VaultError } from '../../core/errors.ts';
+import type { JsonObject, JsonValue } from '../json/json.ts';
+import { createTextMeter, createWorkBudget, type WorkLimits } from '../rule/budget.ts';
+import { plainEscape } from '../template/escape.ts';
+import { createBodyEscape, percentEscape } from '../template/proxy-escape.ts';
+import { renderTemplate, type TemplateEscape, type TemplateMeter } from '../template/render.ts';
+import type { Template } from '../template/template.ts';
+import { hasControl, isHeaderText, refusedAt } from './fields.ts';
+import { isIdempotencyKey } from './headers.ts';
+import type { ProxyMethod, ProxyRequest } from './request.ts';
+
+/** What filling one request may use; over it the request is refused with `template_limit`. */
+export const FILL_LIMITS = {
+  msMax: 200,
+  /** URL, header values and body together, in UTF-8. */
+  bytesMax: 1_048_576,
+  stepsMax: 2_000_000,
+  refusal: () => new VaultError('template_limit'),
+} as const satisfies WorkLimits;
+
+/** A request as it goes out. */
+export interface FilledRequest {
+  readonly method: ProxyMethod;
+  readonly url: string;
+  /** Names and values in the order of the request. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body?: string;
+}
+
+type Fill = (template: Template, escaping: TemplateEscape, field: string) => string;
+
+const URL_FIELD = 'body.request.url';
+/** As long as what goes out may be. */
+const FILLED_URL_MAX = 8_192;
+
+/** A segment that takes a step up or stays, also for servers that decode a path before they take it apart. */
+const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;]|%2f|%5c|%3b|$)/i;
+
+function createFill(view: JsonObject, now: () => number): Fill {
+  const { spend, checkTime } = createWorkBudget(now, FILL_LIMITS);
+  const meter: TemplateMeter = { spend, write: createTextMeter(FILL_LIMITS) };
+  return (template, escaping, field) => {
+    try {
+      const text = renderTemplate(template, view, { escape: escaping, meter });
+      checkTime();
+      return text;
+    } catch (error) {
+      throw error instanceof VaultError && error.code === 'invalid_request' ? refusedAt(field) : error;
+    }
+  };
+}
+
+function fillUrl(request: ProxyRequest, fill: Fill): string {
+  const target = fill(request.target, percentEscape, URL_FIELD);
+  const path = target.split(/[?#]/, 1)[0] ?? '';
+  if (hasControl(target) || DOT_SEGMENT.test(path)) {
+    throw refusedAt(URL_FIELD);
+  }
+  const url = new URL(request.origin + target);
+  // A fragment is never sent, and must not leave what it was filled with behind.
+  url.hash = '';
+  if (url.origin !== request.origin || url.href.length > FILLED_URL_MAX) {
+    throw refusedAt(URL_FIELD);
+  }
+  return url.href;
+}
+
+/**
+ * Fills a request from a stored object; for `debug` pass a masked copy of it. In the body, `{{x}}` is escaped by
+ * the request's Content-Type: for its place in JSON (also without a Content-Type), percent-encoded in forms, as
+ * text in XML, and as it is in other types. In the URL it is percent-encoded, in header values it is put in as it
+ * is. `{{{x}}}` is put in raw everywhere: what it does to the structure of body, path or query is the caller's
+ * choice, but it reaches neither scheme nor host nor port. `invalid_request` at its place: a header with a control
+ * character or one beyond ISO 8859-1, an `Idempotency-Key` that says nothing, a path with `.` or `..` as a segment,
+ * a URL over 8,192 characters, a value that XML cannot hold. Over 1 MiB, 200 ms or the work budget: `template_limit`. Nothing is kept.
+ */
+export function fillRequest(request: ProxyRequest, view: JsonObject, now: () => number): FilledRequest {
+  const fill = createFill(view, now);
+  const url = fillUrl(request, fill);
+  const headers = request.headers.map(({ name, value }, at) => {
+    const field = `body.request.headers[${at}]`;
+    const text = fill(value, plainEscape, field);
+    const isUnusable = !isHeaderText(text) || (isIdempotencyKey(name) && text.trim() === '');
+    if (isUnusable) {
+      throw refusedAt(field);
+    }
+    return [name, text] as const;
+  });
+  const { method, body } = request;
+  if (body === undefined) {
+    return { method, url, headers };
+  }
+  const text = fill(body, createBodyEscape(request.format), 'body.request.body');
+  return { method, url, headers, body: text.toWellFormed() };
+}
+
+/** A filled request in the form in which it was given, as `populated_template` of a `debug` call shows it. */
+export function filledRequestJson(filled: FilledRequest): JsonObject {
+  const object: JsonObject = new Map<string, JsonValue>([
+    ['method', filled.method],
+    ['url', filled.url],
+    ['headers', filled.headers.map(([name, value]) => new Map([[name, value]]))],
+  ]);
+  if (filled.body !== undefined) {
+    object.set('body', filled.body);
+  }
+  return object;
+}

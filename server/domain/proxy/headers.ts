@@ -1,0 +1,94 @@
+import type { JsonValue } from '../json/json.ts';
+import type { Template } from '../template/template.ts';
+import { type BodyFormat, bodyFormat } from '../text/media-type.ts';
+import { isHeaderText, PROXY_LIMITS, refusedAt, type TextOptions, templateAt } from './fields.ts';
+
+/** A header to send; its value is filled from the stored object. */
+export interface ProxyHeader {
+  readonly name: string;
+  readonly value: Template;
+}
+
+/** The headers of a request, and the format that their Content-Type gives its body. */
+export interface ProxyHeaders {
+  readonly headers: readonly ProxyHeader[];
+  readonly format: BodyFormat;
+}
+
+/** A field name of HTTP (RFC 9110, section 5.6.2). */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/**
+ * What belongs to the connection or to the message's framing, and what the service sets itself, also what makes a
+ * webhook call: a request to a target must never pass for one.
+ */
+const RESERVED: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'webhook-id',
+  'webhook-signature',
+  'webhook-timestamp',
+  'x-vault-request-id',
+  'x-vault-webhook-secret',
+]);
+
+/** Whether a header, by its name as it is written, says that a repeat of its request does nothing more. */
+export const isIdempotencyKey = (name: string): boolean => name.toLowerCase() === 'idempotency-key';
+
+const isReserved = (name: string): boolean => RESERVED.has(name) || name.startsWith('proxy-');
+
+function readEntry(entry: JsonValue, field: string): [string, string] {
+  if (!(entry instanceof Map) || entry.size !== 1) {
+    throw refusedAt(field);
+  }
+  const [[name, value] = []] = entry;
+  if (name === undefined || !NAME.test(name) || name.length > PROXY_LIMITS.headerNameMax) {
+    throw refusedAt(field);
+  }
+  if (isReserved(name.toLowerCase()) || typeof value !== 'string') {
+    throw refusedAt(field);
+  }
+  if (value.length > PROXY_LIMITS.headerValueMax || !isHeaderText(value)) {
+    throw refusedAt(field);
+  }
+  return [name, value];
+}
+
+/**
+ * Reads `request.headers`: a list of at most 64 objects with one member each, its name a header's name, its value
+ * a template. Refused, at the place of the entry: anything else, control characters, characters beyond
+ * ISO 8859-1, headers of the connection and of framing (`Host`, `Content-Length`, `Transfer-Encoding`, `Proxy-*`
+ * and their like), and what the service sets: `X-Vault-Request-Id` and the headers of webhook calls. A name may come again, `Content-Type` may
+ * not, and that one holds no tags: how the body is escaped must not depend on stored data.
+ */
+export function readHeaders(
+  value: JsonValue | undefined,
+  field: string,
+  options: TextOptions = {},
+): ProxyHeaders {
+  if (value !== undefined && (!Array.isArray(value) || value.length > PROXY_LIMITS.headersMax)) {
+    throw refusedAt(field);
+  }
+  const headers: ProxyHeader[] = [];
+  let contentType: string | undefined;
+  for (const [at, entry] of (value ?? []).entries()) {
+    const place = `${field}[${at}]`;
+    const [name, text] = readEntry(entry, place);
+    if (name.toLowerCase() === 'content-type') {
+      if (contentType !== undefined || (!options.literal && text.includes('{{'))) {
+        throw refusedAt(place);
+      }
+      contentType = text;
+    }
+    headers.push({ name, value: templateAt(text, place, options) });
+  }
+  return { headers, format: bodyFormat(contentType) ?? 'json' };
+}

@@ -1,0 +1,134 @@
+import { cardDigits } from '../card/digits.ts';
+import { luhnCheckDigit } from '../card/luhn.ts';
+import { type CardRole, cardRole } from '../card/names.ts';
+import { findNumber } from '../card/number.ts';
+import { encodeJson } from '../json/bytes.ts';
+import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
+import { splitExpiry } from '../reply/expiry.ts';
+import { replyJson } from '../reply/json.ts';
+
+/** What a requester answers with, by the wire's names. */
+export interface TokenReply {
+  readonly token: string;
+  readonly expiry_month: string;
+  readonly expiry_year: string;
+  readonly status: string;
+  readonly cryptogram?: string;
+  readonly eci?: string;
+}
+
+/** The built-in requester, which is there in staging only. */
+export const SIMULATED_REQUESTER = 'sim';
+
+const MONTH = /^(?:0?[1-9]|1[0-2])$/;
+const YEAR = /^(?:20)?\d\d$/;
+const TOKEN = /^\d{12,19}$/;
+/** Text that a report and a stored item may hold: printable, of a bounded length. */
+const WORD = /^[\x20-\x7e]{1,256}$/;
+
+/** A text, or an integer as it is written. */
+function textOf(value: JsonValue | undefined): string | undefined {
+  if (value instanceof JsonNumber) {
+    return /^\d+$/.test(value.text) ? value.text : undefined;
+  }
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** The first member of the object, nothing deeper, that is one of this role by its name; `code` is no security code. */
+function memberAs(object: JsonObject, role: CardRole): string | undefined {
+  for (const [name, value] of object) {
+    const named = cardRole(name, '');
+    if (named?.role === role && (named.strong || role !== 'cvv')) {
+      const text = textOf(value);
+      if (text !== undefined) {
+        return text;
+      }
+    }
+  }
+  return undefined;
+}
+
+const twoDigits = (month: string): string => month.padStart(2, '0');
+const fourDigits = (year: string): string => (year.length === 2 ? `20${year}` : year);
+
+function expiryOf(object: JsonObject): [month: string, year: string] | undefined {
+  const month = memberAs(object, 'month');
+  const year = memberAs(object, 'year');
+  if (month !== undefined && year !== undefined && MONTH.test(month) && YEAR.test(year)) {
+    return [twoDigits(month), fourDigits(year)];
+  }
+  const whole = memberAs(object, 'expiry');
+  const split = whole === undefined ? undefined : splitExpiry(whole, 0);
+  return split && [twoDigits(split.month.value), fourDigits(split.year.value)];
+}
+
+/**
+ * What a requester is asked with: `{ number, expiry_month, expiry_year, card_holder?, cvv? }` of a stored card, its
+ * number in digits, its month in two and its year in four, wherever its expiry stands. What the card has not is left
+ * out. Undefined when it has no number.
+ */
+export function tokenRequest(card: JsonObject): JsonObject | undefined {
+  const number = findNumber(card);
+  if (number === undefined) {
+    return undefined;
+  }
+  const [month, year] = expiryOf(card) ?? [];
+  const members: readonly (readonly [string, string | undefined])[] = [
+    ['number', cardDigits(number) ?? number],
+    ['expiry_month', month],
+    ['expiry_year', year],
+    ['card_holder', memberAs(card, 'holder')],
+    ['cvv', memberAs(card, 'cvv')],
+  ];
+  return new Map(members.filter((member): member is readonly [string, string] => member[1] !== undefined));
+}
+
+/**
+ * Reads a requester's reply, a JSON object: a token of 12 to 19 digits, its expiry and its status, and a cryptogram
+ * and an ECI where they come along. Undefined for any other text.
+ */
+export function readTokenReply(body: string): TokenReply | undefined {
+  const reply = replyJson(body);
+  if (!(reply instanceof Map)) {
+    return undefined;
+  }
+  const [token, month, year, status] = ['token', 'expiry_month', 'expiry_year', 'status'].map((name) =>
+    textOf(reply.get(name)),
+  );
+  if (token === undefined || month === undefined || year === undefined || status === undefined) {
+    return undefined;
+  }
+  if (!TOKEN.test(token) || !MONTH.test(month) || !YEAR.test(year) || !WORD.test(status)) {
+    return undefined;
+  }
+  const [cryptogram, eci] = ['cryptogram', 'eci'].map((name) => textOf(reply.get(name)));
+  return {
+    token,
+    expiry_month: twoDigits(month),
+    expiry_year: fourDigits(year),
+    status,
+    ...(cryptogram !== undefined && WORD.test(cryptogram) ? { cryptogram } : {}),
+    ...(eci !== undefined && WORD.test(eci) ? { eci } : {}),
+  };
+}
+
+/** The beginning of tokens that are simulated: a range that payment services use in their tests. */
+const SIMULATED_BIN = '400000';
+const SIMULATED_YEARS = 3;
+
+/**
+ * What the built-in requester answers: a token that passes Luhn, valid for three years. Nothing of it says anything
+ * of the card. `random` has nine digits; `now` is in ms since 1970.
+ */
+export function simulateToken(random: string, now: number): Uint8Array {
+  const digits = `${SIMULATED_BIN}${random}`;
+  const date = new Date(now);
+  return encodeJson(
+    new Map([
+      ['token', digits + luhnCheckDigit(digits)],
+      ['expiry_month', twoDigits(String(date.getUTCMonth() + 1))],
+      ['expiry_year', String(date.getUTCFullYear() + SIMULATED_YEARS)],
+      ['status', 'active'],
+    ]),
+  );
+}

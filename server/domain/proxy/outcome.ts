@@ -1,0 +1,76 @@
+/** What follows from one attempt to send a proxied request. */
+import type { ErrorCode } from '../../core/errors.ts';
+import { parseRetryAfter, pauseMs } from './retry-pause.ts';
+
+/** How an attempt ended: with a reply, or without one and perhaps with the request sent. */
+export type Attempt =
+  | { readonly ok: true; readonly status: number; readonly retryAfter?: string | undefined }
+  | Failed;
+
+interface Failed {
+  readonly ok: false;
+  readonly code: FailureCode;
+  readonly sent: boolean;
+  /** `certificate`: the target is not who it should be, and will not be in a minute either. */
+  readonly reason?: string | undefined;
+}
+
+type FailureCode = Extract<
+  ErrorCode,
+  'destination_refused' | 'target_unreachable' | 'target_timeout' | 'reply_too_large'
+>;
+
+/** What is known when an attempt is judged. */
+export interface AttemptState {
+  /** Attempts made, this one included. */
+  readonly made: number;
+  readonly attempts: number;
+  /** Whether the request may be sent again when nobody knows what became of it. */
+  readonly repeatable: boolean;
+  /** ms since 1970. */
+  readonly now: number;
+  /** From 0 up to 1. */
+  readonly random: number;
+}
+
+export type Verdict =
+  /** The reply is the answer, whatever its status. */
+  | { readonly kind: 'reply' }
+  | { readonly kind: 'again'; readonly pauseMs: number }
+  /** `unknown`: the target may have done what it was asked to. */
+  | { readonly kind: 'failure'; readonly code: FailureCode; readonly unknown: boolean };
+
+/**
+ * Whether nobody knows what became of a request that failed: it may have been sent, and there is no reply. Of a reply
+ * that is too large, or of what was refused, it is known.
+ */
+export const isOpen = ({ code, sent }: Pick<Failed, 'code' | 'sent'>): boolean =>
+  sent && (code === 'target_unreachable' || code === 'target_timeout');
+
+/** Whether a status asks for another attempt: 429, and everything from 500 on. */
+export const asksForRepeat = (status: number): boolean => status === 429 || status >= 500;
+
+/**
+ * Judges an attempt. Sent again are requests that were answered with 429 or 5xx, those of which not one byte left,
+ * and, where `repeatable`, those whose outcome is unknown; never one whose destination or certificate is refused,
+ * and none beyond `attempts`. The last reply is the answer then.
+ */
+export function judgeAttempt(attempt: Attempt, state: AttemptState): Verdict {
+  const isLast = state.made >= state.attempts;
+  if (attempt.ok) {
+    if (isLast || !asksForRepeat(attempt.status)) {
+      return { kind: 'reply' };
+    }
+    const asked =
+      attempt.retryAfter === undefined ? undefined : parseRetryAfter(attempt.retryAfter, state.now);
+    return { kind: 'again', pauseMs: pauseMs(state.made, state.random, asked) };
+  }
+  const { code, sent, reason } = attempt;
+  // A reply that is too large was given: the request has arrived, and a repeat would bring the same.
+  const isFinal =
+    code === 'destination_refused' || code === 'reply_too_large' || (!sent && reason === 'certificate');
+  const unknown = isOpen(attempt);
+  return isFinal || isLast || (unknown && !state.repeatable)
+    ? { kind: 'failure', code, unknown }
+    : { kind: 'again', pauseMs: pauseMs(state.made, state.random) };
+}

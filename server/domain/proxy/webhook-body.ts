@@ -1,0 +1,103 @@
+/** What webhooks say: one JSON object, made of the outcome and of the metadata that the caller had given. */
+import { ERRORS, type ErrorCode } from '../../core/errors.ts';
+import { encodeJson } from '../json/bytes.ts';
+import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
+
+/** A third party's header lines in their order; a name may come again. */
+type HeaderLines = readonly (readonly [name: string, value: string])[];
+
+/** What became of a proxy request. */
+export type WebhookParts =
+  | {
+      readonly kind: 'post';
+      readonly headers: HeaderLines;
+      readonly statusCode: number;
+      readonly body: string;
+    }
+  | {
+      readonly kind: 'get';
+      readonly headers: HeaderLines;
+      readonly statusCode: number;
+      /** Left out when the reply was not stored. */
+      readonly tokenInfo?: JsonObject | undefined;
+      /** The reply with tags in the place of what was stored; only smart parse makes one. */
+      readonly body?: string | undefined;
+    }
+  | { readonly kind: 'network_token'; readonly networkToken: NetworkToken; readonly tokenInfo: JsonObject }
+  /** There is no reply: the refusal in its place. */
+  | { readonly kind: 'failure'; readonly code: ErrorCode };
+
+/** What a webhook tells of a network token. */
+export interface NetworkToken {
+  readonly token: string;
+  readonly expiryMonth: string;
+  readonly expiryYear: string;
+  readonly lastFour: string;
+  readonly status: string;
+}
+
+/** What tells a failure from an outcome of whatever kind. */
+const FAILURE_NAMES = ['error', 'code'];
+
+/**
+ * The body of a webhook as UTF-8 JSON. The members of the outcome come first, those of the metadata after them,
+ * in their order and with every digit. A name that an outcome of this kind may have is never the metadata's, not
+ * even where the outcome lacks it, and nor is one of a failure: what stands under it always means the same.
+ */
+export function webhookBody(parts: WebhookParts, metadata?: JsonObject): Uint8Array {
+  const own = membersOf(parts);
+  const body: JsonObject = new Map();
+  for (const [name, value] of own) {
+    if (value !== undefined) {
+      body.set(name, value);
+    }
+  }
+  for (const [name, value] of metadata ?? []) {
+    if (!own.has(name) && !FAILURE_NAMES.includes(name)) {
+      body.set(name, value);
+    }
+  }
+  return encodeJson(body);
+}
+
+/** Every member that a kind may have, undefined where this outcome lacks it. */
+function membersOf(parts: WebhookParts): ReadonlyMap<string, JsonValue | undefined> {
+  switch (parts.kind) {
+    case 'post':
+      return new Map<string, JsonValue>([
+        ['headers', headerList(parts.headers)],
+        ['body', parts.body],
+        ['status_code', integer(parts.statusCode)],
+      ]);
+    case 'get':
+      return new Map<string, JsonValue | undefined>([
+        ['headers', headerList(parts.headers)],
+        ['status_code', integer(parts.statusCode)],
+        ['token_info', parts.tokenInfo],
+        ['body', parts.body],
+      ]);
+    case 'network_token':
+      return new Map<string, JsonValue>([
+        ['network_token', networkTokenObject(parts.networkToken)],
+        ['token_info', parts.tokenInfo],
+      ]);
+    case 'failure':
+      return new Map([
+        ['error', ERRORS[parts.code].text],
+        ['code', parts.code],
+      ]);
+  }
+}
+
+const integer = (value: number): JsonNumber => new JsonNumber(String(value));
+
+const headerList = (lines: HeaderLines): JsonValue[] => lines.map((line) => new Map([line]));
+
+const networkTokenObject = (token: NetworkToken): JsonObject =>
+  new Map([
+    ['token', token.token],
+    ['expiry_month', token.expiryMonth],
+    ['expiry_year', token.expiryYear],
+    ['last_four', token.lastFour],
+    ['status', token.status],
+  ]);

@@ -1,0 +1,121 @@
+import { VaultError } from '../../core/errors.ts';
+import { JsonNumber, type JsonValue, quoteJson } from '../json/json.ts';
+
+/** What the rules of one item may use together; over it they end with `rule_limit`. */
+export const RULE_LIMITS = {
+  /** Time for all rules of one item. */
+  msMax: 100,
+  /** Size of the working object as JSON, and of any text on the way, in UTF-8. */
+  bytesMax: 1_048_576,
+  /** Nested levels of the working object; the outermost is level 1. */
+  levelsMax: 64,
+  /** Tags, lookups and turns of sections in templates: a bound that does not depend on the clock. */
+  stepsMax: 1_000_000,
+} as const;
+
+const STEPS_PER_CLOCK_READING = 512;
+
+/** The refusal of rules that ran into their bounds. */
+export const overLimit = (): VaultError => new VaultError('rule_limit');
+
+/** The time and work that are left for the rules of one item, or for one other piece of work. */
+export interface RuleBudget {
+  /** Ends the work when its time is over. */
+  readonly checkTime: () => void;
+  /** Counts work that grows with template and data, and looks at the clock now and then. */
+  readonly spend: (steps: number) => void;
+}
+
+/** What a piece of work may use, and how it is refused when that is over. */
+export interface WorkLimits {
+  readonly msMax: number;
+  readonly stepsMax: number;
+  readonly bytesMax: number;
+  readonly refusal: () => VaultError;
+}
+
+const OF_RULES: WorkLimits = { ...RULE_LIMITS, refusal: overLimit };
+
+/** A budget for rules that begins now; `now` is a monotonic clock in milliseconds. */
+export const createRuleBudget = (now: () => number): RuleBudget => createWorkBudget(now, OF_RULES);
+
+/** As {@link createRuleBudget}, for work with other limits. */
+export function createWorkBudget(now: () => number, limits: WorkLimits): RuleBudget {
+  const endMs = now() + limits.msMax;
+  let steps = 0;
+  let nextReading = STEPS_PER_CLOCK_READING;
+  const checkTime = (): void => {
+    if (now() > endMs) {
+      throw limits.refusal();
+    }
+  };
+  const spend = (count: number): void => {
+    steps += count;
+    if (steps >= nextReading) {
+      if (steps > limits.stepsMax) {
+        throw limits.refusal();
+      }
+      nextReading = steps + STEPS_PER_CLOCK_READING;
+      checkTime();
+    }
+  };
+  return { checkTime, spend };
+}
+
+/** A running sum of bytes that ends the work when a text would grow over the limit. */
+export function createTextMeter(limits: WorkLimits = OF_RULES): (bytes: number) => void {
+  let written = 0;
+  return (bytes) => {
+    written += bytes;
+    if (written > limits.bytesMax) {
+      throw limits.refusal();
+    }
+  };
+}
+
+/** From this length on the runtime's own encoder is faster than a loop over the characters. */
+const NATIVE_LENGTH_MIN = 96;
+
+/** The size in bytes of a text as a JSON string literal. */
+export function jsonTextBytes(text: string): number {
+  if (text.length < NATIVE_LENGTH_MIN) {
+    let at = 0;
+    for (; at < text.length; at++) {
+      const unit = text.charCodeAt(at);
+      if (unit < 0x20 || unit > 0x7e || unit === 0x22 || unit === 0x5c) {
+        break;
+      }
+    }
+    if (at === text.length) {
+      return at + 2;
+    }
+  }
+  return Buffer.byteLength(quoteJson(text), 'utf8');
+}
+
+/** The size in bytes of a value as compact JSON; more than `levels` nested levels are over the limit. */
+export function jsonBytes(value: JsonValue, levels: number): number {
+  if (typeof value === 'string') {
+    return jsonTextBytes(value);
+  }
+  if (value instanceof JsonNumber) {
+    return value.text.length;
+  }
+  if (value === null || typeof value === 'boolean') {
+    return value === false ? 5 : 4;
+  }
+  if (levels <= 0) {
+    throw overLimit();
+  }
+  let bytes = 1;
+  if (value instanceof Map) {
+    for (const [name, member] of value) {
+      bytes += jsonTextBytes(name) + jsonBytes(member, levels - 1) + 2;
+    }
+    return bytes + (value.size === 0 ? 1 : 0);
+  }
+  for (const item of value) {
+    bytes += jsonBytes(item, levels - 1) + 1;
+  }
+  return bytes + (value.length === 0 ? 1 : 0);
+}

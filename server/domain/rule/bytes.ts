@@ -1,0 +1,139 @@
+import {
+  constants,
+  createHash,
+  createHmac,
+  createPublicKey,
+  type KeyObject,
+  publicEncrypt,
+} from 'node:crypto';
+import type { RuleArguments, RuleStep } from './arguments.ts';
+import { inputText } from './text.ts';
+
+const HASHES = ['md5', 'sha-1', 'sha-256', 'sha-384', 'sha-512'] as const;
+const HMACS = ['hmac-sha-1', 'hmac-sha-256', 'hmac-sha-384', 'hmac-sha-512'] as const;
+
+const HMAC_KEY_LENGTH_MAX = 4096;
+const NONCE_BYTES_MAX = 1024;
+const PEM_LENGTH_MAX = 8192;
+const RSA_BITS_MIN = 2048;
+const RSA_BITS_MAX = 8192;
+const PEM = /^-----BEGIN (RSA PUBLIC|PUBLIC) KEY-----\r?\n[A-Za-z0-9+/=\r\n]+-----END \1 KEY-----$/;
+const HEX = /^(?:[0-9a-f]{2})*$/i;
+const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+/** RFC 4648, section 6, with padding. */
+function base32(bytes: Uint8Array): string {
+  const text = Buffer.alloc(Math.ceil(bytes.length / 5) * 8, '=');
+  let at = 0;
+  let bits = 0;
+  let held = 0;
+  const write = (value: number): void => {
+    text[at++] = BASE32.charCodeAt(value & 31);
+  };
+  for (const byte of bytes) {
+    held = ((held & 31) << 8) | byte;
+    for (bits += 8; bits >= 5; bits -= 5) {
+      write(held >> (bits - 5));
+    }
+  }
+  if (bits > 0) {
+    write(held << (5 - bits));
+  }
+  return text.toString('latin1');
+}
+
+function readHmacKey(args: RuleArguments): Buffer {
+  const key = args.text('key', { lengthMax: HMAC_KEY_LENGTH_MAX });
+  const isHex = args.flag('hex_key');
+  if (key === '' || (isHex && !HEX.test(key))) {
+    throw args.refusal('key');
+  }
+  return Buffer.from(key, isHex ? 'hex' : 'utf8');
+}
+
+/**
+ * `hash`: the digest of the text's UTF-8 bytes, in lower-case hexadecimal. The HMACs (RFC 2104) need a `key`,
+ * whose bytes are its UTF-8, or with `hex_key` true the bytes that it writes in hexadecimal; the others refuse both.
+ */
+export function compileHash(args: RuleArguments): RuleStep {
+  const algorithm = args.choice('algorithm', [...HASHES, ...HMACS]);
+  const digestName = algorithm.replace('hmac-', '').replace('-', '');
+  if (algorithm.startsWith('hmac-')) {
+    const key = readHmacKey(args);
+    return (input) => {
+      const text = inputText(input);
+      return text === undefined ? undefined : createHmac(digestName, key).update(text, 'utf8').digest('hex');
+    };
+  }
+  for (const name of ['key', 'hex_key']) {
+    if (args.has(name)) {
+      throw args.refusal(name);
+    }
+  }
+  return (input) => {
+    const text = inputText(input);
+    return text === undefined ? undefined : createHash(digestName).update(text, 'utf8').digest('hex');
+  };
+}
+
+/** `encode`: the text's UTF-8 bytes, or with `hex_input` the bytes that it writes in hexadecimal, RFC 4648, padded. */
+export function compileEncode(args: RuleArguments): RuleStep {
+  const scheme = args.choice('scheme', ['base64', 'base32']);
+  const isHex = args.flag('hex_input');
+  return (input) => {
+    const text = inputText(input);
+    if (text === undefined || (isHex && !HEX.test(text))) {
+      return undefined;
+    }
+    const bytes = Buffer.from(text, isHex ? 'hex' : 'utf8');
+    return scheme === 'base64' ? bytes.toString('base64') : base32(bytes);
+  };
+}
+
+/** `nonce`: `length` random bytes as text; what the input holds does not matter. */
+export function compileNonce(args: RuleArguments): RuleStep {
+  const length = args.integer('length', { min: 1, max: NONCE_BYTES_MAX, fallback: 16 });
+  const encoding = args.choice('encoding', ['hex', 'base64'], 'hex');
+  return (_input, { randomBytes }) => Buffer.from(randomBytes(length)).toString(encoding);
+}
+
+/** An RSA public key from PEM (SPKI or PKCS#1) of 2,048 to 8,192 bits; nothing that holds a private key. */
+function readPublicKey(args: RuleArguments): KeyObject {
+  const pem = args.text('public_key', { lengthMax: PEM_LENGTH_MAX }).trim();
+  const key = PEM.test(pem) ? parsePublicKey(pem) : undefined;
+  const { modulusLength = 0, publicExponent = 0n } = key?.asymmetricKeyDetails ?? {};
+  const fits = modulusLength >= RSA_BITS_MIN && modulusLength <= RSA_BITS_MAX;
+  if (key?.asymmetricKeyType !== 'rsa' || !fits || publicExponent < 3n) {
+    throw args.refusal('public_key');
+  }
+  return key;
+}
+
+function parsePublicKey(pem: string): KeyObject | undefined {
+  try {
+    return createPublicKey(pem);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * `encrypt`: the text's UTF-8 bytes under RSA-OAEP with SHA-256 (RFC 8017, MGF1 with SHA-256, no label), in base64.
+ *
+ * WARNING: as with every operation, an input that it cannot work on is COPIED to the output field, IN THE CLEAR.
+ * That is an object, an array, a boolean, null, or a text longer than the key takes: its bytes less 66 (190 bytes
+ * for 2,048 bits, 446 for 4,096). Put `stringify` or `hash` before it where the input may be one of these.
+ */
+export function compileEncrypt(args: RuleArguments): RuleStep {
+  args.choice('algorithm', ['rsa-oaep-256'], 'rsa-oaep-256');
+  const key = readPublicKey(args);
+  const bytesMax = Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8) - 66;
+  const options = { key, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' };
+  return (input) => {
+    const text = inputText(input);
+    if (text === undefined || Buffer.byteLength(text) > bytesMax) {
+      return undefined;
+    }
+    return publicEncrypt(options, Buffer.from(text, 'utf8')).toString('base64');
+  };
+}

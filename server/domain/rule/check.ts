@@ -1,0 +1,115 @@
+import { VaultError } from '../../core/errors.ts';
+import { countSteps } from '../json/path.ts';
+import { compileOperation, isOperationName, type OperationName } from './operations.ts';
+
+/** One operation of a rule, as its author wrote it: shown again just so. */
+export interface Operation {
+  readonly name: OperationName;
+  /** A dotted path; `*` is the whole object, and what is read when the field is not given. */
+  readonly input_field?: string;
+  /** A dotted path; the input field when it is not given. */
+  readonly output_field?: string;
+  /** Kept and shown; the list's own order is what counts. */
+  readonly order_position?: number;
+  readonly arguments?: Readonly<Record<string, unknown>>;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+const OPERATIONS_MAX = 64;
+const FIELD_LENGTH_MAX = 1024;
+const FIELD_STEPS_MAX = 64;
+/** All texts in the arguments of a list together, so that making a list ready stays quick. */
+const TEXT_LENGTH_MAX = 131_072;
+const MEMBERS: ReadonlySet<string> = new Set([
+  'name',
+  'input_field',
+  'output_field',
+  'order_position',
+  'arguments',
+] satisfies (keyof Operation)[]);
+
+const refused = (field: string): VaultError => new VaultError('invalid_request', { field });
+
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const own = (members: Members, name: keyof Operation): unknown =>
+  Object.hasOwn(members, name) ? members[name] : undefined;
+
+function checkField(
+  members: Members,
+  name: 'input_field' | 'output_field',
+  place: string,
+): string | undefined {
+  const field = own(members, name);
+  if (field === undefined) {
+    return undefined;
+  }
+  const isPath = typeof field === 'string' && field !== '' && field.length <= FIELD_LENGTH_MAX;
+  if (!isPath || countSteps(field) > FIELD_STEPS_MAX || !field.isWellFormed()) {
+    throw refused(`${place}.${name}`);
+  }
+  return field;
+}
+
+function checkOperation(value: unknown, place: string): Operation {
+  if (!isMembers(value) || Object.keys(value).some((name) => !MEMBERS.has(name))) {
+    throw refused(place);
+  }
+  const name = own(value, 'name');
+  const position = own(value, 'order_position');
+  const args = own(value, 'arguments');
+  if (!isOperationName(name)) {
+    throw refused(`${place}.name`);
+  }
+  const input = checkField(value, 'input_field', place);
+  const output = checkField(value, 'output_field', place);
+  if (position !== undefined && !Number.isSafeInteger(position)) {
+    throw refused(`${place}.order_position`);
+  }
+  if (args !== undefined && !isMembers(args)) {
+    throw refused(`${place}.arguments`);
+  }
+  compileOperation(name, args ?? {}, `${place}.arguments`);
+  return {
+    name,
+    ...(input === undefined ? {} : { input_field: input }),
+    ...(output === undefined ? {} : { output_field: output }),
+    ...(typeof position === 'number' ? { order_position: position } : {}),
+    ...(args === undefined ? {} : { arguments: args }),
+  };
+}
+
+const lengthOf = (value: unknown): number =>
+  typeof value === 'string' ? value.length : Array.isArray(value) ? value.reduce(addLength, 0) : 0;
+
+const addLength = (sum: number, value: unknown): number => sum + lengthOf(value);
+
+const textLength = ({ arguments: args = {} }: Operation): number => Object.values(args).reduce(addLength, 0);
+
+/**
+ * Checks the body that makes a rule, given as plain values: a list of 1 to 64 operations, or an object that has
+ * it as `operations` (what else that object has is ignored, so that a rule can be sent back as it was shown).
+ * Everything is as strict as it can be told in advance: exact names, exact types (no numbers as text, no null),
+ * no unknown members or arguments. Refuses with `invalid_request` at the exact place, such as `body[2].name`
+ * or `body.operations[0].arguments.start`; a name that nobody knows is not repeated, but its place is named:
+ * the operation, or its `arguments`.
+ */
+export function checkOperations(value: unknown): readonly Operation[] {
+  const wrapped = isMembers(value) && Object.hasOwn(value, 'operations');
+  const list = wrapped ? value['operations'] : value;
+  const place = wrapped ? 'body.operations' : 'body';
+  if (!Array.isArray(list) || list.length === 0 || list.length > OPERATIONS_MAX) {
+    throw refused(place);
+  }
+  let length = 0;
+  return list.map((item: unknown, at) => {
+    const operation = checkOperation(item, `${place}[${at}]`);
+    length += textLength(operation);
+    if (length > TEXT_LENGTH_MAX) {
+      throw refused(place);
+    }
+    return operation;
+  });
+}

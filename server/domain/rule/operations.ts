@@ -1,0 +1,56 @@
+import { VaultError } from '../../core/errors.ts';
+import { type RuleArguments, type RuleStep, readArguments } from './arguments.ts';
+import { compileEncode, compileEncrypt, compileHash, compileNonce } from './bytes.ts';
+import { compileConvertToInt, compileParseFloat } from './number.ts';
+import { compileParseJson, compileTemplate } from './template.ts';
+import { compileFormat, compileMask, compileReplace, compileStringify, compileSubstr } from './text.ts';
+
+interface OperationKind {
+  /** The arguments that it knows; any other is refused. */
+  readonly arguments: readonly string[];
+  readonly compile: (args: RuleArguments) => RuleStep;
+}
+
+/** The operations in their published order. */
+const OPERATIONS = {
+  noop: { arguments: [], compile: () => (input) => input },
+  stringify: { arguments: [], compile: compileStringify },
+  substr: { arguments: ['start', 'end'], compile: compileSubstr },
+  parse_float: { arguments: [], compile: compileParseFloat },
+  parse_json: { arguments: [], compile: compileParseJson },
+  convert_to_int: { arguments: ['base'], compile: compileConvertToInt },
+  replace: { arguments: ['substr', 'new_str'], compile: compileReplace },
+  mask: { arguments: ['start', 'end', 'char'], compile: compileMask },
+  format: { arguments: ['format_string', 'keys'], compile: compileFormat },
+  template: { arguments: ['template'], compile: compileTemplate },
+  hash: { arguments: ['algorithm', 'key', 'hex_key'], compile: compileHash },
+  encode: { arguments: ['scheme', 'hex_input'], compile: compileEncode },
+  nonce: { arguments: ['length', 'encoding'], compile: compileNonce },
+  encrypt: { arguments: ['algorithm', 'public_key'], compile: compileEncrypt },
+} as const satisfies Record<string, OperationKind>;
+
+/** The name of an operation. */
+export type OperationName = keyof typeof OPERATIONS;
+
+/** Whether a value is the name of an operation, exactly as published. */
+export const isOperationName = (value: unknown): value is OperationName =>
+  typeof value === 'string' && Object.hasOwn(OPERATIONS, value);
+
+/** The names of all operations, in their published order. */
+export const OPERATION_NAMES: readonly OperationName[] = Object.keys(OPERATIONS).filter(isOperationName);
+
+/**
+ * Checks an operation's arguments and makes the step that does its work. Refuses an argument with
+ * `invalid_request` at its own place, and names that the operation does not know at `place`, unnamed.
+ */
+export function compileOperation(
+  name: OperationName,
+  given: Readonly<Record<string, unknown>>,
+  place: string,
+): RuleStep {
+  const kind: OperationKind = OPERATIONS[name];
+  if (Object.keys(given).some((argument) => !kind.arguments.includes(argument))) {
+    throw new VaultError('invalid_request', { field: place });
+  }
+  return kind.compile(readArguments(given, place));
+}

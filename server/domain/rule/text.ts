@@ -1,0 +1,152 @@
+import { JsonNumber, type JsonValue, stringifyJson } from '../json/json.ts';
+import { countSteps, parsePath, readPath } from '../json/path.ts';
+import { plainText } from '../template/render.ts';
+import type { RuleArguments, RuleStep } from './arguments.ts';
+import { createTextMeter } from './budget.ts';
+
+/** A part of a text, in UTF-16 units. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+const TEXT_LENGTH_MAX = 4096;
+const KEYS_MAX = 64;
+const PATH_LENGTH_MAX = 1024;
+const PATH_STEPS_MAX = 64;
+const POSITION_MAX = Number.MAX_SAFE_INTEGER;
+
+/** What text operations work on: a text as it is, a number as it was written; nothing else. */
+export const inputText = (input: JsonValue): string | undefined =>
+  input instanceof JsonNumber ? input.text : typeof input === 'string' ? input : undefined;
+
+const afterPoint = (text: string, at: number): number => at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
+
+function countPoints(text: string): number {
+  let count = 0;
+  for (let at = 0; at < text.length; at = afterPoint(text, at)) {
+    count++;
+  }
+  return count;
+}
+
+function unitsBefore(text: string, points: number): number {
+  let at = 0;
+  for (let count = 0; count < points && at < text.length; count++) {
+    at = afterPoint(text, at);
+  }
+  return at;
+}
+
+/** The range between two positions in code points: negative ones count from the end, an end of 0 is the length. */
+function rangeOf(text: string, start: number, end: number): Range {
+  const length = countPoints(text);
+  const position = (at: number): number => (at < 0 ? Math.max(0, length + at) : Math.min(length, at));
+  const from = unitsBefore(text, position(start));
+  const to = end === 0 ? text.length : unitsBefore(text, position(end));
+  return { from, to: Math.max(from, to) };
+}
+
+function readPositions(args: RuleArguments): { start: number; end: number } {
+  const options = { min: -POSITION_MAX, max: POSITION_MAX, fallback: 0 };
+  return { start: args.integer('start', options), end: args.integer('end', options) };
+}
+
+/** `stringify`: the JSON text of any value, so a text gets quotes and escapes. */
+export const compileStringify = (): RuleStep => stringifyJson;
+
+/** `substr`: the code points from `start` up to `end`; empty when they meet or cross. */
+export function compileSubstr(args: RuleArguments): RuleStep {
+  const { start, end } = readPositions(args);
+  return (input) => {
+    const text = inputText(input);
+    if (text === undefined) {
+      return undefined;
+    }
+    const { from, to } = rangeOf(text, start, end);
+    return text.slice(from, to);
+  };
+}
+
+/** `replace`: every occurrence of the literal text `substr`, from the left, becomes `new_str`. */
+export function compileReplace(args: RuleArguments): RuleStep {
+  const old = args.text('substr', { lengthMax: TEXT_LENGTH_MAX });
+  const replacement = args.text('new_str', { lengthMax: TEXT_LENGTH_MAX });
+  if (old === '') {
+    throw args.refusal('substr');
+  }
+  const replacementBytes = Buffer.byteLength(replacement);
+  return (input) => {
+    const text = inputText(input);
+    if (text === undefined) {
+      return undefined;
+    }
+    const pieces = text.split(old);
+    createTextMeter()((pieces.length - 1) * replacementBytes);
+    return pieces.join(replacement);
+  };
+}
+
+/** `mask`: each code point from `start` up to `end` but spaces becomes `char`; positions as in `substr`. */
+export function compileMask(args: RuleArguments): RuleStep {
+  const { start, end } = readPositions(args);
+  const char = args.text('char', { lengthMax: 2, fallback: '*' });
+  if (countPoints(char) !== 1) {
+    throw args.refusal('char');
+  }
+  return (input) => {
+    const text = inputText(input);
+    if (text === undefined) {
+      return undefined;
+    }
+    const { from, to } = rangeOf(text, start, end);
+    const masked = text.slice(from, to).replace(/[^ ]/gu, char);
+    return text.slice(0, from) + masked + text.slice(to);
+  };
+}
+
+const isContainer = (value: JsonValue): boolean => value instanceof Map || Array.isArray(value);
+
+/**
+ * `format`: `format_string` with each `%v` replaced by the plain text of the next field in `keys`, a missing one
+ * by nothing; `%%` is one percent sign, any other `%` stands for itself. Keys are paths from the input; `*` is
+ * the input itself, the only key that works on an input without members.
+ */
+export function compileFormat(args: RuleArguments): RuleStep {
+  const format = args.text('format_string', { lengthMax: TEXT_LENGTH_MAX });
+  const keys = args.texts('keys', { countMax: KEYS_MAX, lengthMax: PATH_LENGTH_MAX });
+  const badKey = keys.findIndex((key) => key === '' || countSteps(key) > PATH_STEPS_MAX);
+  if (badKey >= 0) {
+    throw args.refusal(`keys[${badKey}]`);
+  }
+  const pieces = splitFormat(format);
+  if (pieces.length !== keys.length + 1) {
+    throw args.refusal('keys');
+  }
+  const paths = keys.map(parsePath);
+  const needsMembers = paths.some((path) => path !== undefined);
+  return (input) => {
+    if (needsMembers && !isContainer(input)) {
+      return undefined;
+    }
+    const write = createTextMeter();
+    return pieces.reduce((text, piece, at) => {
+      const value = plainText(readPath(input, paths[at - 1]));
+      write(Buffer.byteLength(value));
+      return text + value + piece;
+    });
+  };
+}
+
+/** The literal texts before, between and after the places of a format string. */
+function splitFormat(format: string): string[] {
+  const pieces = [''];
+  for (const part of format.split(/(%[%v])/)) {
+    if (part === '%v') {
+      pieces.push('');
+    } else {
+      pieces.push((pieces.pop() ?? '') + (part === '%%' ? '%' : part));
+    }
+  }
+  return pieces;
+}

@@ -1,0 +1,128 @@
+import type { JsonObject, JsonValue } from '../json/json.ts';
+import { indexIn, type Path, type PathStep, readPath } from '../json/path.ts';
+import { jsonBytes, jsonTextBytes, overLimit, RULE_LIMITS } from './budget.ts';
+
+/** The object that the operations of one item work on, with its size kept in hand. */
+export interface WorkingObject {
+  /** The value at a path; it is the working object's own: copy it before it goes elsewhere. */
+  readonly read: (path: Path) => JsonValue | undefined;
+  /** Puts a value, which must belong to nobody else, at a path. */
+  readonly write: (path: Path, value: JsonValue) => void;
+  /** The object as it stands. */
+  readonly current: () => JsonObject;
+}
+
+/** Where a path ends in an object, and the steps of it that are not there yet. */
+interface Place {
+  readonly container: JsonObject | JsonValue[];
+  readonly key: string;
+  readonly old: JsonValue | undefined;
+  /** How many levels there are down to the container, itself included. */
+  readonly levels: number;
+  readonly missing: Path;
+}
+
+/** A copy that shares no object and no array with the original. */
+export function copyJson<Value extends JsonValue>(value: Value): Value;
+export function copyJson(value: JsonValue): JsonValue {
+  if (value instanceof Map) {
+    const copy: JsonObject = new Map();
+    for (const [name, member] of value) {
+      copy.set(name, typeof member === 'object' ? copyJson(member) : member);
+    }
+    return copy;
+  }
+  return Array.isArray(value) ? value.map((item) => copyJson(item)) : value;
+}
+
+function placeInObject(container: JsonObject, step: PathStep, levels: number): Place {
+  const literal = step.next !== undefined && container.has(step.rest);
+  const key = literal ? step.rest : step.step;
+  return { container, key, old: container.get(key), levels, missing: literal ? undefined : step.next };
+}
+
+function placeInArray(container: JsonValue[], step: PathStep, levels: number): Place | undefined {
+  const index = indexIn(container, step.step);
+  return index === undefined
+    ? undefined
+    : { container, key: step.step, old: container[index], levels, missing: step.next };
+}
+
+/** Where a write goes; `undefined` when the path meets a scalar or an index that the array does not have. */
+function findPlace(root: JsonObject, path: PathStep): Place | undefined {
+  let at: JsonValue = root;
+  let step = path;
+  for (let levels = 1; ; levels++) {
+    let place: Place | undefined;
+    if (at instanceof Map) {
+      place = placeInObject(at, step, levels);
+    } else if (Array.isArray(at)) {
+      place = placeInArray(at, step, levels);
+    }
+    if (place?.old === undefined || place.missing === undefined) {
+      return place;
+    }
+    at = place.old;
+    step = place.missing;
+  }
+}
+
+/** The value inside of one new object for each step. */
+function wrap(value: JsonValue, missing: Path): JsonValue {
+  return missing === undefined ? value : new Map([[missing.step, wrap(value, missing.next)]]);
+}
+
+function put({ container, key }: Place, value: JsonValue): void {
+  if (container instanceof Map) {
+    container.set(key, value);
+  } else {
+    container[Number(key)] = value;
+  }
+}
+
+/**
+ * Begins with a copy of an object, which stays as it is. A write replaces what is at the path and makes the
+ * objects that are missing on the way; it does nothing where the path meets a scalar (null is one) or an array
+ * without that index, nor at `*` for a value that is no object. A write that would take the object over its size
+ * or depth ends the rules before anything is written.
+ */
+export function createWorkingObject(object: JsonObject): WorkingObject {
+  let bytes = checkedBytes(jsonBytes(object, RULE_LIMITS.levelsMax));
+  let root = copyJson(object);
+
+  const replaceRoot = (value: JsonValue): void => {
+    if (value instanceof Map) {
+      bytes = checkedBytes(jsonBytes(value, RULE_LIMITS.levelsMax));
+      root = value;
+    }
+  };
+  const writeAt = (place: Place, value: JsonValue): void => {
+    const added = wrap(value, place.missing);
+    let growth = jsonBytes(added, RULE_LIMITS.levelsMax - place.levels);
+    if (place.old !== undefined) {
+      growth -= jsonBytes(place.old, RULE_LIMITS.levelsMax);
+    } else if (place.container instanceof Map) {
+      growth += jsonTextBytes(place.key) + (place.container.size === 0 ? 1 : 2);
+    }
+    bytes = checkedBytes(bytes + growth);
+    put(place, added);
+  };
+  const write = (path: Path, value: JsonValue): void => {
+    if (path === undefined) {
+      replaceRoot(value);
+      return;
+    }
+    const place = findPlace(root, path);
+    if (place !== undefined) {
+      writeAt(place, value);
+    }
+  };
+  return { read: (path) => readPath(root, path), write, current: () => root };
+}
+
+function checkedBytes(bytes: number): number {
+  if (bytes > RULE_LIMITS.bytesMax) {
+    throw overLimit();
+  }
+  return bytes;
+}

@@ -1,0 +1,131 @@
+import { JsonNumber, type JsonValue, stringifyJson } from '../json/json.ts';
+import { type Path, readPath } from '../json/path.ts';
+import type { Template, TemplatePart } from './template.ts';
+
+/** Turns values into text that is safe for where it stands. A new one is made for each rendering. */
+export interface TemplateEscape {
+  /** What goes out for `{{name}}`; `undefined` is a missing value. */
+  readonly insert: (value: JsonValue | undefined) => string;
+  /** Sees all that goes out unescaped, in order, so that `insert` can know where it stands. */
+  readonly pass?: (text: string) => void;
+}
+
+/** The caller's bounds; either function throws the caller's own refusal when there is no more. */
+export interface TemplateMeter {
+  /** Counts tags, looked-up levels and turns of sections. */
+  readonly spend: (steps: number) => void;
+  /** Counts bytes of output (UTF-8), before they are put together. */
+  readonly write: (bytes: number) => void;
+}
+
+/** The values that a name is looked up in, innermost first. */
+interface Frame {
+  readonly value: JsonValue;
+  readonly outer: Frame | undefined;
+}
+
+interface Rendering {
+  readonly escape: TemplateEscape;
+  readonly meter: TemplateMeter;
+  output: string;
+}
+
+const FALSY_NUMBER = /^-?[0.]+(?:[eE]|$)/;
+
+/** The text of a value outside any format: strings raw, numbers as written, null and missing empty, others JSON. */
+export function plainText(value: JsonValue | undefined): string {
+  if (value === undefined || value === null) {
+    return '';
+  }
+  return typeof value === 'string' ? value : stringifyJson(value);
+}
+
+/** The value of a name in the innermost frame that has it; no path is the frame's own value (`.`). */
+function lookUp(path: Path, frames: Frame, meter: TemplateMeter): JsonValue | undefined {
+  if (path === undefined) {
+    return frames.value;
+  }
+  for (let frame: Frame | undefined = frames; frame !== undefined; frame = frame.outer) {
+    meter.spend(1);
+    const value = readPath(frame.value, path);
+    if (value !== undefined) {
+      return value;
+    }
+  }
+  return undefined;
+}
+
+const isFalsy = (value: JsonValue | undefined): boolean =>
+  value === undefined ||
+  value === null ||
+  value === false ||
+  value === '' ||
+  (value instanceof JsonNumber && FALSY_NUMBER.test(value.text)) ||
+  (Array.isArray(value) && value.length === 0);
+
+function emit(rendering: Rendering, text: string, bytes: number): void {
+  rendering.meter.write(bytes);
+  rendering.output += text;
+}
+
+function renderSection(
+  rendering: Rendering,
+  parts: readonly TemplatePart[],
+  value: JsonValue,
+  outer: Frame,
+): void {
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      renderParts(rendering, parts, { value: item, outer });
+    }
+  } else {
+    renderParts(rendering, parts, value === true ? outer : { value, outer });
+  }
+}
+
+function renderPart(rendering: Rendering, part: TemplatePart, frames: Frame): void {
+  if (part.kind === 'text') {
+    rendering.escape.pass?.(part.text);
+    emit(rendering, part.text, part.bytes);
+    return;
+  }
+  const value = lookUp(part.path, frames, rendering.meter);
+  if (part.kind === 'section' || part.kind === 'inverted') {
+    if (isFalsy(value) !== (part.kind === 'section')) {
+      renderSection(rendering, part.parts, part.kind === 'inverted' ? true : (value ?? null), frames);
+    }
+    return;
+  }
+  let text: string;
+  if (part.kind === 'raw') {
+    text = plainText(value);
+    rendering.escape.pass?.(text);
+  } else {
+    text = rendering.escape.insert(value);
+  }
+  emit(rendering, text, Buffer.byteLength(text));
+}
+
+function renderParts(rendering: Rendering, parts: readonly TemplatePart[], frames: Frame): void {
+  rendering.meter.spend(1 + parts.length);
+  for (const part of parts) {
+    renderPart(rendering, part, frames);
+  }
+}
+
+/**
+ * Fills a template from a JSON value. Names are looked up in the data alone, so that `{{constructor}}` or
+ * `{{toString}}` is empty unless the data has such a member; dotted names follow the rules of paths
+ * (`readPath`); a name that the innermost section's value lacks is looked for further out. Sections follow
+ * mustache.js: absent, null, false, 0, empty texts and empty arrays are false, arrays repeat, other values are
+ * entered once. The meter bounds the work and the output.
+ */
+export function renderTemplate(
+  template: Template,
+  view: JsonValue,
+  options: { readonly escape: TemplateEscape; readonly meter: TemplateMeter },
+): string {
+  const rendering: Rendering = { ...options, output: '' };
+  renderParts(rendering, template.parts, { value: view, outer: undefined });
+  return rendering.output;
+}

@@ -1,0 +1,102 @@
+import Mustache, { type TemplateSpans } from 'mustache';
+import { VaultError } from '../../core/errors.ts';
+import { countSteps, type Path, parseSteps } from '../json/path.ts';
+
+/** Text as it stands, a value's place, or a section with what it holds. */
+export type TemplatePart =
+  | { readonly kind: 'text'; readonly text: string; readonly bytes: number }
+  | { readonly kind: 'value' | 'raw'; readonly path: Path }
+  | { readonly kind: 'section' | 'inverted'; readonly path: Path; readonly parts: readonly TemplatePart[] };
+
+/** A parsed template: plain data, to be made once and rendered often. */
+export interface Template {
+  readonly parts: readonly TemplatePart[];
+  /** The first character of the template's own text that is no white space; empty when there is none. */
+  readonly firstCharacter: string;
+}
+
+const SECTION_LEVELS_MAX = 32;
+const NAME = /^[^{}]{1,1024}$/;
+const NAME_STEPS_MAX = 64;
+/** The parser searches tags with patterns whose time grows with the square of a run of spaces. */
+const SPACES_IN_TAG = /\s{65}/;
+
+const refused = (): VaultError => new VaultError('invalid_request');
+
+/** Refuses what the parser would take too long over, and tags that change the tags' own form. */
+function checkTags(text: string): void {
+  for (let open = text.indexOf('{{'); open >= 0; ) {
+    const kind = /\S/g;
+    kind.lastIndex = open + 2;
+    const first = kind.exec(text);
+    const closing = first?.[0] === '{' ? '}}}' : '}}';
+    const end = first === null ? -1 : text.indexOf(closing, first.index);
+    if (end < 0 || first?.[0] === '=' || SPACES_IN_TAG.test(text.slice(open, end))) {
+      throw refused();
+    }
+    open = text.indexOf('{{', end + closing.length);
+  }
+}
+
+function parseName(name: string): Path {
+  if (!NAME.test(name) || countSteps(name) > NAME_STEPS_MAX) {
+    throw refused();
+  }
+  return name === '.' ? undefined : parseSteps(name);
+}
+
+function toParts(tokens: TemplateSpans, levelsLeft: number): TemplatePart[] {
+  const parts: TemplatePart[] = [];
+  for (const [type, value, , , inner] of tokens) {
+    if (type === 'text') {
+      parts.push({ kind: 'text', text: value, bytes: Buffer.byteLength(value) });
+    } else if (type === 'name' || type === '&') {
+      parts.push({ kind: type === '&' ? 'raw' : 'value', path: parseName(value) });
+    } else if (type === '#' || type === '^') {
+      if (levelsLeft <= 0) {
+        throw refused();
+      }
+      const path = parseName(value);
+      const kind = type === '#' ? 'section' : 'inverted';
+      parts.push({ kind, path, parts: toParts(Array.isArray(inner) ? inner : [], levelsLeft - 1) });
+    }
+  }
+  return parts;
+}
+
+function firstCharacterOf(parts: readonly TemplatePart[]): string {
+  for (const part of parts) {
+    const inner = 'parts' in part ? firstCharacterOf(part.parts) : '';
+    const first = part.kind === 'text' ? part.text.trimStart().charAt(0) : inner;
+    if (first !== '') {
+      return first;
+    }
+  }
+  return '';
+}
+
+function parseTokens(text: string): TemplateSpans {
+  const writer = new Mustache.Writer();
+  // The cache keeps every template for ever; its type does not know that it can be switched off.
+  Object.assign(writer, { templateCache: undefined });
+  try {
+    return writer.parse(text);
+  } catch {
+    throw refused();
+  }
+}
+
+/**
+ * Parses a mustache template: `{{name}}`, `{{a.b}}`, `{{{raw}}}`, `{{& raw}}`, `{{.}}`, `{{#section}}`,
+ * `{{^inverted}}`, `{{! comment}}`. Partials (`{{> name}}`) render nothing. Refused with `invalid_request`
+ * (callers add the place): unclosed or crossed tags, empty names, tags that set other delimiters, more than 32
+ * sections inside each other, and text that is no well-formed Unicode.
+ */
+export function parseTemplate(text: string): Template {
+  if (!text.isWellFormed()) {
+    throw refused();
+  }
+  checkTags(text);
+  const parts = toParts(parseTokens(text), SECTION_LEVELS_MAX);
+  return { parts, firstCharacter: firstCharacterOf(parts) };
+}
