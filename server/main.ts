@@ -25,7 +25,7 @@ import {
 import { openConfiguredDoor, withFreePort } from './main-door.ts';
 import { keepPoolLow } from './main-priority.ts';
 import { createStop } from './main-stop.ts';
-import { createHealth } from './services/health.ts';
+import { createHealth } from './services/admin/health.ts';
 import { levelOfEvent } from './telemetry/events.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 

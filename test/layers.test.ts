@@ -12,7 +12,11 @@ describe('the check finds', () => {
   const check = (files: Record<string, string>) => findViolations(new Map(Object.entries(files)));
 
   const wrong: [string, string, string][] = [
-    ['a service that uses the store', 'server/services/key.ts', "import { readKey } from '../store/key.ts';"],
+    [
+      'a service that uses the store',
+      'server/services/key/key.ts',
+      "import { readKey } from '../../store/key.ts';",
+    ],
     ['a type import', 'server/routes/key.ts', "import type { KeyRecord } from '../store/key.ts';"],
     [
       'an inline type import',
@@ -29,8 +33,8 @@ describe('the check finds', () => {
       'server/crypto/client.ts',
       "import { seal } from '../workers/crypto/aead.ts';",
     ],
-    ['elysia outside HTTP', 'server/services/key.ts', "import { Elysia } from 'elysia';"],
-    ['ioredis outside the store', 'server/services/key.ts', "import Redis from 'ioredis';"],
+    ['elysia outside HTTP', 'server/services/key/key.ts', "import { Elysia } from 'elysia';"],
+    ['ioredis outside the store', 'server/services/key/key.ts', "import Redis from 'ioredis';"],
     ['a socket in a worker', 'workers/worker.ts', "import { connect } from 'node:net';"],
     ['a file in a worker', 'workers/worker.ts', "import { readFile } from 'node:fs/promises';"],
     ['a package in the SDK', 'sdk/key.ts', "import { ok } from 'somewhere';"],
@@ -43,20 +47,22 @@ describe('the check finds', () => {
   });
 
   test('values where only types may come from', () => {
-    const path = 'server/services/key.ts';
-    expect(check({ [path]: "import { deps } from '../deps/deps.ts';" })).toEqual([
+    const path = 'server/services/key/key.ts';
+    expect(check({ [path]: "import { deps } from '../../deps/deps.ts';" })).toEqual([
       `${path}:1 imports server/deps/deps.ts: server/services may take types alone from there (import type)`,
     ]);
-    expect(check({ [path]: "import { type Deps } from '../deps/deps.ts';" })).toEqual([]);
+    expect(check({ [path]: "import { type Deps } from '../../deps/deps.ts';" })).toEqual([]);
   });
 
   test('services against their order', () => {
-    const found = check({ 'server/services/key.ts': "\nimport { openItem } from './vault.ts';" });
+    const found = check({ 'server/services/key/key.ts': "\nimport { openItem } from '../vault/vault.ts';" });
     expect(found).toHaveLength(1);
     expect(found[0]).toStartWith(
-      'server/services/key.ts:2 imports server/services/vault.ts: services import',
+      'server/services/key/key.ts:2 imports server/services/vault/vault.ts: services import',
     );
-    expect(check({ 'server/services/vault-list.ts': "import { openKey } from './key.ts';" })).toEqual([]);
+    expect(check({ 'server/services/vault/list.ts': "import { openKey } from '../key/key.ts';" })).toEqual(
+      [],
+    );
   });
 
   test('circles, of types too', () => {

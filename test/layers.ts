@@ -135,7 +135,7 @@ const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonl
 
 /** Services in the only order in which they may import each other: a later one an earlier one. */
 const SERVICE_ORDER =
-  'audit metering account key rule cert vault endpoint capture retrieve form proxy admin utility'.split(' ');
+  'common request audit account key rule cert vault endpoint capture retrieve form proxy admin'.split(' ');
 
 interface Import {
   readonly from: string;
@@ -182,10 +182,10 @@ const violationOf = (entry: Import): string[] => {
   return [`${at}: ${layer.name} may not import from ${layerOf(to)?.name ?? 'there'}`];
 };
 
-/** A service of several files, such as `vault-list.ts`, counts as its noun, here `vault`. */
+/** A service counts as its noun, which is its folder. */
 const serviceOrderOf = ({ from, to }: Import, at: string): string[] => {
   const [importer, imported] = [from, to].map((path) => {
-    const noun = posix.basename(path, '.ts').split('-')[0] ?? '';
+    const noun = path.split('/')[2] ?? '';
     return SERVICE_ORDER.indexOf(noun);
   });
   if (importer === undefined || imported === undefined || importer < 0 || imported < 0) {

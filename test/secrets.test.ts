@@ -75,17 +75,17 @@ describe('the search finds', () => {
   const check = (path: string, text: string) => findEscapes(new Map([[path, text]]));
 
   const wrong: [string, string][] = [
-    ['server/services/key.ts', 'log(passphrase.expose());'],
-    ['server/services/key.ts', 'log(passphrase\n  .expose());'],
+    ['server/services/key/key.ts', 'log(passphrase.expose());'],
+    ['server/services/key/key.ts', 'log(passphrase\n  .expose());'],
     ['workers/jobs/keys.ts', 'const port = process.env.PORT;'],
     ['sdk/path.ts', 'const { PORT } = Bun.env;'],
     ['server/store/redis.ts', 'console.error(error);'],
     ['workers/jobs/keys.ts', "console['log'](key);"],
-    ['server/services/key.ts', 'process.stdout.write(text);'],
+    ['server/services/key/key.ts', 'process.stdout.write(text);'],
     ['server/crypto/client.ts', "createCipheriv('aes-256-gcm', key, nonce);"],
     ['workers/crypto/bytes.ts', "import { createDecipheriv } from 'node:crypto';"],
     ['workers/crypto/bytes.ts', 'await crypto.subtle.digest(a, b);'],
-    ['server/services/key.ts', 'const id = Math.random();'],
+    ['server/services/key/key.ts', 'const id = Math.random();'],
     ['server/routes/vault.ts', 'const body = JSON.parse(text);'],
     ['server/domain/template/template.ts', 'new Function(text)();'],
   ];
@@ -100,7 +100,7 @@ describe('the search finds', () => {
     ['server/config/config.ts', 'const read = process.env;'],
     ['server/main.ts', 'console.log(url);'],
     ['workers/crypto/aead.ts', "createCipheriv('aes-256-gcm', key, nonce);"],
-    ['server/services/key.ts', '// passphrase.expose() would be wrong here\nexport {};'],
+    ['server/services/key/key.ts', '// passphrase.expose() would be wrong here\nexport {};'],
   ];
   test.each(right)('nothing in %s: %s', (path, text) => {
     expect(check(path, text)).toEqual([]);

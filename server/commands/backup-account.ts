@@ -1,4 +1,4 @@
-import { monthsOf } from '../services/metering.ts';
+import { monthsOf } from '../services/request/metering.ts';
 import type { CopiedKey, CopyStore } from '../store/copy.ts';
 import { wholeKeysOf } from '../store/copy-keys.ts';
 import { redisKeys } from '../store/redis-keys.ts';

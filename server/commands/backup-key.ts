@@ -3,7 +3,7 @@ import { createThreadContext, EMPTY, type ThreadContext } from '../../workers/jo
 import { metaOf, referenceMember } from '../../workers/jobs/items.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Parts } from '../deps/deps.ts';
-import { eachOf } from '../services/record-each.ts';
+import { eachOf } from '../services/maintenance/each.ts';
 import type { CopiedItem, CopyStore } from '../store/copy.ts';
 import { text } from '../store/redis.ts';
 import { type Bucket, redisKeys } from '../store/redis-keys.ts';

@@ -1,5 +1,5 @@
-import type { AccountInfo } from '../services/account.ts';
-import { eachOf } from '../services/record-each.ts';
+import type { AccountInfo } from '../services/account/account.ts';
+import { eachOf } from '../services/maintenance/each.ts';
 import { createCopyStore } from '../store/copy.ts';
 import { readInstallation } from '../store/installation.ts';
 import { redisKeys } from '../store/redis-keys.ts';

@@ -1,4 +1,4 @@
-import { eachOf } from '../services/record-each.ts';
+import { eachOf } from '../services/maintenance/each.ts';
 import { redisKeys } from '../store/redis-keys.ts';
 import type { OpenVault } from '../vault-parts.ts';
 

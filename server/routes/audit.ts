@@ -1,7 +1,7 @@
 import { nextTokenHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
 import { AuditEntries, AuditQuery } from '../schema/audit.ts';
-import { untilClosed } from '../services/byte-stream.ts';
+import { untilClosed } from '../services/common/byte-stream.ts';
 
 const readAudit = defineRoute({
   method: 'GET',

@@ -6,7 +6,7 @@ import {
   createTurns,
   joinTick,
   mapAhead,
-} from '../../server/services/coalesce.ts';
+} from '../../server/services/common/coalesce.ts';
 
 /** A promise that the test settles itself. */
 function deferred<T>() {

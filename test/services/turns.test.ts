@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createFairTurns } from '../../server/services/turns.ts';
+import { createFairTurns } from '../../server/services/common/turns.ts';
 
 const MAX = 8;
 

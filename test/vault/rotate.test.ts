@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Parts } from '../../server/deps/deps.ts';
-import { createRotation } from '../../server/services/record-rotate.ts';
+import { createRotation } from '../../server/services/maintenance/rotate.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { commandJson, runCommand } from '../helpers/command.ts';
 import { type Furnished, furnish } from '../helpers/furnish.ts';

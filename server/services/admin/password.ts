@@ -1,0 +1,39 @@
+import { VaultError } from '../../core/errors.ts';
+import type { Parts, PasswordService } from '../../deps/deps.ts';
+import type { Accounts } from '../account/account.ts';
+import type { MeteringService } from '../request/metering.ts';
+
+const CHANGES_MAX = 5;
+const WINDOW_MS = 60_000;
+
+const encoder = new TextEncoder();
+
+/** What the change of a password is built from, beside the parts of every service. */
+export interface PasswordParts {
+  readonly metering: MeteringService;
+  readonly accounts: Pick<Accounts, 'changePassword' | 'makePassword'>;
+}
+
+/** Changes of an account's own password. */
+export function createPasswords(
+  { accountStore }: Pick<Parts, 'accountStore'>,
+  { accounts, metering }: PasswordParts,
+): PasswordService {
+  const refuseMany = async (aid: string): Promise<void> => {
+    const waitMs = await accountStore.countAttempt(accountStore.passwordCounter(aid), CHANGES_MAX, WINDOW_MS);
+    if (waitMs > 0) {
+      throw new VaultError('too_many_changes', { retryAfterSeconds: Math.ceil(waitMs / 1_000) });
+    }
+  };
+
+  return {
+    async change({ account }, chosen) {
+      await refuseMany(account.aid);
+      const password = chosen ?? (await accounts.makePassword()).map((text) => encoder.encode(text));
+      // Counted ahead: a generated password exists nowhere else, so nothing may fail once it is in force.
+      await metering.request(account);
+      await accounts.changePassword(account, password);
+      return { user: account.name, password: password.map((bytes) => Buffer.from(bytes).toString('utf8')) };
+    },
+  };
+}

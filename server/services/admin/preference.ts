@@ -1,0 +1,90 @@
+import { VaultError } from '../../core/errors.ts';
+import type { Caller, PreferenceService } from '../../deps/deps.ts';
+import {
+  checkPreference,
+  isSystemPreference,
+  type ShownPreference,
+  showPreferences,
+  withoutPreference,
+  withPreference,
+} from '../../domain/account/preference.ts';
+import { type JsonValue, parseStoredObject } from '../../domain/json/json.ts';
+import { isIdentifier } from '../../domain/text/identifiers.ts';
+import type { Accounts } from '../account/account.ts';
+import type { MeteringService } from '../request/metering.ts';
+
+/** What preferences are built from. */
+export interface PreferenceParts {
+  readonly metering: MeteringService;
+  readonly accounts: Pick<Accounts, 'preferencesOf' | 'changePreferences'>;
+}
+
+const encoder = new TextEncoder();
+
+/** Values are written as they were sent; names are plain. */
+const textOf = ({ key, value, is_default }: ShownPreference): string =>
+  `{"key":${JSON.stringify(key)},"value":${value},"is_default":${is_default}}`;
+
+const needed = (value: JsonValue | undefined, field: string): JsonValue => {
+  if (value === undefined) {
+    throw new VaultError('invalid_request', { field });
+  }
+  return value;
+};
+
+/** What an account wants to be served like, and whatever else it keeps there. */
+export function createPreferences({ accounts, metering }: PreferenceParts): PreferenceService {
+  const shown = async (caller: Caller, key: string): Promise<Uint8Array> => {
+    const found = showPreferences(await accounts.preferencesOf(caller.account)).find(
+      (each) => each.key === key,
+    );
+    if (!found) {
+      throw new VaultError('preference_not_found', { field: 'query.key' });
+    }
+    return encoder.encode(textOf(found));
+  };
+
+  return {
+    async set({ account }, body) {
+      const members = parseStoredObject(body);
+      const key = members.get('key');
+      if (typeof key !== 'string' || !isIdentifier(key)) {
+        throw new VaultError('invalid_request', { field: 'body.key' });
+      }
+      const checked = checkPreference(key, needed(members.get('value'), 'body.value'));
+      if ('wrong' in checked) {
+        const code = checked.wrong === 'size' ? 'body_too_large' : 'invalid_request';
+        throw new VaultError(code, { field: 'body.value' });
+      }
+      await accounts.changePreferences(account, (own) => {
+        const next = withPreference(own, key, checked.text);
+        if (!next) {
+          throw new VaultError('preferences_full');
+        }
+        return next;
+      });
+      metering.count(account, 'preference');
+      return encoder.encode(textOf({ key, value: checked.text, is_default: false }));
+    },
+    async read(caller, key) {
+      const text = await shown(caller, key);
+      metering.count(caller.account, 'preference');
+      return text;
+    },
+    async list({ account }) {
+      const texts = showPreferences(await accounts.preferencesOf(account)).map(textOf);
+      metering.count(account, 'preference');
+      return encoder.encode(`[${texts.join()}]`);
+    },
+    async remove({ account }, key) {
+      await accounts.changePreferences(account, (own) => {
+        const next = withoutPreference(own, key);
+        if (next.length === own.length && !isSystemPreference(key)) {
+          throw new VaultError('preference_not_found', { field: 'query.key' });
+        }
+        return next;
+      });
+      metering.count(account, 'preference');
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import type { Caller, CaptureInput, CaptureService, Parts, Visitor } from '../../deps/deps.ts';
+import type { Captured } from '../../schema/capture.ts';
+import { STORED_BYTES_MAX } from '../../schema/vault.ts';
+import type { Endpoints } from '../endpoint/endpoint.ts';
+import type { EndpointUse, OpenEndpoint } from '../endpoint/use.ts';
+import type { IdempotencyService } from '../request/idempotency.ts';
+import type { MeteringService } from '../request/metering.ts';
+import type { Rules } from '../rule/rule.ts';
+import type { Storing } from '../vault/store.ts';
+
+/** What capturing is built from, beside the parts of every service. */
+export interface CaptureParts {
+  readonly metering: MeteringService;
+  readonly idempotency: IdempotencyService;
+  readonly rules: Rules;
+  readonly storing: Storing;
+  readonly endpoints: Endpoints;
+  readonly endpointUse: EndpointUse;
+}
+
+/** Capture endpoints: whoever has the secret can store items under the key, and do nothing else. */
+export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: CaptureParts): CaptureService {
+  const { metering, idempotency, rules, storing, endpoints, endpointUse } = with_;
+
+  const store = async (
+    caller: Caller,
+    endpoint: OpenEndpoint,
+    input: CaptureInput,
+    seed?: string,
+  ): Promise<Captured> => {
+    const { id, policy, records, key } = endpoint;
+    const applied = await rules.find(key.aid, policy.rules);
+    const reference = input.reference ?? id;
+    const request = {
+      number: input.number,
+      reference,
+      algorithm: input.algorithm ?? policy.algorithm,
+      return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
+      seed,
+      onSealed: () => metering.begin(key, 'capture'),
+    };
+    const own = {
+      endpoint: { id, gen: key.gen },
+      bytesMax: STORED_BYTES_MAX,
+      forcedMask: !caller.account.unmasked,
+    };
+    const write = () =>
+      storing.storeUnder(caller, key, request, (wanted) =>
+        crypto.captureItem({ ...wanted, ...own }, records, input.secret, applied, input.body),
+      );
+    const { token, user, card_metadata } = await endpointUse.whileLive(endpoint, write);
+    await metering.request(key);
+    return { token, user, reference, ...(card_metadata ? { card_metadata } : {}) };
+  };
+
+  const useOpen = async (
+    visitor: Visitor,
+    endpoint: OpenEndpoint,
+    input: CaptureInput,
+  ): ReturnType<CaptureService['use']> => {
+    const source = input.form_type === undefined ? 'capture' : 'form';
+    const caller: Caller = { ...visitor, account: endpoint.account, source };
+    const act = (seed?: string): Promise<Captured> =>
+      endpointUse.noting(endpoint, visitor, () => store(caller, endpoint, input, seed));
+    const { number, reference, algorithm, return_card_metadata, form_type, body, idempotencyKey } = input;
+    if (idempotencyKey === undefined) {
+      return { reply: await act(), replayed: false };
+    }
+    const request = {
+      account: endpoint.key,
+      // An endpoint made later under the same id is another one.
+      route: `POST /v1/capture ${endpoint.nonce}`,
+      key: idempotencyKey,
+      parts: [number, reference, algorithm, return_card_metadata, form_type, body],
+    };
+    const outcome = await idempotency.run(request, act);
+    if (outcome.replayed) {
+      await metering.request(endpoint.key);
+    }
+    return outcome;
+  };
+
+  const use: CaptureService['use'] = async (visitor, input) => {
+    const endpoint = await endpointUse.admit('capture', input, visitor);
+    return metering.wholly(endpoint.key, () => useOpen(visitor, endpoint, input));
+  };
+
+  return {
+    // What tokens look like is settled here: the same number must not get another token when a preference changes.
+    create: (caller, { algorithm = caller.account.preferences.default_algorithm, ...input }) =>
+      endpoints.create(caller, 'capture', input, { algorithm }),
+    use,
+  };
+}

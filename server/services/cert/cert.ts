@@ -1,0 +1,121 @@
+import { VaultError } from '../../core/errors.ts';
+import type { CertService, Parts } from '../../deps/deps.ts';
+import type { Certificate, Csr } from '../../schema/cert.ts';
+import type { MeteringService } from '../request/metering.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Finds what connections to third parties present. */
+export interface ClientCredentials {
+  /** A certificate with its private key; undefined when either was deleted. An expired one is found like any other. */
+  readonly find: (
+    aid: string,
+    certId: string,
+  ) => Promise<Awaited<ReturnType<Parts['crypto']['clientCredential']>> | undefined>;
+}
+
+const place = (kind: 'csr' | 'certificate', aid: string, id: string) =>
+  ({ purpose: 'record', account: aid, kind, path: [id] }) as const;
+
+const parseCertificate = (opened: Uint8Array): Certificate =>
+  JSON.parse(decoder.decode(opened)) as Certificate;
+
+export const createClientCredentials = ({ crypto, certStore }: Parts): ClientCredentials => ({
+  async find(aid, certId) {
+    const record = await certStore.readCertificate(aid, certId);
+    if (!record) {
+      return undefined;
+    }
+    const { csr_id: csrId } = parseCertificate(
+      await crypto.openRecord(place('certificate', aid, certId), record),
+    );
+    const keyRecord = await certStore.readCsrKey(aid, csrId);
+    return keyRecord && crypto.clientCredential({ aid, certId, csrId }, record, keyRecord);
+  },
+});
+
+/** Client certificates: requests whose key pairs are made here and never leave, and what was issued from them. */
+export function createCerts({ crypto, certStore, randomId }: Parts, metering: MeteringService): CertService {
+  const openCsr = async (aid: string, id: string, record: Uint8Array): Promise<Csr> => {
+    const { spki: _, ...csr } = JSON.parse(
+      decoder.decode(await crypto.openRecord(place('csr', aid, id), record)),
+    ) as Csr & { readonly spki: string };
+    return csr;
+  };
+  const openCertificate = async (aid: string, id: string, record: Uint8Array): Promise<Certificate> =>
+    parseCertificate(await crypto.openRecord(place('certificate', aid, id), record));
+
+  return {
+    async createCsr({ account }, { key_type: keyType, ...subject }) {
+      const { aid } = account;
+      const id = randomId();
+      const { csr, record, privateKey } = await crypto.createCsr({ aid, id, keyType }, subject);
+      if ((await certStore.createCsr(aid, id, record, privateKey)) === 'full') {
+        throw new VaultError('certificates_full');
+      }
+      metering.count(account, 'certificate');
+      return csr;
+    },
+    async readCsr({ account }, id) {
+      const record = await certStore.readCsr(account.aid, id);
+      if (!record) {
+        throw new VaultError('csr_not_found', { field: 'query.id' });
+      }
+      metering.count(account, 'certificate');
+      return openCsr(account.aid, id, record);
+    },
+    async listCsrs({ account }) {
+      const found = await certStore.listCsrs(account.aid);
+      metering.count(account, 'certificate');
+      return Promise.all(found.map(({ id, record }) => openCsr(account.aid, id, record)));
+    },
+    async removeCsr({ account }, id) {
+      if (!(await certStore.removeCsr(account.aid, id))) {
+        throw new VaultError('csr_not_found', { field: 'query.id' });
+      }
+      metering.count(account, 'certificate');
+    },
+    async createCertificate({ account }, { csr_id, pem }) {
+      const { aid } = account;
+      const csr = await certStore.readCsr(aid, csr_id);
+      if (!csr) {
+        throw new VaultError('csr_not_found', { field: 'query.csr_id' });
+      }
+      const read = await crypto.readCertificate({ aid, id: csr_id }, csr, pem);
+      const certificate: Certificate = { id: randomId(), csr_id, ...read };
+      const record = await crypto.sealRecord(
+        place('certificate', aid, certificate.id),
+        encoder.encode(JSON.stringify(certificate)),
+      );
+      const outcome = await certStore.createCertificate(aid, certificate.id, csr_id, record);
+      if (outcome !== 'ok') {
+        throw outcome === 'full'
+          ? new VaultError('certificates_full')
+          : new VaultError('csr_not_found', { field: 'query.csr_id' });
+      }
+      metering.count(account, 'certificate');
+      return certificate;
+    },
+    async readCertificate({ account }, id) {
+      const record = await certStore.readCertificate(account.aid, id);
+      if (!record) {
+        throw new VaultError('certificate_not_found', { field: 'query.id' });
+      }
+      metering.count(account, 'certificate');
+      return openCertificate(account.aid, id, record);
+    },
+    async listCertificates({ account }, { csr_id }) {
+      const found = await certStore.listCertificates(account.aid);
+      const all = await Promise.all(found.map(({ id, record }) => openCertificate(account.aid, id, record)));
+      metering.count(account, 'certificate');
+      return csr_id === undefined ? all : all.filter((certificate) => certificate.csr_id === csr_id);
+    },
+    async removeCertificate({ account }, id) {
+      if (!(await certStore.removeCertificate(account.aid, id))) {
+        throw new VaultError('certificate_not_found', { field: 'query.id' });
+      }
+      metering.count(account, 'certificate');
+    },
+  };
+}

@@ -1,0 +1,152 @@
+import { VaultError } from '../../core/errors.ts';
+import { atTickEnd } from '../../core/tick.ts';
+
+/**
+ * Joins callers of the same work: at most one run is under way, and every caller's run begins after its call.
+ * A result is therefore never older than the question, however many ask at once. Who waits behind a run that
+ * fails gets its failure, and not the wait for another one.
+ */
+export function coalesce<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  let waiting: Promise<T> | undefined;
+
+  const start = (): Promise<T> => {
+    waiting = undefined;
+    running = work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+
+  return () => {
+    waiting ??= (running ?? Promise.resolve()).then(start, (error: unknown) => {
+      waiting = undefined;
+      throw error;
+    });
+    return waiting;
+  };
+}
+
+/**
+ * Joins callers of one tick, whose run begins at its end; those of the next have another, which does not wait for it.
+ * This is as fresh as `coalesce` and sooner, and meant for work that a pipeline of Redis makes cheap.
+ */
+export function joinTick<T>(work: () => Promise<T>): () => Promise<T> {
+  let joined: Promise<T> | undefined;
+  return () => {
+    joined ??= new Promise((resolve) => {
+      atTickEnd(() => {
+        joined = undefined;
+        resolve(work());
+      });
+    });
+    return joined;
+  };
+}
+
+/** Shares one run between callers that ask for the same thing while it is under way. */
+export function createInFlight<T>(): (name: string, work: () => Promise<T>) => Promise<T> {
+  const running = new Map<string, Promise<T>>();
+  return (name, work) => {
+    const found = running.get(name);
+    if (found) {
+      return found;
+    }
+    const started = work().finally(() => running.delete(name));
+    running.set(name, started);
+    return started;
+  };
+}
+
+/** Runs the works of one name one after another; different names do not wait for each other. */
+export function createTurns(): <T>(name: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+  return (name, work) => {
+    const before = last.get(name) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    const done = mine.then(
+      () => undefined,
+      () => undefined,
+    );
+    last.set(name, done);
+    void done.then(() => {
+      if (last.get(name) === done) {
+        last.delete(name);
+      }
+    });
+    return mine;
+  };
+}
+
+/** Lets at most `max` works run at once; the others wait in order. */
+export function createGate(max: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (work) => {
+    if (running >= max) {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    } else {
+      running += 1;
+    }
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) {
+        next();
+      } else {
+        running -= 1;
+      }
+    }
+  };
+}
+
+/** Maps a sequence with up to `depth` items under way at once; results keep their order. */
+export async function* mapAhead<A, B>(
+  source: AsyncIterable<A>,
+  depth: number,
+  map: (item: A) => Promise<B>,
+): AsyncGenerator<B> {
+  const under: Promise<B>[] = [];
+  try {
+    for await (const item of source) {
+      const started = map(item);
+      // The failure is met when its turn comes; until then it must not count as unhandled.
+      started.catch(() => undefined);
+      under.push(started);
+      if (under.length >= depth) {
+        yield (await under.shift()) as B;
+      }
+    }
+    while (under.length > 0) {
+      yield (await under.shift()) as B;
+    }
+  } finally {
+    await Promise.allSettled(under);
+  }
+}
+
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+const INSIST_TRIES_MAX = 20;
+const INSIST_PAUSE_MS = 500;
+
+/** Whether an error says what the vault cannot do right now. */
+export const isTransient = (error: unknown): boolean => error instanceof VaultError && error.status === 503;
+
+/** Runs `work` again while it fails in a way that may pass, for about ten seconds; the last failure is thrown. */
+export async function insist<T>(
+  work: () => Promise<T>,
+  mayPass: (error: unknown) => boolean = () => true,
+): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === INSIST_TRIES_MAX || !mayPass(error)) {
+        throw error;
+      }
+      await pause(INSIST_PAUSE_MS);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { VaultError } from '../../core/errors.ts';
+
+const MAC_BYTES = 16;
+
+/** What a cursor belongs to: account, route and filters. It is good for nothing else. */
+export type CursorScope = readonly (string | number | boolean | undefined)[];
+
+export interface Cursors {
+  readonly seal: (scope: CursorScope, position: unknown) => string;
+  /** Refuses with `cursor_invalid` whatever was not sealed for this scope. */
+  readonly open: (scope: CursorScope, text: string) => unknown;
+}
+
+/** Opaque, authenticated places in a listing. They hold times and identifiers that their caller has seen. */
+export function createCursors(key: Uint8Array): Cursors {
+  const macOf = (scope: CursorScope, body: Uint8Array): Buffer => {
+    const scopeText = JSON.stringify(scope.map((part) => part ?? null));
+    const head = Buffer.alloc(4);
+    head.writeUInt32BE(Buffer.byteLength(scopeText));
+    return createHmac('sha256', key)
+      .update(head)
+      .update(scopeText)
+      .update(body)
+      .digest()
+      .subarray(0, MAC_BYTES);
+  };
+  return {
+    seal(scope, position) {
+      const body = Buffer.from(JSON.stringify(position));
+      return Buffer.concat([macOf(scope, body), body]).toString('base64url');
+    },
+    open(scope, text) {
+      const bytes = Buffer.from(text, 'base64url');
+      const body = bytes.subarray(MAC_BYTES);
+      // One spelling per cursor: what decodes to the same bytes but reads differently is not ours.
+      const ours = bytes.length > MAC_BYTES && bytes.toString('base64url') === text;
+      if (!ours || !timingSafeEqual(bytes.subarray(0, MAC_BYTES), macOf(scope, body))) {
+        throw new VaultError('cursor_invalid', { field: 'query.next_token' });
+      }
+      return JSON.parse(body.toString('utf8'));
+    },
+  };
+}

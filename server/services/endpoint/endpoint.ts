@@ -1,0 +1,276 @@
+import { VaultError } from '../../core/errors.ts';
+import type {
+  Account,
+  Caller,
+  CreateEndpointInput,
+  EndpointEntry,
+  EndpointInfo,
+  EndpointKind,
+  EndpointPolicy,
+  EndpointRecords,
+  EndpointService,
+  NewEndpoint,
+  Parts,
+  StoredEndpoint,
+} from '../../deps/deps.ts';
+import { parseDuration } from '../../domain/text/duration.ts';
+import { isIdentifier } from '../../domain/text/identifiers.ts';
+import { formatExpiry } from '../../domain/text/time-text.ts';
+import type { Audit } from '../audit/audit.ts';
+import { mapAhead, pause } from '../common/coalesce.ts';
+import type { Keys } from '../key/key.ts';
+import type { KeyHandle } from '../key/open.ts';
+import type { MeteringService } from '../request/metering.ts';
+import { toAsync } from '../vault/tree.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const DEFAULT_TTL = '24h';
+/** How long an endpoint that cannot be used any more still tells the right secret so. */
+const KEPT_MS = DAY_MS;
+/** The sweep looks at every entry at least so often. */
+const LOOK_MS = DAY_MS;
+/** And first after so long: by then a creation has ended, one way or the other. */
+const FIRST_LOOK_MS = 120_000;
+const TAKE_BACK_MS = 250;
+const READ_AHEAD = 64;
+const NEVER_MS = 8_000_000_000_000_000;
+
+/** What a kind of endpoint adds to the policy of both. */
+type OwnPolicy = Pick<EndpointPolicy, 'algorithm' | 'token' | 'reference' | 'maskFields'>;
+
+export interface Endpoints extends EndpointService {
+  readonly create: (
+    caller: Caller,
+    kind: EndpointKind,
+    input: CreateEndpointInput,
+    own: OwnPolicy,
+  ) => Promise<NewEndpoint>;
+  /** Removes what expired or was stopped a day ago, and what interrupted creations have left. */
+  readonly sweep: (aid: string) => Promise<void>;
+}
+
+const urlOf = (kind: EndpointKind, id: string): string => `/v1/${kind}/${id}`;
+const expiryText = (ms: number | null): string | null => (ms === null ? null : formatExpiry(ms));
+
+/** When an endpoint that begins now ends: the next whole second at or after its time. */
+function expiryOf(ttl: string, now: number): number | null {
+  const duration = parseDuration(ttl);
+  if (duration === undefined) {
+    throw new VaultError('invalid_request', { field: 'query.ttl' });
+  }
+  return duration === 'forever' ? null : Math.ceil((now + duration) / 1_000) * 1_000;
+}
+
+/** Endpoints of either kind: how they begin, are listed and end. What they do is their own service's. */
+export function createEndpoints(
+  parts: Parts,
+  metering: MeteringService,
+  keys: Keys,
+  audit: Pick<Audit, 'record'>,
+): Endpoints {
+  const { crypto, endpointStore, now, randomId } = parts;
+
+  type Sealed = EndpointRecords & { readonly secret: NewEndpoint['secret']; readonly key: KeyHandle };
+
+  const isStored = async ({ aid, user, kid, gen }: KeyHandle): Promise<boolean> => {
+    const stored = await keys.find({ aid }, user);
+    return stored.kid === kid && stored.gen === gen;
+  };
+
+  const refuseChanged = async (key: KeyHandle): Promise<void> => {
+    if (!(await isStored(key))) {
+      throw new VaultError('key_changed');
+    }
+  };
+
+  /**
+   * Puts a sealed endpoint in its place: reserves the id, enters it in the directory, makes sure that the key is
+   * still the one it was sealed under, and commits. A passphrase change in between stops it, before or after.
+   */
+  const place = async (entry: EndpointEntry, { key, policy, wrap }: Sealed): Promise<void> => {
+    const { aid, gen } = key;
+    if (!(await endpointStore.reserve(entry.id, entry.nonce))) {
+      throw new VaultError('endpoint_exists', { field: 'query.unique_id' });
+    }
+    try {
+      await endpointStore.enter(aid, entry, now() + FIRST_LOOK_MS, gen);
+      await refuseChanged(key);
+      if (!(await endpointStore.commit(entry.id, { nonce: entry.nonce, aid, policy, wrap }))) {
+        // Stopped with its key in between; or this has taken so long that the reservation has run out.
+        await refuseChanged(key);
+        throw new VaultError('overloaded');
+      }
+    } catch (error) {
+      // What cannot be taken back now runs out by itself, or is stopped with its key.
+      // A caller of a Redis that does not answer has waited enough.
+      await Promise.race([endpointStore.remove(aid, entry).catch(() => false), pause(TAKE_BACK_MS)]);
+      throw error;
+    }
+  };
+
+  const create: Endpoints['create'] = async ({ account }, kind, input, own) => {
+    const { user, passphrase, rules } = input;
+    const wantsCard = input.return_card_metadata ?? account.preferences.return_card_metadata;
+    const { aid, name } = account;
+    const expiresAt = expiryOf(input.ttl ?? DEFAULT_TTL, now());
+    const id = input.unique_id ?? randomId();
+    const sealed = await keys.withUnlocked<Sealed>(account, user, passphrase, async (key, blob) => {
+      // What this server remembers may be of before a change at another one, however long ago.
+      if (!(await isStored(key))) {
+        return { kind: 'stale' };
+      }
+      const { kid, gen } = key;
+      const policy: EndpointPolicy = {
+        kind,
+        account: name,
+        user,
+        kid,
+        gen,
+        expiresAt,
+        rules,
+        wantsCard,
+        ...own,
+      };
+      const made = await crypto.createEndpoint({ aid, kid, gen, id, kind }, blob, passphrase, policy);
+      return 'kind' in made ? made : { ...made, key };
+    });
+    await place({ kid: sealed.key.kid, kind, nonce: randomId(), id }, sealed);
+    metering.count(account, `${kind}_create`);
+    return { url: urlOf(kind, id), unique_id: id, secret: sealed.secret, expires_at: expiryText(expiresAt) };
+  };
+
+  const describe = async (aid: string, { id, kind, nonce }: EndpointEntry): Promise<EndpointInfo[]> => {
+    const stored = await endpointStore.read(id);
+    if (stored?.nonce !== nonce) {
+      return [];
+    }
+    const { user, token, reference, expiresAt } = await crypto.describeEndpoint({ aid, id }, stored.policy);
+    return [
+      {
+        url: urlOf(kind, id),
+        unique_id: id,
+        expires_at: expiryText(expiresAt),
+        user,
+        ...(token === undefined ? {} : { token }),
+        ...(reference === undefined ? {} : { reference }),
+        expired: !stored.wrap || (expiresAt !== null && expiresAt <= now()),
+      },
+    ];
+  };
+
+  const byUserThenId = (a: EndpointInfo, b: EndpointInfo): number => {
+    const [first, second] = a.user === b.user ? [a.unique_id, b.unique_id] : [a.user, b.user];
+    return first < second ? -1 : 1;
+  };
+
+  /** The entries of one kind, of one key or of all. */
+  const entriesOf = async ({ aid }: Account, kind: EndpointKind, user: string | undefined) => {
+    const kid = user === undefined ? undefined : (await keys.find({ aid }, user)).kid;
+    const entries = await endpointStore.entries(aid);
+    return entries.filter((entry) => entry.kind === kind && (kid === undefined || entry.kid === kid));
+  };
+
+  const list: Endpoints['list'] = async ({ account }, kind, { user }) => {
+    const infos: EndpointInfo[] = [];
+    const entries = await entriesOf(account, kind, user);
+    for await (const found of mapAhead(toAsync(entries), READ_AHEAD, (entry) =>
+      describe(account.aid, entry),
+    )) {
+      infos.push(...found);
+    }
+    metering.count(account, 'list');
+    return infos.sort(byUserThenId);
+  };
+
+  /** An endpoint's line of the directory: by its policy, or, where that does not open any more, by search. */
+  const entryOf = async (id: string, { aid, nonce, policy }: StoredEndpoint): Promise<EndpointEntry> => {
+    try {
+      const { kid, kind } = await crypto.describeEndpoint({ aid, id }, policy);
+      return { kid, kind, nonce, id };
+    } catch (error) {
+      const entries = await endpointStore.entries(aid);
+      const found = entries.find((entry) => entry.id === id && entry.nonce === nonce);
+      if (!found) {
+        throw error;
+      }
+      return found;
+    }
+  };
+
+  const remove: Endpoints['remove'] = async ({ account }, id) => {
+    const { aid } = account;
+    const stored = isIdentifier(id) ? await endpointStore.read(id) : undefined;
+    if (stored?.aid !== aid) {
+      throw new VaultError('endpoint_not_found');
+    }
+    const entry = await entryOf(id, stored);
+    // Should this end half-way, the sweep finds an entry without an endpoint. A full Redis takes the removal alone.
+    await endpointStore.putOff(aid, entry, now()).catch(() => undefined);
+    if (!(await endpointStore.remove(aid, entry))) {
+      throw new VaultError('endpoint_not_found');
+    }
+    metering.count(account, 'delete');
+  };
+
+  /** When to look at an entry again; without that it may go now, with its endpoint, or as the rest of one. */
+  const lookAgainAt = async (
+    aid: string,
+    { id, nonce }: EndpointEntry,
+  ): Promise<number | 'expired' | 'stopped' | 'rest'> => {
+    const stored = await endpointStore.read(id).catch((error: unknown) => {
+      if (error instanceof VaultError && error.code === 'integrity_failed') {
+        return 'damaged' as const;
+      }
+      throw error;
+    });
+    // A record that does not open is left for people to look at: others behind it must not wait for that.
+    if (stored === 'damaged') {
+      return now() + LOOK_MS;
+    }
+    if (stored?.nonce !== nonce) {
+      return 'rest';
+    }
+    const policy = await crypto.describeEndpoint({ aid, id }, stored.policy).catch(() => undefined);
+    const expiresAt = policy?.expiresAt ?? NEVER_MS;
+    const goesAt = Math.min(expiresAt, stored.stoppedAt ?? NEVER_MS) + KEPT_MS;
+    if (goesAt > now()) {
+      return Math.min(goesAt, now() + LOOK_MS);
+    }
+    return stored.stoppedAt === undefined ? 'expired' : 'stopped';
+  };
+
+  /** Removes what the sweep finds over; the end of an endpoint that nobody has stopped is noted. */
+  const removeOver = async (aid: string, entry: EndpointEntry, isExpired: boolean): Promise<void> => {
+    if ((await endpointStore.remove(aid, entry)) && isExpired) {
+      await audit.record({
+        ...{
+          aid,
+          action: 'endpoint.expire',
+          outcome: 'success',
+          actor: 'vault',
+          object: `endpoint/${entry.id}`,
+        },
+        ...{ ip: '', userAgent: '', requestId: randomId() },
+      });
+    }
+  };
+
+  const sweep: Endpoints['sweep'] = async (aid) => {
+    for (;;) {
+      const entries = await endpointStore.due(aid, now());
+      for (const entry of entries) {
+        const next = await lookAgainAt(aid, entry);
+        if (typeof next === 'number') {
+          await endpointStore.putOff(aid, entry, next);
+        } else {
+          await removeOver(aid, entry, next === 'expired');
+        }
+      }
+      if (entries.length === 0) {
+        return;
+      }
+    }
+  };
+
+  return { create, list, remove, sweep };
+}

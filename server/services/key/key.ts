@@ -1,0 +1,234 @@
+import { createHash } from 'node:crypto';
+import { VaultError } from '../../core/errors.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { Account, KeyService, Parts, Passphrase } from '../../deps/deps.ts';
+import { preferredLimit } from '../../domain/account/preference.ts';
+import { insist } from '../common/coalesce.ts';
+import { createCursors } from '../common/cursor.ts';
+import type { IdempotencyService } from '../request/idempotency.ts';
+import type { MeteringService } from '../request/metering.ts';
+import { createKeyOpener, type KeyHandle, type KeyOpener } from './open.ts';
+
+const GENERATED_LENGTH = 64;
+/** A record that was only sealed again under another master key is no reason to refuse: that happens seldom. */
+const RESEALED_TRIES_MAX = 3;
+/** Keys of a list whose caller and account say nothing of it. */
+const LIST_LIMIT = 65_536;
+
+const encoder = new TextEncoder();
+const kidFromSeed = (seed: string): string =>
+  createHash('sha256').update(`key ${seed}`).digest('base64url').slice(0, 22);
+
+export interface Keys extends KeyService, Pick<KeyOpener, 'find' | 'withUnlocked' | 'prove' | 'close'> {
+  /** Identifiers in order, beginning behind `after`. */
+  readonly users: (
+    account: Pick<Account, 'aid'>,
+    after: string | undefined,
+    limit: number,
+  ) => Promise<readonly string[]>;
+  /** Finishes changes and deletions of keys of this account that were interrupted behind their records. */
+  readonly sweep: (aid: string) => Promise<void>;
+  /** Deletes all keys of an account with their data and endpoints. */
+  readonly removeAll: (aid: string) => Promise<void>;
+}
+
+/** Keys: their life from creation to deletion. Refuses as the contract says; a lost passphrase is lost data. */
+export function createKeys(parts: Parts, metering: MeteringService, idempotency: IdempotencyService): Keys {
+  const { crypto, keyStore, endpointStore, randomId } = parts;
+  const cursors = createCursors(parts.cursorKey);
+  const opener = createKeyOpener(parts);
+  const { find, prove, withUnlocked } = opener;
+
+  const generate = (): Promise<Secret<string>> => crypto.makePassphrase(GENERATED_LENGTH);
+  const asText = (passphrase: Passphrase): Secret<string> =>
+    passphrase.map((bytes) => Buffer.from(bytes).toString('utf8'));
+  const asBytes = (passphrase: Secret<string>): Passphrase => passphrase.map((text) => encoder.encode(text));
+
+  /** Creates the key; one that the same request made before it was interrupted counts as made now. */
+  const createOnce = async (
+    account: Account,
+    user: string,
+    passphrase: Passphrase,
+    kid: string,
+  ): Promise<void> => {
+    const record = await crypto.createKey({ aid: account.aid, user, kid }, passphrase);
+    if (await keyStore.create(account.aid, user, record)) {
+      return;
+    }
+    const there = await find(account, user);
+    if (there.kid !== kid) {
+      throw new VaultError('key_exists', { field: 'body.user' });
+    }
+    await prove(account, user, passphrase);
+  };
+
+  const create: KeyService['create'] = async ({ account }, { user, passphrase, idempotencyKey }) => {
+    if (idempotencyKey === undefined) {
+      const chosen = passphrase ?? asBytes(await generate());
+      if (await keyStore.read(account.aid, user)) {
+        throw new VaultError('key_exists', { field: 'body.user' });
+      }
+      await createOnce(account, user, chosen, randomId());
+      metering.count(account, 'key');
+      return { reply: { user, passphrase: asText(chosen) }, replayed: false };
+    }
+    if (!passphrase) {
+      throw new VaultError('idempotency_passphrase_required', { field: 'body.passphrase' });
+    }
+    const request = { account, route: 'POST /v1/key', key: idempotencyKey, parts: [user] };
+    const { replayed } = await idempotency.run(request, async (seed) => {
+      await createOnce(account, user, passphrase, kidFromSeed(seed));
+      metering.count(account, 'key');
+      return { user };
+    });
+    if (replayed) {
+      // The kept reply has no passphrase: the repeat shows that it knows it.
+      await prove(account, user, passphrase);
+    }
+    return { reply: { user, passphrase: asText(passphrase) }, replayed };
+  };
+
+  /** Replaces the record; where Redis falters, finds out whether it has happened before it says anything. */
+  const replaceRecord = async (key: KeyHandle, changed: Uint8Array): Promise<boolean> => {
+    const { aid, user, kid, gen, record } = key;
+    try {
+      return await keyStore.change({ aid, user, kid, gen: gen + 1, read: record, record: changed });
+    } catch (error) {
+      const stored = await insist(() => keyStore.read(aid, user));
+      if (stored?.equals(changed)) {
+        return true;
+      }
+      throw error;
+    }
+  };
+
+  /** The same key under the same passphrase, whose record was only sealed again meanwhile; undefined for another. */
+  const sameKey = async (key: KeyHandle): Promise<KeyHandle | undefined> => {
+    const there = await find(key, key.user).catch((error: unknown) => {
+      if (error instanceof VaultError && error.code === 'key_not_found') {
+        return undefined;
+      }
+      throw error;
+    });
+    return there?.kid === key.kid && there.gen === key.gen ? there : undefined;
+  };
+
+  const changePassphrase: KeyService['changePassphrase'] = async (
+    { account },
+    { user, passphrase, new_passphrase },
+  ) => {
+    let key = await find(account, user);
+    const next = new_passphrase ?? asBytes(await generate());
+    const changeRecord = async (of: KeyHandle): Promise<boolean> => {
+      const record = await opener.guarded(of, () => crypto.changePassphrase(of, of.record, passphrase, next));
+      // Counted ahead: nothing may fail once the new passphrase is in force, which may exist nowhere else.
+      await metering.request(account);
+      return replaceRecord(of, record);
+    };
+    metering.count(account, 'key');
+    for (let tries = 1; !(await changeRecord(key)); tries++) {
+      const same = tries < RESEALED_TRIES_MAX ? await sameKey(key) : undefined;
+      if (!same) {
+        throw new VaultError('key_changed');
+      }
+      key = same;
+    }
+    opener.forget(key);
+    const changed = { aid: key.aid, kid: key.kid, gen: key.gen + 1 };
+    // From here on the caller gets it, whatever Redis does. What is left undone is done by the sweep, or by the first
+    // unlock after it.
+    await insist(() => opener.finishChange(changed)).catch(() => undefined);
+    return { user, passphrase: asText(next) };
+  };
+
+  /** Deletes what a deleted key leaves behind. */
+  const purge = async (aid: string, kid: string): Promise<void> => {
+    await endpointStore.removeAll(aid, kid);
+    await keyStore.purge(aid, kid);
+  };
+
+  /** Closes the key's buckets, deletes the record, then the data. Nothing begun before lands afterwards. */
+  const removeOnce = async (key: KeyHandle, safe: boolean): Promise<'ok' | 'changed'> => {
+    const { aid, user, kid, record } = key;
+    const deletion = randomId();
+    const refuse = async (code: 'key_not_empty' | 'key_changed' | 'store_unavailable'): Promise<never> => {
+      await keyStore.reopen(kid, deletion);
+      throw new VaultError(code);
+    };
+    const closed = await keyStore.close(kid, deletion);
+    if (closed === 'busy') {
+      return refuse('key_changed');
+    }
+    if (safe && closed.items > 0) {
+      return refuse('key_not_empty');
+    }
+    const removed = await keyStore.remove({ aid, user, kid, read: record, actBefore: closed.actBefore });
+    if (removed === 'late') {
+      return refuse('store_unavailable');
+    }
+    if (removed === 'changed') {
+      await keyStore.reopen(kid, deletion);
+      return removed;
+    }
+    opener.forget(key);
+    await purge(aid, kid);
+    return removed;
+  };
+
+  const removeKey = async (key: KeyHandle, safe: boolean): Promise<void> => {
+    let target: KeyHandle | undefined = key;
+    for (let tries = 1; target && tries <= RESEALED_TRIES_MAX; tries++) {
+      if ((await removeOnce(target, safe)) === 'ok') {
+        return;
+      }
+      target = await sameKey(target);
+    }
+    throw new VaultError('key_changed');
+  };
+
+  const users: Keys['users'] = ({ aid }, after, limit) => keyStore.users(aid, after, limit);
+
+  const sweep = async (aid: string): Promise<void> => {
+    for (const { kid, gen } of await keyStore.changesLeft(aid)) {
+      await opener.finishChange({ aid, kid, gen });
+    }
+    for (const kid of await keyStore.purgesLeft(aid)) {
+      await purge(aid, kid);
+    }
+  };
+
+  return {
+    find,
+    users,
+    withUnlocked,
+    prove,
+    create,
+    changePassphrase,
+    async remove({ account }, { user, safe }) {
+      await removeKey(await find(account, user), safe);
+      metering.count(account, 'key');
+    },
+    async list({ account }, { limit: asked, next_token }) {
+      const limit = preferredLimit(account.preferences, asked, LIST_LIMIT);
+      const scope = [account.aid, 'GET /v1/key'];
+      const after = next_token === undefined ? undefined : String(cursors.open(scope, next_token));
+      // One more than asked for tells whether there is a next page.
+      const found = await keyStore.users(account.aid, after, limit < 0 ? -1 : limit + 1);
+      const page = limit < 0 ? found : found.slice(0, limit);
+      const last = page.at(-1);
+      metering.count(account, 'key');
+      return {
+        keys: page.map((user) => ({ user })),
+        ...(found.length > page.length && last !== undefined ? { nextToken: cursors.seal(scope, last) } : {}),
+      };
+    },
+    sweep,
+    async removeAll(aid) {
+      await sweep(aid);
+      for (const user of await keyStore.users(aid, undefined, -1)) {
+        await removeKey(await find({ aid }, user), false);
+      }
+    },
+    close: opener.close,
+  };
+}

@@ -1,0 +1,129 @@
+import { VaultError } from '../../core/errors.ts';
+import type {
+  Account,
+  Caller,
+  ItemAddress,
+  OrderFacts,
+  Parts,
+  Passphrase,
+  ProxyGetInput,
+  RuleSet,
+} from '../../deps/deps.ts';
+import { actorOf } from '../common/actor.ts';
+import type { Keys } from '../key/key.ts';
+import type { Rules } from '../rule/rule.ts';
+
+const NO_BYTES = new Uint8Array(0);
+
+/** A sealed job that nobody has sent yet, and what `debug` shows of it. */
+export interface Prepared {
+  readonly job: Uint8Array;
+  readonly shown: Uint8Array;
+}
+
+/** One call, read and vetted. */
+export interface Order {
+  readonly facts: OrderFacts;
+  readonly bytes: Uint8Array;
+}
+
+/** From what a caller asks for to a sealed job; nothing has been sent yet. */
+export interface ProxyPreparing {
+  /** Reads and checks a body; refuses it at its place. */
+  readonly readOrder: (account: Account, what: Kind, body: Uint8Array) => Promise<Order>;
+  /** Refuses destinations that are certain to be refused, before anything is opened for them. */
+  readonly vet: (account: Account, order: Order) => Promise<void>;
+  /** Fills a request from an item; that it was read is logged before anything of it can leave. */
+  readonly fill: (
+    caller: Caller,
+    input: ItemAddress & { readonly passphrase: Passphrase },
+    applied: RuleSet,
+    order: Order,
+    own: FillOptions,
+  ) => Promise<Prepared>;
+  /** Prepares a request whose reply is to be stored. */
+  readonly prepareFetch: (
+    caller: Caller,
+    input: ProxyGetInput,
+    order: Order,
+    id: string,
+  ) => Promise<Prepared>;
+}
+
+type Kind = 'post' | 'get' | 'network_token';
+type FillOptions = Pick<
+  Parameters<Parts['crypto']['fillProxy']>[0],
+  'id' | 'what' | 'attempts' | 'debug' | 'requesterId'
+>;
+
+/** Builds it; only keys and rules of the other services are needed. */
+export function createProxyPreparing(
+  { crypto, itemStore, thirdParties, now }: Parts,
+  { keys, rules }: { readonly keys: Keys; readonly rules: Rules },
+): ProxyPreparing {
+  const readOrder: ProxyPreparing['readOrder'] = async ({ aid, preferences }, what, body) => {
+    const params = { what, webhookAttempts: preferences.webhook_max_attempts };
+    const { facts, order } = await crypto.readProxyOrder(aid, params, body);
+    return { facts, bytes: order };
+  };
+
+  const vet: ProxyPreparing['vet'] = async ({ hosts }, { facts: { origin, webhook } }) => {
+    await Promise.all([
+      origin === undefined ? undefined : thirdParties.vet(origin, hosts, 'body.request.url'),
+      webhook && thirdParties.vet(webhook.url, hosts, webhook.field),
+    ]);
+  };
+
+  const fill: ProxyPreparing['fill'] = async (caller, input, applied, order, own) => {
+    const { account } = caller;
+    const { token, reference, passphrase } = input;
+    const filled = await keys.withUnlocked(account, input.user, passphrase, async (key, blob) => {
+      const read = await itemStore.read(key.kid, token, key.gen);
+      if (!read) {
+        return (await crypto.checkWarm(key, blob, passphrase)) ?? 'missing';
+      }
+      if (read.kind !== 'item') {
+        return read;
+      }
+      const { requestId } = caller;
+      const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, requestId };
+      const actor = { ...actorOf(caller, now()), source: 'proxy' as const };
+      const named = { token, reference, seen: read.logLength, forcedMask: !account.unmasked };
+      const params = { ...actor, ...place, ...own, ...named };
+      const made = await crypto.fillProxy(params, { blob, secret: passphrase }, applied, read, order.bytes);
+      if ('kind' in made) {
+        return made;
+      }
+      const bucket = itemStore.bucketOf(key.kid, token);
+      const logged = await itemStore.appendLog(bucket, [token], [made.logEntry], key.gen);
+      if ('kind' in logged) {
+        return logged;
+      }
+      return logged[0] ? made : 'missing';
+    });
+    if (filled === 'missing') {
+      throw new VaultError('token_not_found');
+    }
+    if (filled.refusal !== undefined) {
+      throw filled.refusal;
+    }
+    return filled;
+  };
+
+  const prepareFetch: ProxyPreparing['prepareFetch'] = async (caller, input, order, id) => {
+    const { account } = caller;
+    const { passphrase, attempts, smart_parse: smartParse } = input;
+    const algorithm = input.algorithm ?? account.preferences.default_algorithm;
+    // A rule that is missing now would otherwise be missed only when the reply is there.
+    await rules.find(account.aid, input.rules, 'query.rules');
+    const made = await keys.withUnlocked(account, input.user, passphrase, (key, blob) => {
+      const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
+      const { ip, userAgent: ua, requestId } = caller;
+      const params = { ...place, ip, ua, requestId, attempts, algorithm, smartParse, rules: input.rules };
+      return crypto.prepareFetch(params, blob, passphrase, order.bytes);
+    });
+    return { job: made.job, shown: NO_BYTES };
+  };
+
+  return { readOrder, vet, fill, prepareFetch };
+}

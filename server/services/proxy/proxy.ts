@@ -1,0 +1,285 @@
+import { createHash } from 'node:crypto';
+import { VaultError } from '../../core/errors.ts';
+import type {
+  Caller,
+  MeterOperation,
+  NetworkTokenInput,
+  OutboundResult,
+  Parts,
+  Passphrase,
+  ProxyGetInput,
+  ProxyPostInput,
+  ProxyService,
+  Repeatable,
+  RuleSet,
+} from '../../deps/deps.ts';
+import { isOpen } from '../../domain/proxy/outcome.ts';
+import { insist, isTransient, pause } from '../common/coalesce.ts';
+import type { Keys } from '../key/key.ts';
+import { isRetry, type Unlocked } from '../key/open.ts';
+import type { IdempotencyService, ReplyCodec, SentMark } from '../request/idempotency.ts';
+import type { MeteringService } from '../request/metering.ts';
+import type { Rules } from '../rule/rule.ts';
+import type { ProxyJobs } from './job.ts';
+import { createProxyPreparing, type Order, type Prepared } from './prepare.ts';
+import type { ProxyJob, ProxyReply, ProxySending } from './send.ts';
+import { createCallBounds } from './slots.ts';
+
+/** What all attempts of a synchronous request may take together. */
+const SYNCHRONOUS_MS = 20_000;
+const ATTEMPTS_DEFAULT = 8;
+const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
+const NO_RULES: RuleSet = { ids: [], records: [] };
+
+const encoder = new TextEncoder();
+
+/** What the proxy is built from, beside the parts of every service. */
+export interface ProxyParts {
+  readonly metering: MeteringService;
+  readonly idempotency: IdempotencyService;
+  readonly keys: Keys;
+  readonly rules: Rules;
+  readonly sending: ProxySending;
+  readonly jobs: Pick<ProxyJobs, 'wake'>;
+  /** Writes to the log. */
+  readonly note: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+}
+
+const idFromSeed = (seed: string): string =>
+  createHash('sha256').update(`proxy ${seed}`).digest('base64url').slice(0, 22);
+
+/** A refusal of a request that was sent: the third party knows it by this id. */
+const sentAs = ({ id }: ProxyJob, { code, field, retryAfterSeconds }: VaultError): VaultError =>
+  new VaultError(code, { field, retryAfterSeconds, sentAs: id });
+
+/** What the attempts of a request, those of earlier calls under its Idempotency-Key too, have come to so far. */
+interface Course {
+  hasSent: boolean;
+  /** Something was sent, and neither it nor anything behind it was answered. */
+  isUnknown: boolean;
+  last: ProxyReply | undefined;
+}
+
+function follow(course: Course, result: OutboundResult): void {
+  if (result.ok) {
+    Object.assign(course, { hasSent: true, isUnknown: false, last: result });
+  } else if (isOpen(result)) {
+    Object.assign(course, { hasSent: true, isUnknown: true, last: undefined });
+  } else {
+    course.hasSent ||= result.sent;
+  }
+}
+
+/** Whoever waits is told that the time is over; the id that goes along says what to ask for. */
+function refuse({ isUnknown }: Course, result: OutboundResult): never {
+  const code = result.ok ? 'internal' : result.code;
+  throw new VaultError(isUnknown && code !== 'target_timeout' ? 'outcome_unknown' : code);
+}
+
+const accepted = (id: string, shown: Uint8Array): Uint8Array => {
+  const text = JSON.stringify({ message: ACCEPTED, id });
+  return shown.length === 0
+    ? encoder.encode(text)
+    : Buffer.concat([
+        encoder.encode(`${text.slice(0, -1)},"populated_template":`),
+        shown,
+        encoder.encode('}'),
+      ]);
+};
+
+/** Requests to third parties: filled with stored data, or fetching what is to be stored. */
+export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
+  const { crypto, jobStore, thirdParties, now, randomId } = parts;
+  const { metering, idempotency, keys, rules, sending, jobs, note } = with_;
+  const { readOrder, vet, fill, prepareFetch } = createProxyPreparing(parts, with_);
+  const calls = createCallBounds();
+
+  const openJob = async ({ account }: Caller, id: string, record: Uint8Array): Promise<ProxyJob> => {
+    const opened = await crypto.openJob(account.aid, id, record);
+    thirdParties.checkHeaders(opened.request, 'body.request.headers');
+    return { id, record, account, ...opened };
+  };
+
+  const accept = async (
+    { account, requestId }: Caller,
+    { id, record }: ProxyJob,
+    again: boolean,
+  ): Promise<void> => {
+    const made = await jobStore.create(account.aid, { id, record, again }, now());
+    if (made.kind === 'full') {
+      throw new VaultError('jobs_full');
+    }
+    note('proxy_accepted', { request_id: requestId, job: id, account: account.name });
+    jobs.wake(account.aid, id, made.kind === 'ok' ? made.place : 1);
+  };
+
+  /** One attempt of a caller who waits. What it throws was thrown before a byte had left. */
+  const attemptNow = async (
+    job: ProxyJob,
+    operation: MeterOperation,
+    { made, untilMs }: { readonly made: number; readonly untilMs: number },
+    sent?: SentMark,
+  ): Promise<OutboundResult> => {
+    if (made > 1) {
+      await sending.admit(job, made - 1);
+    }
+    metering.count(job.account, operation);
+    const mark = made === 1 ? sent?.set(thirdParties.contentOf(job.request)) : undefined;
+    await Promise.all([metering.settle(job.account), mark]);
+    return sending.attempt(job, made, untilMs - now());
+  };
+
+  /** All attempts of a synchronous request; the last reply is the answer, unless something was sent behind it. */
+  const sendAll = async (
+    job: ProxyJob,
+    operation: MeterOperation,
+    course: Course,
+    sent?: SentMark,
+  ): Promise<ProxyReply> => {
+    const untilMs = now() + SYNCHRONOUS_MS;
+    for (let made = 1; ; made++) {
+      const result = await attemptNow(job, operation, { made, untilMs }, sent);
+      follow(course, result);
+      const verdict = sending.judge(job, result, made);
+      if (verdict.kind !== 'again' || now() + verdict.pauseMs >= untilMs) {
+        return course.last ?? refuse(course, result);
+      }
+      await pause(verdict.pauseMs);
+    }
+  };
+
+  const sendNow = async (job: ProxyJob, operation: MeterOperation, sent?: SentMark): Promise<ProxyReply> => {
+    const before = sent?.before ?? false;
+    const course: Course = { hasSent: before, isUnknown: before, last: undefined };
+    try {
+      return await sendAll(job, operation, course, sent);
+    } catch (error) {
+      if (!course.hasSent) {
+        await sent?.clear();
+        throw error;
+      }
+      throw error instanceof VaultError ? sentAs(job, error) : error;
+    }
+  };
+
+  /** Sends a prepared request now, or has it sent; gives the reply to the caller. */
+  const carryOut = async (
+    caller: Caller,
+    { facts }: Order,
+    id: string,
+    { job: record, shown }: Prepared,
+    sent?: SentMark,
+  ): Promise<Uint8Array> => {
+    const job = await openJob(caller, id, record);
+    if (!facts.synchronous) {
+      await accept(caller, job, sent !== undefined);
+      return accepted(id, shown);
+    }
+    const reply = await calls.run(caller.account.aid, () => sendNow(job, 'proxy_attempt', sent));
+    try {
+      const { outcome, bytes } = await insist(() => sending.conclude(job, reply), isTransient);
+      const report = () => crypto.reportProxy(caller.account.aid, id, record, outcome, bytes, shown);
+      return await insist(report, isTransient);
+    } catch (error) {
+      // The third party has acted: `try again` would be wrong.
+      const isKnown = error instanceof VaultError && !isTransient(error);
+      throw sentAs(job, isKnown ? error : new VaultError('outcome_unknown'));
+    }
+  };
+
+  /** Replies may hold what the item holds: they are kept so that only the key's passphrase opens them. */
+  const createCodec = ({ key, blob }: Unlocked, passphrase: Passphrase): ReplyCodec<Uint8Array> => {
+    const opened = (bytes: Uint8Array | { readonly kind: string }): Uint8Array => {
+      if (isRetry(bytes) || !(bytes instanceof Uint8Array)) {
+        throw new VaultError('key_changed');
+      }
+      return bytes;
+    };
+    return {
+      pack: async (reply, name) => opened(await crypto.sealReply(key, name, blob, passphrase, reply)),
+      unpack: async (kept, name) => opened(await crypto.openReply(key, name, blob, passphrase, kept)),
+    };
+  };
+
+  /** Does a call once for its Idempotency-Key, if it has one. What may have been sent is not sent again in silence. */
+  const once = async (
+    { account }: Caller,
+    input: {
+      readonly user: string;
+      readonly passphrase: Passphrase;
+      readonly idempotencyKey?: string | undefined;
+    },
+    request: {
+      readonly route: string;
+      readonly parts: readonly (string | Uint8Array | boolean | undefined)[];
+    },
+    order: Order,
+    act: (id: string, sent?: SentMark) => Promise<Uint8Array>,
+  ): Promise<Repeatable<Uint8Array>> => {
+    if (input.idempotencyKey === undefined) {
+      await vet(account, order);
+      return { reply: await act(randomId()), replayed: false };
+    }
+    const unlocked = await keys.prove(account, input.user, input.passphrase);
+    const { route } = request;
+    const wanted = { account, route, key: input.idempotencyKey, parts: [unlocked.key.kid, ...request.parts] };
+    return idempotency.run(
+      wanted,
+      async (seed, sent) => {
+        if (sent.before && !order.facts.repeatable) {
+          throw new VaultError('outcome_unknown');
+        }
+        await vet(account, order);
+        return act(idFromSeed(seed), sent);
+      },
+      createCodec(unlocked, input.passphrase),
+    );
+  };
+
+  const post = async (caller: Caller, input: ProxyPostInput): Promise<Repeatable<Uint8Array>> => {
+    const { account } = caller;
+    const { token, reference, attempts, debug, body } = input;
+    const order = await readOrder(account, 'post', body);
+    const shows = account.unmasked ? 'plain' : 'masked';
+    const request = {
+      route: 'POST /v1/proxy/post',
+      parts: [token, reference, String(attempts), input.rules.join(), debug && shows, body],
+    };
+    return once(caller, input, request, order, async (id, sent) => {
+      const applied = await rules.find(account.aid, input.rules, 'query.rules');
+      const own = { id, what: 'post', attempts, debug: debug ? shows : 'none' } as const;
+      return carryOut(caller, order, id, await fill(caller, input, applied, order, own), sent);
+    });
+  };
+
+  const get = async (caller: Caller, input: ProxyGetInput): Promise<Repeatable<Uint8Array>> => {
+    const { attempts, algorithm, smart_parse, body } = input;
+    const order = await readOrder(caller.account, 'get', body);
+    const request = {
+      route: 'POST /v1/proxy/get',
+      parts: [String(attempts), input.rules.join(), algorithm, smart_parse, body],
+    };
+    return once(caller, input, request, order, async (id, sent) =>
+      carryOut(caller, order, id, await prepareFetch(caller, input, order, id), sent),
+    );
+  };
+
+  const networkToken = async (caller: Caller, input: NetworkTokenInput): Promise<Repeatable<Uint8Array>> => {
+    const { token, reference, requester_id: requesterId, body } = input;
+    const order = await readOrder(caller.account, 'network_token', body);
+    const request = { route: 'POST /v1/proxy/network_token', parts: [token, reference, requesterId, body] };
+    return once(caller, input, request, order, async (id, sent) => {
+      await sending.vetRequester(requesterId);
+      const own = {
+        id,
+        what: 'network_token',
+        attempts: ATTEMPTS_DEFAULT,
+        debug: 'none',
+        requesterId,
+      } as const;
+      return carryOut(caller, order, id, await fill(caller, input, NO_RULES, order, own), sent);
+    });
+  };
+
+  return { post, get, networkToken };
+}

@@ -1,0 +1,101 @@
+import { VaultError } from '../../core/errors.ts';
+import type { Parts } from '../../deps/deps.ts';
+
+/** How many jobs a server works on at once. */
+export const JOBS_AT_ONCE = 64;
+const WAIT_MS = 1_000;
+/** What each job that waits adds to the time over which those that wait are spread. */
+const SPREAD_MS = 5;
+const WAIT_MS_MAX = 60_000;
+/** Who has not asked again by then was done elsewhere. */
+const FORGET_MS = 2 * WAIT_MS_MAX;
+
+/**
+ * Keeps the jobs of a few accounts, whose targets may be slow, from taking the places of everybody else's: an account
+ * gets another place while it has fewer than are free. One alone gets half of them, and a newcomer still finds one
+ * beside six others.
+ */
+export interface JobSlots {
+  /** Takes a place for a job; or gives the ms after which it should ask again. */
+  readonly take: (aid: string, name: string) => number | undefined;
+  readonly give: (aid: string) => void;
+  readonly running: () => number;
+}
+
+interface Share {
+  running: number;
+  /** When each asked last, the longest ago first. */
+  readonly waiting: Map<string, number>;
+}
+
+function forgetOld(waiting: Map<string, number>, now: number): void {
+  for (const [name, asked] of waiting) {
+    if (asked + FORGET_MS > now) {
+      return;
+    }
+    waiting.delete(name);
+  }
+}
+
+/** The more jobs of an account wait, the longer each does, so that asking again costs little. */
+export function createJobSlots({ now, chance }: Pick<Parts, 'now' | 'chance'>): JobSlots {
+  const shares = new Map<string, Share>();
+  let running = 0;
+  return {
+    running: () => running,
+    take(aid, name) {
+      const share = shares.get(aid) ?? { running: 0, waiting: new Map<string, number>() };
+      shares.set(aid, share);
+      share.waiting.delete(name);
+      if (share.running < JOBS_AT_ONCE - running) {
+        share.running += 1;
+        running += 1;
+        return undefined;
+      }
+      forgetOld(share.waiting, now());
+      share.waiting.set(name, now());
+      return Math.min(WAIT_MS_MAX, Math.ceil(WAIT_MS + chance() * SPREAD_MS * share.waiting.size));
+    },
+    give(aid) {
+      const share = shares.get(aid);
+      if (!share) {
+        return;
+      }
+      share.running -= 1;
+      running -= 1;
+      if (share.running === 0) {
+        shares.delete(aid);
+      }
+    },
+  };
+}
+
+const CALLS_MAX = 1_024;
+const CALLS_PER_ACCOUNT_MAX = 256;
+
+/** Bounds the callers who wait for third parties, whose replies are held in memory; over it: `overloaded`. */
+export function createCallBounds() {
+  const calls = new Map<string, number>();
+  let all = 0;
+  return {
+    run: async <T>(aid: string, work: () => Promise<T>): Promise<T> => {
+      const own = calls.get(aid) ?? 0;
+      if (own >= CALLS_PER_ACCOUNT_MAX || all >= CALLS_MAX) {
+        throw new VaultError('overloaded');
+      }
+      calls.set(aid, own + 1);
+      all += 1;
+      try {
+        return await work();
+      } finally {
+        all -= 1;
+        const left = (calls.get(aid) ?? 1) - 1;
+        if (left === 0) {
+          calls.delete(aid);
+        } else {
+          calls.set(aid, left);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { type ErrorCode, VaultError } from '../../core/errors.ts';
+import type { Parts } from '../../deps/deps.ts';
+import { createMemory } from '../common/memory.ts';
+
+const WINDOW_MS = 15 * 60 * 1_000;
+const CLEAR_AGAIN_MS = 20;
+const COUNTERS_MAX = 100_000;
+
+/** Counts attempts at a secret, on all servers together, and refuses more than the limit in a window. */
+export interface Attempts {
+  /**
+   * Counts an attempt before its cost is paid, and refuses with `too_many_failures`. What ends with `wrong`
+   * stays counted; a success clears the count; whatever else happens was no attempt at all.
+   */
+  readonly run: <T>(counter: string, wrong: ErrorCode, work: () => Promise<T>) => Promise<T>;
+  /** Forgets what was counted, since the right secret came. */
+  readonly succeed: (counter: string) => void;
+}
+
+export function createAttempts({
+  accountStore,
+
+  settings,
+}: Pick<Parts, 'accountStore' | 'settings'>): Attempts {
+  const cleared = createMemory<true>(COUNTERS_MAX, CLEAR_AGAIN_MS, () => performance.now());
+
+  /** Another server may have counted too, so successes clear, but not each of the many of one moment. */
+  const succeed = (counter: string): void => {
+    if (settings.authFailuresMax === 0 || cleared.get(counter)) {
+      return;
+    }
+    cleared.set(counter, true);
+    // Nobody waits for it, and a count that stays is only stricter.
+    accountStore.clearAttempts(counter).catch(() => undefined);
+  };
+
+  return {
+    succeed,
+    async run(counter, wrong, work) {
+      if (settings.authFailuresMax === 0) {
+        return work();
+      }
+      const waitMs = await accountStore.countAttempt(counter, settings.authFailuresMax, WINDOW_MS);
+      if (waitMs > 0) {
+        throw new VaultError('too_many_failures', { retryAfterSeconds: Math.ceil(waitMs / 1_000) });
+      }
+      cleared.delete(counter);
+      try {
+        const result = await work();
+        succeed(counter);
+        return result;
+      } catch (error) {
+        if (!(error instanceof VaultError && error.code === wrong)) {
+          await accountStore.giveBackAttempt(counter).catch(() => undefined);
+        }
+        throw error;
+      }
+    },
+  };
+}

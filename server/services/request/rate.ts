@@ -1,0 +1,52 @@
+import { VaultError } from '../../core/errors.ts';
+import type { Parts, RateService } from '../../deps/deps.ts';
+import { sourceOf } from '../../domain/text/source.ts';
+import { createMemory } from '../common/memory.ts';
+
+/** The longest that a rate of one request a minute makes anybody wait. */
+const WAIT_MS_MAX = 60_000;
+const REFUSED_MAX = 10_000;
+
+const limited = (waitMs: number): VaultError =>
+  new VaultError('rate_limited', { retryAfterSeconds: waitMs / 1_000 });
+
+/** Refuses requests over the operator's rates. Whoever was refused is not asked for again until the next may come. */
+export function createRates({
+  rateStore,
+  now,
+  settings,
+}: Pick<Parts, 'rateStore' | 'now' | 'settings'>): RateService {
+  const refusedUntil = createMemory<number>(REFUSED_MAX, WAIT_MS_MAX, now);
+  let refused = 0;
+
+  const refuse = (waitMs: number): never => {
+    refused += 1;
+    throw limited(waitMs);
+  };
+
+  const take = async (counter: string, perMinute: number): Promise<void> => {
+    const waitMs = await rateStore.take(counter, perMinute);
+    if (waitMs > 0) {
+      refusedUntil.set(counter, now() + waitMs);
+      refuse(waitMs);
+    }
+  };
+
+  const check = (counter: string, perMinute: number): Promise<void> => {
+    const leftMs = (refusedUntil.get(counter) ?? 0) - now();
+    // More than that is a clock that was set back.
+    return leftMs > 0 && leftMs <= WAIT_MS_MAX ? refuse(leftMs) : take(counter, perMinute);
+  };
+
+  return {
+    source: (ip) =>
+      settings.ratePerSource === 0
+        ? undefined
+        : check(rateStore.sourceCounter(sourceOf(ip)), settings.ratePerSource),
+    account: ({ aid }) =>
+      settings.ratePerAccount === 0
+        ? undefined
+        : check(rateStore.accountCounter(aid), settings.ratePerAccount),
+    refused: () => refused,
+  };
+}

@@ -1,0 +1,112 @@
+import { VaultError } from '../../core/errors.ts';
+import type { Account, Parts, RuleService, RuleSet } from '../../deps/deps.ts';
+import { OPERATION_NAMES } from '../../domain/rule/rule.ts';
+import type { Rule } from '../../schema/rule.ts';
+import { streamOf } from '../common/byte-stream.ts';
+import type { MeteringService } from '../request/metering.ts';
+
+/** Rules that are read at once for a list. */
+const STEP = 8;
+/** Records of all rules that one request uses, bytes. */
+const USED_BYTES_MAX = 262_144;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export interface Rules extends RuleService {
+  /**
+   * The rules as they are now, sealed; refuses with `rule_not_found` when one of them is not there. `field` is
+   * where the caller has named them, if it was the caller.
+   */
+  readonly find: (aid: string, ids: readonly string[], field?: string) => Promise<RuleSet>;
+}
+
+const NO_RULES: RuleSet = { ids: [], records: [] };
+
+/** Rules: named lists of operations. They are sealed, since a template or a key in one may be confidential. */
+export function createRules({ crypto, ruleStore }: Parts, metering: MeteringService): Rules {
+  const place = (aid: string, id: string) =>
+    ({ purpose: 'record', account: aid, kind: 'rule', path: [id] }) as const;
+
+  const toRule = (id: string, operations: Uint8Array): Rule => ({
+    id,
+    operations: JSON.parse(decoder.decode(operations)) as Rule['operations'],
+  });
+  const open = async ({ aid }: Account, id: string, record: Uint8Array): Promise<Rule> =>
+    toRule(id, await crypto.openRecord(place(aid, id), record));
+
+  /** The list of all rules as JSON text, a few at a time: together they may be large. */
+  async function* listChunks(account: Account): AsyncGenerator<Uint8Array, void, void> {
+    const ids = [...(await ruleStore.ids(account.aid))].sort();
+    let lead = '[';
+    for (let at = 0; at < ids.length; at += STEP) {
+      const part = ids.slice(at, at + STEP);
+      const records = await ruleStore.read(account.aid, part);
+      const found = await Promise.all(
+        part.flatMap((id, i) => {
+          const record = records[i];
+          return record ? [open(account, id, record)] : [];
+        }),
+      );
+      if (found.length > 0) {
+        yield encoder.encode(lead + found.map((rule) => JSON.stringify(rule)).join());
+        lead = ',';
+      }
+    }
+    yield encoder.encode(lead === '[' ? '[]' : ']');
+  }
+
+  const find: Rules['find'] = async (aid, ids, field) => {
+    if (ids.length === 0) {
+      return NO_RULES;
+    }
+    const records = await ruleStore.read(aid, ids);
+    const there = records.filter((record) => record !== undefined);
+    if (there.length < ids.length) {
+      throw new VaultError('rule_not_found', field === undefined ? {} : { field });
+    }
+    if (there.reduce((sum, record) => sum + record.length, 0) > USED_BYTES_MAX) {
+      throw new VaultError('rule_limit', field === undefined ? {} : { field });
+    }
+    return { ids, records: there };
+  };
+
+  return {
+    find,
+    async create({ account }, { id, body }) {
+      const operations = await crypto.checkRule(account.aid, body);
+      const outcome = await ruleStore.create(
+        account.aid,
+        id,
+        await crypto.sealRecord(place(account.aid, id), operations),
+      );
+      if (outcome !== 'ok') {
+        throw new VaultError(outcome === 'full' ? 'rules_full' : 'rule_exists', { field: 'query.id' });
+      }
+      metering.count(account, 'rule');
+      return toRule(id, operations);
+    },
+    async read({ account }, id) {
+      const [record] = await ruleStore.read(account.aid, [id]);
+      if (!record) {
+        throw new VaultError('rule_not_found', { field: 'query.id' });
+      }
+      metering.count(account, 'rule');
+      return open(account, id, record);
+    },
+    async list({ account }) {
+      const stream = await streamOf(listChunks(account));
+      metering.count(account, 'rule');
+      return stream;
+    },
+    async remove({ account }, id) {
+      if (!(await ruleStore.remove(account.aid, id))) {
+        throw new VaultError('rule_not_found', { field: 'query.id' });
+      }
+      metering.count(account, 'rule');
+    },
+    async operations({ account }) {
+      metering.count(account, 'rule');
+      return { operations: [...OPERATION_NAMES] };
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import type { Caller, Opening, Parts, RuleSet } from '../../deps/deps.ts';
+import { actorOf } from '../common/actor.ts';
+import type { KeyRef, Retry } from '../key/open.ts';
+import { type CardMetadataSource, withCardMetadata } from './card.ts';
+
+/** What happens to data on its way out: forced masks, then rules, then masks of the fields named. */
+export interface ReadView {
+  readonly forcedMask: boolean;
+  readonly rules: RuleSet;
+  readonly maskFields: readonly string[];
+  readonly wantsCard: boolean;
+}
+
+/** Reading one item, whoever has opened its key. */
+export interface Reading {
+  /** The object as JSON bytes, after its reading was logged. */
+  readonly openOne: (
+    caller: Caller,
+    key: KeyRef,
+    opening: Opening,
+    item: {
+      readonly token: string;
+      readonly reference?: string | undefined;
+      readonly view: ReadView;
+      /** Called when the item is opened, right before its reading is logged. */
+      readonly onOpened: () => void;
+    },
+  ) => Promise<Uint8Array | 'missing' | Retry>;
+}
+
+export function createReading({ crypto, itemStore, now }: Parts, cards: CardMetadataSource): Reading {
+  return {
+    async openOne(caller, key, opening, { token, reference, view, onOpened }) {
+      const read = await itemStore.read(key.kid, token, key.gen);
+      if (!read) {
+        return 'missing';
+      }
+      if (read.kind !== 'item') {
+        return read;
+      }
+      const { rules, ...masks } = view;
+      const ids = { aid: key.aid, kid: key.kid, token, reference, seen: read.logLength };
+      const params = { ...actorOf(caller, now()), ...ids, ...masks };
+      const out = await crypto.openItem(params, opening, rules, read);
+      if ('kind' in out) {
+        return out;
+      }
+      onOpened();
+      const bucket = itemStore.bucketOf(key.kid, token);
+      const logged = await itemStore.appendLog(bucket, [token], [out.logEntry], key.gen);
+      if ('kind' in logged) {
+        return logged;
+      }
+      if (!logged[0]) {
+        return 'missing';
+      }
+      const isBare = !masks.wantsCard || Object.keys(out.card).length === 0;
+      return isBare ? out.text : withCardMetadata(out.text, await cards.of(out.card));
+    },
+  };
+}

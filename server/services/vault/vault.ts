@@ -1,0 +1,240 @@
+import { VaultError } from '../../core/errors.ts';
+import type { Caller, ItemAddress, Parts, RuleSet, UpdateInput, VaultService } from '../../deps/deps.ts';
+import { preferredLimit } from '../../domain/account/preference.ts';
+import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../../schema/vault.ts';
+import { actorOf } from '../common/actor.ts';
+import { createTurns, pause } from '../common/coalesce.ts';
+import { createCursors } from '../common/cursor.ts';
+import type { Keys } from '../key/key.ts';
+import type { KeyHandle, Retry } from '../key/open.ts';
+import type { IdempotencyService } from '../request/idempotency.ts';
+import type { MeteringService } from '../request/metering.ts';
+import type { Rules } from '../rule/rule.ts';
+import type { Reading } from './read.ts';
+import type { Storing } from './store.ts';
+
+const CHANGED_TRIES_MAX = 20;
+const CLOSED_PAUSE_MS = 50;
+const LOG_STEP = 1_000;
+/** Entries of a log whose caller and account say nothing of it. */
+const LOG_LIMIT = 1_024;
+
+const NO_BYTES = new Uint8Array(0);
+
+/** What the vault's own routes are built from, beside the parts of every service. */
+export interface VaultParts {
+  readonly metering: MeteringService;
+  readonly idempotency: IdempotencyService;
+  readonly keys: Keys;
+  readonly rules: Rules;
+  readonly storing: Storing;
+  readonly reading: Reading;
+  readonly trees: Pick<VaultService, 'list' | 'decryptAll'>;
+}
+
+export function createVault(parts: Parts, with_: VaultParts): VaultService {
+  const { crypto, itemStore, now } = parts;
+  const { metering, idempotency, keys, rules, storing, reading } = with_;
+  const { list, decryptAll } = with_.trees;
+  const cursors = createCursors(parts.cursorKey);
+  const turns = createTurns();
+
+  const store: VaultService['store'] = async (caller, input) => {
+    const { account } = caller;
+    const act = (seed?: string): Promise<TokenInfo> =>
+      keys.withUnlocked(account, input.user, input.passphrase, (key, blob) => {
+        const { algorithm, return_card_metadata } = input;
+        const { preferences } = account;
+        const request = {
+          ...input,
+          algorithm: algorithm ?? preferences.default_algorithm,
+          return_card_metadata: return_card_metadata ?? preferences.return_card_metadata,
+          seed,
+          onSealed: () => metering.begin(account, 'store'),
+        };
+        return storing.storeUnder(caller, key, request, (wanted) =>
+          crypto.storeItem(wanted, blob, input.passphrase, input.body),
+        );
+      });
+    if (input.idempotencyKey === undefined) {
+      return { reply: await act(), replayed: false };
+    }
+    const { key } = await keys.prove(account, input.user, input.passphrase);
+    const { number, reference, algorithm, return_card_metadata, body } = input;
+    // A key that was deleted and made anew under the same name is another one.
+    const wanted = [key.kid, number, reference, algorithm, return_card_metadata, body];
+    return idempotency.run(
+      { account, route: 'POST /v1/vault', key: input.idempotencyKey, parts: wanted },
+      act,
+    );
+  };
+
+  const decrypt: VaultService['decrypt'] = async (caller, input) => {
+    const { account } = caller;
+    const { user, token, reference, passphrase } = input;
+    const view = {
+      rules: await rules.find(account.aid, input.rules, 'query.rules'),
+      forcedMask: !account.unmasked,
+      maskFields: input.mask_fields ?? account.preferences.mask_fields,
+      wantsCard: input.return_card_metadata ?? account.preferences.return_card_metadata,
+    };
+    const opened = await keys.withUnlocked(account, user, passphrase, async (key, blob) => {
+      const opening = { blob, secret: passphrase };
+      const onOpened = (): void => metering.begin(account, 'decrypt');
+      const text = await reading.openOne(caller, key, opening, { token, reference, view, onOpened });
+      return text === 'missing' ? ((await crypto.checkWarm(key, blob, passphrase)) ?? text) : text;
+    });
+    if (opened === 'missing') {
+      throw new VaultError('token_not_found');
+    }
+    return opened;
+  };
+
+  const updateOnce = async (
+    caller: Caller,
+    input: UpdateInput,
+    key: KeyHandle,
+    blob: Uint8Array,
+    applied: RuleSet,
+    seed: string | undefined,
+  ): Promise<TokenInfo | 'missing' | 'changed' | Retry> => {
+    const item = await itemStore.read(key.kid, input.token, key.gen);
+    if (!item) {
+      return (await crypto.checkWarm(key, blob, input.passphrase)) ?? 'missing';
+    }
+    if (item.kind !== 'item') {
+      return item;
+    }
+    const params = {
+      ...actorOf(caller, now()),
+      aid: key.aid,
+      kid: key.kid,
+      token: input.token,
+      reference: input.reference,
+      seen: item.logLength,
+      sadExpiresAt: storing.sadExpiry(),
+      bytesMax: STORED_BYTES_MAX,
+      forcedMask: !caller.account.unmasked,
+    };
+    const opening = { blob, secret: input.passphrase };
+    const sealed = await crypto.updateItem(params, opening, applied, item, input.body);
+    if ('kind' in sealed) {
+      return sealed;
+    }
+    metering.begin(caller.account, 'update');
+    const { facts, ...fields } = sealed;
+    const outcome = await itemStore.write(key.kid, {
+      ...fields,
+      identity: NO_BYTES,
+      token: input.token,
+      gen: facts.gen,
+      sadExpiresAt: facts.sadExpiresAt,
+      seen: item.logLength,
+      replaces: item.meta,
+      seed,
+    });
+    switch (outcome.kind) {
+      case 'ok':
+        return storing.tokenInfo(facts, key.user, outcome.storedAt);
+      case 'closed':
+      case 'stale':
+        return outcome;
+      case 'changed':
+        return 'changed';
+      default:
+        throw new VaultError('internal');
+    }
+  };
+
+  const update: VaultService['update'] = async (caller, input) => {
+    const { account } = caller;
+    const act = async (seed?: string): Promise<TokenInfo> => {
+      const applied = await rules.find(account.aid, input.rules, 'query.rules');
+      for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
+        const turn = `${account.aid} ${input.user} ${input.token}`;
+        const result = await turns(turn, () =>
+          keys.withUnlocked(account, input.user, input.passphrase, (key, blob) =>
+            updateOnce(caller, input, key, blob, applied, seed),
+          ),
+        );
+        if (result === 'missing') {
+          throw new VaultError('token_not_found');
+        }
+        if (result !== 'changed') {
+          return result;
+        }
+      }
+      throw new VaultError('overloaded');
+    };
+    if (input.idempotencyKey === undefined) {
+      return { reply: await act(), replayed: false };
+    }
+    const { key } = await keys.prove(account, input.user, input.passphrase);
+    const { token, reference, body } = input;
+    const wanted = [key.kid, token, reference, input.rules.join(), body];
+    return idempotency.run(
+      { account, route: 'POST /v1/vault/update', key: input.idempotencyKey, parts: wanted },
+      act,
+    );
+  };
+
+  /** An item that its caller may address, with what its deletion needs. No passphrase is involved. */
+  const address = async (key: KeyHandle, { token, reference }: ItemAddress) => {
+    const read = await itemStore.read(key.kid, token);
+    if (read?.kind !== 'item') {
+      throw new VaultError('token_not_found');
+    }
+    const params = {
+      aid: key.aid,
+      kid: key.kid,
+      token,
+      rule: 'check',
+      reference,
+    } as const;
+    return { read, refMember: await crypto.describeItem(params, read.meta) };
+  };
+
+  const remove: VaultService['remove'] = async ({ account }, input) => {
+    for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
+      const key = await keys.find(account, input.user);
+      const { read, refMember } = await address(key, input);
+      const done = await itemStore.remove(key.kid, { token: input.token, meta: read.meta, refMember });
+      if (done === 'ok') {
+        metering.count(account, 'delete');
+        return;
+      }
+      if (done === 'missing') {
+        throw new VaultError('token_not_found');
+      }
+      if (done === 'closed') {
+        await pause(CLOSED_PAUSE_MS);
+      }
+    }
+    throw new VaultError('overloaded');
+  };
+
+  const log: VaultService['log'] = async ({ account }, input) => {
+    const key = await keys.find(account, input.user);
+    const { read } = await address(key, input);
+    const scope = [account.aid, 'GET /v1/vault/metadata', key.kid, input.token];
+    // The item may have been deleted and stored anew since the cursor was given: then its log is shorter.
+    const asked =
+      input.next_token === undefined ? read.logLength : Number(cursors.open(scope, input.next_token));
+    const from = Math.min(asked, read.logLength);
+    const limit = preferredLimit(account.preferences, input.limit, LOG_LIMIT);
+    const to = limit < 0 ? 1 : Math.max(1, from - limit + 1);
+    const entries: LogEntry[] = [];
+    for (let at = from; at >= to; at -= LOG_STEP) {
+      const sealed = await itemStore.readLog(key.kid, input.token, at, Math.max(to, at - LOG_STEP + 1));
+      const text = await crypto.readLog(
+        { aid: key.aid, kid: key.kid, token: input.token, newest: at },
+        sealed,
+      );
+      entries.push(...(JSON.parse(Buffer.from(text).toString('utf8')) as LogEntry[]));
+    }
+    metering.count(account, 'log');
+    return { entries, ...(to > 1 ? { nextToken: cursors.seal(scope, to - 1) } : {}) };
+  };
+
+  return { store, decrypt, list, decryptAll, update, remove, log };
+}
