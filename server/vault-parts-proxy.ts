@@ -7,7 +7,7 @@ import { createProxyJobs, type JobParts } from './services/proxy/job.ts';
 import { createProxy, type ProxyParts } from './services/proxy/proxy.ts';
 import { createProxySending, type SendingParts } from './services/proxy/send.ts';
 import { JOBS_AT_ONCE } from './services/proxy/slots.ts';
-import type { RedisTarget } from './store/redis.ts';
+import type { RedisTarget } from './store/redis/client.ts';
 
 /** What the operator has settled of requests to third parties. */
 export interface ProxyOptions {

@@ -52,7 +52,6 @@ import { createAccountStore } from './store/account.ts';
 import { createComplianceStore } from './store/admin.ts';
 import { createAuditStore } from './store/audit.ts';
 import { createBinStore } from './store/bin.ts';
-import { createCensusStore } from './store/census.ts';
 import { createCertStore } from './store/cert.ts';
 import { createEndpointStore } from './store/endpoint.ts';
 import { createFormStore } from './store/form.ts';
@@ -64,15 +63,16 @@ import {
   probeRedis,
   readInstallation,
 } from './store/installation.ts';
+import { createItemStore } from './store/item.ts';
 import { createJobStore } from './store/job.ts';
 import { createKeyStore } from './store/key.ts';
+import { createCensusStore } from './store/maintenance/census.ts';
+import { createRecordStore } from './store/maintenance/record.ts';
+import { createSurveyStore } from './store/maintenance/survey.ts';
 import { createRateStore } from './store/rate.ts';
-import { createRecordStore } from './store/record.ts';
-import { openRedis, type RedisLink, type RedisTarget } from './store/redis.ts';
-import { readRedisFacts } from './store/redis-facts.ts';
+import { openRedis, type RedisLink, type RedisTarget } from './store/redis/client.ts';
+import { readRedisFacts } from './store/redis/facts.ts';
 import { createRuleStore } from './store/rule.ts';
-import { createSurveyStore } from './store/survey.ts';
-import { createItemStore } from './store/vault.ts';
 import { type OpenAudit, openAudit } from './vault-parts-audit.ts';
 import { openProxy, openThirdParties, type ProxyOptions, type RunningJobs } from './vault-parts-proxy.ts';
 

@@ -25,8 +25,12 @@ describe('the check finds', () => {
     ],
     ['a type by import()', 'sdk/key.ts', "export type Key = import('../server/schema/key.ts').Key;"],
     ['a re-export', 'server/schema/key.ts', "export { ERRORS } from '../errors.ts';"],
-    ['a dynamic import', 'workers/worker.ts', "export const f = () => import('../server/store/redis.ts');"],
-    ['a require', 'workers/worker.ts', "const x = require('../server/store/redis.ts');"],
+    [
+      'a dynamic import',
+      'workers/worker.ts',
+      "export const f = () => import('../server/store/redis/client.ts');",
+    ],
+    ['a require', 'workers/worker.ts', "const x = require('../server/store/redis/client.ts');"],
     ['an import for its effects', 'server/domain/mask/mask.ts', "import '../../main.ts';"],
     [
       'workers beside their two doors',

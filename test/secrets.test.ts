@@ -79,7 +79,7 @@ describe('the search finds', () => {
     ['server/services/key/key.ts', 'log(passphrase\n  .expose());'],
     ['workers/jobs/keys.ts', 'const port = process.env.PORT;'],
     ['sdk/path.ts', 'const { PORT } = Bun.env;'],
-    ['server/store/redis.ts', 'console.error(error);'],
+    ['server/store/redis/client.ts', 'console.error(error);'],
     ['workers/jobs/keys.ts', "console['log'](key);"],
     ['server/services/key/key.ts', 'process.stdout.write(text);'],
     ['server/crypto/client.ts', "createCipheriv('aes-256-gcm', key, nonce);"],

@@ -1,7 +1,7 @@
 import { monthsOf } from '../services/request/metering.ts';
-import type { CopiedKey, CopyStore } from '../store/copy.ts';
-import { wholeKeysOf } from '../store/copy-keys.ts';
-import { redisKeys } from '../store/redis-keys.ts';
+import type { CopiedKey, CopyStore } from '../store/maintenance/copy.ts';
+import { wholeKeysOf } from '../store/maintenance/copy-keys.ts';
+import { redisKeys } from '../store/redis/keys.ts';
 import { type BackupRecord, recordOf } from './backup-record.ts';
 
 const STEP = 100;

@@ -1,9 +1,9 @@
 import type { AccountInfo } from '../services/account/account.ts';
 import { eachOf } from '../services/maintenance/each.ts';
-import { createCopyStore } from '../store/copy.ts';
 import { readInstallation } from '../store/installation.ts';
-import { redisKeys } from '../store/redis-keys.ts';
-import { scanNames } from '../store/scan.ts';
+import { createCopyStore } from '../store/maintenance/copy.ts';
+import { redisKeys } from '../store/redis/keys.ts';
+import { scanNames } from '../store/redis/scan.ts';
 import { copyBeside, copyLeading, copyUnnamed, fieldsOf } from './backup-account.ts';
 import { addHash, copyKey, type KeyCopying, openContext } from './backup-key.ts';
 import { type BackupRecord, recordOf } from './backup-record.ts';

@@ -1,6 +1,6 @@
 import type { Config, MasterKeyRing } from '../config/config.ts';
 import type { AuditAction } from '../schema/audit.ts';
-import type { RedisTarget } from '../store/redis.ts';
+import type { RedisTarget } from '../store/redis/client.ts';
 import type { OpenVault } from '../vault-parts.ts';
 
 /** A command that cannot be carried out; the message is one line for the operator. */

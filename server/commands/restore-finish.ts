@@ -1,5 +1,5 @@
 import { eachOf } from '../services/maintenance/each.ts';
-import { redisKeys } from '../store/redis-keys.ts';
+import { redisKeys } from '../store/redis/keys.ts';
 import type { OpenVault } from '../vault-parts.ts';
 
 const KEYS_AT_ONCE = 8;

@@ -1,4 +1,4 @@
-import type { RedisLink } from '../store/redis.ts';
+import type { RedisLink } from '../store/redis/client.ts';
 import type { BackupRecord } from './backup-record.ts';
 
 /** Records that are on their way to Redis at once, and how many bytes they may have together. */

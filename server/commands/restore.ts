@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ensureMasterKey, type MasterKeyRing } from '../config/config.ts';
 import { claimRestore, finishRestore } from '../store/installation.ts';
-import { count, openRedis, type RedisLink, type RedisTarget } from '../store/redis.ts';
+import { count, openRedis, type RedisLink, type RedisTarget } from '../store/redis/client.ts';
 import { type BackupCounts, type OpenBackup, openBackup } from './backup-file.ts';
 import { type Call, CommandError, defineCommand } from './command.ts';
 import { finishVault, type Leftovers } from './restore-finish.ts';

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import { VaultError } from '../core/errors.ts';
-import { openRawRedis, type RawRedis, type RedisTarget, toVaultError } from '../store/redis.ts';
-import { redisKeys } from '../store/redis-keys.ts';
+import { openRawRedis, type RawRedis, type RedisTarget, toVaultError } from '../store/redis/client.ts';
+import { redisKeys } from '../store/redis/keys.ts';
 
 /** Ids that are to be run, each by one process at a time, kept in Redis. What an id means is not its business. */
 export interface JobQueue {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
-import addCountsText from './scripts/add-counts-1.lua' with { type: 'text' };
-import countAttemptText from './scripts/count-attempt-1.lua' with { type: 'text' };
-import giveBackAttemptText from './scripts/give-back-attempt-1.lua' with { type: 'text' };
-import replaceFieldText from './scripts/replace-field-1.lua' with { type: 'text' };
+import addCountsText from './lua/account/add-counts-1.lua' with { type: 'text' };
+import countAttemptText from './lua/account/count-attempt-1.lua' with { type: 'text' };
+import giveBackAttemptText from './lua/account/give-back-attempt-1.lua' with { type: 'text' };
+import replaceFieldText from './lua/maintenance/replace-field-1.lua' with { type: 'text' };
+import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 const countAttempt = script(countAttemptText);
 const replaceField = script(replaceFieldText);

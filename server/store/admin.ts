@@ -1,5 +1,5 @@
-import { bytes, list, type RedisLink, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
+import { bytes, list, type RedisLink, text } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 /** The operator's certificate of compliance: one sealed document, with a version that each loading makes anew. */
 export interface ComplianceStore {

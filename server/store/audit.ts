@@ -1,9 +1,9 @@
-import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
-import appendAuditText from './scripts/append-audit-1.lua' with { type: 'text' };
-import putCheckpointText from './scripts/put-checkpoint-1.lua' with { type: 'text' };
-import readMarksText from './scripts/read-audit-marks-1.lua' with { type: 'text' };
-import trimAuditText from './scripts/trim-audit-1.lua' with { type: 'text' };
+import appendAuditText from './lua/audit/append-audit-1.lua' with { type: 'text' };
+import putCheckpointText from './lua/audit/put-checkpoint-1.lua' with { type: 'text' };
+import readMarksText from './lua/audit/read-audit-marks-1.lua' with { type: 'text' };
+import trimAuditText from './lua/audit/trim-audit-1.lua' with { type: 'text' };
+import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 const appendAudit = script(appendAuditText);
 const readMarks = script(readMarksText);

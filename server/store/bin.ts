@@ -1,5 +1,5 @@
-import { list, type RedisLink, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
+import { list, type RedisLink, text } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 /** A run of BINs (8 digits, inclusive) with its issuers as JSON text. */
 export interface BinSegmentText {

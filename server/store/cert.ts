@@ -1,9 +1,9 @@
 import { VaultError } from '../core/errors.ts';
-import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
-import createCertificateText from './scripts/create-certificate-2.lua' with { type: 'text' };
-import createCsrText from './scripts/create-csr-2.lua' with { type: 'text' };
-import deleteCsrText from './scripts/delete-csr-2.lua' with { type: 'text' };
+import createCertificateText from './lua/record/create-certificate-2.lua' with { type: 'text' };
+import createCsrText from './lua/record/create-csr-2.lua' with { type: 'text' };
+import deleteCsrText from './lua/record/delete-csr-2.lua' with { type: 'text' };
+import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 const createCsr = script(createCsrText);
 const deleteCsr = script(deleteCsrText);

@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import { bytes, list, type RedisLink, text } from './redis.ts';
+import { bytes, list, type RedisLink, text } from './redis/client.ts';
 
 /** How the lines of a directory are written and read; undefined for what is no line of ours. */
 export interface DirectoryLines<Entry> {

@@ -1,12 +1,12 @@
 import { readDirectory, unlessDamaged } from './directory.ts';
-import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
-import commitText from './scripts/commit-endpoint-1.lua' with { type: 'text' };
-import indexText from './scripts/index-endpoint-2.lua' with { type: 'text' };
-import removeText from './scripts/remove-endpoint-1.lua' with { type: 'text' };
-import reserveText from './scripts/reserve-endpoint-1.lua' with { type: 'text' };
-import stopText from './scripts/stop-endpoint-1.lua' with { type: 'text' };
-import unindexText from './scripts/unindex-endpoint-2.lua' with { type: 'text' };
+import commitText from './lua/endpoint/commit-endpoint-1.lua' with { type: 'text' };
+import indexText from './lua/endpoint/index-endpoint-2.lua' with { type: 'text' };
+import removeText from './lua/endpoint/remove-endpoint-1.lua' with { type: 'text' };
+import reserveText from './lua/endpoint/reserve-endpoint-1.lua' with { type: 'text' };
+import stopText from './lua/endpoint/stop-endpoint-1.lua' with { type: 'text' };
+import unindexText from './lua/endpoint/unindex-endpoint-2.lua' with { type: 'text' };
+import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 const reserve = script(reserveText);
 const commit = script(commitText);

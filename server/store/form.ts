@@ -1,10 +1,10 @@
 import { readDirectory, unlessDamaged } from './directory.ts';
-import { bytes, list, type RedisLink, script, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
-import commitText from './scripts/commit-form-1.lua' with { type: 'text' };
-import indexText from './scripts/index-form-1.lua' with { type: 'text' };
-import removeText from './scripts/remove-form-1.lua' with { type: 'text' };
-import reserveText from './scripts/reserve-endpoint-1.lua' with { type: 'text' };
+import commitText from './lua/endpoint/commit-form-1.lua' with { type: 'text' };
+import indexText from './lua/endpoint/index-form-1.lua' with { type: 'text' };
+import removeText from './lua/endpoint/remove-form-1.lua' with { type: 'text' };
+import reserveText from './lua/endpoint/reserve-endpoint-1.lua' with { type: 'text' };
+import { bytes, list, type RedisLink, script, text } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 // An id is reserved as that of an endpoint is: the script knows nothing but the nonce.
 const reserve = script(reserveText);

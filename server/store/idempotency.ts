@@ -1,8 +1,8 @@
 import { VaultError } from '../core/errors.ts';
-import { bytes, list, type RedisLink, script, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
-import claimText from './scripts/claim-idempotency-1.lua' with { type: 'text' };
-import finishText from './scripts/finish-idempotency-1.lua' with { type: 'text' };
+import claimText from './lua/record/claim-idempotency-1.lua' with { type: 'text' };
+import finishText from './lua/record/finish-idempotency-1.lua' with { type: 'text' };
+import { bytes, list, type RedisLink, script, text } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 const claim = script(claimText);
 const finish = script(finishText);

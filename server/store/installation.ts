@@ -1,8 +1,8 @@
 import { VaultError } from '../core/errors.ts';
-import { bytes, count, list, type RedisLink, type RedisNode, script, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
-import claimInstallationText from './scripts/claim-installation-1.lua' with { type: 'text' };
-import claimRestoreText from './scripts/claim-restore-1.lua' with { type: 'text' };
+import claimInstallationText from './lua/maintenance/claim-installation-1.lua' with { type: 'text' };
+import claimRestoreText from './lua/maintenance/claim-restore-1.lua' with { type: 'text' };
+import { bytes, count, list, type RedisLink, type RedisNode, script, text } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 const claimInstallationScript = script(claimInstallationText);
 const claimRestoreScript = script(claimRestoreText);

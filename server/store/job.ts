@@ -1,12 +1,12 @@
 import { VaultError } from '../core/errors.ts';
-import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
-import beginJobText from './scripts/begin-job-n.lua' with { type: 'text' };
-import createJobText from './scripts/create-job-2.lua' with { type: 'text' };
-import endJobText from './scripts/end-job-1.lua' with { type: 'text' };
-import removeJobText from './scripts/remove-job-2.lua' with { type: 'text' };
-import removeJobsText from './scripts/remove-jobs-1.lua' with { type: 'text' };
-import tellJobText from './scripts/tell-job-1.lua' with { type: 'text' };
+import beginJobText from './lua/job/begin-job-n.lua' with { type: 'text' };
+import createJobText from './lua/job/create-job-2.lua' with { type: 'text' };
+import endJobText from './lua/job/end-job-1.lua' with { type: 'text' };
+import removeJobText from './lua/job/remove-job-2.lua' with { type: 'text' };
+import removeJobsText from './lua/job/remove-jobs-1.lua' with { type: 'text' };
+import tellJobText from './lua/job/tell-job-1.lua' with { type: 'text' };
+import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 const createJob = script(createJobText);
 const beginJob = script(beginJobText);

@@ -1,16 +1,16 @@
 import { VaultError } from '../core/errors.ts';
-import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
-import { type Bucket, redisKeys } from './redis-keys.ts';
-import buryFenceText from './scripts/bury-fence-1.lua' with { type: 'text' };
-import changeKeyText from './scripts/change-key-2.lua' with { type: 'text' };
-import closeFenceText from './scripts/close-fence-2.lua' with { type: 'text' };
-import createKeyText from './scripts/create-key-2.lua' with { type: 'text' };
-import deleteKeyText from './scripts/delete-key-3.lua' with { type: 'text' };
-import moveFenceText from './scripts/move-fence-1.lua' with { type: 'text' };
-import openFenceText from './scripts/open-fence-1.lua' with { type: 'text' };
-import prelude from './scripts/prelude.lua' with { type: 'text' };
-import purgeBucketText from './scripts/purge-bucket-3.lua' with { type: 'text' };
-import replaceRecordText from './scripts/replace-record-1.lua' with { type: 'text' };
+import prelude from './lua/item/prelude.lua' with { type: 'text' };
+import buryFenceText from './lua/key/bury-fence-1.lua' with { type: 'text' };
+import changeKeyText from './lua/key/change-key-2.lua' with { type: 'text' };
+import closeFenceText from './lua/key/close-fence-2.lua' with { type: 'text' };
+import createKeyText from './lua/key/create-key-2.lua' with { type: 'text' };
+import deleteKeyText from './lua/key/delete-key-3.lua' with { type: 'text' };
+import moveFenceText from './lua/key/move-fence-1.lua' with { type: 'text' };
+import openFenceText from './lua/key/open-fence-1.lua' with { type: 'text' };
+import purgeBucketText from './lua/key/purge-bucket-3.lua' with { type: 'text' };
+import replaceRecordText from './lua/maintenance/replace-record-1.lua' with { type: 'text' };
+import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { type Bucket, redisKeys } from './redis/keys.ts';
 
 const createKey = script(createKeyText);
 const replaceRecord = script(replaceRecordText);

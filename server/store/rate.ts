@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { count, type RedisLink, script } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
-import takeRateText from './scripts/take-rate-1.lua' with { type: 'text' };
+import takeRateText from './lua/account/take-rate-1.lua' with { type: 'text' };
+import { count, type RedisLink, script } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 const takeRate = script(takeRateText);
 

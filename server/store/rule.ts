@@ -1,7 +1,7 @@
 import { VaultError } from '../core/errors.ts';
-import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
-import createRuleText from './scripts/create-rule-1.lua' with { type: 'text' };
+import createRuleText from './lua/record/create-rule-1.lua' with { type: 'text' };
+import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 const createRule = script(createRuleText);
 

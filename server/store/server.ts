@@ -1,6 +1,6 @@
-import { list, type RedisLink, script, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
-import tellText from './scripts/tell-server-1.lua' with { type: 'text' };
+import tellText from './lua/maintenance/tell-server-1.lua' with { type: 'text' };
+import { list, type RedisLink, script, text } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
 
 const tell = script(tellText);
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { probeRedis } from '../../server/store/installation.ts';
-import { openRedis, type RedisLink } from '../../server/store/redis.ts';
-import { findUnsafe } from '../../server/store/redis-safety.ts';
+import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
+import { findUnsafe } from '../../server/store/redis/safety.ts';
 import { type ClusterNode, startTestCluster, type TestCluster } from '../helpers/cluster.ts';
 
 const AWAY = { code: 'store_unavailable' };

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import type { RedisTarget } from '../../server/store/redis.ts';
+import type { RedisTarget } from '../../server/store/redis/client.ts';
 import { launchRedis, newRedisFolder, sendCommand, socketIn } from './redis-process.ts';
 
 const MASTERS = 3;

@@ -5,7 +5,7 @@ import { Secret } from '../../server/core/secret.ts';
 import type { Deps, FormBundles, LogLine, ServiceSettings } from '../../server/deps/deps.ts';
 import { createFormPages } from '../../server/plugins/form-pages.ts';
 import { createHealth } from '../../server/services/admin/health.ts';
-import type { RedisTarget } from '../../server/store/redis.ts';
+import type { RedisTarget } from '../../server/store/redis/client.ts';
 import { createMetrics, type ServerMetrics } from '../../server/telemetry/metrics.ts';
 import type { Tracer } from '../../server/telemetry/trace.ts';
 import { type OpenVault, openVault, type VaultOptions } from '../../server/vault-parts.ts';

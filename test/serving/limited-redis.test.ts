@@ -3,8 +3,8 @@ import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Redis from 'ioredis';
 import { StartError } from '../../server/core/errors.ts';
-import { openRedis } from '../../server/store/redis.ts';
-import { findUnsafe } from '../../server/store/redis-safety.ts';
+import { openRedis } from '../../server/store/redis/client.ts';
+import { findUnsafe } from '../../server/store/redis/safety.ts';
 import { createServerStore } from '../../server/store/server.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { runCommand } from '../helpers/command.ts';
@@ -162,7 +162,7 @@ test('every command that the code names is one that the user may call', async ()
       .filter((word) => word.startsWith('+'))
       .map((word) => word.slice(1).split('|')[0]),
   );
-  const scripts = [...new Bun.Glob('server/store/scripts/*.lua').scanSync()];
+  const scripts = [...new Bun.Glob('server/store/lua/**/*.lua').scanSync()];
   const lua = await Promise.all(scripts.map((path) => Bun.file(path).text()));
   const called = lua.flatMap((text) => [...text.matchAll(/redis\.p?call\('(\w+)'/g)]);
   const sources = await readSources('server/store', 'server/outbound', 'server/services', 'server/commands');

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { keyNameOf } from '../../server/store/census.ts';
-import { redisKeys } from '../../server/store/redis-keys.ts';
+import { keyNameOf } from '../../server/store/maintenance/census.ts';
+import { redisKeys } from '../../server/store/redis/keys.ts';
 
 const BUCKET = { kid: 'kid', number: 3 };
 const NAMES = Object.values(redisKeys).map((key) => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { createIdempotencyStore, type IdempotencyStore } from '../../server/store/idempotency.ts';
-import { openRedis, type RedisLink } from '../../server/store/redis.ts';
+import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
 const PRINT = Buffer.from('fingerprint');

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reachRedis } from '../../server/embedded-redis-peer.ts';
 import { findRedisBinary } from '../../server/embedded-redis-process.ts';
-import { openRedis } from '../../server/store/redis.ts';
-import { describeUnsafe, findUnsafe } from '../../server/store/redis-safety.ts';
+import { openRedis } from '../../server/store/redis/client.ts';
+import { describeUnsafe, findUnsafe } from '../../server/store/redis/safety.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { sendCommand } from '../helpers/redis-process.ts';
 

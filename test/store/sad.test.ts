@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
-import { openRedis, type RedisLink } from '../../server/store/redis.ts';
-import { createItemStore, type ItemStore } from '../../server/store/vault.ts';
+import { createItemStore, type ItemStore } from '../../server/store/item.ts';
+import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
 const NONE = new Uint8Array(0);

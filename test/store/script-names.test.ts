@@ -1,20 +1,22 @@
 import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
-const folder = join(import.meta.dir, '../../server/store/scripts');
+const folder = join(import.meta.dir, '../../server/store/lua');
 
 /** A part of other scripts. */
 const PARTS = new Set(['prelude.lua']);
 
 test('every script says its name first, by which it is measured: that of its file without the number of keys', () => {
-  const files = readdirSync(folder).filter((name) => name.endsWith('.lua') && !PARTS.has(name));
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => name.endsWith('.lua') && !PARTS.has(basename(name)),
+  );
   expect(files.length).toBeGreaterThan(20);
   const wrong = files.filter((name) => {
     const [first] = readFileSync(join(folder, name), 'utf8')
       .replace(/^#!.*\n/, '')
       .split('\n', 1);
-    return first !== `-- ${name.replace(/-(?:\d+|n)\.lua$/, '')}`;
+    return first !== `-- ${basename(name).replace(/-(?:\d+|n)\.lua$/, '')}`;
   });
   expect(wrong).toEqual([]);
 });

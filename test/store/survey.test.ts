@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { openRedis, type RedisLink } from '../../server/store/redis.ts';
-import { redisKeys } from '../../server/store/redis-keys.ts';
-import { createSurveyStore } from '../../server/store/survey.ts';
+import { createSurveyStore } from '../../server/store/maintenance/survey.ts';
+import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
+import { redisKeys } from '../../server/store/redis/keys.ts';
 import { openRaw, startTestRedis, targetOf } from '../helpers/redis.ts';
 
 const BUCKET = { kid: 'kid', number: 3 };

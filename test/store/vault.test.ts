@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { openRedis, type RedisLink } from '../../server/store/redis.ts';
-import { redisKeys } from '../../server/store/redis-keys.ts';
-import { createItemStore, type ItemStore, type ItemWrite } from '../../server/store/vault.ts';
+import { createItemStore, type ItemStore, type ItemWrite } from '../../server/store/item.ts';
+import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
+import { redisKeys } from '../../server/store/redis/keys.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
 const KID = 'kid-for-store-tests';

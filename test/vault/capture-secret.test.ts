@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { redisKeys } from '../../server/store/redis-keys.ts';
+import { redisKeys } from '../../server/store/redis/keys.ts';
 import { KIND } from '../../workers/jobs/kinds.ts';
 import { type AccountClient, type Answer, answerOf, PASSPHRASE, refusalOf } from '../helpers/clients.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { redisKeys } from '../../server/store/redis-keys.ts';
+import { redisKeys } from '../../server/store/redis/keys.ts';
 import type { AccountClient, Answer } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { type Authority, newAuthority } from '../workers/crypto/authority.ts';

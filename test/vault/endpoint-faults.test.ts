@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { VaultError } from '../../server/core/errors.ts';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/embedded-redis.ts';
-import { redisKeys } from '../../server/store/redis-keys.ts';
+import { redisKeys } from '../../server/store/redis/keys.ts';
 import { KIND } from '../../workers/jobs/kinds.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, type MadeEndpoint, retrieve } from '../helpers/endpoints.ts';

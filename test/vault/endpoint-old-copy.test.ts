@@ -3,7 +3,7 @@ import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/embedded-redis.ts';
-import { redisKeys } from '../../server/store/redis-keys.ts';
+import { redisKeys } from '../../server/store/redis/keys.ts';
 import { IntegrityError, PassphraseError, utf8 } from '../../workers/crypto/bytes.ts';
 import { openPolicy, openRetrieveWrap } from '../../workers/crypto/endpoint-record.ts';
 import { type OpenedMeta, openItem, openMeta } from '../../workers/crypto/item.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { redisKeys } from '../../server/store/redis-keys.ts';
+import { redisKeys } from '../../server/store/redis/keys.ts';
 import { furnish } from '../helpers/furnish.ts';
 import { localProxy } from '../helpers/proxy.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { redisKeys } from '../../server/store/redis-keys.ts';
+import { redisKeys } from '../../server/store/redis/keys.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import { createCapture, createRetrieve, type MadeEndpoint, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';

@@ -1,7 +1,7 @@
-import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
-import { type Bucket, redisKeys } from './redis-keys.ts';
-import copyItemsText from './scripts/copy-items-n.lua' with { type: 'text' };
-import copyKeysText from './scripts/copy-keys-n.lua' with { type: 'text' };
+import copyItemsText from '../lua/maintenance/copy-items-n.lua' with { type: 'text' };
+import copyKeysText from '../lua/maintenance/copy-keys-n.lua' with { type: 'text' };
+import { bytes, count, list, type RedisLink, script, text } from '../redis/client.ts';
+import { type Bucket, redisKeys } from '../redis/keys.ts';
 
 const copyItems = script(copyItemsText);
 const copyKeys = script(copyKeysText);

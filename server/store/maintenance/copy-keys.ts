@@ -1,4 +1,4 @@
-import { redisKeys } from './redis-keys.ts';
+import { redisKeys } from '../redis/keys.ts';
 
 /**
  * How a key comes into a backup. `whole`: read as one value, together with the account's others; `walked`: in steps

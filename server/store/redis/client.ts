@@ -1,10 +1,10 @@
 import './tracing-channel.ts';
 import { createHash } from 'node:crypto';
 import Redis, { Cluster } from 'ioredis';
-import { StartError, VaultError } from '../core/errors.ts';
-import { type NodeOptions, openCluster } from './redis-cluster.ts';
-import { REFUSED, silenceOf } from './redis-silence.ts';
-import { type Answered, createSend, createWaiting } from './redis-wire.ts';
+import { StartError, VaultError } from '../../core/errors.ts';
+import { type NodeOptions, openCluster } from './cluster.ts';
+import { REFUSED, silenceOf } from './silence.ts';
+import { type Answered, createSend, createWaiting } from './wire.ts';
 
 /** Where the Redis is: one server (by URL or unix socket) or the nodes of a Cluster. */
 export type RedisTarget =

@@ -1,15 +1,15 @@
 import { VaultError } from '../core/errors.ts';
-import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
-import { type Bucket, bucketOf, redisKeys } from './redis-keys.ts';
-import appendLogText from './scripts/append-log-n.lua' with { type: 'text' };
-import dropSadText from './scripts/drop-sad-2.lua' with { type: 'text' };
-import prelude from './scripts/prelude.lua' with { type: 'text' };
-import readItemText from './scripts/read-item-4.lua' with { type: 'text' };
-import readItemsText from './scripts/read-items-n.lua' with { type: 'text' };
-import removeItemText from './scripts/remove-item-5.lua' with { type: 'text' };
-import writeItemText from './scripts/write-item-6.lua' with { type: 'text' };
+import appendLogText from './lua/item/append-log-n.lua' with { type: 'text' };
+import dropSadText from './lua/item/drop-sad-2.lua' with { type: 'text' };
+import prelude from './lua/item/prelude.lua' with { type: 'text' };
+import readItemText from './lua/item/read-item-4.lua' with { type: 'text' };
+import readItemsText from './lua/item/read-items-n.lua' with { type: 'text' };
+import removeItemText from './lua/item/remove-item-5.lua' with { type: 'text' };
+import writeItemText from './lua/item/write-item-6.lua' with { type: 'text' };
+import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { type Bucket, bucketOf, redisKeys } from './redis/keys.ts';
 
-export type { Bucket } from './redis-keys.ts';
+export type { Bucket } from './redis/keys.ts';
 
 const writeItem = script(prelude, writeItemText);
 const readItem = script(prelude, readItemText);

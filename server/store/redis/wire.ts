@@ -1,6 +1,6 @@
 import { Cluster, Command, type Redis } from 'ioredis';
-import { atTickEnd } from '../core/tick.ts';
-import { refreshSlots } from './redis-cluster.ts';
+import { atTickEnd } from '../../core/tick.ts';
+import { refreshSlots } from './cluster.ts';
 
 type Stream = Redis['stream'];
 

@@ -1,8 +1,8 @@
-import { bytes, list, type RedisLink, script, text } from './redis.ts';
-import { redisKeys } from './redis-keys.ts';
-import { canScan, scanHash, scanNames } from './scan.ts';
-import replaceFieldText from './scripts/replace-field-1.lua' with { type: 'text' };
-import replaceRecordText from './scripts/replace-record-1.lua' with { type: 'text' };
+import replaceFieldText from '../lua/maintenance/replace-field-1.lua' with { type: 'text' };
+import replaceRecordText from '../lua/maintenance/replace-record-1.lua' with { type: 'text' };
+import { bytes, list, type RedisLink, script, text } from '../redis/client.ts';
+import { redisKeys } from '../redis/keys.ts';
+import { canScan, scanHash, scanNames } from '../redis/scan.ts';
 
 const replaceField = script(replaceFieldText);
 const replaceRecord = script(replaceRecordText);

@@ -1,4 +1,4 @@
-import { list, type RedisLink, type RedisNode, text } from './redis.ts';
+import { list, type RedisLink, type RedisNode, text } from './client.ts';
 
 const UNSAFE_REDIS = ['appendonly', 'appendfsync', 'eviction', 'replica'] as const;
 

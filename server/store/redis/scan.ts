@@ -1,5 +1,5 @@
 /** Reads of large keys, and of all key names, in steps that hold Redis up for moments only. */
-import { bytes, isRefusedCommand, list, type RedisLink, text } from './redis.ts';
+import { bytes, isRefusedCommand, list, type RedisLink, text } from './client.ts';
 
 const FIELDS_STEP = 50;
 const MEMBERS_STEP = 500;

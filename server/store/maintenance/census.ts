@@ -1,6 +1,6 @@
-import { bytes, list, type RedisLink, text } from './redis.ts';
-import { type Bucket, redisKeys } from './redis-keys.ts';
-import { canScan, scanNames, scanSet } from './scan.ts';
+import { bytes, list, type RedisLink, text } from '../redis/client.ts';
+import { type Bucket, redisKeys } from '../redis/keys.ts';
+import { canScan, scanNames, scanSet } from '../redis/scan.ts';
 
 /** What a key's name says of whose it is. */
 export type KeyName =

@@ -1,7 +1,7 @@
-import { bytes, count, list, type RedisLink, script, text } from './redis.ts';
-import { type Bucket, redisKeys } from './redis-keys.ts';
-import renewItemsText from './scripts/renew-items-n.lua' with { type: 'text' };
-import surveyItemsText from './scripts/survey-items-n.lua' with { type: 'text' };
+import renewItemsText from '../lua/maintenance/renew-items-n.lua' with { type: 'text' };
+import surveyItemsText from '../lua/maintenance/survey-items-n.lua' with { type: 'text' };
+import { bytes, count, list, type RedisLink, script, text } from '../redis/client.ts';
+import { type Bucket, redisKeys } from '../redis/keys.ts';
 
 const surveyItems = script(surveyItemsText);
 const renewItems = script(renewItemsText);
