@@ -1,8 +1,8 @@
 /** What the service put into the page: the form's settings. Read with care, as the page may be older than the script. */
-import type { PageConfig, PageField, PageSettings, PageVisit } from '../server/schema/form.ts';
+import type { PageConfig, PageField, PageSettings, PageVisit } from '../server/http/schema/form.ts';
 import { COLORS } from './color.ts';
 
-export type { PageConfig } from '../server/schema/form.ts';
+export type { PageConfig } from '../server/http/schema/form.ts';
 
 const COLOR_NAMES = Object.keys(COLORS) as (keyof typeof COLORS)[];
 const LOGO = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]+$/;

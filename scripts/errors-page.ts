@@ -1,7 +1,7 @@
 /** The page of all refusals, from the tables of errors and routes: what each means, what to do, and where it occurs. */
 import { ERRORS, type ErrorCode } from '../server/core/errors.ts';
-import { type Noun, type Route, routeErrors } from '../server/plugins/route.ts';
-import { ROUTES } from '../server/routes/table.ts';
+import { type Noun, type Route, routeErrors } from '../server/http/plugins/route.ts';
+import { ROUTES } from '../server/http/routes/table.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 const STATUSES = [...new Set(CODES.map((code) => ERRORS[code].status))].toSorted((a, b) => a - b);

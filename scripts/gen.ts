@@ -5,8 +5,8 @@
  * it would write.
  */
 import { fileURLToPath } from 'node:url';
-import { buildOpenApi } from '../server/openapi.ts';
-import { ROUTES } from '../server/routes/table.ts';
+import { buildOpenApi } from '../server/http/openapi/document.ts';
+import { ROUTES } from '../server/http/routes/table.ts';
 import { apiTypes } from './api-types.ts';
 import { errorsPage } from './errors-page.ts';
 import { sdkPage } from './sdk-page/page.ts';

@@ -6,7 +6,7 @@ import { StartError } from './core/errors.ts';
 import type { Secret } from './core/secret.ts';
 import type { FormBundles, FormPages, Observer } from './deps/deps.ts';
 import { startEmbeddedRedis } from './embedded-redis.ts';
-import { createFormPages } from './plugins/form-pages.ts';
+import { createFormPages } from './http/pages/form-pages.ts';
 import type { RedisLink, RedisTarget } from './store/redis/client.ts';
 import { describeUnsafe, findUnsafe, type UnsafeRedis } from './store/redis/safety.ts';
 import type { ServerMetrics } from './telemetry/metrics.ts';

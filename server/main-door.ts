@@ -1,11 +1,11 @@
 import { version } from '../package.json';
-import { createApp } from './app.ts';
 import type { Config } from './config/config.ts';
 import { createTlsLook, type TlsPair } from './config/tls.ts';
 import { StartError } from './core/errors.ts';
 import type { Deps } from './deps/deps.ts';
-import { type Door, openDoor } from './listen-door.ts';
-import { findFreePort, judgePort } from './listen-port.ts';
+import { createApp } from './http/app.ts';
+import { type Door, openDoor } from './http/listen/door.ts';
+import { findFreePort, judgePort } from './http/listen/port.ts';
 import { createSiblings, type Siblings } from './main-siblings.ts';
 import { createServerStore } from './store/server.ts';
 import type { OpenVault } from './vault-parts.ts';

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'bun:test';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { captureClient, retrieveClient, Vault } from '../sdk/index.ts';
 import { isErrorCode } from '../server/core/errors.ts';
-import { buildOpenApi } from '../server/openapi.ts';
-import { type AuthRule, routeErrors } from '../server/plugins/route.ts';
-import { ROUTES } from '../server/routes/table.ts';
+import { buildOpenApi } from '../server/http/openapi/document.ts';
+import { type AuthRule, routeErrors } from '../server/http/plugins/route.ts';
+import { ROUTES } from '../server/http/routes/table.ts';
 import { WIRES } from './sdk/wires.ts';
 
 const document = buildOpenApi(ROUTES, 'https://vault.test');

@@ -17,14 +17,14 @@ describe('the check finds', () => {
       'server/services/key/key.ts',
       "import { readKey } from '../../store/key.ts';",
     ],
-    ['a type import', 'server/routes/key.ts', "import type { KeyRecord } from '../store/key.ts';"],
+    ['a type import', 'server/http/routes/key.ts', "import type { KeyRecord } from '../store/key.ts';"],
     [
       'an inline type import',
       'server/domain/mask/mask.ts',
       "import { type Secret } from '../../core/secret.ts';",
     ],
-    ['a type by import()', 'sdk/key.ts', "export type Key = import('../server/schema/key.ts').Key;"],
-    ['a re-export', 'server/schema/key.ts', "export { ERRORS } from '../errors.ts';"],
+    ['a type by import()', 'sdk/key.ts', "export type Key = import('../server/http/schema/key.ts').Key;"],
+    ['a re-export', 'server/http/schema/key.ts', "export { ERRORS } from '../errors.ts';"],
     [
       'a dynamic import',
       'workers/worker.ts',

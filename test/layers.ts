@@ -18,8 +18,8 @@ const EVERYTHING = /^/;
 /** Where the parts are put together and the system is met. */
 const EDGE = /^server\/(?:main|cli|probe|vault-parts|log-sink)[^/]*\.ts$|^server\/commands\//;
 const SYSTEM =
-  /^server\/(?:(?:main|cli|log-sink|listen-gate|embedded-redis)[^/]*\.ts$|commands\/|config\/)|^scripts\//;
-const SCHEMA = /^server\/schema\//;
+  /^server\/(?:(?:main|cli|log-sink|embedded-redis)[^/]*\.ts$|http\/listen\/gate\.ts$|commands\/|config\/)|^scripts\//;
+const SCHEMA = /^server\/http\/schema\//;
 const ERRORS = /^server\/core\/(?:errors|error-cause)\.ts$/;
 const SECRET = /^server\/core\/secret\.ts$/;
 /** Beside the errors, the only thing of the server that services and store have in common. */
@@ -30,16 +30,17 @@ const STORE = /^server\/store\//;
 const OUTBOUND = /^server\/outbound\//;
 const SERVICES = /^server\/services\//;
 const GUIDE = /^server\/guide\//;
-const PLUGINS = /^server\/plugins\//;
-const ROUTES = /^server\/routes\//;
+const PLUGINS = /^server\/http\/plugins\//;
+const PAGES = /^server\/http\/pages\//;
+const ROUTES = /^server\/http\/routes\//;
 const CRYPTO = /^server\/crypto\//;
-const OPENAPI = /^server\/openapi(?:-webhooks)?\.ts$/;
+const OPENAPI = /^server\/http\/openapi\//;
 const WORKERS = /^workers\//;
 const SDK = /^sdk\//;
 
 /** The first layer whose pattern fits a file is its layer; a file without one is itself a violation. */
 export const LAYERS: readonly Layer[] = [
-  { name: 'server/schema', files: SCHEMA, may: [] },
+  { name: 'server/http/schema', files: SCHEMA, may: [] },
   { name: 'server/core/errors.ts', files: ERRORS, may: [SCHEMA] },
   { name: 'server/core/secret.ts', files: SECRET, may: [SCHEMA] },
   { name: 'server/core/tick.ts', files: TICK, may: [] },
@@ -60,9 +61,15 @@ export const LAYERS: readonly Layer[] = [
   },
   { name: 'server/services', files: SERVICES, may: [SCHEMA, ERRORS, SECRET, TICK, DOMAIN], mayTypes: [DEPS] },
   {
-    name: 'server/plugins',
+    name: 'server/http/plugins',
     files: PLUGINS,
-    may: [SERVICES, GUIDE, SCHEMA, ERRORS, SECRET, DOMAIN],
+    may: [SERVICES, SCHEMA, ERRORS, SECRET, DOMAIN],
+    mayTypes: [DEPS],
+  },
+  {
+    name: 'server/http/pages',
+    files: PAGES,
+    may: [PLUGINS, GUIDE, SCHEMA, ERRORS, DOMAIN],
     mayTypes: [DEPS],
   },
   {
@@ -72,14 +79,18 @@ export const LAYERS: readonly Layer[] = [
   },
   { name: 'server/guide', files: GUIDE, may: [DOMAIN] },
   { name: 'server/telemetry', files: /^server\/telemetry\//, may: [], mayTypes: [DEPS] },
-  { name: 'server/routes', files: ROUTES, may: [SERVICES, PLUGINS, SCHEMA, ERRORS], mayTypes: [DEPS] },
-  { name: 'server/openapi.ts', files: OPENAPI, may: [PLUGINS, SCHEMA, ERRORS, OPENAPI, /^package\.json$/] },
+  { name: 'server/http/routes', files: ROUTES, may: [SERVICES, PLUGINS, SCHEMA, ERRORS], mayTypes: [DEPS] },
   {
-    name: 'server/app.ts',
-    files: /^server\/app\.ts$/,
-    may: [PLUGINS, ROUTES, SCHEMA, DEPS, ERRORS, OPENAPI],
+    name: 'server/http/openapi/document.ts',
+    files: OPENAPI,
+    may: [PLUGINS, SCHEMA, ERRORS, OPENAPI, /^package\.json$/],
   },
-  { name: 'server/listen', files: /^server\/listen[^/]*\.ts$/, may: [PLUGINS, ERRORS], mayTypes: [DEPS] },
+  {
+    name: 'server/http/app.ts',
+    files: /^server\/http\/app\.ts$/,
+    may: [PLUGINS, PAGES, ROUTES, SCHEMA, DEPS, ERRORS, OPENAPI],
+  },
+  { name: 'server/http/listen', files: /^server\/http\/listen\//, may: [PLUGINS, ERRORS], mayTypes: [DEPS] },
   {
     name: 'server/config',
     files: /^server\/config\//,
@@ -98,14 +109,14 @@ export const LAYERS: readonly Layer[] = [
     name: 'scripts',
     files: /^scripts\//,
     may: [
-      /^server\/app\.ts$/,
+      /^server\/http\/app\.ts$/,
       /^forms\/build\.ts$/,
       /^sdk\/package\.json$/,
       OPENAPI,
       SCHEMA,
       ERRORS,
-      /^server\/plugins\/route\.ts$/,
-      /^server\/routes\/table\.ts$/,
+      /^server\/http\/plugins\/route\.ts$/,
+      /^server\/http\/routes\/table\.ts$/,
     ],
   },
 ];
@@ -114,7 +125,7 @@ export const LAYERS: readonly Layer[] = [
 const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonly why: string }[] = [
   {
     name: /^elysia$|^@elysiajs\//,
-    only: /^server\/(?:plugins|routes)\/|^server\/(?:app|listen|listen-door|main)\.ts$/,
+    only: /^server\/http\//,
     why: 'HTTP ends there',
   },
   { name: /^ioredis$/, only: /^server\/store\//, why: 'nothing else talks to Redis' },
@@ -122,7 +133,7 @@ const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonl
   { name: /^bullmq$/, only: /^server\/outbound\//, why: 'jobs are sent out there' },
   {
     name: /^(?:node:)?(?:http|https|http2|net|tls|dns|dgram)(?:\/|$)/,
-    only: new RegExp(`^server/(?:outbound|store)/|^server/listen\\.ts$|${SYSTEM.source}`),
+    only: new RegExp(`^server/(?:outbound|store)/|^server/http/listen/listen\\.ts$|${SYSTEM.source}`),
     why: 'nothing else opens sockets',
   },
   {

@@ -17,7 +17,7 @@ test('no allowance to parse JSON is left over', () => {
 
 /** The schemas, and the one parameter that the plugin beside them adds to many. */
 const isSchema = (path: string): boolean =>
-  path.startsWith('server/schema/') || path === 'server/plugins/passphrase.ts';
+  path.startsWith('server/http/schema/') || path === 'server/http/plugins/passphrase.ts';
 
 test('the schema marks exactly these properties as secret', async () => {
   const places: string[] = [];
@@ -86,7 +86,7 @@ describe('the search finds', () => {
     ['workers/crypto/bytes.ts', "import { createDecipheriv } from 'node:crypto';"],
     ['workers/crypto/bytes.ts', 'await crypto.subtle.digest(a, b);'],
     ['server/services/key/key.ts', 'const id = Math.random();'],
-    ['server/routes/vault.ts', 'const body = JSON.parse(text);'],
+    ['server/http/routes/vault.ts', 'const body = JSON.parse(text);'],
     ['server/domain/template/template.ts', 'new Function(text)();'],
   ];
   test.each(wrong)('in %s: %s', (path, text) => {

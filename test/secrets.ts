@@ -33,7 +33,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/config/files.ts': "the operator's own files",
   'server/crypto/fields.ts': "a thread's own reply",
   'server/domain/json/json.ts': 'one string literal, already scanned',
-  'server/plugins/shell.ts': 'a reply that is compared with its schema',
+  'server/http/plugins/shell.ts': 'a reply that is compared with its schema',
   'server/services/account/account.ts': 'an opened service record',
   'server/services/audit/verify.ts': 'a checkpoint, before its signature is checked',
   'server/services/cert/cert.ts': 'an opened certificate record',
@@ -57,7 +57,7 @@ export const CONFINEMENTS: readonly Confinement[] = [
     code: /\.\s*expose\s*\(/,
     files: SERVER_SIDE,
     except:
-      /^server\/(?:crypto\/(?:client|lanes|proxy)\.ts$|plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|routes\/|commands\/|config\/|main|cli)/,
+      /^server\/(?:crypto\/(?:client|lanes|proxy)\.ts$|http\/plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|http\/routes\/|commands\/|config\/|main|cli)/,
     why: 'secrets are used by server/crypto*.ts, read and returned at the HTTP edge, and sent by outbound alone',
   },
   {

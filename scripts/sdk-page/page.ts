@@ -2,8 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type ts from 'typescript';
 import type { ErrorCode } from '../../server/core/errors.ts';
-import { routeErrors } from '../../server/plugins/route.ts';
-import { ROUTES } from '../../server/routes/table.ts';
+import { routeErrors } from '../../server/http/plugins/route.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
 import { example, linkTo, membersTable, optionsTable, returnsText, table } from './markdown.ts';
 import { ERROR_CLASSES, GROUPS, type Group, NEVER } from './outline.ts';
 import { shapesText } from './shapes.ts';

@@ -1,5 +1,5 @@
 import type { Config, MasterKeyRing } from '../config/config.ts';
-import type { AuditAction } from '../schema/audit.ts';
+import type { AuditAction } from '../http/schema/audit.ts';
 import type { RedisTarget } from '../store/redis/client.ts';
 import type { OpenVault } from '../vault-parts.ts';
 

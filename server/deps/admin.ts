@@ -1,5 +1,5 @@
 import type { Secret } from '../core/secret.ts';
-import type { Billing, Usage } from '../schema/admin.ts';
+import type { Billing, Usage } from '../http/schema/admin.ts';
 import type { Caller, SecretBytes } from './common.ts';
 
 /** Types only, a part of deps.ts: what an account uses and pays, and how it wants to be served. */

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../schema/audit.ts';
+import type { AuditEntry } from '../http/schema/audit.ts';
 import type { Caller } from './common.ts';
 
 /** Types only, a part of deps.ts: the security log of accounts. */

@@ -1,4 +1,4 @@
-import type { Certificate, Csr } from '../schema/cert.ts';
+import type { Certificate, Csr } from '../http/schema/cert.ts';
 import type { Caller } from './common.ts';
 
 /** Types only, a part of deps.ts: client certificates for requests to third parties. */

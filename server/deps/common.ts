@@ -1,5 +1,5 @@
 import type { Secret } from '../core/secret.ts';
-import type { OPERATIONS, Preferences } from '../schema/admin.ts';
+import type { OPERATIONS, Preferences } from '../http/schema/admin.ts';
 
 /** Types only, a part of deps.ts: who acts, and what all nouns answer with. */
 

@@ -1,11 +1,11 @@
 import type { ErrorCode } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
+import type { WhoAmI } from '../http/schema/admin.ts';
+import type { Key } from '../http/schema/key.ts';
+import type { LuhnResult } from '../http/schema/utility.ts';
+import type { LogEntry, TokenInfo } from '../http/schema/vault.ts';
 import type { Requester, ThirdParties } from '../outbound/third-parties.ts';
-import type { WhoAmI } from '../schema/admin.ts';
-import type { Key } from '../schema/key.ts';
-import type { LuhnResult } from '../schema/utility.ts';
-import type { LogEntry, TokenInfo } from '../schema/vault.ts';
 import type { AccountStore } from '../store/account.ts';
 import type { ComplianceStore } from '../store/admin.ts';
 import type { AuditStore } from '../store/audit.ts';

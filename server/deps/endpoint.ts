@@ -1,6 +1,6 @@
 import type { Secret } from '../core/secret.ts';
-import type { Captured } from '../schema/capture.ts';
-import type { OperationNames, Rule } from '../schema/rule.ts';
+import type { Captured } from '../http/schema/capture.ts';
+import type { OperationNames, Rule } from '../http/schema/rule.ts';
 import type { Caller, Repeatable, SecretBytes, TreeStream, Visitor } from './common.ts';
 
 /** Types only, a part of deps.ts: endpoints, what goes through them, and rules. */

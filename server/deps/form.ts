@@ -1,5 +1,5 @@
 import type { FormBundles } from '../../forms/build.ts';
-import type { FormSettings, FormTypeName, PageVisit, ShownFormSettings } from '../schema/form.ts';
+import type { FormSettings, FormTypeName, PageVisit, ShownFormSettings } from '../http/schema/form.ts';
 import type { Caller } from './common.ts';
 
 /** Types only, a part of deps.ts: hosted forms, and the pages that they are served as. */

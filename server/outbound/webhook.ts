@@ -1,7 +1,7 @@
 /** What makes a POST a webhook call: its headers, signed as the Standard Webhooks specification says. */
 import { createHmac } from 'node:crypto';
 import type { Secret } from '../core/secret.ts';
-import { WEBHOOK_SECRET_PATTERN } from '../schema/webhook.ts';
+import { WEBHOOK_SECRET_PATTERN } from '../http/schema/webhook.ts';
 import type { HeaderList } from './headers.ts';
 
 /** One call of a webhook. */

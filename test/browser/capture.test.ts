@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { listen } from '../../server/listen.ts';
-import type { CaptureEndpoint } from '../../server/schema/capture.ts';
+import { listen } from '../../server/http/listen/listen.ts';
+import type { CaptureEndpoint } from '../../server/http/schema/capture.ts';
 import { type AccountClient, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { launchChromium } from './chromium.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import type { FormSettings, FormTypeName } from '../../server/schema/form.ts';
+import type { FormSettings, FormTypeName } from '../../server/http/schema/form.ts';
 import { axeFaults } from './axe.ts';
 import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Locator, Page } from 'playwright-core';
-import type { FormSettings, FormTypeName } from '../../server/schema/form.ts';
+import type { FormSettings, FormTypeName } from '../../server/http/schema/form.ts';
 import { type Shown, showForm, WAYS } from './forms-shop.ts';
 import { CASE_MS_MAX, type FormsWorld, openFormsWorld } from './forms-world.ts';
 

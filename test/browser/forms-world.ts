@@ -1,12 +1,12 @@
 /** Everything that hosted forms need in a browser: a vault with the real scripts, a shop of another origin, Chromium. */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildForms } from '../../forms/build.ts';
-import { createApp } from '../../server/app.ts';
 import type { FormBundles } from '../../server/deps/deps.ts';
-import { listen } from '../../server/listen.ts';
-import { createFormPages } from '../../server/plugins/form-pages.ts';
-import type { CaptureEndpoint } from '../../server/schema/capture.ts';
-import type { FormSettings, FormTypeName } from '../../server/schema/form.ts';
+import { createApp } from '../../server/http/app.ts';
+import { listen } from '../../server/http/listen/listen.ts';
+import { createFormPages } from '../../server/http/pages/form-pages.ts';
+import type { CaptureEndpoint } from '../../server/http/schema/capture.ts';
+import type { FormSettings, FormTypeName } from '../../server/http/schema/form.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';

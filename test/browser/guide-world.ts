@@ -1,7 +1,7 @@
 /** The guide in a real browser: a server without a vault behind it, and Chromium. */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { createApp } from '../../server/app.ts';
-import { listen } from '../../server/listen.ts';
+import { createApp } from '../../server/http/app.ts';
+import { listen } from '../../server/http/listen/listen.ts';
 import { createStubDeps } from '../http/stub-deps.ts';
 import { launchChromium } from './chromium.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { escapeHtml, type FormPageParts, renderFormPage, scriptJson } from '../../server/domain/form/page.ts';
-import type { ShownFormSettings } from '../../server/schema/form.ts';
+import type { ShownFormSettings } from '../../server/http/schema/form.ts';
 import { HOSTILE, type PageElement, parsePage } from './form-hostile.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

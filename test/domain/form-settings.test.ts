@@ -4,7 +4,7 @@ import { VaultError } from '../../server/core/errors.ts';
 import { decodeFormText, logoUrl } from '../../server/domain/form/code.ts';
 import { isFormAncestor, parseFormLink } from '../../server/domain/form/link.ts';
 import { checkFormSettings } from '../../server/domain/form/settings.ts';
-import { FormSettings } from '../../server/schema/form.ts';
+import { FormSettings } from '../../server/http/schema/form.ts';
 import { HOSTILE } from './form-hostile.ts';
 
 const base64 = (text: string | Uint8Array): string => Buffer.from(text).toString('base64');

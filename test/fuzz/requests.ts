@@ -1,7 +1,7 @@
 /** Requests made from the OpenAPI document and then spoiled: the vault answers each as its document says. */
 import { isErrorCode } from '../../server/core/errors.ts';
-import { buildOpenApi } from '../../server/openapi.ts';
-import { ROUTES } from '../../server/routes/table.ts';
+import { buildOpenApi } from '../../server/http/openapi/document.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
 import { type Answer, answerOf, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault } from '../helpers/vault.ts';
 import type { Chance } from './chance.ts';

@@ -1,5 +1,5 @@
 /** Bytes on a socket that are nearly requests: each is answered, or ends its connection, and nothing else happens. */
-import { listen } from '../../server/listen.ts';
+import { listen } from '../../server/http/listen/listen.ts';
 import { basicAuth, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault } from '../helpers/vault.ts';
 import { talkTo } from '../http/talk.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createApp } from '../../server/app.ts';
 import { ENTRIES } from '../../server/guide/contents.ts';
-import { listen } from '../../server/listen.ts';
+import { createApp } from '../../server/http/app.ts';
+import { listen } from '../../server/http/listen/listen.ts';
 import { createClient } from '../http/client.ts';
 import { createStubDeps } from '../http/stub-deps.ts';
 import { talkTo } from '../http/talk.ts';

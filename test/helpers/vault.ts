@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import type Redis from 'ioredis';
-import { createApp } from '../../server/app.ts';
 import { Secret } from '../../server/core/secret.ts';
 import type { Deps, FormBundles, LogLine, ServiceSettings } from '../../server/deps/deps.ts';
-import { createFormPages } from '../../server/plugins/form-pages.ts';
+import { createApp } from '../../server/http/app.ts';
+import { createFormPages } from '../../server/http/pages/form-pages.ts';
 import { createHealth } from '../../server/services/admin/health.ts';
 import type { RedisTarget } from '../../server/store/redis/client.ts';
 import { createMetrics, type ServerMetrics } from '../../server/telemetry/metrics.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { routeErrors } from '../../server/plugins/route.ts';
-import { ROUTES } from '../../server/routes/table.ts';
-import { AUDIT_ACTIONS } from '../../server/schema/audit.ts';
+import { routeErrors } from '../../server/http/plugins/route.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
+import { AUDIT_ACTIONS } from '../../server/http/schema/audit.ts';
 
 /** Routes that leave nothing in the security log, and why that is enough. */
 const UNLOGGED: Readonly<Record<string, string>> = {

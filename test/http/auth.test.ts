@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
-import { createClientAddress } from '../../server/plugins/client-address.ts';
-import { ROUTES } from '../../server/routes/table.ts';
+import { createClientAddress } from '../../server/http/plugins/client-address.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
 import { createClient, samplePath } from './client.ts';
 import { AUTHORIZATION, createStubDeps } from './stub-deps.ts';
 

@@ -1,7 +1,7 @@
 import type { Elysia } from 'elysia';
-import { createApp } from '../../server/app.ts';
 import type { Deps } from '../../server/deps/deps.ts';
-import type { ErrorBody } from '../../server/schema/error.ts';
+import { createApp } from '../../server/http/app.ts';
+import type { ErrorBody } from '../../server/http/schema/error.ts';
 import { AUTHORIZATION, createStubDeps, type StubDeps } from './stub-deps.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 

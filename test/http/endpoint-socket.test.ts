@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { listen } from '../../server/listen.ts';
+import { listen } from '../../server/http/listen/listen.ts';
 import { AUTHORIZATION, createStubDeps } from './stub-deps.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { createStubApp, type Seen } from './stub-routes.ts';

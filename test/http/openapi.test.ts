@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { ERRORS } from '../../server/core/errors.ts';
-import { buildOpenApi } from '../../server/openapi.ts';
-import { ROUTES } from '../../server/routes/table.ts';
+import { buildOpenApi } from '../../server/http/openapi/document.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
 import { stubRoutes } from './stub-routes.ts';
 
 interface Parameter {

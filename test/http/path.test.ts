@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { Elysia } from 'elysia';
-import { mountRoutes } from '../../server/plugins/shell.ts';
+import { mountRoutes } from '../../server/http/plugins/shell.ts';
 import { createClient } from './client.ts';
 import { createStubDeps } from './stub-deps.ts';
 import { ENDPOINT } from './stub-endpoints.ts';

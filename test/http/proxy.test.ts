@@ -2,16 +2,16 @@ import { describe, expect, test } from 'bun:test';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { VaultError } from '../../server/core/errors.ts';
 import type { NetworkTokenInput, ProxyGetInput, ProxyPostInput } from '../../server/deps/deps.ts';
-import { buildOpenApi } from '../../server/openapi.ts';
-import { ROUTES } from '../../server/routes/table.ts';
+import { buildOpenApi } from '../../server/http/openapi/document.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
 import {
   NetworkTokenOrder,
   ProxyAccepted,
   ProxyGetReply,
   ProxyOrder,
   ProxyPostReply,
-} from '../../server/schema/proxy.ts';
-import { WEBHOOKS } from '../../server/schema/webhook-body.ts';
+} from '../../server/http/schema/proxy.ts';
+import { WEBHOOKS } from '../../server/http/schema/webhook-body.ts';
 import { createClient } from './client.ts';
 import { ACCEPTED, PROXY_REPLY, textOf } from './stub-endpoints.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { version } from '../../package.json';
-import { sdkPages } from '../../server/plugins/sdk-files.ts';
+import { sdkPages } from '../../server/http/pages/sdk-files.ts';
 import { packSdk } from '../helpers/packed-sdk.ts';
 import { createClient } from './client.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { ERRORS, type ErrorCode, VaultError } from '../../server/core/errors.ts';
-import { ROUTES } from '../../server/routes/table.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
 import { createClient, samplePath } from './client.ts';
 import { createStubDeps, TOKEN_INFO } from './stub-deps.ts';
 

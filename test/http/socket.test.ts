@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type net from 'node:net';
-import { createApp } from '../../server/app.ts';
-import { listen } from '../../server/listen.ts';
+import { createApp } from '../../server/http/app.ts';
+import { listen } from '../../server/http/listen/listen.ts';
 import { AUTHORIZATION, createStubDeps, type StubDeps } from './stub-deps.ts';
 import { type TalkArguments, talkTo } from './talk.ts';
 

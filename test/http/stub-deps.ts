@@ -1,7 +1,7 @@
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import type { Account, AuditNote, Deps, LogLine, Visitor } from '../../server/deps/deps.ts';
-import type { WhoAmI } from '../../server/schema/admin.ts';
+import type { WhoAmI } from '../../server/http/schema/admin.ts';
 import { createAdmission } from '../../server/services/request/admission.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
 import { createStubEndpoints } from './stub-endpoints.ts';

@@ -8,8 +8,8 @@ import type {
   SecretBytes,
   Visitor,
 } from '../../server/deps/deps.ts';
-import { createFormPages } from '../../server/plugins/form-pages.ts';
-import type { Rule } from '../../server/schema/rule.ts';
+import { createFormPages } from '../../server/http/pages/form-pages.ts';
+import type { Rule } from '../../server/http/schema/rule.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
 import type { Note } from './stub-deps.ts';
 

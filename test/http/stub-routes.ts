@@ -2,9 +2,9 @@ import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { VaultError } from '../../server/core/errors.ts';
 import type { Deps } from '../../server/deps/deps.ts';
-import { nextTokenHeader } from '../../server/plugins/replies.ts';
-import { defineRoute, type Reply, type Route } from '../../server/plugins/route.ts';
-import { answerUnrouted, mountRoutes } from '../../server/plugins/shell.ts';
+import { nextTokenHeader } from '../../server/http/plugins/replies.ts';
+import { defineRoute, type Reply, type Route } from '../../server/http/plugins/route.ts';
+import { answerUnrouted, mountRoutes } from '../../server/http/plugins/shell.ts';
 import { ENDPOINT, textOf } from './stub-endpoints.ts';
 
 /** What the handler of a stub route was given. */

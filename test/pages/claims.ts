@@ -4,7 +4,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { Glob } from 'bun';
 import { ATTRIBUTES } from '../../forms/attributes.ts';
 import { loadConfig } from '../../server/config/config.ts';
-import { WEBHOOKS } from '../../server/schema/webhook-body.ts';
+import { WEBHOOKS } from '../../server/http/schema/webhook-body.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
 import { commandFaults } from './commands.ts';
 import { RUNS } from './pages.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { listen } from '../../server/listen.ts';
+import { listen } from '../../server/http/listen/listen.ts';
 import { launchChromium } from '../browser/chromium.ts';
 import { CARD, type Live, openLive } from './live.ts';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { listen } from '../../server/listen.ts';
+import { listen } from '../../server/http/listen/listen.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { webhookCall } from '../helpers/webhook.ts';
 import { README_GIVEN, readmeProgram } from './readme.ts';

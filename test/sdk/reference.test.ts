@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GROUPS } from '../../scripts/sdk-page/outline.ts';
 import { captureClient, retrieveClient, Vault, webhooks } from '../../sdk/index.ts';
-import { ROUTES } from '../../server/routes/table.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
 import { WIRES } from './wires.ts';
 
 const page = readFileSync(join(import.meta.dir, '../../docs/sdk.md'), 'utf8');

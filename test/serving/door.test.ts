@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { connect, type TLSSocket } from 'node:tls';
 import { Elysia } from 'elysia';
-import { type Door, openDoor } from '../../server/listen-door.ts';
-import { listeningDescriptors } from '../../server/listen-gate.ts';
-import { findFreePort, judgePort } from '../../server/listen-port.ts';
+import { type Door, openDoor } from '../../server/http/listen/door.ts';
+import { listeningDescriptors } from '../../server/http/listen/gate.ts';
+import { findFreePort, judgePort } from '../../server/http/listen/port.ts';
 import { newAuthority } from '../outbound/certificates.ts';
 import { createCaller } from './connection.ts';
 

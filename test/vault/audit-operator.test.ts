@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { COMMANDS } from '../../server/commands/all.ts';
-import type { AuditEntry } from '../../server/schema/audit.ts';
+import type { AuditEntry } from '../../server/http/schema/audit.ts';
 import { lineOf } from '../helpers/audit.ts';
 import { commandJson, runCommand } from '../helpers/command.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parsePrices } from '../../server/config/files.ts';
-import { OPERATIONS } from '../../server/schema/admin.ts';
+import { OPERATIONS } from '../../server/http/schema/admin.ts';
 import type { AccountClient } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 

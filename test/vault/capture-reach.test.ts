@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Route } from '../../server/plugins/route.ts';
-import { ROUTES } from '../../server/routes/table.ts';
+import type { Route } from '../../server/http/plugins/route.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
 import { type AccountClient, type Answer, basicAuth, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import {
   capture,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Form } from '../../sdk/index.ts';
-import type { ShownFormSettings } from '../../server/schema/form.ts';
+import type { ShownFormSettings } from '../../server/http/schema/form.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE, refusalOf } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../helpers/endpoints.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Tree, TreeItem } from '../../sdk/index.ts';
-import { listen } from '../../server/listen.ts';
+import { listen } from '../../server/http/listen/listen.ts';
 import { type AccountClient, type Answer, basicAuth, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { holdNext } from './hold.ts';

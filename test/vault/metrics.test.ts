@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ERRORS } from '../../server/core/errors.ts';
 import { startEmbeddedRedis } from '../../server/embedded-redis.ts';
-import { ROUTES } from '../../server/routes/table.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
 import { type AccountClient, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
 import { type Scrape, scrape } from '../helpers/metrics.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';

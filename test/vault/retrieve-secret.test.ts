@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { ROUTES } from '../../server/routes/table.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
 import { type AccountClient, basicAuth, PASSPHRASE, refusalOf } from '../helpers/clients.ts';
 import {
   createCapture,

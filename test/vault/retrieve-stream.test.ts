@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Tree } from '../../sdk/index.ts';
-import { listen } from '../../server/listen.ts';
+import { listen } from '../../server/http/listen/listen.ts';
 import type { AccountClient } from '../helpers/clients.ts';
 import { createRetrieve, type MadeEndpoint, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';

@@ -1,5 +1,5 @@
 import { Value } from '@sinclair/typebox/value';
-import { type Preferences, SYSTEM_PREFERENCES } from '../../schema/admin.ts';
+import { type Preferences, SYSTEM_PREFERENCES } from '../../http/schema/admin.ts';
 import { type JsonValue, parseJson, stringifyJson } from '../json/json.ts';
 import { toPlain } from '../json/plain.ts';
 import { parseBooleanText, parseIntegerText, parseListText } from '../text/query-text.ts';

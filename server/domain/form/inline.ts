@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ShownFormSettings } from '../../schema/form.ts';
+import type { ShownFormSettings } from '../../http/schema/form.ts';
 import { decodeFormText } from './code.ts';
 
 /** The owner's code as it stands in a page, each text the whole content of one element. */

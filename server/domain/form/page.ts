@@ -1,4 +1,4 @@
-import type { FormTypeName, PageConfig, PageVisit, ShownFormSettings } from '../../schema/form.ts';
+import type { FormTypeName, PageConfig, PageVisit, ShownFormSettings } from '../../http/schema/form.ts';
 import { inlineOf } from './inline.ts';
 import { parseFormLink } from './link.ts';
 import { toPageSettings } from './settings.ts';

@@ -1,4 +1,4 @@
-import type { ShownFormSettings } from '../../schema/form.ts';
+import type { ShownFormSettings } from '../../http/schema/form.ts';
 import { hashSource, inlineOf } from './inline.ts';
 import { parseFormLink } from './link.ts';
 

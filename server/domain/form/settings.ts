@@ -8,7 +8,7 @@ import {
   SETTING_NAMES,
   type ShownFormSettings,
   THEME_NAMES,
-} from '../../schema/form.ts';
+} from '../../http/schema/form.ts';
 import { decodeFormText, logoUrl } from './code.ts';
 import { isFormAncestor, parseFormLink } from './link.ts';
 

@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { Account, AdminService, Parts, PriceTable } from '../../deps/deps.ts';
 import { addMoney, formatMoney, NO_MONEY, parseMoney, timesMoney } from '../../domain/account/price.ts';
 import { formatExpiry } from '../../domain/text/time-text.ts';
-import { OPERATIONS } from '../../schema/admin.ts';
+import { OPERATIONS } from '../../http/schema/admin.ts';
 import { createGate, createInFlight } from '../common/coalesce.ts';
 import type { Keys } from '../key/key.ts';
 import { type MeteringService, monthOf } from '../request/metering.ts';

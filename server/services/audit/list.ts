@@ -9,7 +9,7 @@ import type {
   Parts,
 } from '../../deps/deps.ts';
 import { formatStoredAt } from '../../domain/text/time-text.ts';
-import type { AuditEntry } from '../../schema/audit.ts';
+import type { AuditEntry } from '../../http/schema/audit.ts';
 import { streamOf } from '../common/byte-stream.ts';
 import { createCursors } from '../common/cursor.ts';
 

@@ -1,6 +1,6 @@
 import type { Caller, CaptureInput, CaptureService, Parts, Visitor } from '../../deps/deps.ts';
-import type { Captured } from '../../schema/capture.ts';
-import { STORED_BYTES_MAX } from '../../schema/vault.ts';
+import type { Captured } from '../../http/schema/capture.ts';
+import { STORED_BYTES_MAX } from '../../http/schema/vault.ts';
 import type { Endpoints } from '../endpoint/endpoint.ts';
 import type { EndpointUse, OpenEndpoint } from '../endpoint/use.ts';
 import type { IdempotencyService } from '../request/idempotency.ts';

@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
 import type { CertService, Parts } from '../../deps/deps.ts';
-import type { Certificate, Csr } from '../../schema/cert.ts';
+import type { Certificate, Csr } from '../../http/schema/cert.ts';
 import type { MeteringService } from '../request/metering.ts';
 
 const encoder = new TextEncoder();

@@ -13,7 +13,7 @@ import type {
 } from '../../deps/deps.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../../domain/proxy/network-token.ts';
 import { asksForRepeat, judgeAttempt, type Verdict } from '../../domain/proxy/outcome.ts';
-import { STORED_BYTES_MAX, type TokenInfo } from '../../schema/vault.ts';
+import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
 import type { ClientCredentials } from '../cert/cert.ts';
 import { actorOf } from '../common/actor.ts';
 import { pause } from '../common/coalesce.ts';

@@ -1,7 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Account, Parts, RuleService, RuleSet } from '../../deps/deps.ts';
 import { OPERATION_NAMES } from '../../domain/rule/rule.ts';
-import type { Rule } from '../../schema/rule.ts';
+import type { Rule } from '../../http/schema/rule.ts';
 import { streamOf } from '../common/byte-stream.ts';
 import type { MeteringService } from '../request/metering.ts';
 

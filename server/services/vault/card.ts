@@ -1,7 +1,7 @@
 import { Value } from '@sinclair/typebox/value';
 import { VaultError } from '../../core/errors.ts';
 import type { CardFacts, Parts } from '../../deps/deps.ts';
-import { CardMetadata } from '../../schema/vault.ts';
+import { CardMetadata } from '../../http/schema/vault.ts';
 import { createMemory } from '../common/memory.ts';
 
 const ISSUERS_KNOWN_MAX = 10_000;

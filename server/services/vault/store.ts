@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
 import type { Caller, Crypto, Parts, StoredFacts, StoreParams } from '../../deps/deps.ts';
 import { formatStoredAt } from '../../domain/text/time-text.ts';
-import type { CardMetadata, TokenInfo } from '../../schema/vault.ts';
+import type { CardMetadata, TokenInfo } from '../../http/schema/vault.ts';
 import { actorOf } from '../common/actor.ts';
 import type { KeyRef, Retry } from '../key/open.ts';
 import type { CardMetadataSource } from './card.ts';

@@ -1,7 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Caller, ItemAddress, Parts, RuleSet, UpdateInput, VaultService } from '../../deps/deps.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
-import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../../schema/vault.ts';
+import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
 import { actorOf } from '../common/actor.ts';
 import { createTurns, pause } from '../common/coalesce.ts';
 import { createCursors } from '../common/cursor.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { listen } from '../../../server/listen.ts';
+import { listen } from '../../../server/http/listen/listen.ts';
 import { launchChromium } from '../../browser/chromium.ts';
 import { installSdk } from '../../helpers/packed-sdk.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';

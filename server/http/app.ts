@@ -1,0 +1,49 @@
+import { Elysia } from 'elysia';
+import type { Deps } from '../deps/deps.ts';
+import { buildOpenApi } from './openapi/document.ts';
+import { docsPages } from './pages/docs.ts';
+import { formBundlePages } from './pages/form-bundles.ts';
+import { formGalleryPages } from './pages/form-gallery.ts';
+import { guidePages } from './pages/guide.ts';
+import { mountPages, operatorPages, type Page } from './pages/pages.ts';
+import { sdkPages } from './pages/sdk-files.ts';
+import { answerUnrouted, mountRoutes } from './plugins/shell.ts';
+import { ROUTES } from './routes/table.ts';
+
+const documentPage = (publicUrl: string): Page => {
+  const text = JSON.stringify(buildOpenApi(ROUTES, publicUrl));
+  return {
+    path: '/openapi.json',
+    respond: () =>
+      new Response(text, { headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-cache' } }),
+  };
+};
+
+/**
+ * Builds the application: the routes of the table and the pages outside `/v1`. It does not listen (see
+ * `listen.ts`). Whatever the framework itself would answer, for an unknown path or an error of its own, goes
+ * through the one error shape, without the framework's message.
+ */
+export const createApp = (deps: Deps): Elysia => {
+  const app = new Elysia({
+    normalize: false,
+    // The framework looks for the path from a fixed position, which must suit short host names as well.
+    handler: { standardHostname: deps.http.tls },
+  });
+  app.onError(({ code, error, request }) =>
+    answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, deps),
+  );
+  mountRoutes(app, ROUTES, deps);
+  const pages = [
+    ...operatorPages(deps),
+    documentPage(deps.http.publicUrl),
+    ...docsPages(),
+    ...guidePages(),
+    ...formBundlePages(deps),
+    ...formGalleryPages(deps),
+    ...sdkPages(),
+  ];
+  mountPages(app, pages, deps);
+  app.compile();
+  return app;
+};

@@ -1,0 +1,69 @@
+import http from 'node:http';
+import type { Elysia } from 'elysia';
+import { VaultError } from '../../core/errors.ts';
+import { errorResponse } from '../plugins/errors.ts';
+
+/** Where and how to listen; `tls` is as Bun takes it. */
+export interface ListenOptions {
+  readonly hostname: string;
+  readonly port: number;
+  readonly tls?: Bun.TLSOptions;
+  /** Seconds without traffic after which a connection ends; longer than the slowest reply takes to begin. */
+  readonly idleTimeoutSeconds: number;
+  /** Whether other sockets of the same user may listen on the same port; the kernel spreads connections over them. */
+  readonly isShared?: boolean;
+  /** Asked with every reply: whether the connection ends with it. */
+  readonly isLeaving?: () => boolean;
+}
+
+// A passphrase of 4096 characters, percent-encoded, must fit into the head of a request. The runtime reads its
+// limit from here, for all its servers.
+const HEAD_BYTES_MAX = 65_536;
+Reflect.set(http, 'maxHeaderSize', HEAD_BYTES_MAX);
+
+/** A year, as RFC 6797 has it; the hosts beside this one are not the vault's to speak for. */
+const HSTS = 'max-age=31536000';
+
+const refuse = (code: 'invalid_request' | 'internal'): Response =>
+  errorResponse(new VaultError(code), crypto.randomUUID(), [['Connection', 'close']]);
+
+/** What every reply gets that goes out on a socket: it depends on the connection, not on the request. */
+const createFinish =
+  ({ tls, isLeaving }: ListenOptions) =>
+  (response: Response): Response => {
+    if (tls !== undefined) {
+      response.headers.set('Strict-Transport-Security', HSTS);
+    }
+    if (isLeaving?.() === true) {
+      response.headers.set('Connection', 'close');
+    }
+    return response;
+  };
+
+/**
+ * Listens for an application. Instead of the framework's own `listen`, which always shares its port with other
+ * processes and routes a second time with rules of its own. Body sizes are the routes' to limit: the
+ * runtime's limit would answer without a body of ours. A request without a usable Host has no URL: 400.
+ */
+export const listen = (app: Elysia, options: ListenOptions): Bun.Server<undefined> => {
+  const finish = createFinish(options);
+  const server = Bun.serve({
+    hostname: options.hostname,
+    port: options.port,
+    ...(options.tls === undefined ? {} : { tls: options.tls }),
+    idleTimeout: options.idleTimeoutSeconds,
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    reusePort: options.isShared === true,
+    development: false,
+    fetch: (request) => {
+      if (request.url.startsWith('/')) {
+        return finish(refuse('invalid_request'));
+      }
+      const reply: Response | Promise<Response> = app.fetch(request);
+      return reply instanceof Promise ? reply.then(finish) : finish(reply);
+    },
+    error: () => finish(refuse('internal')),
+  });
+  app.server = server;
+  return server;
+};

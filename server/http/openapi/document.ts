@@ -1,0 +1,305 @@
+import { Kind, type TSchema } from '@sinclair/typebox';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { ERRORS, type ErrorCode } from '../../core/errors.ts';
+import { SECRET_HEADERS } from '../plugins/endpoint-secret.ts';
+import { PASSPHRASE_HEADER, PassphraseParameter } from '../plugins/passphrase.ts';
+import { type AuthRule, type BodyRule, type Noun, type RouteShape, routeErrors } from '../plugins/route.ts';
+import { ErrorBody } from '../schema/error.ts';
+import { ALIASES, PUBLISHED } from '../schema/kinds.ts';
+import { webhooksOf } from './webhooks.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The published document; its `paths` hold every route of the table. */
+export interface OpenApiDocument extends Json {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Json>> } & Json;
+}
+
+const NOUNS: Readonly<Record<Noun, string>> = {
+  utility: 'Check card numbers and make passphrases.',
+  vault: 'Store, read, update and delete objects.',
+  capture: 'Endpoints that let others store objects under a key of yours.',
+  retrieve: 'Endpoints that let others read objects of a key of yours.',
+  form: 'Hosted forms that capture or show data.',
+  key: 'Keys: named, locked with a passphrase that only you hold.',
+  rule: 'Named lists of operations that transform data.',
+  proxy: 'Requests to third parties, filled with stored data.',
+  admin: 'Your account.',
+  audit: 'The security log of your account.',
+};
+
+const HEADERS: Readonly<Record<string, Json>> = {
+  'X-Request-Id': {
+    description: 'The id of this request; a sane one that you sent is kept.',
+    schema: { type: 'string' },
+  },
+  'X-Vault-Next-Token': {
+    description: 'Present when more remains: pass it as next_token to get the next page.',
+    schema: { type: 'string' },
+  },
+  'Idempotency-Replayed': {
+    description: 'Present when this is the kept reply of an earlier request with the same Idempotency-Key.',
+    schema: { const: 'true' },
+  },
+  'Retry-After': {
+    description: 'Seconds to wait before trying again.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'WWW-Authenticate': { description: 'The challenge (RFC 7617).', schema: { type: 'string' } },
+};
+
+const SECURITY_SCHEMES = {
+  basicAuth: { type: 'http', scheme: 'basic', description: 'The name and password of an account.' },
+  captureSecret: {
+    type: 'apiKey',
+    in: 'header',
+    name: SECRET_HEADERS.capture_secret,
+    description: 'The secret of a capture endpoint. It can store data, and nothing else.',
+  },
+  retrieveSecret: {
+    type: 'apiKey',
+    in: 'header',
+    name: SECRET_HEADERS.retrieve_secret,
+    description:
+      'The secret of a retrieval endpoint. It can read what the endpoint reaches, and nothing else.',
+  },
+} as const;
+
+const SECURITY: Readonly<Record<AuthRule, readonly Json[]>> = {
+  basic: [{ basicAuth: [] }],
+  public: [],
+  capture_secret: [{ captureSecret: [] }],
+  retrieve_secret: [{ retrieveSecret: [] }],
+};
+
+const headerRefs = (names: readonly string[]): Json =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+/** Writes schemas as plain JSON and gathers those with a name of their own as components. */
+const createSchemaWriter = () => {
+  const components: Record<string, Json> = {};
+
+  const writeMembers = (schema: TSchema): Json => {
+    const { $id, patternProperties, ...members } = schema;
+    const plain = Object.entries(members).map(([name, value]) => [name, writeValue(value)]);
+    // A record says the same in fewer words as additional members, which more tools understand.
+    const record: readonly TSchema[] = Object.values(patternProperties ?? {});
+    const additional = record[0] === undefined ? {} : { additionalProperties: write(record[0]) };
+    return { ...Object.fromEntries(plain), ...additional, ...schema[PUBLISHED] };
+  };
+
+  const writeValue = (value: unknown): unknown => {
+    if (Array.isArray(value)) {
+      return value.map(writeValue);
+    }
+    if (typeof value !== 'object' || value === null) {
+      return value;
+    }
+    return Kind in value
+      ? write(value as TSchema)
+      : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, writeValue(member)]));
+  };
+
+  const write = (schema: TSchema): Json => {
+    if (schema[Kind] === 'Union') {
+      const options: readonly TSchema[] = schema['anyOf'];
+      if (options.every((option) => option[Kind] === 'Literal')) {
+        const { anyOf, ...members } = writeMembers(schema);
+        return { type: 'string', enum: options.map((option) => option['const']), ...members };
+      }
+    }
+    if (schema.$id === undefined) {
+      return writeMembers(schema);
+    }
+    components[schema.$id] ??= writeMembers(schema);
+    return { $ref: `#/components/schemas/${schema.$id}` };
+  };
+
+  return { write, components };
+};
+
+type SchemaWriter = ReturnType<typeof createSchemaWriter>;
+
+const parameter = (
+  name: string,
+  place: 'path' | 'query' | 'header',
+  required: boolean,
+  schema: Json,
+): Json => {
+  const { description, examples, ...rest } = schema;
+  const example = Array.isArray(examples) ? { example: examples[0] } : {};
+  const list = rest['type'] === 'array' ? { style: 'form', explode: false } : {};
+  return { name, in: place, required, description, ...list, schema: rest, ...example };
+};
+
+const pathParametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] =>
+  Object.entries(route.params.properties).map(([name, property]) =>
+    parameter(name, 'path', true, writer.write(property)),
+  );
+
+const queryParametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] => {
+  const required = new Set(route.query.required ?? []);
+  return Object.entries(route.query.properties).flatMap(([name, property]) => {
+    const schema = writer.write(property);
+    const own = parameter(name, 'query', required.has(name) && schema['default'] === undefined, schema);
+    const aliases: readonly string[] = property[ALIASES] ?? [];
+    const description = `Another name of \`${name}\`.`;
+    return [own, ...aliases.map((alias) => parameter(alias, 'query', false, { ...schema, description }))];
+  });
+};
+
+const parametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] => {
+  const parameters = [...pathParametersOf(route, writer), ...queryParametersOf(route, writer)];
+  if (route.passphrase !== 'none') {
+    const needed = route.passphrase === 'required' ? ' Needed in one of the two places.' : '';
+    const schema = writer.write(PassphraseParameter);
+    const inHeader = `The passphrase of the key, as percent-encoded UTF-8; \`+\` is literal.${needed}`;
+    parameters.push(
+      parameter(PASSPHRASE_HEADER, 'header', false, { ...schema, description: inHeader }),
+      parameter('passphrase', 'query', false, {
+        ...schema,
+        description: `${schema['description']}${needed}`,
+      }),
+    );
+  }
+  if (route.idempotent) {
+    parameters.push(
+      parameter('Idempotency-Key', 'header', false, {
+        type: 'string',
+        minLength: 1,
+        maxLength: 255,
+        description: 'Makes a repeat safe: for 24 hours the first reply is given again.',
+        examples: ['order-4711'],
+      }),
+    );
+  }
+  return parameters;
+};
+
+const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => {
+  const names = ['X-Request-Id'];
+  if (status === 401) {
+    names.push('WWW-Authenticate');
+  }
+  // A conflict has it where the same request is still under way.
+  if (codes.some((code) => ERRORS[code].retryAfterSeconds !== undefined || code === 'idempotency_conflict')) {
+    names.push('Retry-After');
+  }
+  const examples = codes.map((code) => [
+    code,
+    { value: { error: ERRORS[code].text, code, request_id: '0190a5f2-6c1e-7b3a-9d84-2f5e8c7b1a60' } },
+  ]);
+  return {
+    description: codes.map((code) => `\`${code}\`: ${ERRORS[code].text}`).join('\n\n'),
+    headers: headerRefs(names),
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Error' },
+        examples: Object.fromEntries(examples),
+      },
+    },
+  };
+};
+
+const contentOf = (route: RouteShape, writer: SchemaWriter): Json => {
+  if (route.file !== undefined) {
+    return { [route.file]: { schema: writer.write(route.response) } };
+  }
+  const page = { 'text/html': { schema: { type: 'string', description: 'A page of HTML.' } } };
+  return {
+    ...(route.html === 'always' ? {} : { 'application/json': { schema: writer.write(route.response) } }),
+    ...(route.html === undefined ? {} : page),
+  };
+};
+
+const responsesOf = (route: RouteShape, writer: SchemaWriter): Json => {
+  const names = ['X-Request-Id'];
+  if ('next_token' in route.query.properties) {
+    names.push('X-Vault-Next-Token');
+  }
+  if (route.idempotent) {
+    names.push('Idempotency-Replayed');
+  }
+  const byStatus = Map.groupBy(routeErrors(route), (code) => ERRORS[code].status);
+  const refusals = [...byStatus]
+    .sort(([a], [b]) => a - b)
+    .map(([status, codes]) => [String(status), errorResponse(status, codes)]);
+  return {
+    '200': {
+      description: route.summary,
+      headers: headerRefs(names),
+      content: contentOf(route, writer),
+    },
+    ...Object.fromEntries(refusals),
+  };
+};
+
+const contentTypeOf = (body: BodyRule): string =>
+  (body.kind === 'stored' ? body.type : undefined) ?? 'application/json';
+
+const operationOf = (route: RouteShape, writer: SchemaWriter): Json => {
+  const { body } = route;
+  const schema = body.kind === 'none' ? undefined : writer.write(body.schema);
+  return {
+    operationId: route.operationId,
+    tags: [route.noun],
+    summary: route.summary,
+    description: route.description,
+    security: SECURITY[route.auth],
+    parameters: parametersOf(route, writer),
+    ...(schema === undefined
+      ? {}
+      : { requestBody: { required: true, content: { [contentTypeOf(body)]: { schema } } } }),
+    responses: responsesOf(route, writer),
+  };
+};
+
+/**
+ * Makes the OpenAPI 3.1 document from the table of routes and the table of errors. Paths stand below the
+ * server's URL, which is the public URL with `/v1`.
+ */
+export const buildOpenApi = (routes: readonly RouteShape[], publicUrl: string): OpenApiDocument => {
+  const writer = createSchemaWriter();
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const route of routes) {
+    const path = route.path.slice('/v1'.length);
+    paths[path] ??= {};
+    paths[path][route.method.toLowerCase()] = operationOf(route, writer);
+  }
+  writer.write(ErrorBody);
+  const webhooks = webhooksOf(writer.write);
+  const code = {
+    type: 'string',
+    enum: Object.keys(ERRORS),
+    description: ErrorBody.properties.code.description,
+  };
+  const error = writer.components['Error'];
+  const used = new Set(routes.map((route) => route.noun));
+  const tags = Object.entries(NOUNS).filter(([noun]) => used.has(noun as Noun));
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Cardvault',
+      version: packageJson.version,
+      description:
+        'A vault for card data: encrypts, tokenizes, stores and returns JSON objects. The [guide](/guide) has a quick ' +
+        'start, recipes and what else is not about a single route.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    externalDocs: { url: '/guide', description: 'Guide' },
+    servers: [{ url: `${publicUrl}/v1` }],
+    tags: tags.map(([name, description]) => ({ name, description })),
+    paths,
+    webhooks,
+    components: {
+      securitySchemes: SECURITY_SCHEMES,
+      headers: HEADERS,
+      schemas: {
+        ...writer.components,
+        Error: { ...error, properties: { ...(error?.['properties'] as Json), code } },
+      },
+    },
+  };
+};

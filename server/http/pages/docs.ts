@@ -1,0 +1,103 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { ASK_AGAIN, FOR_EVER } from './packed.ts';
+import type { Page } from './pages.ts';
+
+// Two files of the package are all that is needed of it, and all that an image holds: not its many dependencies.
+const REFERENCE = new URL('../../../node_modules/@scalar/api-reference/', import.meta.url);
+const { version } = await Bun.file(new URL('package.json', REFERENCE)).json();
+const BUNDLE = `/docs/assets/${version}/reference.js`;
+const START = `/docs/assets/${version}/start.js`;
+
+/** Nothing may come from another host. Styles are set inline by the reference, scripts never are. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>Cardvault API</title>
+</head>
+<body>
+<div id="reference"></div>
+<noscript>This page needs JavaScript. The same document as JSON: <a href="/openapi.json">/openapi.json</a></noscript>
+<script src="${BUNDLE}"></script>
+<script src="${START}"></script>
+</body>
+</html>
+`;
+
+const START_SCRIPT = `Scalar.createApiReference('#reference', ${JSON.stringify({
+  url: '/openapi.json',
+  authentication: { preferredSecurityScheme: 'basicAuth' },
+  telemetry: false,
+  withDefaultFonts: false,
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  persistAuth: false,
+  agent: { disabled: true, hideAddApi: true },
+  mcp: { disabled: true },
+  defaultOpenAllTags: true,
+  documentDownloadType: 'direct',
+})});
+`;
+
+const LONG_CACHED = {
+  'Content-Type': 'text/javascript; charset=utf-8',
+  'Cache-Control': FOR_EVER,
+  Vary: 'Accept-Encoding',
+};
+
+const bundleFile = () => Bun.file(new URL('dist/browser/standalone.js', REFERENCE));
+
+/** Gives the packed bundle; it is packed once, off the event loop, when somebody first asks. */
+const packOnce = (): (() => Promise<Uint8Array<ArrayBuffer>>) => {
+  let packed: Promise<Uint8Array<ArrayBuffer>> | undefined;
+  const pack = async () => new Uint8Array(await promisify(gzip)(await bundleFile().bytes()));
+  return () => {
+    packed ??= pack();
+    return packed;
+  };
+};
+
+/**
+ * The reference at `/docs`, read from `/openapi.json`. Page, script and settings come from this server, under a
+ * policy that names no other host; fonts of the web, telemetry, request proxy and the paid services that the
+ * reference could offer are all off.
+ */
+export const docsPages = (): readonly Page[] => {
+  const packedBundle = packOnce();
+  return [
+    {
+      path: '/docs',
+      respond: () =>
+        new Response(PAGE, {
+          headers: {
+            'Content-Type': 'text/html; charset=utf-8',
+            'Cache-Control': ASK_AGAIN,
+            'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+          },
+        }),
+    },
+    {
+      path: BUNDLE,
+      respond: async (request) =>
+        request.headers.get('accept-encoding')?.includes('gzip')
+          ? new Response(await packedBundle(), { headers: { ...LONG_CACHED, 'Content-Encoding': 'gzip' } })
+          : new Response(bundleFile(), { headers: LONG_CACHED }),
+    },
+    { path: START, respond: () => new Response(START_SCRIPT, { headers: LONG_CACHED }) },
+  ];
+};

@@ -1,0 +1,40 @@
+import type { Deps, FormBundle, FormBundles } from '../../deps/deps.ts';
+import { bundlePath } from './form-pages.ts';
+import { ASK_AGAIN, FOR_EVER } from './packed.ts';
+import type { Page } from './pages.ts';
+import { respondWith } from './public-file.ts';
+
+const inventory = ({ version, files }: FormBundles): Uint8Array<ArrayBuffer> => {
+  const integrity = Object.fromEntries(files.map((file) => [file.name, file.integrity]));
+  return new TextEncoder().encode(`${JSON.stringify({ version, integrity }, null, 2)}\n`);
+};
+
+const pagesOf = (bundles: FormBundles, { name, bytes }: FormBundle): readonly Page[] => {
+  const file = { bytes, type: 'text/javascript; charset=utf-8', packable: true };
+  return [
+    {
+      path: bundlePath(bundles, name),
+      onFormsHost: true,
+      respond: respondWith({ ...file, caching: FOR_EVER }),
+    },
+    { path: `/forms/${name}`, onFormsHost: true, respond: respondWith({ ...file, caching: ASK_AGAIN }) },
+  ];
+};
+
+/**
+ * The scripts of forms and of the pages around them, for any origin: under a path with the version, which never
+ * changes what it holds, and under one that is always the newest. `/forms/sri.json` has the hash of each.
+ */
+export const formBundlePages = ({ formPages: { bundles } }: Pick<Deps, 'formPages'>): readonly Page[] => [
+  ...bundles.files.flatMap((file) => pagesOf(bundles, file)),
+  {
+    path: '/forms/sri.json',
+    onFormsHost: true,
+    respond: respondWith({
+      bytes: inventory(bundles),
+      type: 'application/json',
+      caching: ASK_AGAIN,
+      packable: true,
+    }),
+  },
+];

@@ -1,0 +1,64 @@
+import type { Elysia } from 'elysia';
+import type { Deps } from '../../deps/deps.ts';
+import { beginExchange, endExchange, refuse } from '../plugins/exchange.ts';
+import { isOnFormsHost } from '../plugins/forms-host.ts';
+import { answerUnrouted } from '../plugins/shell.ts';
+
+/** What is served outside `/v1`: public, read only, without a schema of its own. */
+export interface Page {
+  readonly path: string;
+  /** Whether the host that is for forms alone has it too. */
+  readonly onFormsHost?: boolean;
+  readonly respond: (request: Request) => Promise<Response> | Response;
+}
+
+const json = (value: object, status = 200): Response =>
+  Response.json(value, { status, headers: { 'Cache-Control': 'no-store' } });
+
+/** Health for supervisors and balancers, and the metrics for Prometheus. */
+export const operatorPages = (deps: Pick<Deps, 'health' | 'metrics'>): readonly Page[] => [
+  { path: '/health/live', onFormsHost: true, respond: () => json({ status: 'ok' }) },
+  {
+    path: '/health/ready',
+    onFormsHost: true,
+    respond: async () => {
+      const { ready, checks, unsafe } = await deps.health.ready();
+      return json({ status: ready ? 'ok' : 'failing', checks, unsafe }, ready ? 200 : 503);
+    },
+  },
+  {
+    path: '/metrics',
+    respond: async () =>
+      new Response(await deps.metrics.render(), {
+        headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8', 'Cache-Control': 'no-store' },
+      }),
+  },
+];
+
+const answerPage = async (page: Page, request: Request, deps: Deps): Promise<Response> => {
+  const exchange = beginExchange(request, page.path, deps);
+  let response: Response;
+  try {
+    response = await page.respond(request);
+    response.headers.set('X-Request-Id', exchange.requestId);
+    response.headers.set('X-Content-Type-Options', 'nosniff');
+    response.headers.set('Referrer-Policy', 'no-referrer');
+  } catch (error) {
+    response = refuse(exchange, error, deps);
+  }
+  return endExchange(exchange, response, deps);
+};
+
+/** Mounts pages for GET and HEAD; other methods are refused. */
+export const mountPages = (app: Elysia, pages: readonly Page[], deps: Deps): void => {
+  for (const page of pages) {
+    app.all(page.path, ({ request }) => {
+      if (page.onFormsHost !== true && isOnFormsHost(deps.http, request)) {
+        return answerUnrouted(request, { route: '(none)' }, deps);
+      }
+      return request.method === 'GET' || request.method === 'HEAD'
+        ? answerPage(page, request, deps)
+        : answerUnrouted(request, { route: page.path, allow: 'GET, HEAD' }, deps);
+    });
+  }
+};

@@ -1,0 +1,68 @@
+import { ASK_AGAIN } from './packed.ts';
+import type { Page } from './pages.ts';
+import { respondWith } from './public-file.ts';
+
+/** Where `scripts/pack-sdk.ts` puts what it makes. */
+const PACKED = new URL('../../../dist/sdk/', import.meta.url);
+const { version } = await Bun.file(new URL('../../../package.json', import.meta.url)).json();
+
+const NOT_PACKED = 'This server has no SDK to give out: in its checkout, run `bun run pack:sdk`.\n';
+const SCRIPT = 'text/javascript; charset=utf-8';
+const TYPES = 'cardvault-sdk.d.ts';
+
+interface SdkFile {
+  readonly file: URL;
+  readonly type: string;
+  readonly packable: boolean;
+}
+
+/** Reads the file when it is first asked for, and anew when there is another: it may be packed while this runs. */
+const respondFrom = ({ file, ...more }: SdkFile): Page['respond'] => {
+  let known: { readonly at: number; readonly respond: Page['respond'] } | undefined;
+  return async (request) => {
+    const found = Bun.file(file);
+    if (!(await found.exists())) {
+      return new Response(NOT_PACKED, {
+        status: 404,
+        headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' },
+      });
+    }
+    if (known?.at !== found.lastModified) {
+      const bytes = new Uint8Array(await found.arrayBuffer());
+      known = { at: found.lastModified, respond: respondWith({ ...more, bytes, caching: ASK_AGAIN }) };
+    }
+    return known.respond(request);
+  };
+};
+
+/** Deno asks the script where its types are; nobody else looks at the header. */
+const withTypes =
+  (respond: Page['respond']): Page['respond'] =>
+  async (request) => {
+    const response = await respond(request);
+    response.headers.set('X-TypeScript-Types', `./${TYPES}`);
+    return response;
+  };
+
+/**
+ * The SDK that fits this server, for any origin: a tarball that package managers install from its URL, under a path
+ * with its version and one without, and the module and its types for browsers and Deno.
+ */
+export const sdkPages = (folder: URL = PACKED): readonly Page[] => {
+  const tarball = `cardvault-sdk-${version}.tgz`;
+  const tarballAt = (name: string): Page => ({
+    path: `/sdk/${name}`,
+    respond: respondFrom({ file: new URL(tarball, folder), type: 'application/gzip', packable: false }),
+  });
+  const textAt = (name: string, type: string): Page => ({
+    path: `/sdk/${name}`,
+    respond: respondFrom({ file: new URL(name, folder), type, packable: true }),
+  });
+  const script = textAt('cardvault-sdk.js', SCRIPT);
+  return [
+    tarballAt('cardvault-sdk.tgz'),
+    tarballAt(tarball),
+    { ...script, respond: withTypes(script.respond) },
+    textAt(TYPES, 'application/typescript; charset=utf-8'),
+  ];
+};

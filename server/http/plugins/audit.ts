@@ -1,0 +1,75 @@
+import { VaultError } from '../../core/errors.ts';
+import type { AuditNote, Deps } from '../../deps/deps.ts';
+import { looksLikeCardNumber } from '../../domain/card/number.ts';
+import type { Exchange } from './exchange.ts';
+import type { Call, Reply, Route } from './route.ts';
+
+const NAME = /^[A-Za-z0-9._@:-]{1,128}$/;
+/** What says nothing of a caller, and could not be written down either. */
+const UNTOLD: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'store_unavailable']);
+
+/**
+ * What an entry says that something was done to, such as `item/USER/TOKEN`. A name that is missing, or is not made
+ * like a name, ends it: nothing else that a caller sent gets into a log, nor does a card number in a token's place.
+ */
+export const objectOf = (noun: string, ...names: readonly unknown[]): string => {
+  const end = names.findIndex(
+    (name) => typeof name !== 'string' || !NAME.test(name) || looksLikeCardNumber(name),
+  );
+  return [noun, ...(end < 0 ? names : names.slice(0, end))].join('/');
+};
+
+const noteOf = (
+  { account, visitor }: Exchange,
+  action: AuditNote['action'],
+  outcome: string,
+  object: string | undefined,
+): AuditNote => ({
+  aid: account?.aid ?? '',
+  action,
+  outcome,
+  actor: account === undefined ? 'anonymous' : `account/${account.name}`,
+  ip: visitor?.ip ?? '',
+  userAgent: visitor?.userAgent ?? '',
+  requestId: visitor?.requestId ?? '',
+  object,
+});
+
+/** Writes the entry of what a route has done. The reply must not leave before that. */
+export const recordSuccess = async (
+  route: Route,
+  exchange: Exchange,
+  call: Call,
+  reply: Reply,
+  deps: Pick<Deps, 'audit'>,
+): Promise<void> => {
+  const { audit } = route;
+  if (audit?.of === 'all') {
+    const object = reply.object ?? audit.object?.(call);
+    await deps.audit.record(noteOf(exchange, audit.action, 'success', object));
+  }
+};
+
+/**
+ * Writes the entry of a refusal: of an account's request by what its route declares; of a request without an account,
+ * where one is needed, as a sign-in. Sign-ins with credentials are noted by who checks them.
+ */
+export const recordRefusal = async (
+  { audit, auth }: Route,
+  exchange: Exchange,
+  call: Call | undefined,
+  error: unknown,
+  deps: Pick<Deps, 'audit'>,
+): Promise<void> => {
+  const code = error instanceof VaultError ? error.code : 'internal';
+  if (UNTOLD.has(code)) {
+    return;
+  }
+  if (exchange.account !== undefined) {
+    if (audit !== undefined) {
+      await deps.audit.record(noteOf(exchange, audit.action, code, call && audit.object?.(call)));
+    }
+  } else if (auth === 'basic' && exchange.signIn === 'refused unchecked') {
+    await deps.audit.record(noteOf(exchange, 'sign_in', code, 'account'));
+  }
+};

@@ -1,0 +1,65 @@
+import { causeOf } from '../../core/error-cause.ts';
+import { ERRORS, type ErrorCode, VaultError } from '../../core/errors.ts';
+import type { Deps, LogLine } from '../../deps/deps.ts';
+import type { ErrorBody } from '../schema/error.ts';
+import { CHALLENGE } from './basic-auth.ts';
+import { type HeaderList, jsonResponse } from './replies.ts';
+
+/** At this place something better can be said than what the table does. */
+const PASSPHRASE_MISSING =
+  'The passphrase is missing, or is none that a key can have. Send it in the header X-Vault-Passphrase.';
+
+const textOf = ({ code, field }: VaultError): string =>
+  code === 'invalid_request' && field === 'query.passphrase' ? PASSPHRASE_MISSING : ERRORS[code].text;
+
+/** The body of a refusal: the table's text, never a message of the error itself. */
+const errorBody = (error: VaultError, requestId: string): ErrorBody => {
+  const body: ErrorBody = { error: textOf(error), code: error.code, request_id: requestId };
+  if (error.field !== undefined) {
+    body.field = error.field;
+  }
+  return body;
+};
+
+/** The reply to a refusal: its status, the one error body, and the headers that go with its code. */
+export const errorResponse = (error: VaultError, requestId: string, headers: HeaderList = []): Response => {
+  const response = jsonResponse(JSON.stringify(errorBody(error, requestId)), requestId, error.status);
+  if (error.status === 401) {
+    response.headers.set('WWW-Authenticate', CHALLENGE);
+  }
+  if (error.retryAfterSeconds !== undefined) {
+    response.headers.set('Retry-After', String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
+  }
+  if (error.sentAs !== undefined) {
+    response.headers.set('X-Vault-Request-Id', error.sentAs);
+  }
+  for (const [name, value] of headers) {
+    response.headers.set(name, value);
+  }
+  return response;
+};
+
+/** Writes the one log line of an error that is a bug, and gives what its caller is told: `internal`. */
+export const reportUnknown = (
+  error: unknown,
+  place: { readonly requestId: string; readonly route: string },
+  deps: Pick<Deps, 'log' | 'now'>,
+): VaultError => {
+  deps.log({
+    time: new Date(deps.now()).toISOString(),
+    level: 'error',
+    event: 'unexpected_error',
+    request_id: place.requestId,
+    route: place.route,
+    ...causeOf(error),
+  });
+  return new VaultError('internal');
+};
+
+/** The codes whose status is 500 or more and that operators should look at. */
+export const levelOf = (code: ErrorCode | undefined): LogLine['level'] => {
+  if (code === undefined || ERRORS[code].status < 500) {
+    return 'info';
+  }
+  return ERRORS[code].status === 503 ? 'warn' : 'error';
+};

@@ -1,0 +1,70 @@
+import { Type } from '@sinclair/typebox';
+import { VaultError } from '../../core/errors.ts';
+import { Secret } from '../../core/secret.ts';
+import type { SecretBytes } from '../../deps/deps.ts';
+import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
+import type { PassphraseRule } from './route.ts';
+
+/** The header that carries a passphrase outside the URL, percent-encoded UTF-8. */
+export const PASSPHRASE_HEADER = 'X-Vault-Passphrase';
+
+const HEADER_FIELD = `header.${PASSPHRASE_HEADER}`;
+
+/** The query parameter that routes with a passphrase have beside their own. */
+export const PassphraseParameter = Type.Optional(
+  Type.String({
+    description: `The passphrase of the key. Rather send it in the header ${PASSPHRASE_HEADER}.`,
+    'x-secret': true,
+    examples: ['correct-horse-battery-staple-9Zq4'],
+  }),
+);
+
+const encoder = new TextEncoder();
+
+/** The exact UTF-8 bytes of a text, as a secret: no trimming, folding or normalisation. */
+export const secretBytes = (text: string): SecretBytes => new Secret(encoder.encode(text));
+
+const decodeHeader = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new VaultError('invalid_request', { field: HEADER_FIELD });
+  }
+};
+
+const isPassphrase = (text: string): boolean =>
+  text !== '' &&
+  text.isWellFormed() &&
+  (text.length <= PASSPHRASE_CHARACTERS_MAX || countCharacters(text) <= PASSPHRASE_CHARACTERS_MAX);
+
+/**
+ * The passphrase of a request, from the query (already decoded) or from the header, where `+` is literal.
+ * Both given and different is refused, so is one that no key can have; `required` routes refuse its absence.
+ */
+export const readPassphrase = (
+  rule: PassphraseRule,
+  inQuery: string | undefined,
+  headers: Headers,
+): SecretBytes | undefined => {
+  if (rule === 'none') {
+    return undefined;
+  }
+  const raw = headers.get(PASSPHRASE_HEADER);
+  const inHeader = raw === null ? undefined : decodeHeader(raw);
+  if (inQuery !== undefined && inHeader !== undefined && inQuery !== inHeader) {
+    throw new VaultError('conflicting_parameters', { field: 'query.passphrase' });
+  }
+  const text = inHeader ?? inQuery;
+  if (text === undefined) {
+    if (rule === 'optional') {
+      return undefined;
+    }
+    throw new VaultError('invalid_request', { field: 'query.passphrase' });
+  }
+  if (!isPassphrase(text)) {
+    throw new VaultError('invalid_request', {
+      field: inHeader === undefined ? 'query.passphrase' : HEADER_FIELD,
+    });
+  }
+  return secretBytes(text);
+};

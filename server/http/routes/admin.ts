@@ -1,0 +1,206 @@
+import { Type } from '@sinclair/typebox';
+import { VaultError } from '../../core/errors.ts';
+import { objectOf } from '../plugins/audit.ts';
+import { secretBytes } from '../plugins/passphrase.ts';
+import { defineRoute } from '../plugins/route.ts';
+import {
+  AccountPassword,
+  Billing,
+  ChangePasswordBody,
+  ChangePasswordQuery,
+  PdfFile,
+  Preference,
+  PreferenceList,
+  PreferenceQuery,
+  PreferenceReadQuery,
+  SetPreference,
+  Usage,
+  UsageQuery,
+  WhoAmI,
+} from '../schema/admin.ts';
+import { Message } from '../schema/common.ts';
+import { NO_QUERY } from './endpoint.ts';
+
+const BODY_BYTES_MAX = 1_048_576;
+const PREFERENCE_BYTES_MAX = 262_144;
+
+const COMMON = {
+  noun: 'admin',
+  auth: 'basic',
+  passphrase: 'none',
+  meter: [],
+  idempotent: false,
+} as const;
+
+const whoami = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/whoami',
+  operationId: 'whoami',
+  summary: 'Check who you are',
+  description: 'Returns the name of the account that the credentials belong to, and what it talks to.',
+  query: NO_QUERY,
+  body: { kind: 'none' },
+  response: WhoAmI,
+  errors: [],
+  handle: async ({ caller, deps }) => ({ json: await deps.accounts.whoami(caller) }),
+});
+
+const readBilling = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/billing',
+  operationId: 'readBilling',
+  summary: 'Read what the month has cost so far',
+  description:
+    "Counts what the account has used since the month began (UTC) and multiplies it with the operator's prices. Amounts are decimal texts and exact.",
+  query: NO_QUERY,
+  body: { kind: 'none' },
+  response: Billing,
+  errors: [],
+  handle: async ({ caller, deps }) => ({ json: await deps.admin.billing(caller) }),
+});
+
+const readUsage = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/usage',
+  operationId: 'readUsage',
+  summary: 'Read what the account uses',
+  description:
+    'Counts the keys and tokens that there are now, and the requests of a month that were answered with 2xx.',
+  query: UsageQuery,
+  body: { kind: 'none' },
+  response: Usage,
+  errors: ['integrity_failed'],
+  handle: async ({ caller, query, deps }) => ({ json: await deps.admin.usage(caller, query.month) }),
+});
+
+/** One value of two places. */
+const same = (inBody: string | undefined, inQuery: string | undefined): string | undefined => {
+  if (inBody !== undefined && inQuery !== undefined && inBody !== inQuery) {
+    throw new VaultError('conflicting_parameters', { field: 'query.new_password' });
+  }
+  return inBody ?? inQuery;
+};
+
+const changePassword = defineRoute({
+  ...COMMON,
+  method: 'POST',
+  path: '/v1/change-password',
+  operationId: 'changePassword',
+  summary: 'Change the password of the account',
+  description:
+    'The old password stops working at once, on every server. There are no rules for the new one; 32 characters or more are recommended, and one is generated when none is given. At most five changes a minute. Of two changes at one instant one is refused.',
+  query: ChangePasswordQuery,
+  body: { kind: 'json', schema: ChangePasswordBody, bytesMax: BODY_BYTES_MAX },
+  response: AccountPassword,
+  errors: ['conflicting_parameters', 'password_changed', 'too_many_changes', 'integrity_failed'],
+  audit: {
+    action: 'password.change',
+    of: 'all',
+    object: ({ caller }) => objectOf('account', caller.account.name),
+  },
+  handle: async ({ caller, query, body, deps }) => {
+    const chosen = same(body.new_password, query.new_password);
+    const { user, password } = await deps.passwords.change(
+      caller,
+      chosen === undefined ? undefined : secretBytes(chosen),
+    );
+    return { json: { user, password: password.expose() } };
+  },
+});
+
+/** The name that the reply to a setting begins with. */
+const SHOWN_KEY = /^\{"key":"([^"\\]*)"/;
+
+const setPreference = defineRoute({
+  ...COMMON,
+  method: 'POST',
+  path: '/v1/preferences',
+  operationId: 'setPreference',
+  summary: 'Set a preference',
+  description:
+    'Sets a preference of the account, in place of the one that it had. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` act wherever the parameter is left out; any other name keeps what you like, up to 64 of them and 16 KB.',
+  query: NO_QUERY,
+  body: { kind: 'stored', schema: SetPreference, bytesMax: PREFERENCE_BYTES_MAX },
+  response: Preference,
+  errors: ['preferences_full', 'integrity_failed'],
+  meter: ['preference'],
+  audit: { action: 'preference.set', of: 'all' },
+  handle: async ({ caller, body, deps }) => {
+    const jsonBytes = await deps.preferences.set(caller, body);
+    const [, key] = SHOWN_KEY.exec(new TextDecoder().decode(jsonBytes)) ?? [];
+    return { jsonBytes, object: objectOf('preference', key) };
+  },
+});
+
+const readPreferences = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/preferences',
+  operationId: 'readPreferences',
+  summary: 'Read one preference, or list all',
+  description:
+    'With `key` that preference; otherwise all that were set, and the defaults of those that were not.',
+  query: PreferenceReadQuery,
+  body: { kind: 'none' },
+  response: Type.Union([Preference, PreferenceList]),
+  errors: ['preference_not_found', 'integrity_failed'],
+  meter: ['preference'],
+  handle: async ({ caller, query: { key }, deps }) => ({
+    jsonBytes:
+      key === undefined ? await deps.preferences.list(caller) : await deps.preferences.read(caller, key),
+  }),
+});
+
+const removePreference = defineRoute({
+  ...COMMON,
+  method: 'DELETE',
+  path: '/v1/preferences',
+  operationId: 'deletePreference',
+  summary: 'Delete a preference',
+  description: 'Deletes a preference. One that the vault acts on has its default again.',
+  query: PreferenceQuery,
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['preference_not_found', 'integrity_failed'],
+  meter: ['preference'],
+  audit: { action: 'preference.delete', of: 'all', object: ({ query }) => objectOf('preference', query.key) },
+  handle: async ({ caller, query, deps }) => {
+    await deps.preferences.remove(caller, query.key);
+    return { json: { message: 'The preference was deleted.' } };
+  },
+});
+
+const PDF = 'application/pdf';
+
+const readCertificate = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/certificate',
+  operationId: 'readComplianceCertificate',
+  summary: 'Read the certificate of compliance',
+  description:
+    "The operator's latest signed PCI DSS certificate, for accounts that pay. It is confidential: show it to whoever has to see it, and to nobody else.",
+  query: NO_QUERY,
+  body: { kind: 'none' },
+  file: PDF,
+  response: PdfFile,
+  errors: ['certificate_not_found', 'integrity_failed'],
+  audit: { action: 'compliance_certificate.read', of: 'all' },
+  handle: async ({ caller, deps }) => ({
+    file: { bytes: await deps.compliance.read(caller), type: PDF, name: 'pci-dss-certificate.pdf' },
+  }),
+});
+
+export const ADMIN_ROUTES = [
+  whoami,
+  readBilling,
+  readUsage,
+  changePassword,
+  readCertificate,
+  setPreference,
+  readPreferences,
+  removePreference,
+];

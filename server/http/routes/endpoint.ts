@@ -1,0 +1,51 @@
+import { Type } from '@sinclair/typebox';
+import { VaultError } from '../../core/errors.ts';
+import type { Deps, NewEndpoint } from '../../deps/deps.ts';
+import { prefersHtml } from '../plugins/accept.ts';
+import type { Reply } from '../plugins/route.ts';
+
+/** A query without parameters. */
+export const NO_QUERY = Type.Object({});
+
+/** A new endpoint with its secret in the open: the only reply that ever holds it. */
+export const shownOnce = ({ url, unique_id, secret, expires_at }: NewEndpoint) => ({
+  url,
+  unique_id,
+  secret: secret.expose(),
+  expires_at,
+});
+
+/** What an endpoint reaches, as far as its page names it. */
+interface Lock {
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
+}
+
+/** Refuses a page for an endpoint that is not locked to a token: a page shows one item. */
+export const refuseUnlockedPage = (request: Request, { token }: Lock): void => {
+  if (token === undefined && prefersHtml(request.headers.get('accept'))) {
+    throw new VaultError('invalid_request', { field: 'query.token' });
+  }
+};
+
+/** A card form that works with a new endpoint as it stands; undefined for who wants the endpoint itself. */
+export const readyPage = (
+  { request, deps }: { readonly request: Request; readonly deps: Pick<Deps, 'formPages'> },
+  { unique_id, secret }: NewEndpoint,
+  lock: Lock = {},
+): Reply | undefined => {
+  if (!prefersHtml(request.headers.get('accept'))) {
+    return undefined;
+  }
+  const { token, reference } = lock;
+  const visit = {
+    unique_id,
+    secret: secret.expose(),
+    ...(token === undefined ? {} : { token }),
+    ...(reference === undefined ? {} : { reference }),
+  };
+  return deps.formPages.render(
+    { form_type: 'pcd', settings: {} },
+    { onFormsHost: false, testing: false, visit },
+  );
+};

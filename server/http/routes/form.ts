@@ -1,0 +1,119 @@
+import { Type } from '@sinclair/typebox';
+import type { Deps, HostedForm } from '../../deps/deps.ts';
+import { objectOf } from '../plugins/audit.ts';
+import { isOnFormsHost } from '../plugins/forms-host.ts';
+import { defineRoute, type Route } from '../plugins/route.ts';
+import { Message } from '../schema/common.ts';
+import {
+  CreateFormQuery,
+  Form,
+  FormList,
+  FormPath,
+  FormQuery,
+  FormSettings,
+  HtmlPage,
+  ShowFormQuery,
+} from '../schema/form.ts';
+import { NO_QUERY } from './endpoint.ts';
+
+const BODY_BYTES_MAX = 1_048_576;
+
+const COMMON = { noun: 'form', passphrase: 'none', meter: [], idempotent: false } as const;
+
+type Kind = 'retrieve' | 'capture';
+
+/** The routes of forms under one of their two paths. Any form can be had by either; replies name the one asked. */
+const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
+  const path = `/v1/${kind}/iframe` as const;
+  const show =
+    ({ http }: Deps) =>
+    ({ id, form_type, settings }: HostedForm): Form => ({
+      id,
+      url: `${http.formsUrl ?? ''}${path}/${id}`,
+      form_type,
+      ...settings,
+    });
+
+  const create = defineRoute({
+    ...COMMON,
+    method: 'POST',
+    path,
+    operationId: `create${suffix}Form`,
+    summary: 'Create a hosted form',
+    description:
+      'Creates a form: a page that sends what is typed to a capture endpoint, or shows what a retrieval endpoint reaches. Which of the two, its visitor brings along. All settings are optional.',
+    auth: 'basic',
+    query: CreateFormQuery,
+    body: { kind: 'json', schema: FormSettings, bytesMax: BODY_BYTES_MAX },
+    response: Form,
+    errors: ['form_exists', 'forms_full'],
+    audit: { action: 'form.create', of: 'all', object: ({ query }) => objectOf('form', query.form_id) },
+    handle: async ({ caller, query, body: settings, deps }) => {
+      const form = await deps.forms.create(caller, { ...query, settings });
+      return { json: show(deps)(form), object: objectOf('form', form.id) };
+    },
+  });
+
+  const list = defineRoute({
+    ...COMMON,
+    method: 'GET',
+    path,
+    operationId: `list${suffix}Forms`,
+    summary: 'Read one hosted form, or list all',
+    description: 'With `form_id` that form; otherwise all forms of the account.',
+    auth: 'basic',
+    query: FormQuery,
+    body: { kind: 'none' },
+    response: Type.Union([Form, FormList]),
+    errors: ['form_not_found', 'integrity_failed'],
+    handle: async ({ caller, query: { form_id: id }, deps }) =>
+      id === undefined
+        ? { stream: await deps.forms.list(caller, show(deps)) }
+        : { json: show(deps)(await deps.forms.read(caller, id)) },
+  });
+
+  const page = defineRoute({
+    ...COMMON,
+    method: 'GET',
+    path: `${path}/{form_id}`,
+    operationId: `show${suffix}Form`,
+    summary: 'Load a hosted form',
+    description:
+      'The page of a form, of any account, for embedding; `pcd` and `ach` are there without being created. The page itself reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, best from behind the `#`, and sends every other parameter along as data.',
+    auth: 'public',
+    params: FormPath,
+    query: ShowFormQuery,
+    body: { kind: 'none' },
+    html: 'always',
+    response: HtmlPage,
+    errors: ['form_not_found', 'integrity_failed'],
+    handle: async ({ params, query, request, deps }) => {
+      const onFormsHost = isOnFormsHost(deps.http, request);
+      return deps.formPages.render(await deps.forms.open(params.form_id), { ...query, onFormsHost });
+    },
+  });
+
+  const remove = defineRoute({
+    ...COMMON,
+    method: 'DELETE',
+    path: `${path}/{form_id}`,
+    operationId: `delete${suffix}Form`,
+    summary: 'Delete a hosted form',
+    description: 'Deletes a form of the account, at once, and frees its id.',
+    auth: 'basic',
+    params: FormPath,
+    query: NO_QUERY,
+    body: { kind: 'none' },
+    response: Message,
+    errors: ['form_not_found', 'integrity_failed'],
+    audit: { action: 'form.delete', of: 'all', object: ({ params }) => objectOf('form', params.form_id) },
+    handle: async ({ caller, params, deps }) => {
+      await deps.forms.remove(caller, params.form_id);
+      return { json: { message: 'The form was deleted.' } };
+    },
+  });
+
+  return [create, list, page, remove];
+};
+
+export const FORM_ROUTES = [...formRoutes('retrieve', ''), ...formRoutes('capture', 'Capture')];

@@ -1,0 +1,122 @@
+import { Type } from '@sinclair/typebox';
+import type { NewPassphrase } from '../../deps/deps.ts';
+import { objectOf } from '../plugins/audit.ts';
+import { secretBytes } from '../plugins/passphrase.ts';
+import { nextTokenHeader, replayHeader } from '../plugins/replies.ts';
+import { defineRoute } from '../plugins/route.ts';
+import { Message } from '../schema/common.ts';
+import {
+  ChangePassphraseBody,
+  CreateKeyBody,
+  KeyList,
+  KeyListQuery,
+  KeyRemoveQuery,
+  KeyWithPassphrase,
+} from '../schema/key.ts';
+
+const BODY_BYTES_MAX = 1_048_576;
+
+const shown = ({ user, passphrase }: NewPassphrase) => ({ user, passphrase: passphrase.expose() });
+
+const secretOf = (text: string | undefined) => (text === undefined ? undefined : secretBytes(text));
+
+const createKey = defineRoute({
+  method: 'POST',
+  path: '/v1/key',
+  operationId: 'createKey',
+  noun: 'key',
+  summary: 'Create a key',
+  description:
+    'Creates a vault key under the identifier `user`, locked with the given passphrase or a generated one. The reply is the only place where a passphrase is ever shown.',
+  auth: 'basic',
+  query: Type.Object({}),
+  passphrase: 'none',
+  body: { kind: 'json', schema: CreateKeyBody, bytesMax: BODY_BYTES_MAX },
+  response: KeyWithPassphrase,
+  errors: ['key_exists', 'idempotency_passphrase_required'],
+  meter: ['key'],
+  idempotent: true,
+  audit: { action: 'key.create', of: 'all', object: ({ body }) => objectOf('key', body.user) },
+  handle: async ({ caller, body, idempotencyKey, deps }) => {
+    const { reply, replayed } = await deps.keys.create(caller, {
+      user: body.user,
+      passphrase: secretOf(body.passphrase),
+      idempotencyKey,
+    });
+    return { json: shown(reply), headers: replayHeader(replayed) };
+  },
+});
+
+const listKeys = defineRoute({
+  method: 'GET',
+  path: '/v1/key',
+  operationId: 'listKeys',
+  noun: 'key',
+  summary: 'List keys',
+  description: 'Lists the identifiers of the keys of the account, and nothing else of them.',
+  auth: 'basic',
+  query: KeyListQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: KeyList,
+  errors: ['cursor_invalid'],
+  meter: ['key'],
+  idempotent: false,
+  handle: async ({ caller, query, deps }) => {
+    const { keys, nextToken } = await deps.keys.list(caller, query);
+    return { json: keys, headers: nextTokenHeader(nextToken) };
+  },
+});
+
+const changePassphrase = defineRoute({
+  method: 'PUT',
+  path: '/v1/key',
+  operationId: 'changePassphrase',
+  noun: 'key',
+  summary: 'Change the passphrase of a key',
+  description:
+    'The old passphrase stops working at once, and so does every capture and retrieval endpoint of the key. Data stays as it is.',
+  auth: 'basic',
+  query: Type.Object({}),
+  passphrase: 'none',
+  body: { kind: 'json', schema: ChangePassphraseBody, bytesMax: BODY_BYTES_MAX },
+  response: KeyWithPassphrase,
+  errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
+  meter: ['key'],
+  idempotent: false,
+  audit: { action: 'key.change', of: 'all', object: ({ body }) => objectOf('key', body.user) },
+  handle: async ({ caller, body, deps }) => ({
+    json: shown(
+      await deps.keys.changePassphrase(caller, {
+        user: body.user,
+        passphrase: secretBytes(body.passphrase),
+        new_passphrase: secretOf(body.new_passphrase),
+      }),
+    ),
+  }),
+});
+
+const removeKey = defineRoute({
+  method: 'DELETE',
+  path: '/v1/key',
+  operationId: 'deleteKey',
+  noun: 'key',
+  summary: 'Delete a key',
+  description:
+    'Deletes a key that holds no data. With safe=false it deletes the key and makes all data under it unreadable for good.',
+  auth: 'basic',
+  query: KeyRemoveQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['key_not_found', 'key_not_empty', 'key_changed'],
+  meter: ['key'],
+  idempotent: false,
+  audit: { action: 'key.delete', of: 'all', object: ({ query }) => objectOf('key', query.user) },
+  handle: async ({ caller, query, deps }) => {
+    await deps.keys.remove(caller, query);
+    return { json: { message: 'The key was deleted.' } };
+  },
+});
+
+export const KEY_ROUTES = [createKey, listKeys, changePassphrase, removeKey];

@@ -1,0 +1,126 @@
+import { VaultError } from '../../core/errors.ts';
+import { objectOf } from '../plugins/audit.ts';
+import { replayHeader } from '../plugins/replies.ts';
+import { defineRoute } from '../plugins/route.ts';
+import {
+  NetworkTokenOrder,
+  NetworkTokenQuery,
+  PROXY_BYTES_MAX,
+  ProxyAccepted,
+  ProxyGetQuery,
+  ProxyGetReply,
+  ProxyOrder,
+  ProxyPostQuery,
+  ProxyPostReply,
+} from '../schema/proxy.ts';
+
+const COMMON = {
+  method: 'POST',
+  noun: 'proxy',
+  auth: 'basic',
+  passphrase: 'required',
+  idempotent: true,
+} as const;
+
+const OPENING = ['passphrase_wrong', 'key_not_found', 'integrity_failed'] as const;
+const ITEM = [...OPENING, 'token_not_found', 'reference_required'] as const;
+const RULES = ['rule_not_found', 'rule_limit'] as const;
+/** Nothing was sent. */
+const ACCEPTING = ['destination_refused', 'jobs_full'] as const;
+/** Of synchronous calls alone; the others tell them to the webhook. */
+const SENDING = ['target_unreachable', 'target_timeout', 'reply_too_large', 'outcome_unknown'] as const;
+
+const post = defineRoute({
+  ...COMMON,
+  path: '/v1/proxy/post',
+  operationId: 'proxyPost',
+  summary: 'Send a request filled with stored data',
+  description:
+    'Fills the request from the stored object, unmasked, sends it to a third party, and tells the webhook what was answered, or with `synchronous` answers with it. With an Idempotency-Key a repeat is answered with the first reply; one whose outcome is unknown is sent again only if it may be.',
+  query: ProxyPostQuery,
+  body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX },
+  response: ProxyPostReply,
+  errors: [...ITEM, ...RULES, 'template_limit', ...ACCEPTING, ...SENDING],
+  meter: ['proxy_attempt'],
+  audit: {
+    action: 'proxy.send',
+    of: 'refusals',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
+  handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
+    const { rules = [], ...input } = query;
+    const { reply, replayed } = await deps.proxy.post(caller, {
+      ...input,
+      rules,
+      passphrase,
+      body,
+      idempotencyKey,
+    });
+    return { jsonBytes: reply, headers: replayHeader(replayed) };
+  },
+});
+
+/** One value of two names. */
+const same = (algorithm: string | undefined, other: string | undefined): string | undefined => {
+  if (algorithm !== undefined && other !== undefined && algorithm !== other) {
+    throw new VaultError('conflicting_parameters', { field: 'query.algorithm' });
+  }
+  return algorithm ?? other;
+};
+
+const get = defineRoute({
+  ...COMMON,
+  path: '/v1/proxy/get',
+  operationId: 'proxyGet',
+  summary: 'Fetch data from a third party and store it',
+  description:
+    'Sends a request to a third party and stores what it answers under a key. The webhook, or with `synchronous` the caller, is told the token and never the data.',
+  query: ProxyGetQuery,
+  body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX },
+  response: ProxyGetReply,
+  errors: [...OPENING, ...RULES, ...ACCEPTING, ...SENDING, 'reply_not_storable', 'test_card', 'key_changed'],
+  meter: ['proxy_attempt'],
+  audit: { action: 'proxy.send', of: 'refusals', object: ({ query }) => objectOf('key', query.user) },
+  handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
+    const { rules = [], algorithm, tokenization_algorithm, ...input } = query;
+    const { reply, replayed } = await deps.proxy.get(caller, {
+      ...input,
+      algorithm: same(algorithm, tokenization_algorithm),
+      rules,
+      passphrase,
+      body,
+      idempotencyKey,
+    });
+    return { jsonBytes: reply, headers: replayHeader(replayed) };
+  },
+});
+
+const networkToken = defineRoute({
+  ...COMMON,
+  path: '/v1/proxy/network_token',
+  operationId: 'requestNetworkToken',
+  summary: 'Request a network token (alpha)',
+  description:
+    'Sends a stored card to a network token requester of the operator, stores the network token under the same key, and tells the webhook. Alpha: this may change.',
+  query: NetworkTokenQuery,
+  body: { kind: 'stored', schema: NetworkTokenOrder, bytesMax: PROXY_BYTES_MAX },
+  response: ProxyAccepted,
+  errors: [...ITEM, 'number_missing', ...ACCEPTING],
+  meter: ['network_token'],
+  audit: {
+    action: 'proxy.send',
+    of: 'refusals',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
+  handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
+    const { reply, replayed } = await deps.proxy.networkToken(caller, {
+      ...query,
+      passphrase,
+      body,
+      idempotencyKey,
+    });
+    return { jsonBytes: reply, headers: replayHeader(replayed) };
+  },
+});
+
+export const PROXY_ROUTES = [post, get, networkToken];

@@ -1,0 +1,206 @@
+import { Type } from '@sinclair/typebox';
+import { VaultError } from '../../core/errors.ts';
+import { objectOf } from '../plugins/audit.ts';
+import { nextTokenHeader, replayHeader } from '../plugins/replies.ts';
+import { defineRoute } from '../plugins/route.ts';
+import { Message } from '../schema/common.ts';
+import {
+  ItemQuery,
+  LogEntries,
+  LogQuery,
+  ReadQuery,
+  STORED_BYTES_MAX,
+  StoredObject,
+  StoreQuery,
+  TokenInfo,
+  Tree,
+  UpdateObject,
+  UpdateQuery,
+} from '../schema/vault.ts';
+
+const needed = <Value>(value: Value | undefined, field: string): Value => {
+  if (value === undefined) {
+    throw new VaultError('invalid_request', { field });
+  }
+  return value;
+};
+
+const storeItem = defineRoute({
+  method: 'POST',
+  path: '/v1/vault',
+  operationId: 'storeItem',
+  noun: 'vault',
+  summary: 'Store an object',
+  description:
+    'Encrypts and stores a JSON object under a key and returns its token. The same number and reference under the same key give the same token (except with `uuid`), and storing again replaces the data.',
+  auth: 'basic',
+  query: StoreQuery,
+  passphrase: 'required',
+  body: { kind: 'stored', schema: StoredObject, bytesMax: STORED_BYTES_MAX },
+  response: TokenInfo,
+  errors: [
+    'number_missing',
+    'test_card',
+    'passphrase_wrong',
+    'key_not_found',
+    'key_changed',
+    'integrity_failed',
+  ],
+  meter: ['store'],
+  idempotent: true,
+  audit: { action: 'item.store', of: 'refusals', object: ({ query }) => objectOf('key', query.user) },
+  handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
+    const { reply, replayed } = await deps.vault.store(caller, {
+      ...query,
+      passphrase,
+      body,
+      idempotencyKey,
+    });
+    return { json: reply, headers: replayHeader(replayed) };
+  },
+});
+
+const readItems = defineRoute({
+  method: 'GET',
+  path: '/v1/vault',
+  operationId: 'readItems',
+  noun: 'vault',
+  summary: 'Decrypt an item, or list items',
+  description:
+    'With `token` and the passphrase: the stored object itself. Otherwise a tree of items, narrowed by the filters; with `decrypt_all`, `user` and the passphrase each item of it also has its data. The numbers are masked unless the operator has enabled unmasked output for the account.',
+  auth: 'basic',
+  query: ReadQuery,
+  passphrase: 'optional',
+  body: { kind: 'none' },
+  response: Type.Union([StoredObject, Tree]),
+  errors: [
+    'reference_required',
+    'cursor_invalid',
+    'passphrase_wrong',
+    'key_not_found',
+    'token_not_found',
+    'rule_not_found',
+    'rule_limit',
+    'integrity_failed',
+  ],
+  meter: ['decrypt', 'list'],
+  idempotent: false,
+  audit: {
+    action: 'item.decrypt',
+    of: 'refusals',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
+  handle: async ({ caller, query, passphrase, deps }) => {
+    const { user, token, mask_fields, rules = [], decrypt_all, return_card_metadata, ...filter } = query;
+    const view = { mask_fields, rules, return_card_metadata };
+    if (token !== undefined) {
+      needed(user, 'query.user');
+    }
+    if (user !== undefined && token !== undefined && passphrase !== undefined) {
+      const address = { user, token, reference: query.reference };
+      return { jsonBytes: await deps.vault.decrypt(caller, { ...address, ...view, passphrase }) };
+    }
+    const { stream, nextToken } = decrypt_all
+      ? await deps.vault.decryptAll(caller, {
+          ...filter,
+          ...view,
+          token,
+          user: needed(user, 'query.user'),
+          passphrase: needed(passphrase, 'query.passphrase'),
+        })
+      : await deps.vault.list(caller, { ...filter, user, token });
+    return { stream, headers: nextTokenHeader(nextToken) };
+  },
+});
+
+const removeItem = defineRoute({
+  method: 'DELETE',
+  path: '/v1/vault',
+  operationId: 'deleteItem',
+  noun: 'vault',
+  summary: 'Delete an item',
+  description: 'Deletes an item with its log. The token never comes to mean another number.',
+  auth: 'basic',
+  query: ItemQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['reference_required', 'token_not_found', 'key_not_found', 'key_changed', 'integrity_failed'],
+  meter: ['delete'],
+  idempotent: false,
+  audit: {
+    action: 'item.delete',
+    of: 'all',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
+  handle: async ({ caller, query, deps }) => {
+    await deps.vault.remove(caller, query);
+    return { json: { message: 'The item was deleted.' } };
+  },
+});
+
+const updateItem = defineRoute({
+  method: 'POST',
+  path: '/v1/vault/update',
+  operationId: 'updateItem',
+  noun: 'vault',
+  summary: 'Update an item',
+  description:
+    'Merges the given members into the stored object, first level only, and sets stored_at to now. The number of an item cannot be changed.',
+  auth: 'basic',
+  query: UpdateQuery,
+  passphrase: 'required',
+  body: { kind: 'stored', schema: UpdateObject, bytesMax: STORED_BYTES_MAX },
+  response: TokenInfo,
+  errors: [
+    'reference_required',
+    'passphrase_wrong',
+    'key_not_found',
+    'token_not_found',
+    'rule_not_found',
+    'rule_limit',
+    'key_changed',
+    'integrity_failed',
+  ],
+  meter: ['update'],
+  idempotent: true,
+  audit: {
+    action: 'item.update',
+    of: 'refusals',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
+  handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
+    const { reply, replayed } = await deps.vault.update(caller, {
+      ...query,
+      rules: query.rules ?? [],
+      passphrase,
+      body,
+      idempotencyKey,
+    });
+    return { json: reply, headers: replayHeader(replayed) };
+  },
+});
+
+const readLog = defineRoute({
+  method: 'GET',
+  path: '/v1/vault/metadata',
+  operationId: 'readLog',
+  noun: 'vault',
+  summary: 'Read the action log of an item',
+  description: 'One entry for each encryption and decryption of the item, newest first.',
+  auth: 'basic',
+  query: LogQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: LogEntries,
+  errors: ['reference_required', 'cursor_invalid', 'token_not_found', 'key_not_found', 'integrity_failed'],
+  meter: ['log'],
+  idempotent: false,
+  audit: { action: 'item.log', of: 'all', object: ({ query }) => objectOf('item', query.user, query.token) },
+  handle: async ({ caller, query, deps }) => {
+    const { entries, nextToken } = await deps.vault.log(caller, query);
+    return { json: entries, headers: nextTokenHeader(nextToken) };
+  },
+});
+
+export const VAULT_ROUTES = [storeItem, readItems, removeItem, updateItem, readLog];
