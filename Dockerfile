@@ -19,6 +19,6 @@ WORKDIR /app
 ENV BUN_ENABLE_CRASH_REPORTING=0 DO_NOT_TRACK=1 VAULT_ENV=production VAULT_HOST=0.0.0.0
 USER 65532:65532
 EXPOSE 8080
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["/usr/local/bin/bun", "server/probe.ts"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["/usr/local/bin/bun", "server/cli/probe.ts"]
 ENTRYPOINT ["/usr/local/bin/bun"]
 CMD ["server/main.ts"]

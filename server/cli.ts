@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { runCommandLine } from './cli-run.ts';
+import { runCommandLine } from './cli/run.ts';
 import { loadConfig, processEnv } from './config/config.ts';
 import { errorCode } from './config/folder.ts';
 

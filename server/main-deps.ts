@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { version } from '../package.json';
-import type { Session } from './commands/command.ts';
+import type { Session } from './cli/commands/command.ts';
 import { type Config, ensureMasterKey, type MasterKeyRing, publicUrl } from './config/config.ts';
 import { StartError } from './core/errors.ts';
 import type { Secret } from './core/secret.ts';

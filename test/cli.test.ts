@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startProgress } from '../server/cli-progress.ts';
+import { startProgress } from '../server/cli/progress.ts';
 import { ConfigError } from '../server/config/config.ts';
 import { VaultError } from '../server/core/errors.ts';
 import { commandJson, runCommand } from './helpers/command.ts';

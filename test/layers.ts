@@ -16,9 +16,9 @@ interface Layer {
 
 const EVERYTHING = /^/;
 /** Where the parts are put together and the system is met. */
-const EDGE = /^server\/(?:main|cli|probe|vault-parts|log-sink)[^/]*\.ts$|^server\/commands\//;
+const EDGE = /^server\/(?:main|vault-parts|log-sink)[^/]*\.ts$|^server\/cli[./]/;
 const SYSTEM =
-  /^server\/(?:(?:main|cli|log-sink|embedded-redis)[^/]*\.ts$|http\/listen\/gate\.ts$|commands\/|config\/)|^scripts\//;
+  /^server\/(?:(?:main|log-sink|embedded-redis)[^/]*\.ts$|http\/listen\/gate\.ts$|cli[./]|config\/)|^scripts\//;
 const SCHEMA = /^server\/http\/schema\//;
 const ERRORS = /^server\/core\/(?:errors|error-cause)\.ts$/;
 const SECRET = /^server\/core\/secret\.ts$/;
@@ -101,7 +101,7 @@ export const LAYERS: readonly Layer[] = [
     files: /^server\/embedded-redis[^/]*\.ts$/,
     may: [/^server\/config\//, ERRORS],
   },
-  { name: 'server/main, server/cli, server/commands', files: EDGE, may: [EVERYTHING] },
+  { name: 'server/main.ts, server/cli', files: EDGE, may: [EVERYTHING] },
   { name: 'workers', files: WORKERS, may: [DOMAIN] },
   { name: 'sdk', files: SDK, may: [] },
   { name: 'forms', files: /^forms\//, may: [SDK, SCHEMA, /^server\/domain\/card\/(?:luhn|brand)\.ts$/] },

@@ -15,7 +15,7 @@ export interface Confinement {
 
 const SERVER_SIDE = /^(?:server|workers)\//;
 const SHIPPED = /^(?:server|workers|sdk|forms)\//;
-const EDGE = /^server\/(?:main|cli|log-sink)[^/]*\.ts$/;
+const EDGE = /^server\/(?:main|log-sink)[^/]*\.ts$|^server\/cli[./]/;
 const NOWHERE = /^$/;
 
 /**
@@ -28,8 +28,8 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'sdk/errors.ts': "a refusal's body, of which only checked parts are kept",
   'sdk/pages.ts': "a reply's body",
   'sdk/webhook.ts': "a webhook's body, once its signature fits",
-  'server/commands/backup-file.ts': "a backup's header, which is compared with a schema",
-  'server/commands/restore.ts': "an authenticated backup's counts",
+  'server/cli/backup/file.ts': "a backup's header, which is compared with a schema",
+  'server/cli/backup/restore.ts': "an authenticated backup's counts",
   'server/config/files.ts': "the operator's own files",
   'server/crypto/fields.ts': "a thread's own reply",
   'server/domain/json/json.ts': 'one string literal, already scanned',
@@ -57,7 +57,7 @@ export const CONFINEMENTS: readonly Confinement[] = [
     code: /\.\s*expose\s*\(/,
     files: SERVER_SIDE,
     except:
-      /^server\/(?:crypto\/(?:client|lanes|proxy)\.ts$|http\/plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|http\/routes\/|commands\/|config\/|main|cli)/,
+      /^server\/(?:crypto\/(?:client|lanes|proxy)\.ts$|http\/plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|http\/routes\/|config\/|main|cli)/,
     why: 'secrets are used by server/crypto*.ts, read and returned at the HTTP edge, and sent by outbound alone',
   },
   {

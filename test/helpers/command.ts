@@ -1,4 +1,4 @@
-import { runCommandLine, type Terminal } from '../../server/cli-run.ts';
+import { runCommandLine, type Terminal } from '../../server/cli/run.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import type { TestVault } from './vault.ts';
 

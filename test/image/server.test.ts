@@ -68,7 +68,7 @@ test('a server runs from files that it cannot write, as a user without rights, w
       stdio: ['ignore', 'pipe', 'inherit'],
     });
 
-  expect(await run('server/probe.ts').exited).toBe(1);
+  expect(await run('server/cli/probe.ts').exited).toBe(1);
   const server = run('server/main.ts');
   try {
     const decoder = new TextDecoder();
@@ -80,7 +80,7 @@ test('a server runs from files that it cannot write, as a user without rights, w
       }
     }
     expect(printed).toContain(`API   ${url}/v1`);
-    expect(await run('server/probe.ts').exited).toBe(0);
+    expect(await run('server/cli/probe.ts').exited).toBe(0);
 
     const headers = {
       Authorization: `Basic ${btoa('shop:a-password-of-the-image-test')}`,

@@ -165,7 +165,7 @@ test('every command that the code names is one that the user may call', async ()
   const scripts = [...new Bun.Glob('server/store/lua/**/*.lua').scanSync()];
   const lua = await Promise.all(scripts.map((path) => Bun.file(path).text()));
   const called = lua.flatMap((text) => [...text.matchAll(/redis\.p?call\('(\w+)'/g)]);
-  const sources = await readSources('server/store', 'server/outbound', 'server/services', 'server/commands');
+  const sources = await readSources('server/store', 'server/outbound', 'server/services', 'server/cli');
   const named = [...sources.values()].flatMap((text) => [
     ...text.matchAll(/\b(?:command|write|call)\(\s*'([A-Z]+)'/g),
   ]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { COMMANDS } from '../../server/commands/all.ts';
+import { COMMANDS } from '../../server/cli/all.ts';
 import type { AuditEntry } from '../../server/http/schema/audit.ts';
 import { lineOf } from '../helpers/audit.ts';
 import { commandJson, runCommand } from '../helpers/command.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readBinaryFile } from '../../server/commands/file.ts';
+import { readBinaryFile } from '../../server/cli/commands/file.ts';
 import { isPdf, PDF_BYTES_MAX } from '../../server/domain/account/pdf.ts';
 import { type AccountClient, basicAuth } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { loadBinTable } from '../../server/commands/bin.ts';
+import { loadBinTable } from '../../server/cli/commands/bin.ts';
 import type { CardMetadata } from '../../server/http/schema/vault.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import { openTestVault, type TestVault, type VaultSettings } from '../helpers/vault.ts';

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { callOf, helpOf, overviewOf } from './cli-help.ts';
-import { COMMANDS } from './commands/all.ts';
+import { COMMANDS } from './all.ts';
 import { type Command, CommandError, type Option, type OptionSet, type Values } from './commands/command.ts';
+import { callOf, helpOf, overviewOf } from './help.ts';
 
 /** A command line that was understood. */
 export interface Line {

@@ -2,7 +2,7 @@
  * Asks the server of this machine, by the settings that it was started with, whether it is ready: exit code 0 if so.
  * For the health check of an image, which has neither a shell nor another program to ask with.
  */
-import { loadConfig, processEnv } from './config/config.ts';
+import { loadConfig, processEnv } from '../config/config.ts';
 
 const ANSWER_MS_MAX = 4_000;
 

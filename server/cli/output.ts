@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, link, open, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { errorCode } from '../config/folder.ts';
 import { CommandError, type Output } from './commands/command.ts';
-import { errorCode } from './config/folder.ts';
 
 /** An output that can be given up. */
 export interface OpenOutput extends Output {

@@ -1,4 +1,4 @@
-import { PDF_BYTES_MAX } from '../domain/account/pdf.ts';
+import { PDF_BYTES_MAX } from '../../domain/account/pdf.ts';
 import { CommandError, defineCommand } from './command.ts';
 import { readBinaryFile } from './file.ts';
 

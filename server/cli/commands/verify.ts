@@ -1,4 +1,4 @@
-import { createVerification, type Verification } from '../services/maintenance/verify.ts';
+import { createVerification, type Verification } from '../../services/maintenance/verify.ts';
 import { CommandError, defineCommand, type Table } from './command.ts';
 import { keyTable } from './rotate.ts';
 

@@ -1,5 +1,5 @@
-import { VaultError } from '../core/errors.ts';
-import { type RedisNode, text } from '../store/redis/client.ts';
+import { VaultError } from '../../core/errors.ts';
+import { type RedisNode, text } from '../../store/redis/client.ts';
 import { CommandError, defineCommand } from './command.ts';
 
 const POLL_MS = 100;

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { version } from '../package.json';
+import { version } from '../../package.json';
 import type { Command, Result, Session } from './commands/command.ts';
 
 /**

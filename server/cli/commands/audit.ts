@@ -1,5 +1,5 @@
-import { parseFilterTime } from '../domain/text/time-text.ts';
-import { type AuditFault, type ChainReport, parseCheckpoint } from '../services/audit/verify.ts';
+import { parseFilterTime } from '../../domain/text/time-text.ts';
+import { type AuditFault, type ChainReport, parseCheckpoint } from '../../services/audit/verify.ts';
 import { type Call, CommandError, defineCommand, type Session, type Table, type Values } from './command.ts';
 import { readTextFile } from './file.ts';
 

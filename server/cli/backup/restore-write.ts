@@ -1,5 +1,5 @@
-import type { RedisLink } from '../store/redis/client.ts';
-import type { BackupRecord } from './backup-record.ts';
+import type { RedisLink } from '../../store/redis/client.ts';
+import type { BackupRecord } from './record.ts';
 
 /** Records that are on their way to Redis at once, and how many bytes they may have together. */
 const FLIGHT_RECORDS = 256;

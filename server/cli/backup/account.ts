@@ -1,8 +1,8 @@
-import { monthsOf } from '../services/request/metering.ts';
-import type { CopiedKey, CopyStore } from '../store/maintenance/copy.ts';
-import { wholeKeysOf } from '../store/maintenance/copy-keys.ts';
-import { redisKeys } from '../store/redis/keys.ts';
-import { type BackupRecord, recordOf } from './backup-record.ts';
+import { monthsOf } from '../../services/request/metering.ts';
+import type { CopiedKey, CopyStore } from '../../store/maintenance/copy.ts';
+import { wholeKeysOf } from '../../store/maintenance/copy-keys.ts';
+import { redisKeys } from '../../store/redis/keys.ts';
+import { type BackupRecord, recordOf } from './record.ts';
 
 const STEP = 100;
 /** The nonce of an attempt that nobody makes any more: whether its request was sent, is not known. */

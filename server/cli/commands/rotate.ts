@@ -1,4 +1,4 @@
-import { createRotation, type Rotation } from '../services/maintenance/rotate.ts';
+import { createRotation, type Rotation } from '../../services/maintenance/rotate.ts';
 import { defineCommand, type Table } from './command.ts';
 
 /** How many records of each kind lie under which master key; `?` is none of the ring's. */

@@ -1,13 +1,13 @@
-import type { AccountInfo } from '../services/account/account.ts';
-import { eachOf } from '../services/maintenance/each.ts';
-import { readInstallation } from '../store/installation.ts';
-import { createCopyStore } from '../store/maintenance/copy.ts';
-import { redisKeys } from '../store/redis/keys.ts';
-import { scanNames } from '../store/redis/scan.ts';
-import { copyBeside, copyLeading, copyUnnamed, fieldsOf } from './backup-account.ts';
-import { addHash, copyKey, type KeyCopying, openContext } from './backup-key.ts';
-import { type BackupRecord, recordOf } from './backup-record.ts';
-import { CommandError, type Session } from './command.ts';
+import type { AccountInfo } from '../../services/account/account.ts';
+import { eachOf } from '../../services/maintenance/each.ts';
+import { readInstallation } from '../../store/installation.ts';
+import { createCopyStore } from '../../store/maintenance/copy.ts';
+import { redisKeys } from '../../store/redis/keys.ts';
+import { scanNames } from '../../store/redis/scan.ts';
+import { CommandError, type Session } from '../commands/command.ts';
+import { copyBeside, copyLeading, copyUnnamed, fieldsOf } from './account.ts';
+import { addHash, copyKey, type KeyCopying, openContext } from './key.ts';
+import { type BackupRecord, recordOf } from './record.ts';
 
 const KEYS_AT_ONCE = 4;
 const USERS_PAGE = 1_000;

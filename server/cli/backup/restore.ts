@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Config, ensureMasterKey, type MasterKeyRing } from '../config/config.ts';
-import { claimRestore, finishRestore } from '../store/installation.ts';
-import { count, openRedis, type RedisLink, type RedisTarget } from '../store/redis/client.ts';
-import { type BackupCounts, type OpenBackup, openBackup } from './backup-file.ts';
-import { type Call, CommandError, defineCommand } from './command.ts';
+import { type Config, ensureMasterKey, type MasterKeyRing } from '../../config/config.ts';
+import { claimRestore, finishRestore } from '../../store/installation.ts';
+import { count, openRedis, type RedisLink, type RedisTarget } from '../../store/redis/client.ts';
+import { type Call, CommandError, defineCommand } from '../commands/command.ts';
+import { type BackupCounts, type OpenBackup, openBackup } from './file.ts';
 import { finishVault, type Leftovers } from './restore-finish.ts';
 import { createRestoreWriter } from './restore-write.ts';
 
@@ -93,9 +93,9 @@ async function restoreInto(
   target: RedisTarget,
   { config, ring, file, call }: { config: Config; ring: MasterKeyRing; file: OpenBackup; call: Call },
 ): Promise<void> {
-  const { refuseUnsafe, vaultOptionsOf } = await import('../main-deps.ts');
+  const { refuseUnsafe, vaultOptionsOf } = await import('../../main-deps.ts');
   const leftovers = await write(file, target, call, (redis) => refuseUnsafe(redis, config, silent));
-  const { openVault } = await import('../vault-parts.ts');
+  const { openVault } = await import('../../vault-parts.ts');
   const options = vaultOptionsOf({ ...config, workers: 1 }, ring, silent);
   const vault = await openVault({ ...options, redis: target, restoring: true });
   try {
@@ -120,7 +120,7 @@ const restore = defineCommand({
     const file = await openBackup(call.argument, ring, config.env);
     try {
       const counts = await verify(file, call);
-      const { openTarget } = await import('../main-deps.ts');
+      const { openTarget } = await import('../../main-deps.ts');
       const redis = await openTarget(config, silent);
       try {
         await restoreInto(redis.target, { config, ring, file, call });

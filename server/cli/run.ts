@@ -1,11 +1,11 @@
-import { recordedCommand } from './cli-audit.ts';
-import { type OpenOutput, openFileOutput } from './cli-output.ts';
-import { type Line, readLine } from './cli-parse.ts';
-import { jsonOf, textOf } from './cli-print.ts';
-import { NO_PROGRESS, type ProgressScreen, startProgress } from './cli-progress.ts';
+import { type Config, ConfigError } from '../config/config.ts';
+import { VaultError } from '../core/errors.ts';
+import { recordedCommand } from './audit.ts';
 import { type Call, CommandError, type Output, type Result, type Session } from './commands/command.ts';
-import { type Config, ConfigError } from './config/config.ts';
-import { VaultError } from './core/errors.ts';
+import { type OpenOutput, openFileOutput } from './output.ts';
+import { type Line, readLine } from './parse.ts';
+import { jsonOf, textOf } from './print.ts';
+import { NO_PROGRESS, type ProgressScreen, startProgress } from './progress.ts';
 
 /** What the command line works with. */
 export interface Terminal extends ProgressScreen {

@@ -1,4 +1,4 @@
-import { createHealth } from '../services/admin/health.ts';
+import { createHealth } from '../../services/admin/health.ts';
 import { defineCommand } from './command.ts';
 
 const health = defineCommand({

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import type { Secret } from '../core/secret.ts';
-import type { AccountInfo, AccountSettings } from '../services/account/account.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { AccountInfo, AccountSettings } from '../../services/account/account.ts';
 import { type Call, CommandError, defineCommand, type Session, type Table, type Values } from './command.ts';
 
 const NAME = /^[A-Za-z0-9._@-]{1,128}$/;
