@@ -1,6 +1,18 @@
 import { availableParallelism } from 'node:os';
 import { buildForms } from '../forms/build.ts';
 import { version } from '../package.json';
+import { keepCheckpoint, noteServer, settingsDigest } from './boot/audit-notes.ts';
+import { forbidCoreFiles } from './boot/core-files.ts';
+import { openConfiguredDoor, withFreePort } from './boot/listener.ts';
+import {
+  createConfiguredForms,
+  ensureFirstAccount,
+  type FirstAccount,
+  openConfigured,
+  openTraces,
+} from './boot/open.ts';
+import { keepPoolLow } from './boot/priority.ts';
+import { createStop } from './boot/stop.ts';
 import {
   type Config,
   ConfigError,
@@ -12,21 +24,9 @@ import {
 import { causeOf } from './core/error-cause.ts';
 import { StartError, VaultError } from './core/errors.ts';
 import type { Deps } from './deps/deps.ts';
-import { createLogSink } from './log-sink.ts';
-import { keepCheckpoint, noteServer, settingsDigest } from './main-audit.ts';
-import { forbidCoreFiles } from './main-core-files.ts';
-import {
-  createConfiguredForms,
-  ensureFirstAccount,
-  type FirstAccount,
-  openConfigured,
-  openTraces,
-} from './main-deps.ts';
-import { openConfiguredDoor, withFreePort } from './main-door.ts';
-import { keepPoolLow } from './main-priority.ts';
-import { createStop } from './main-stop.ts';
 import { createHealth } from './services/admin/health.ts';
 import { levelOfEvent } from './telemetry/events.ts';
+import { createLogSink } from './telemetry/log-sink.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 
 const SWEEP_MS = 10 * 60 * 1_000;

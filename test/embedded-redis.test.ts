@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EmbeddedRedis, startEmbeddedRedis } from '../server/embedded-redis.ts';
-import { reachRedis } from '../server/embedded-redis-peer.ts';
-import { findRedisBinary, preparePlace } from '../server/embedded-redis-process.ts';
+import { type EmbeddedRedis, startEmbeddedRedis } from '../server/boot/redis/embedded.ts';
+import { reachRedis } from '../server/boot/redis/peer.ts';
+import { findRedisBinary, preparePlace } from '../server/boot/redis/process.ts';
 import { sendCommand } from './helpers/redis-process.ts';
 
 let dataDir = '';
@@ -181,7 +181,7 @@ describe('a second server on the same data folder', () => {
 
 describe('a server that is killed', () => {
   const SERVER = `
-    import { startEmbeddedRedis } from '${join(import.meta.dir, '..', 'server', 'embedded-redis.ts')}';
+    import { startEmbeddedRedis } from '${join(import.meta.dir, '../server/boot/redis/embedded.ts')}';
     const redis = await startEmbeddedRedis({ dataDir: process.argv[1], log: () => {} });
     console.log(redis.pid);
     setInterval(() => {}, 1000);`;

@@ -16,9 +16,9 @@ interface Layer {
 
 const EVERYTHING = /^/;
 /** Where the parts are put together and the system is met. */
-const EDGE = /^server\/(?:main|vault-parts|log-sink)[^/]*\.ts$|^server\/cli[./]/;
+const EDGE = /^server\/main\.ts$|^server\/(?:cli[./]|boot\/)/;
 const SYSTEM =
-  /^server\/(?:(?:main|log-sink|embedded-redis)[^/]*\.ts$|http\/listen\/gate\.ts$|cli[./]|config\/)|^scripts\//;
+  /^server\/(?:main\.ts$|boot\/|telemetry\/log-sink\.ts$|http\/listen\/gate\.ts$|cli[./]|config\/)|^scripts\//;
 const SCHEMA = /^server\/http\/schema\//;
 const ERRORS = /^server\/core\/(?:errors|error-cause)\.ts$/;
 const SECRET = /^server\/core\/secret\.ts$/;
@@ -97,11 +97,11 @@ export const LAYERS: readonly Layer[] = [
     may: [/^server\/domain\/text\/duration\.ts$/, SECRET],
   },
   {
-    name: 'server/embedded-redis',
-    files: /^server\/embedded-redis[^/]*\.ts$/,
+    name: 'server/boot/redis',
+    files: /^server\/boot\/redis\//,
     may: [/^server\/config\//, ERRORS],
   },
-  { name: 'server/main.ts, server/cli', files: EDGE, may: [EVERYTHING] },
+  { name: 'server/main.ts, server/cli, server/boot', files: EDGE, may: [EVERYTHING] },
   { name: 'workers', files: WORKERS, may: [DOMAIN] },
   { name: 'sdk', files: SDK, may: [] },
   { name: 'forms', files: /^forms\//, may: [SDK, SCHEMA, /^server\/domain\/card\/(?:luhn|brand)\.ts$/] },
@@ -125,7 +125,7 @@ export const LAYERS: readonly Layer[] = [
 const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonly why: string }[] = [
   {
     name: /^elysia$|^@elysiajs\//,
-    only: /^server\/http\//,
+    only: /^server\/(?:http|boot)\//,
     why: 'HTTP ends there',
   },
   { name: /^ioredis$/, only: /^server\/store\//, why: 'nothing else talks to Redis' },

@@ -15,7 +15,7 @@ export interface Confinement {
 
 const SERVER_SIDE = /^(?:server|workers)\//;
 const SHIPPED = /^(?:server|workers|sdk|forms)\//;
-const EDGE = /^server\/(?:main|log-sink)[^/]*\.ts$|^server\/cli[./]/;
+const EDGE = /^server\/(?:main\.ts$|telemetry\/log-sink\.ts$|boot\/|cli[./])/;
 const NOWHERE = /^$/;
 
 /**
@@ -57,7 +57,7 @@ export const CONFINEMENTS: readonly Confinement[] = [
     code: /\.\s*expose\s*\(/,
     files: SERVER_SIDE,
     except:
-      /^server\/(?:crypto\/(?:client|lanes|proxy)\.ts$|http\/plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|http\/routes\/|config\/|main|cli)/,
+      /^server\/(?:crypto\/(?:client|lanes|proxy)\.ts$|http\/plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|http\/routes\/|config\/|boot\/|main\.ts$|cli[./])/,
     why: 'secrets are used by server/crypto*.ts, read and returned at the HTTP edge, and sent by outbound alone',
   },
   {

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import Redis from 'ioredis';
-import { findRedisBinary, preparePlace, redisCommand } from '../../server/embedded-redis-process.ts';
+import { findRedisBinary, preparePlace, redisCommand } from '../../server/boot/redis/process.ts';
 import { CONNECTIONS } from './load.ts';
 import { start, startPiped, stop, until } from './processes.ts';
 import type { Figure } from './stats.ts';

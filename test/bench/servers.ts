@@ -2,10 +2,10 @@
 import { openSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Redis from 'ioredis';
+import { openConfigured } from '../../server/boot/open.ts';
+import { preparePlace } from '../../server/boot/redis/process.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import { Secret } from '../../server/core/secret.ts';
-import { preparePlace } from '../../server/embedded-redis-process.ts';
-import { openConfigured } from '../../server/main-deps.ts';
 import { guard, start, startPiped, stop, until } from './processes.ts';
 
 const ROOT = resolve(import.meta.dir, '../..');

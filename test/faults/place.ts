@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Redis from 'ioredis';
-import { findRedisBinary } from '../../server/embedded-redis-process.ts';
+import { findRedisBinary } from '../../server/boot/redis/process.ts';
 import { type AccountClient, createAccountClient, type Handle } from '../helpers/clients.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { GUARD } from '../helpers/guard.ts';

@@ -1,9 +1,9 @@
 /** A vault under floods: its accounts, its keys, and who sends what. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openConfigured } from '../../server/boot/open.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import { Secret } from '../../server/core/secret.ts';
-import { openConfigured } from '../../server/main-deps.ts';
 import { startPiped } from '../bench/processes.ts';
 import { type Credentials, call, startVault, type Vault } from '../bench/servers.ts';
 import type { Order, Sent } from './sender.ts';

@@ -3,8 +3,8 @@ import { mkdtempSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { reachRedis } from '../../server/embedded-redis-peer.ts';
-import { findRedisBinary } from '../../server/embedded-redis-process.ts';
+import { reachRedis } from '../../server/boot/redis/peer.ts';
+import { findRedisBinary } from '../../server/boot/redis/process.ts';
 import { GUARD } from './guard.ts';
 
 const START_MS_MAX = 10_000;

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type Redis from 'ioredis';
+import { type OpenVault, openVault, type VaultOptions } from '../../server/boot/assemble.ts';
 import { Secret } from '../../server/core/secret.ts';
 import type { Deps, FormBundles, LogLine, ServiceSettings } from '../../server/deps/deps.ts';
 import { createApp } from '../../server/http/app.ts';
@@ -8,7 +9,6 @@ import { createHealth } from '../../server/services/admin/health.ts';
 import type { RedisTarget } from '../../server/store/redis/client.ts';
 import { createMetrics, type ServerMetrics } from '../../server/telemetry/metrics.ts';
 import type { Tracer } from '../../server/telemetry/trace.ts';
-import { type OpenVault, openVault, type VaultOptions } from '../../server/vault-parts.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
 import { SMALL_BUNDLES } from './forms.ts';
 import { openRaw, type RedisPlace, startTestRedis, targetOf } from './redis.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findRedisBinary } from '../../server/embedded-redis-process.ts';
+import { findRedisBinary } from '../../server/boot/redis/process.ts';
 import { layOut } from './image.ts';
 
 /** The user of the image. */

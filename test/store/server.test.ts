@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
-import { createSiblings } from '../../server/main-siblings.ts';
+import { createSiblings } from '../../server/boot/siblings.ts';
 import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
 import { createServerStore, type ServerEntry } from '../../server/store/server.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Redis from 'ioredis';
-import { preparePlace } from '../../server/embedded-redis-process.ts';
+import { preparePlace } from '../../server/boot/redis/process.ts';
 import { type AccountClient, createAccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { handleOf, OWNER, portOf, spawnServer } from '../helpers/server-process.ts';
 

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/boot/redis/embedded.ts';
 import { VaultError } from '../../server/core/errors.ts';
-import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/embedded-redis.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
 import { KIND } from '../../workers/jobs/kinds.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/embedded-redis.ts';
+import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/boot/redis/embedded.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
 import { IntegrityError, PassphraseError, utf8 } from '../../workers/crypto/bytes.ts';
 import { openPolicy, openRetrieveWrap } from '../../workers/crypto/endpoint-record.ts';

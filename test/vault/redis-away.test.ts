@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/embedded-redis.ts';
+import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/boot/redis/embedded.ts';
 import { type AccountClient, type Answer, answerOf, PASSPHRASE, type Sending } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { holdNext } from './hold.ts';

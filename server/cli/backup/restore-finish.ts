@@ -1,6 +1,6 @@
+import type { OpenVault } from '../../boot/assemble.ts';
 import { eachOf } from '../../services/maintenance/each.ts';
 import { redisKeys } from '../../store/redis/keys.ts';
-import type { OpenVault } from '../../vault-parts.ts';
 
 const KEYS_AT_ONCE = 8;
 const USERS_PAGE = 1_000;

@@ -93,9 +93,9 @@ async function restoreInto(
   target: RedisTarget,
   { config, ring, file, call }: { config: Config; ring: MasterKeyRing; file: OpenBackup; call: Call },
 ): Promise<void> {
-  const { refuseUnsafe, vaultOptionsOf } = await import('../../main-deps.ts');
+  const { refuseUnsafe, vaultOptionsOf } = await import('../../boot/open.ts');
   const leftovers = await write(file, target, call, (redis) => refuseUnsafe(redis, config, silent));
-  const { openVault } = await import('../../vault-parts.ts');
+  const { openVault } = await import('../../boot/assemble.ts');
   const options = vaultOptionsOf({ ...config, workers: 1 }, ring, silent);
   const vault = await openVault({ ...options, redis: target, restoring: true });
   try {
@@ -120,7 +120,7 @@ const restore = defineCommand({
     const file = await openBackup(call.argument, ring, config.env);
     try {
       const counts = await verify(file, call);
-      const { openTarget } = await import('../../main-deps.ts');
+      const { openTarget } = await import('../../boot/open.ts');
       const redis = await openTarget(config, silent);
       try {
         await restoreInto(redis.target, { config, ring, file, call });

@@ -1,5 +1,5 @@
+import type { OpenVault } from '../../boot/assemble.ts';
 import { type BinCsvError, parseBinCsv, segmentBins } from '../../domain/card/bin-table.ts';
-import type { OpenVault } from '../../vault-parts.ts';
 import { CommandError, defineCommand } from './command.ts';
 import { readTextFile } from './file.ts';
 

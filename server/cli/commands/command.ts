@@ -1,7 +1,7 @@
+import type { OpenVault } from '../../boot/assemble.ts';
 import type { Config, MasterKeyRing } from '../../config/config.ts';
 import type { AuditAction } from '../../http/schema/audit.ts';
 import type { RedisTarget } from '../../store/redis/client.ts';
-import type { OpenVault } from '../../vault-parts.ts';
 
 /** A command that cannot be carried out; the message is one line for the operator. */
 export class CommandError extends Error {

@@ -1,9 +1,9 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { availableParallelism, freemem } from 'node:os';
-import { KIND, type ThreadData } from '../workers/jobs/kinds.ts';
-import { createPool, type Pool } from '../workers/pool.ts';
-import { StartError } from './core/errors.ts';
-import { createCrypto } from './crypto/client.ts';
+import { KIND, type ThreadData } from '../../workers/jobs/kinds.ts';
+import { createPool, type Pool } from '../../workers/pool.ts';
+import { StartError } from '../core/errors.ts';
+import { createCrypto } from '../crypto/client.ts';
 import type {
   AdminService,
   Admission,
@@ -24,63 +24,63 @@ import type {
   ServiceSettings,
   UtilityService,
   VaultService,
-} from './deps/deps.ts';
-import { type AccountInfo, type Accounts, createAccounts } from './services/account/account.ts';
-import { createAdmin } from './services/admin/admin.ts';
-import { type Compliance, createCompliance } from './services/admin/certificate.ts';
-import { createPasswords } from './services/admin/password.ts';
-import { createPreferences } from './services/admin/preference.ts';
-import { createUtility } from './services/admin/utility.ts';
-import { createCaptures } from './services/capture/capture.ts';
-import { createCerts } from './services/cert/cert.ts';
-import { createEndpoints } from './services/endpoint/endpoint.ts';
-import { createEndpointUse } from './services/endpoint/use.ts';
-import { createForms } from './services/form/form.ts';
-import { createKeys, type Keys } from './services/key/key.ts';
-import { createAdmission } from './services/request/admission.ts';
-import { createIdempotency } from './services/request/idempotency.ts';
-import { createMetering, type MeteringService } from './services/request/metering.ts';
-import { createRates } from './services/request/rate.ts';
-import { createRetrievals } from './services/retrieve/retrieve.ts';
-import { createRules } from './services/rule/rule.ts';
-import { createCardMetadata } from './services/vault/card.ts';
-import { createVaultList } from './services/vault/list.ts';
-import { createReading } from './services/vault/read.ts';
-import { createStoring } from './services/vault/store.ts';
-import { createVault } from './services/vault/vault.ts';
-import { createAccountStore } from './store/account.ts';
-import { createComplianceStore } from './store/admin.ts';
-import { createAuditStore } from './store/audit.ts';
-import { createBinStore } from './store/bin.ts';
-import { createCertStore } from './store/cert.ts';
-import { createEndpointStore } from './store/endpoint.ts';
-import { createFormStore } from './store/form.ts';
-import { createIdempotencyStore } from './store/idempotency.ts';
+} from '../deps/deps.ts';
+import { type AccountInfo, type Accounts, createAccounts } from '../services/account/account.ts';
+import { createAdmin } from '../services/admin/admin.ts';
+import { type Compliance, createCompliance } from '../services/admin/certificate.ts';
+import { createPasswords } from '../services/admin/password.ts';
+import { createPreferences } from '../services/admin/preference.ts';
+import { createUtility } from '../services/admin/utility.ts';
+import { createCaptures } from '../services/capture/capture.ts';
+import { createCerts } from '../services/cert/cert.ts';
+import { createEndpoints } from '../services/endpoint/endpoint.ts';
+import { createEndpointUse } from '../services/endpoint/use.ts';
+import { createForms } from '../services/form/form.ts';
+import { createKeys, type Keys } from '../services/key/key.ts';
+import { createAdmission } from '../services/request/admission.ts';
+import { createIdempotency } from '../services/request/idempotency.ts';
+import { createMetering, type MeteringService } from '../services/request/metering.ts';
+import { createRates } from '../services/request/rate.ts';
+import { createRetrievals } from '../services/retrieve/retrieve.ts';
+import { createRules } from '../services/rule/rule.ts';
+import { createCardMetadata } from '../services/vault/card.ts';
+import { createVaultList } from '../services/vault/list.ts';
+import { createReading } from '../services/vault/read.ts';
+import { createStoring } from '../services/vault/store.ts';
+import { createVault } from '../services/vault/vault.ts';
+import { createAccountStore } from '../store/account.ts';
+import { createComplianceStore } from '../store/admin.ts';
+import { createAuditStore } from '../store/audit.ts';
+import { createBinStore } from '../store/bin.ts';
+import { createCertStore } from '../store/cert.ts';
+import { createEndpointStore } from '../store/endpoint.ts';
+import { createFormStore } from '../store/form.ts';
+import { createIdempotencyStore } from '../store/idempotency.ts';
 import {
   claimInstallation,
   type Installation,
   isHalfRestored,
   probeRedis,
   readInstallation,
-} from './store/installation.ts';
-import { createItemStore } from './store/item.ts';
-import { createJobStore } from './store/job.ts';
-import { createKeyStore } from './store/key.ts';
-import { createCensusStore } from './store/maintenance/census.ts';
-import { createRecordStore } from './store/maintenance/record.ts';
-import { createSurveyStore } from './store/maintenance/survey.ts';
-import { createRateStore } from './store/rate.ts';
-import { openRedis, type RedisLink, type RedisTarget } from './store/redis/client.ts';
-import { readRedisFacts } from './store/redis/facts.ts';
-import { createRuleStore } from './store/rule.ts';
-import { type OpenAudit, openAudit } from './vault-parts-audit.ts';
-import { openProxy, openThirdParties, type ProxyOptions, type RunningJobs } from './vault-parts-proxy.ts';
+} from '../store/installation.ts';
+import { createItemStore } from '../store/item.ts';
+import { createJobStore } from '../store/job.ts';
+import { createKeyStore } from '../store/key.ts';
+import { createCensusStore } from '../store/maintenance/census.ts';
+import { createRecordStore } from '../store/maintenance/record.ts';
+import { createSurveyStore } from '../store/maintenance/survey.ts';
+import { createRateStore } from '../store/rate.ts';
+import { openRedis, type RedisLink, type RedisTarget } from '../store/redis/client.ts';
+import { readRedisFacts } from '../store/redis/facts.ts';
+import { createRuleStore } from '../store/rule.ts';
+import { type OpenAudit, openAudit } from './audit.ts';
+import { openProxy, openThirdParties, type ProxyOptions, type RunningJobs } from './proxy.ts';
 
 const BUCKETS = 16;
 /** How fine the chances are that spread things in time. */
 const CHANCES = 2 ** 32;
 const HOT_QUEUE_MAX = 2_000;
-const entry = new URL('../workers/worker.ts', import.meta.url);
+const entry = new URL('../../workers/worker.ts', import.meta.url);
 
 const HALF_RESTORED =
   'This Redis holds a restore that did not come to its end. Run the restore again with the same file, or empty this Redis.';

@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { type ServerEntry, type ServerStore, TELL_MS } from './store/server.ts';
+import { type ServerEntry, type ServerStore, TELL_MS } from '../store/server.ts';
 
 /** The servers of the same vault, from the point of view of one of them. */
 export interface Siblings {

@@ -1,5 +1,5 @@
 import { dlopen, ptr } from 'bun:ffi';
-import { C_LIBRARIES } from './http/listen/gate.ts';
+import { C_LIBRARIES } from '../http/listen/gate.ts';
 
 const RLIMIT_CORE = 4;
 

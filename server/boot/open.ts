@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { version } from '../package.json';
-import type { Session } from './cli/commands/command.ts';
-import { type Config, ensureMasterKey, type MasterKeyRing, publicUrl } from './config/config.ts';
-import { StartError } from './core/errors.ts';
-import type { Secret } from './core/secret.ts';
-import type { FormBundles, FormPages, Observer } from './deps/deps.ts';
-import { startEmbeddedRedis } from './embedded-redis.ts';
-import { createFormPages } from './http/pages/form-pages.ts';
-import type { RedisLink, RedisTarget } from './store/redis/client.ts';
-import { describeUnsafe, findUnsafe, type UnsafeRedis } from './store/redis/safety.ts';
-import type { ServerMetrics } from './telemetry/metrics.ts';
-import { createTraces, type Traces } from './telemetry/traces.ts';
-import { type OpenVault, openVault, type VaultOptions } from './vault-parts.ts';
+import { version } from '../../package.json';
+import type { Session } from '../cli/commands/command.ts';
+import { type Config, ensureMasterKey, type MasterKeyRing, publicUrl } from '../config/config.ts';
+import { StartError } from '../core/errors.ts';
+import type { Secret } from '../core/secret.ts';
+import type { FormBundles, FormPages, Observer } from '../deps/deps.ts';
+import { createFormPages } from '../http/pages/form-pages.ts';
+import type { RedisLink, RedisTarget } from '../store/redis/client.ts';
+import { describeUnsafe, findUnsafe, type UnsafeRedis } from '../store/redis/safety.ts';
+import type { ServerMetrics } from '../telemetry/metrics.ts';
+import { createTraces, type Traces } from '../telemetry/traces.ts';
+import { type OpenVault, openVault, type VaultOptions } from './assemble.ts';
+import { startEmbeddedRedis } from './redis/embedded.ts';
 
 type Note = (event: string, fields?: Readonly<Record<string, unknown>>) => void;
 

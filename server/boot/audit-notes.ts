@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
-import { version } from '../package.json';
-import { type Config, describeConfig } from './config/config.ts';
-import type { OpenVault } from './vault-parts.ts';
+import { version } from '../../package.json';
+import { type Config, describeConfig } from '../config/config.ts';
+import type { OpenVault } from './assemble.ts';
 
 /** A digest of all settings, secrets left out: it tells whether two starts had the same. */
 export const settingsDigest = (config: Config): string =>

@@ -1,5 +1,5 @@
-import { ConfigError } from './config/config.ts';
-import { type RedisPeer, reachRedis } from './embedded-redis-peer.ts';
+import { ConfigError } from '../../config/config.ts';
+import { type RedisPeer, reachRedis } from './peer.ts';
 import {
   findRedisBinary,
   LOCK_HELD_EXIT_CODE,
@@ -8,7 +8,7 @@ import {
   type RedisPlace,
   redisCommand,
   spawnRedis,
-} from './embedded-redis-process.ts';
+} from './process.ts';
 
 const POLL_MS = 20;
 const SILENCE_MS_MAX = 30_000;

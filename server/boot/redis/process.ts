@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readFileSync, realpathSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { processEnv } from './config/config.ts';
-import { ensurePrivateFolder } from './config/folder.ts';
+import { processEnv } from '../../config/config.ts';
+import { ensurePrivateFolder } from '../../config/folder.ts';
 
 /** The longest path that a unix socket's address holds on Linux (`sun_path` without its end mark). */
 const SOCKET_PATH_BYTES_MAX = 107;
@@ -46,7 +46,7 @@ export const findRedisBinary = (asked?: string): string | undefined => {
   if (asked !== undefined) {
     return asked;
   }
-  const vendored = join(import.meta.dir, '..', '.vendor', 'redis', 'redis-server');
+  const vendored = join(import.meta.dir, '../../..', '.vendor', 'redis', 'redis-server');
   const path = processEnv()['PATH'] ?? '';
   return (
     Bun.which(vendored) ??

@@ -1,14 +1,14 @@
-import { version } from '../package.json';
-import type { Config } from './config/config.ts';
-import { createTlsLook, type TlsPair } from './config/tls.ts';
-import { StartError } from './core/errors.ts';
-import type { Deps } from './deps/deps.ts';
-import { createApp } from './http/app.ts';
-import { type Door, openDoor } from './http/listen/door.ts';
-import { findFreePort, judgePort } from './http/listen/port.ts';
-import { createSiblings, type Siblings } from './main-siblings.ts';
-import { createServerStore } from './store/server.ts';
-import type { OpenVault } from './vault-parts.ts';
+import { version } from '../../package.json';
+import type { Config } from '../config/config.ts';
+import { createTlsLook, type TlsPair } from '../config/tls.ts';
+import { StartError } from '../core/errors.ts';
+import type { Deps } from '../deps/deps.ts';
+import { createApp } from '../http/app.ts';
+import { type Door, openDoor } from '../http/listen/door.ts';
+import { findFreePort, judgePort } from '../http/listen/port.ts';
+import { createServerStore } from '../store/server.ts';
+import type { OpenVault } from './assemble.ts';
+import { createSiblings, type Siblings } from './siblings.ts';
 
 const IDLE_SECONDS = 120;
 const TLS_LOOK_MS = 10_000;
