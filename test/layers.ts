@@ -57,7 +57,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'server/crypto/client.ts',
     files: CRYPTO,
-    may: [ERRORS, SECRET, /^workers\/(?:pool|protocol|jobs\/(?:audit-|proxy-|walk-)?kinds)\.ts$/],
+    may: [ERRORS, SECRET, /^workers\/pool\/|^workers\/jobs\/(?:audit-|proxy-|walk-)?kinds\.ts$/],
   },
   { name: 'server/services', files: SERVICES, may: [SCHEMA, ERRORS, SECRET, TICK, DOMAIN], mayTypes: [DEPS] },
   {

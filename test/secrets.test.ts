@@ -83,8 +83,8 @@ describe('the search finds', () => {
     ['workers/jobs/keys.ts', "console['log'](key);"],
     ['server/services/key/key.ts', 'process.stdout.write(text);'],
     ['server/crypto/client.ts', "createCipheriv('aes-256-gcm', key, nonce);"],
-    ['workers/crypto/bytes.ts', "import { createDecipheriv } from 'node:crypto';"],
-    ['workers/crypto/bytes.ts', 'await crypto.subtle.digest(a, b);'],
+    ['workers/crypto/primitives/bytes.ts', "import { createDecipheriv } from 'node:crypto';"],
+    ['workers/crypto/primitives/bytes.ts', 'await crypto.subtle.digest(a, b);'],
     ['server/services/key/key.ts', 'const id = Math.random();'],
     ['server/http/routes/vault.ts', 'const body = JSON.parse(text);'],
     ['server/domain/template/template.ts', 'new Function(text)();'],
@@ -99,7 +99,7 @@ describe('the search finds', () => {
     ['server/crypto/client.ts', 'pool.run(passphrase.expose());'],
     ['server/config/config.ts', 'const read = process.env;'],
     ['server/main.ts', 'console.log(url);'],
-    ['workers/crypto/aead.ts', "createCipheriv('aes-256-gcm', key, nonce);"],
+    ['workers/crypto/primitives/aead.ts', "createCipheriv('aes-256-gcm', key, nonce);"],
     ['server/services/key/key.ts', '// passphrase.expose() would be wrong here\nexport {};'],
   ];
   test.each(right)('nothing in %s: %s', (path, text) => {

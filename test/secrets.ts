@@ -86,15 +86,15 @@ export const CONFINEMENTS: readonly Confinement[] = [
     what: 'a cipher',
     code: /\bcreate(?:C|Dec)ipheriv\b/,
     files: SHIPPED,
-    except: /^workers\/crypto\/(?:aead|ref-index)\.ts$/,
-    why: 'workers/crypto/aead.ts is the one place that chooses nonces and checks tags',
+    except: /^workers\/crypto\/(?:primitives\/aead|item\/ref-index)\.ts$/,
+    why: 'workers/crypto/primitives/aead.ts is the one place that chooses nonces and checks tags',
   },
   {
     what: 'the WebCrypto API',
     code: /\bcrypto\s*\.\s*subtle\b/,
     files: SERVER_SIDE,
     except: NOWHERE,
-    why: 'workers/crypto/aead.ts is the one place that chooses nonces and checks tags',
+    why: 'workers/crypto/primitives/aead.ts is the one place that chooses nonces and checks tags',
   },
   {
     what: 'weak chance',

@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads';
-import { selfTest } from './crypto/self-test.ts';
+import { selfTest } from './crypto/record/self-test.ts';
 import {
   auditKey,
   checkCheckpoint,
@@ -52,7 +52,7 @@ import { checkRule } from './jobs/rules.ts';
 import { lookAtItems, referenceMembers } from './jobs/walk-items.ts';
 import { lookAtLog, renewItems, renewLog } from './jobs/walk-logs.ts';
 import { lookAtRecords, renewRecords } from './jobs/walk-records.ts';
-import { serveThread } from './thread.ts';
+import { serveThread } from './pool/thread.ts';
 
 const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
   hashPassword: hashAccountPassword,

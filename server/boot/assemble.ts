@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { availableParallelism, freemem } from 'node:os';
 import { KIND, type ThreadData } from '../../workers/jobs/kinds.ts';
-import { createPool, type Pool } from '../../workers/pool.ts';
+import { createPool, type Pool } from '../../workers/pool/pool.ts';
 import { StartError } from '../core/errors.ts';
 import { createCrypto } from '../crypto/client.ts';
 import type {

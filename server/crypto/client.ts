@@ -23,7 +23,7 @@ import {
   type StoreParams,
   type UpdateParams,
 } from '../../workers/jobs/kinds.ts';
-import type { Pool } from '../../workers/pool.ts';
+import type { Pool } from '../../workers/pool/pool.ts';
 import { Secret } from '../core/secret.ts';
 import { type AuditCrypto, createAuditCrypto } from './audit.ts';
 import { at, json, type PageFields, pack, pageFields, parse, slices, storedParts } from './fields.ts';

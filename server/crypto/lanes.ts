@@ -1,6 +1,6 @@
 /** How jobs get to the threads: what opens keys for them, in which lane they travel, and how they fail. */
 import { type EndpointUse, type JobKind, type KeyParams, WARM_MISS } from '../../workers/jobs/kinds.ts';
-import { JobError, type Pool } from '../../workers/pool.ts';
+import { JobError, type Pool } from '../../workers/pool/pool.ts';
 import { isErrorCode, VaultError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
 import { at, json, pack } from './fields.ts';

@@ -1,16 +1,16 @@
 /** Every byte format with bytes that are not what was written: nothing but the two known refusals may come of it. */
 
+import { openItem, openMeta, sealItem } from '../../workers/crypto/item/item.ts';
+import { parseVaultKey } from '../../workers/crypto/key/record.ts';
 import {
   openAuditEntry,
   openAuditMark,
   sealAuditEntry,
   sealAuditMark,
-} from '../../workers/crypto/audit-entry.ts';
-import { concat, utf8 } from '../../workers/crypto/bytes.ts';
-import { openItem, openMeta, sealItem } from '../../workers/crypto/item.ts';
-import { openLogEntry, sealLogEntry } from '../../workers/crypto/log-entry.ts';
-import { parseVaultKey } from '../../workers/crypto/vault-key-record.ts';
-import { decodeFrame, encodeFrame } from '../../workers/protocol.ts';
+} from '../../workers/crypto/log/audit-entry.ts';
+import { openLogEntry, sealLogEntry } from '../../workers/crypto/log/entry.ts';
+import { concat, utf8 } from '../../workers/crypto/primitives/bytes.ts';
+import { decodeFrame, encodeFrame } from '../../workers/pool/frame.ts';
 import {
   IDS as ENDPOINT_IDS,
   JSON_BYTES,

@@ -9,7 +9,7 @@ import { checkOperations } from '../../server/domain/rule/check.ts';
 import { compileRules, OPERATION_NAMES, type Operation, runRules } from '../../server/domain/rule/rule.ts';
 import { parseTemplate } from '../../server/domain/template/template.ts';
 import { parseBooleanText, parseIntegerText, parseListText } from '../../server/domain/text/query-text.ts';
-import { CertificateError, readCertificate } from '../../workers/crypto/certificate.ts';
+import { CertificateError, readCertificate } from '../../workers/crypto/certificate/certificate.ts';
 import { HOSTILE } from '../domain/proxy-hostile.ts';
 import { RULE_CASES } from '../domain/rule-cases.ts';
 import { newAuthority } from '../workers/crypto/authority.ts';

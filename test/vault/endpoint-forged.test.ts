@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../server/store/redis/keys.ts';
-import { createServiceSealer } from '../../workers/crypto/service-record.ts';
+import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import type { AccountClient, Answer, Query } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, type MadeEndpoint, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';

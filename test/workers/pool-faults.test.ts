@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { PoolEvent } from '../../workers/pool.ts';
+import type { PoolEvent } from '../../workers/pool/pool.ts';
 import { FIXTURE, WORD, wordReaches } from './fixtures/kinds.ts';
 import { createRig, type Rig } from './fixtures/rig.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
-import type { PendingJob } from '../../workers/pool-job.ts';
-import { createLanes } from '../../workers/pool-lanes.ts';
-import type { Thread } from '../../workers/pool-thread.ts';
+import type { PendingJob } from '../../workers/pool/job.ts';
+import { createLanes } from '../../workers/pool/lanes.ts';
+import type { Thread } from '../../workers/pool/worker-thread.ts';
 
 const DEADLINE_MS = 20_000;
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { decodeFrame, encodeFrame, FIELDS_MAX, KIND_MAX } from '../../workers/protocol.ts';
+import { decodeFrame, encodeFrame, FIELDS_MAX, KIND_MAX } from '../../workers/pool/frame.ts';
 
 const message = fc.record({
   id: fc.nat(0xffff_ffff),

@@ -4,7 +4,7 @@ import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { createCrypto, type ProxyOutcome, type RuleSet } from '../../server/crypto/client.ts';
 import type { StoredParts, StoreParams, ThreadData } from '../../workers/jobs/kinds.ts';
-import { createPool } from '../../workers/pool.ts';
+import { createPool } from '../../workers/pool/pool.ts';
 
 type Crypto = ReturnType<typeof createCrypto>;
 type FillChanges = Partial<Parameters<Crypto['fillProxy']>[0]>;

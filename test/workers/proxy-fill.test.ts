@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createServiceSealer } from '../../workers/crypto/service-record.ts';
+import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import { canariesIn } from '../vault/canaries.ts';
 import {
   AID,

@@ -1,9 +1,9 @@
 /** Records of proxied calls that the first version made: each must open for ever, and nowhere else. */
 import { expect, test } from 'bun:test';
-import { readBytes, readU32, textOf, utf8 } from '../../workers/crypto/bytes.ts';
-import { openItem, openMeta } from '../../workers/crypto/item.ts';
-import { createServiceSealer } from '../../workers/crypto/service-record.ts';
-import { unlockVaultKey } from '../../workers/crypto/vault-key.ts';
+import { openItem, openMeta } from '../../workers/crypto/item/item.ts';
+import { unlockVaultKey } from '../../workers/crypto/key/vault-key.ts';
+import { readBytes, readU32, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
+import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import type { ThreadContext } from '../../workers/jobs/context.ts';
 import { openSend, openTell } from '../../workers/jobs/proxy-record.ts';
 import golden from '../vectors/golden-records.json';

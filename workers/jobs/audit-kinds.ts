@@ -1,10 +1,10 @@
 /** Parameters and replies of the jobs on security logs; `kinds.ts` says which fields each takes. */
 
-import type { Checkpoint } from '../crypto/audit-checkpoint.ts';
-import type { AuditEvent } from '../crypto/audit-entry.ts';
+import type { Checkpoint } from '../crypto/log/audit-checkpoint.ts';
+import type { AuditEvent } from '../crypto/log/audit-entry.ts';
 
-export type { Checkpoint } from '../crypto/audit-checkpoint.ts';
-export type { AuditEvent } from '../crypto/audit-entry.ts';
+export type { Checkpoint } from '../crypto/log/audit-checkpoint.ts';
+export type { AuditEvent } from '../crypto/log/audit-entry.ts';
 
 /** Names a chain: the account's internal id, or an empty text for the operator's own. */
 export interface ChainParams {

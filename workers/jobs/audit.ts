@@ -1,5 +1,5 @@
 /** Jobs on security logs: seal what follows a head, open, verify and cut chains, sign and check checkpoints. */
-import { checkpointKey, isOwnCheckpoint, signCheckpoint as signed } from '../crypto/audit-checkpoint.ts';
+import { checkpointKey, isOwnCheckpoint, signCheckpoint as signed } from '../crypto/log/audit-checkpoint.ts';
 import {
   type AuditEntry,
   type AuditMark,
@@ -10,8 +10,8 @@ import {
   openAuditMark,
   sealAuditEntry,
   sealAuditMark,
-} from '../crypto/audit-entry.ts';
-import { equalBytes, IntegrityError } from '../crypto/bytes.ts';
+} from '../crypto/log/audit-entry.ts';
+import { equalBytes, IntegrityError } from '../crypto/primitives/bytes.ts';
 import type {
   AuditFilter,
   ChainFacts,

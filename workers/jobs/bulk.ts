@@ -1,5 +1,5 @@
 import { formatStoredAt } from '../../server/domain/text/time-text.ts';
-import { concat, IntegrityError } from '../crypto/bytes.ts';
+import { concat, IntegrityError } from '../crypto/primitives/bytes.ts';
 import { type Fields, field, type Handler, paramsOf, toBytes, toJsonBytes } from './context.ts';
 import { logEntry, metaOf, openText, viewOf } from './items.ts';
 import { withKey } from './keys.ts';

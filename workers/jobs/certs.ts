@@ -1,11 +1,11 @@
 import type { CsrSubject } from '../../server/domain/account/csr-subject.ts';
-import { IntegrityError, utf8, wipe } from '../crypto/bytes.ts';
 import {
   matchesKey,
   clientCredential as pairFor,
   readCertificate as readPemCertificate,
-} from '../crypto/certificate.ts';
-import { createCsr as makeCsr } from '../crypto/csr.ts';
+} from '../crypto/certificate/certificate.ts';
+import { createCsr as makeCsr } from '../crypto/certificate/csr.ts';
+import { IntegrityError, utf8, wipe } from '../crypto/primitives/bytes.ts';
 import { field, type Handler, JobFailure, paramsOf, toJsonBytes, toText } from './context.ts';
 import type { CertPlace, CreateCsrParams } from './kinds.ts';
 import type { CredentialParams } from './proxy-kinds.ts';

@@ -1,8 +1,8 @@
-import { IntegrityError, PassphraseError } from '../crypto/bytes.ts';
-import { CertificateError } from '../crypto/certificate.ts';
-import { EndpointSecretError } from '../crypto/endpoint-record.ts';
-import type { Argon2Params } from '../crypto/kdf.ts';
-import { createServiceSealer, createSubkeys, type ServiceSealer } from '../crypto/service-record.ts';
+import { CertificateError } from '../crypto/certificate/certificate.ts';
+import { EndpointSecretError } from '../crypto/endpoint/record.ts';
+import { IntegrityError, PassphraseError } from '../crypto/primitives/bytes.ts';
+import type { Argon2Params } from '../crypto/primitives/kdf.ts';
+import { createServiceSealer, createSubkeys, type ServiceSealer } from '../crypto/record/service-record.ts';
 import type { ThreadData } from './kinds.ts';
 
 /** What a handler may use; made once per thread. */

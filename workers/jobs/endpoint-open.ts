@@ -1,4 +1,3 @@
-import { readBytes, readU32, wipe } from '../crypto/bytes.ts';
 import {
   type CaptureKey,
   type EndpointPlace,
@@ -6,8 +5,9 @@ import {
   openCaptureWrap,
   openPolicy,
   openRetrieveWrap,
-} from '../crypto/endpoint-record.ts';
-import { type UnlockedKey, wipeKey } from '../crypto/vault-key.ts';
+} from '../crypto/endpoint/record.ts';
+import { type UnlockedKey, wipeKey } from '../crypto/key/vault-key.ts';
+import { readBytes, readU32, wipe } from '../crypto/primitives/bytes.ts';
 import type { ThreadContext } from './context.ts';
 import type { EndpointPolicy, EndpointUse, KeyParams } from './kinds.ts';
 

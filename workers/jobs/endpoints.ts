@@ -1,14 +1,14 @@
 import { encodeJson } from '../../server/domain/json/bytes.ts';
 import { parseStoredObject } from '../../server/domain/json/json.ts';
-import { wipe } from '../crypto/bytes.ts';
 import {
   checkEndpointSecret,
   EndpointSecretError,
   openPolicy,
   sealEndpoint,
   throwawayKey,
-} from '../crypto/endpoint-record.ts';
-import { wipeKey } from '../crypto/vault-key.ts';
+} from '../crypto/endpoint/record.ts';
+import { wipeKey } from '../crypto/key/vault-key.ts';
+import { wipe } from '../crypto/primitives/bytes.ts';
 import { field, type Handler, JobFailure, paramsOf, toBytes, toJsonBytes } from './context.ts';
 import { openCaptureKey, proveWrap } from './endpoint-open.ts';
 import { sealNew } from './items.ts';

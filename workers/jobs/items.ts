@@ -8,13 +8,13 @@ import { encodeJson } from '../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../server/domain/json/json.ts';
 import { maskFields, maskForced } from '../../server/domain/mask/mask.ts';
 import { formatStoredAt } from '../../server/domain/text/time-text.ts';
-import { concat, equalBytes, IntegrityError } from '../crypto/bytes.ts';
-import { type ItemOwner, type OpenedMeta, openItem, openMeta, sealItem } from '../crypto/item.ts';
-import { type LogEntry, openLogEntry, sealLogEntry, tagOf } from '../crypto/log-entry.ts';
-import { randomUuid } from '../crypto/random.ts';
-import { encodeReferenceEnd } from '../crypto/ref-index.ts';
-import { identityTag, tokenDigest } from '../crypto/token.ts';
-import type { UnlockedKey } from '../crypto/vault-key.ts';
+import { type ItemOwner, type OpenedMeta, openItem, openMeta, sealItem } from '../crypto/item/item.ts';
+import { encodeReferenceEnd } from '../crypto/item/ref-index.ts';
+import { identityTag, tokenDigest } from '../crypto/item/token.ts';
+import type { UnlockedKey } from '../crypto/key/vault-key.ts';
+import { type LogEntry, openLogEntry, sealLogEntry, tagOf } from '../crypto/log/entry.ts';
+import { concat, equalBytes, IntegrityError } from '../crypto/primitives/bytes.ts';
+import { randomUuid } from '../crypto/primitives/random.ts';
 import {
   EMPTY,
   type Fields,

@@ -1,5 +1,3 @@
-import { hashPassword, verifyPassword } from '../crypto/kdf.ts';
-import { randomPassphrase } from '../crypto/random.ts';
 import {
   changePassphrase,
   createVaultKey,
@@ -9,7 +7,9 @@ import {
   type UnlockedKey,
   unlockVaultKey,
   wipeKey,
-} from '../crypto/vault-key.ts';
+} from '../crypto/key/vault-key.ts';
+import { hashPassword, verifyPassword } from '../crypto/primitives/kdf.ts';
+import { randomPassphrase } from '../crypto/primitives/random.ts';
 import {
   EMPTY,
   type Fields,

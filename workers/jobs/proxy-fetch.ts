@@ -7,8 +7,8 @@ import { readTokenReply } from '../../server/domain/proxy/network-token.ts';
 import type { NetworkToken } from '../../server/domain/proxy/webhook-body.ts';
 import { replyJson } from '../../server/domain/reply/json.ts';
 import { smartParse } from '../../server/domain/reply/smart-parse.ts';
-import { IntegrityError } from '../crypto/bytes.ts';
-import { newestGeneration } from '../crypto/unlocked-key.ts';
+import { newestGeneration } from '../crypto/key/unlocked.ts';
+import { IntegrityError } from '../crypto/primitives/bytes.ts';
 import {
   EMPTY,
   field,

@@ -3,8 +3,8 @@ import { type JsonObject, parseStoredObject } from '../../server/domain/json/jso
 import { maskForced } from '../../server/domain/mask/mask.ts';
 import { type FilledRequest, filledRequestJson, fillRequest } from '../../server/domain/proxy/fill.ts';
 import { tokenRequest } from '../../server/domain/proxy/network-token.ts';
-import { newestGeneration } from '../crypto/unlocked-key.ts';
-import type { UnlockedKey } from '../crypto/vault-key.ts';
+import { newestGeneration } from '../crypto/key/unlocked.ts';
+import type { UnlockedKey } from '../crypto/key/vault-key.ts';
 import {
   EMPTY,
   type Fields,

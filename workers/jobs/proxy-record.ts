@@ -4,7 +4,16 @@
  * for another account. Plaintext: `01`, then each part as `length 4 | bytes`.
  */
 import type { ProxyWebhook } from '../../server/domain/proxy/request.ts';
-import { concat, EMPTY, IntegrityError, readBytes, readU32, u32, utf8, wipe } from '../crypto/bytes.ts';
+import {
+  concat,
+  EMPTY,
+  IntegrityError,
+  readBytes,
+  readU32,
+  u32,
+  utf8,
+  wipe,
+} from '../crypto/primitives/bytes.ts';
 import { type ThreadContext, toJsonBytes, toText } from './context.ts';
 import type { JobFacts, JobPlace, JobRequest, ReportFacts } from './proxy-kinds.ts';
 

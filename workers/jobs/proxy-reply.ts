@@ -1,5 +1,5 @@
-import { concat, readBytes, readU32, u32 } from '../crypto/bytes.ts';
-import { openItem, openMeta, sealItem } from '../crypto/item.ts';
+import { openItem, openMeta, sealItem } from '../crypto/item/item.ts';
+import { concat, readBytes, readU32, u32 } from '../crypto/primitives/bytes.ts';
 import { field, type Handler, paramsOf, type ThreadContext } from './context.ts';
 import { withKey } from './keys.ts';
 import type { ReplyParams } from './proxy-kinds.ts';

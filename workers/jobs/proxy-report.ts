@@ -6,7 +6,7 @@ import {
   parseStoredObject,
 } from '../../server/domain/json/json.ts';
 import { type NetworkToken, type WebhookParts, webhookBody } from '../../server/domain/proxy/webhook-body.ts';
-import { wipe } from '../crypto/bytes.ts';
+import { wipe } from '../crypto/primitives/bytes.ts';
 import { field, type Handler, JobFailure, paramsOf, toJsonBytes } from './context.ts';
 import type { JobPlace, JobRequest, ProxyKind, ProxyOutcome, ReportParams } from './proxy-kinds.ts';
 import { openSend, openTell, parseOwn, type SendJob, sealTell, withSend } from './proxy-record.ts';

@@ -1,4 +1,4 @@
-import { sealMeta } from '../crypto/item.ts';
+import { sealMeta } from '../crypto/item/item.ts';
 import { EMPTY, field, type Handler, paramsOf } from './context.ts';
 import { metaOf } from './items.ts';
 import type { DropSadParams } from './proxy-kinds.ts';

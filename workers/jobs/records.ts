@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { randomBytes } from '../crypto/random.ts';
-import { encodeReference, encodeReferenceEnd } from '../crypto/ref-index.ts';
+import { encodeReference, encodeReferenceEnd } from '../crypto/item/ref-index.ts';
+import { randomBytes } from '../crypto/primitives/random.ts';
 import { field, type Handler, paramsOf, ROOT_PATH, type ThreadContext } from './context.ts';
 import type { EncodeReferenceParams, FingerprintParams, RecordParams } from './kinds.ts';
 

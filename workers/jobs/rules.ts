@@ -3,9 +3,9 @@ import { toPlain } from '../../server/domain/json/plain.ts';
 import { checkOperations } from '../../server/domain/rule/check.ts';
 import { runRulesMasked } from '../../server/domain/rule/masked.ts';
 import { type CompiledRules, compileRules, type Operation, runRules } from '../../server/domain/rule/rule.ts';
-import { IntegrityError, readBytes, readU32 } from '../crypto/bytes.ts';
-import { sha256 } from '../crypto/hash.ts';
-import { randomBytes } from '../crypto/random.ts';
+import { IntegrityError, readBytes, readU32 } from '../crypto/primitives/bytes.ts';
+import { sha256 } from '../crypto/primitives/hash.ts';
+import { randomBytes } from '../crypto/primitives/random.ts';
 import { field, type Handler, JobFailure, type ThreadContext, toJsonBytes } from './context.ts';
 import type { RulesParams } from './kinds.ts';
 

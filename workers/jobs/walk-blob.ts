@@ -1,4 +1,4 @@
-import { IntegrityError } from '../crypto/bytes.ts';
+import { IntegrityError } from '../crypto/primitives/bytes.ts';
 import type { LongLog } from './walk-kinds.ts';
 
 /** All that Redis has of one item, as survey-items-n.lua gives it. */

@@ -1,10 +1,11 @@
 /** Pages of items: what is wrong with each as far as no passphrase is needed to see it. */
-import { equalBytes, IntegrityError } from '../crypto/bytes.ts';
-import { envelopeBytes, envelopeGeneration } from '../crypto/envelope.ts';
-import { sha256 } from '../crypto/hash.ts';
-import { type OpenedMeta, openMeta } from '../crypto/item-meta.ts';
-import { tagOf, verifyLog } from '../crypto/log-entry.ts';
-import { writerOfLog } from '../crypto/log-seal.ts';
+
+import { envelopeBytes, envelopeGeneration } from '../crypto/item/envelope.ts';
+import { type OpenedMeta, openMeta } from '../crypto/item/meta.ts';
+import { tagOf, verifyLog } from '../crypto/log/entry.ts';
+import { writerOfLog } from '../crypto/log/seal.ts';
+import { equalBytes, IntegrityError } from '../crypto/primitives/bytes.ts';
+import { sha256 } from '../crypto/primitives/hash.ts';
 import { EMPTY, field, type Handler, paramsOf, type ThreadContext, toJsonBytes } from './context.ts';
 import { referenceMember } from './items.ts';
 import { longLogs, readSurvey, type SurveyedItem } from './walk-blob.ts';

@@ -1,8 +1,9 @@
 /** Logs that are too long for a page of items, and items and logs that are sealed again. */
-import { IntegrityError } from '../crypto/bytes.ts';
-import { type ItemContext, openMeta, sealMeta } from '../crypto/item-meta.ts';
-import { tagOf, verifyLogPart } from '../crypto/log-entry.ts';
-import { renewLogRecord, writerOfLog } from '../crypto/log-seal.ts';
+
+import { type ItemContext, openMeta, sealMeta } from '../crypto/item/meta.ts';
+import { tagOf, verifyLogPart } from '../crypto/log/entry.ts';
+import { renewLogRecord, writerOfLog } from '../crypto/log/seal.ts';
+import { IntegrityError } from '../crypto/primitives/bytes.ts';
 import { field, type Handler, paramsOf, type ThreadContext, toJsonBytes } from './context.ts';
 import { longLogs, readSurvey } from './walk-blob.ts';
 import { createKeyCounts } from './walk-items.ts';

@@ -1,8 +1,9 @@
 /** Pages of records outside of items: whether each opens in its place, and each sealed again under the write key. */
-import { IntegrityError, readU32 } from '../crypto/bytes.ts';
-import { openPolicy } from '../crypto/endpoint-record.ts';
-import { TYPE } from '../crypto/record-format.ts';
-import { describeVaultKey } from '../crypto/vault-key.ts';
+
+import { openPolicy } from '../crypto/endpoint/record.ts';
+import { describeVaultKey } from '../crypto/key/vault-key.ts';
+import { IntegrityError, readU32 } from '../crypto/primitives/bytes.ts';
+import { TYPE } from '../crypto/record/format.ts';
 import { EMPTY, field, type Handler, paramsOf, type ThreadContext, toJsonBytes } from './context.ts';
 import type { EndpointPolicy } from './kinds.ts';
 import { openSend, openTell, parseOwn } from './proxy-record.ts';

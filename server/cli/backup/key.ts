@@ -1,4 +1,4 @@
-import { sealMeta } from '../../../workers/crypto/item.ts';
+import { sealMeta } from '../../../workers/crypto/item/item.ts';
 import { createThreadContext, EMPTY, type ThreadContext } from '../../../workers/jobs/context.ts';
 import { metaOf, referenceMember } from '../../../workers/jobs/items.ts';
 import { VaultError } from '../../core/errors.ts';

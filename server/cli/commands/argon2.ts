@@ -1,5 +1,5 @@
 import { availableParallelism, freemem } from 'node:os';
-import { ARGON2_FLOOR, type Argon2Params, deriveKek } from '../../../workers/crypto/kdf.ts';
+import { ARGON2_FLOOR, type Argon2Params, deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
 import { defineCommand } from './command.ts';
 
 const TARGET_MS = 200;

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { checkpointKey, isOwnCheckpoint, signCheckpoint } from '../../../workers/crypto/audit-checkpoint.ts';
+import {
+  checkpointKey,
+  isOwnCheckpoint,
+  signCheckpoint,
+} from '../../../workers/crypto/log/audit-checkpoint.ts';
 import {
   type AuditEvent,
   type AuditMark,
@@ -10,7 +14,7 @@ import {
   openAuditMark,
   sealAuditEntry,
   sealAuditMark,
-} from '../../../workers/crypto/audit-entry.ts';
+} from '../../../workers/crypto/log/audit-entry.ts';
 import { expectDamageRefused, expectRefused, filled, hex, sealerOf, toHex } from './fixture.ts';
 
 const sealer = sealerOf();

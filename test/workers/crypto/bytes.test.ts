@@ -17,7 +17,7 @@ import {
   wipe,
   writeU32,
   writeU64,
-} from '../../../workers/crypto/bytes.ts';
+} from '../../../workers/crypto/primitives/bytes.ts';
 import { hex, toHex } from './fixture.ts';
 
 const wellFormed = fc.string({ unit: 'grapheme' });

@@ -1,9 +1,13 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { generateKeyPairSync } from 'node:crypto';
 import fc from 'fast-check';
-import { CertificateError, matchesKey, readCertificate } from '../../../workers/crypto/certificate.ts';
-import { type CreatedCsr, createCsr } from '../../../workers/crypto/csr.ts';
-import { readPem, toPem } from '../../../workers/crypto/pem.ts';
+import {
+  CertificateError,
+  matchesKey,
+  readCertificate,
+} from '../../../workers/crypto/certificate/certificate.ts';
+import { type CreatedCsr, createCsr } from '../../../workers/crypto/certificate/csr.ts';
+import { readPem, toPem } from '../../../workers/crypto/primitives/pem.ts';
 import { toCode } from '../../../workers/jobs/context.ts';
 import { type Authority, newAuthority } from './authority.ts';
 

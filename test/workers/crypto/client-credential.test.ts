@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:https';
 import { join } from 'node:path';
-import { wipe } from '../../../workers/crypto/bytes.ts';
 import {
   type ClientCredential,
   clientCredential,
   readCertificate,
-} from '../../../workers/crypto/certificate.ts';
-import { type CreatedCsr, createCsr } from '../../../workers/crypto/csr.ts';
+} from '../../../workers/crypto/certificate/certificate.ts';
+import { type CreatedCsr, createCsr } from '../../../workers/crypto/certificate/csr.ts';
+import { wipe } from '../../../workers/crypto/primitives/bytes.ts';
 import { type Authority, newAuthority } from './authority.ts';
 
 const vector = (name: string) => readFileSync(join(import.meta.dir, '../../vectors', name));

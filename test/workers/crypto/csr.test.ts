@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { expect, test } from 'bun:test';
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { Pkcs10CertificateRequest } from '@peculiar/x509';
-import { type CreatedCsr, createCsr } from '../../../workers/crypto/csr.ts';
+import { type CreatedCsr, createCsr } from '../../../workers/crypto/certificate/csr.ts';
 import { toHex } from './fixture.ts';
 
 const KEY_TYPES = ['ec-p256', 'rsa-2048'] as const;

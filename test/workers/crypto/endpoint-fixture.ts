@@ -1,5 +1,5 @@
 /** What the tests of endpoints share: one open key of two generations, and endpoints of both kinds made of it. */
-import { utf8 } from '../../../workers/crypto/bytes.ts';
+
 import {
   type EndpointKind,
   type EndpointWrapId,
@@ -10,9 +10,10 @@ import {
   type SealedEndpoint,
   sealEndpoint,
   throwawayKey,
-} from '../../../workers/crypto/endpoint-record.ts';
-import type { UnlockedKey } from '../../../workers/crypto/unlocked-key.ts';
-import { generateKeyPair } from '../../../workers/crypto/x25519.ts';
+} from '../../../workers/crypto/endpoint/record.ts';
+import type { UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
+import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { generateKeyPair } from '../../../workers/crypto/primitives/x25519.ts';
 import { CONTEXT, filled, sealerOf, toHex } from './fixture.ts';
 
 export const KINDS: readonly EndpointKind[] = ['capture', 'retrieve'];

@@ -1,6 +1,5 @@
 /** Endpoints and passphrase changes: what an old endpoint secret still opens, and what it never will. */
 import { expect, test } from 'bun:test';
-import { IntegrityError, textOf, utf8 } from '../../../workers/crypto/bytes.ts';
 import {
   type CaptureKey,
   type EndpointKind,
@@ -8,11 +7,12 @@ import {
   openPolicy,
   openRetrieveWrap,
   sealEndpoint,
-} from '../../../workers/crypto/endpoint-record.ts';
-import { type ItemOwner, openItem, openMeta, sealItem } from '../../../workers/crypto/item.ts';
-import { tokenDigest } from '../../../workers/crypto/token.ts';
-import type { UnlockedKey } from '../../../workers/crypto/unlocked-key.ts';
-import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/vault-key.ts';
+} from '../../../workers/crypto/endpoint/record.ts';
+import { type ItemOwner, openItem, openMeta, sealItem } from '../../../workers/crypto/item/item.ts';
+import { tokenDigest } from '../../../workers/crypto/item/token.ts';
+import type { UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
+import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { IntegrityError, textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { CONTEXT, FLOOR, IDS, openNewKey, PASSPHRASE, sealerOf, toHex } from './fixture.ts';
 
 const NEXT = utf8('a second passphrase, quite long');

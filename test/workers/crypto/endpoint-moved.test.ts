@@ -1,6 +1,5 @@
 /** Endpoints out of place: records moved or mixed with others, and each kind taken for the other. */
 import { describe, expect, test } from 'bun:test';
-import { concat, IntegrityError, utf8 } from '../../../workers/crypto/bytes.ts';
 import {
   checkEndpointSecret,
   EndpointSecretError,
@@ -8,7 +7,8 @@ import {
   openPolicy,
   openRetrieveWrap,
   sealEndpoint,
-} from '../../../workers/crypto/endpoint-record.ts';
+} from '../../../workers/crypto/endpoint/record.ts';
+import { concat, IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import {
   firstKey,
   IDS,

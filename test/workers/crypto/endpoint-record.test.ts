@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import { NONCE_BYTES, sealInto, TAG_BYTES } from '../../../workers/crypto/aead.ts';
-import { aad, concat, IntegrityError, textOf, u32, utf8 } from '../../../workers/crypto/bytes.ts';
 import {
   checkEndpointSecret,
   type EndpointKind,
@@ -9,10 +7,12 @@ import {
   openRetrieveWrap,
   sealEndpoint,
   throwawayKey,
-} from '../../../workers/crypto/endpoint-record.ts';
-import { deriveEndpointKey, endpointSecretText } from '../../../workers/crypto/endpoint-secret.ts';
-import { randomBytes } from '../../../workers/crypto/random.ts';
-import { wipeKey } from '../../../workers/crypto/unlocked-key.ts';
+} from '../../../workers/crypto/endpoint/record.ts';
+import { deriveEndpointKey, endpointSecretText } from '../../../workers/crypto/endpoint/secret.ts';
+import { wipeKey } from '../../../workers/crypto/key/unlocked.ts';
+import { NONCE_BYTES, sealInto, TAG_BYTES } from '../../../workers/crypto/primitives/aead.ts';
+import { aad, concat, IntegrityError, textOf, u32, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { randomBytes } from '../../../workers/crypto/primitives/random.ts';
 import {
   EXPECTED,
   IDS,

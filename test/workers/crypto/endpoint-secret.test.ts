@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import { aad, utf8 } from '../../../workers/crypto/bytes.ts';
 import {
   checkEndpointSecret,
   deriveEndpointKey,
@@ -9,8 +8,9 @@ import {
   endpointSecretText,
   newEndpointSecret,
   parseEndpointSecret,
-} from '../../../workers/crypto/endpoint-secret.ts';
-import { hkdf } from '../../../workers/crypto/hash.ts';
+} from '../../../workers/crypto/endpoint/secret.ts';
+import { aad, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { hkdf } from '../../../workers/crypto/primitives/hash.ts';
 import { filled, flipped, toHex } from './fixture.ts';
 
 const PLACE = { env: 'staging', aid: 'account-1', id: 'endpoint-1', kind: 'capture' } as const;

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test';
-import { IntegrityError, utf8 } from '../../../workers/crypto/bytes.ts';
-import { unwrapDek, wrapDekOwned, wrapDekSealed } from '../../../workers/crypto/envelope.ts';
+import { unwrapDek, wrapDekOwned, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
 import {
   changePassphrase,
   type UnlockedKey,
   unlockVaultKey,
   wipeKey,
-} from '../../../workers/crypto/vault-key.ts';
-import { generateKeyPair } from '../../../workers/crypto/x25519.ts';
+} from '../../../workers/crypto/key/vault-key.ts';
+import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { generateKeyPair } from '../../../workers/crypto/primitives/x25519.ts';
 import lowOrder from '../../vectors/x25519.json';
 import {
   CONTEXT,

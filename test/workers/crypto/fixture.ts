@@ -1,9 +1,9 @@
 /** What the tests of the record formats share: fixed contexts, cheap Argon2, and ways to damage a record. */
 import { expect } from 'bun:test';
-import { IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/bytes.ts';
-import { ARGON2_FLOOR } from '../../../workers/crypto/kdf.ts';
-import { createServiceSealer, type ServiceSealer } from '../../../workers/crypto/service-record.ts';
-import { createVaultKey, type UnlockedKey, unlockVaultKey } from '../../../workers/crypto/vault-key.ts';
+import { createVaultKey, type UnlockedKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { ARGON2_FLOOR } from '../../../workers/crypto/primitives/kdf.ts';
+import { createServiceSealer, type ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 
 export const FLOOR = ARGON2_FLOOR;
 export const hex = (text: string): Uint8Array => Uint8Array.fromHex(text);

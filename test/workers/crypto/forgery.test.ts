@@ -1,19 +1,19 @@
 /** Records that are well sealed but should not be: what only the checks beyond the AEAD can tell. */
 import { expect, test } from 'bun:test';
-import { NONCE_BYTES, sealInto, TAG_BYTES } from '../../../workers/crypto/aead.ts';
-import { aad, concat, IntegrityError, u32 } from '../../../workers/crypto/bytes.ts';
 import {
   contentBytes,
   openContent,
   referenceHash,
   sealContentInto,
-} from '../../../workers/crypto/content.ts';
-import { wrapDekSealed } from '../../../workers/crypto/envelope.ts';
-import { openItem, openMeta, sealItem } from '../../../workers/crypto/item.ts';
-import { deriveKek } from '../../../workers/crypto/kdf.ts';
-import { unlockVaultKey } from '../../../workers/crypto/vault-key.ts';
-import { bindVaultKey, COMMITMENT_BYTES, vaultKeyHead } from '../../../workers/crypto/vault-key-record.ts';
-import { generateKeyPair } from '../../../workers/crypto/x25519.ts';
+} from '../../../workers/crypto/item/content.ts';
+import { wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
+import { openItem, openMeta, sealItem } from '../../../workers/crypto/item/item.ts';
+import { bindVaultKey, COMMITMENT_BYTES, vaultKeyHead } from '../../../workers/crypto/key/record.ts';
+import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { NONCE_BYTES, sealInto, TAG_BYTES } from '../../../workers/crypto/primitives/aead.ts';
+import { aad, concat, IntegrityError, u32 } from '../../../workers/crypto/primitives/bytes.ts';
+import { deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
+import { generateKeyPair } from '../../../workers/crypto/primitives/x25519.ts';
 import { CONTEXT, expectRefused, FLOOR, filled, IDS, openNewKey, PASSPHRASE, sealerOf } from './fixture.ts';
 
 const sealer = sealerOf();

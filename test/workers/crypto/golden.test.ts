@@ -1,23 +1,23 @@
 /** Records that the first version made: each must open for ever, and no damaged or moved form of it may. */
 import { describe, expect, test } from 'bun:test';
-import { checkpointKey, isOwnCheckpoint } from '../../../workers/crypto/audit-checkpoint.ts';
+import { openCaptureWrap, openPolicy, openRetrieveWrap } from '../../../workers/crypto/endpoint/record.ts';
+import { openContent } from '../../../workers/crypto/item/content.ts';
+import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
+import { openItem, openMeta } from '../../../workers/crypto/item/item.ts';
+import { encodeReference, encodeReferenceEnd } from '../../../workers/crypto/item/ref-index.ts';
+import { identityTag, tokenDigest } from '../../../workers/crypto/item/token.ts';
+import { describeVaultKey, openWarm, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { checkpointKey, isOwnCheckpoint } from '../../../workers/crypto/log/audit-checkpoint.ts';
 import {
   CHAIN_BEGIN,
   followsMark,
   openAuditEntry,
   openAuditMark,
-} from '../../../workers/crypto/audit-entry.ts';
-import { aad, textOf, utf8 } from '../../../workers/crypto/bytes.ts';
-import { openContent } from '../../../workers/crypto/content.ts';
-import { openCaptureWrap, openPolicy, openRetrieveWrap } from '../../../workers/crypto/endpoint-record.ts';
-import { unwrapDek } from '../../../workers/crypto/envelope.ts';
-import { openItem, openMeta } from '../../../workers/crypto/item.ts';
-import { verifyPassword } from '../../../workers/crypto/kdf.ts';
-import { openLogEntry, verifyLog } from '../../../workers/crypto/log-entry.ts';
-import { encodeReference, encodeReferenceEnd } from '../../../workers/crypto/ref-index.ts';
-import { createServiceSealer } from '../../../workers/crypto/service-record.ts';
-import { identityTag, tokenDigest } from '../../../workers/crypto/token.ts';
-import { describeVaultKey, openWarm, unlockVaultKey } from '../../../workers/crypto/vault-key.ts';
+} from '../../../workers/crypto/log/audit-entry.ts';
+import { openLogEntry, verifyLog } from '../../../workers/crypto/log/entry.ts';
+import { aad, textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { verifyPassword } from '../../../workers/crypto/primitives/kdf.ts';
+import { createServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 import golden from '../../vectors/golden-records.json';
 import { damaged, expectDamageRefused, expectRefused, FLOOR, hex, toHex } from './fixture.ts';
 

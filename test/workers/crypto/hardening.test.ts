@@ -1,13 +1,13 @@
 /** What no record may do to a decoder, and rules that the sources of this folder keep. */
 import { describe, expect, test } from 'bun:test';
-import { openContent } from '../../../workers/crypto/content.ts';
-import { unwrapDek } from '../../../workers/crypto/envelope.ts';
-import { openItem, openMeta } from '../../../workers/crypto/item.ts';
-import { openLogEntry, verifyLog } from '../../../workers/crypto/log-entry.ts';
-import { randomBytes } from '../../../workers/crypto/random.ts';
-import { TYPE } from '../../../workers/crypto/record-format.ts';
-import { selfTest } from '../../../workers/crypto/self-test.ts';
-import { describeVaultKey, openWarm, unlockVaultKey } from '../../../workers/crypto/vault-key.ts';
+import { openContent } from '../../../workers/crypto/item/content.ts';
+import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
+import { openItem, openMeta } from '../../../workers/crypto/item/item.ts';
+import { describeVaultKey, openWarm, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { openLogEntry, verifyLog } from '../../../workers/crypto/log/entry.ts';
+import { randomBytes } from '../../../workers/crypto/primitives/random.ts';
+import { TYPE } from '../../../workers/crypto/record/format.ts';
+import { selfTest } from '../../../workers/crypto/record/self-test.ts';
 import { readSources } from '../../sources.ts';
 import {
   CONTEXT,
@@ -92,8 +92,11 @@ describe('the sources', async () => {
       .sort();
 
   test('one file calls an AEAD', () => {
-    expect(using(/createDecipheriv|setAuthTag|'aes-256-gcm'/)).toEqual(['workers/crypto/aead.ts']);
-    expect(using(/createCipheriv/)).toEqual(['workers/crypto/aead.ts', 'workers/crypto/ref-index.ts']);
+    expect(using(/createDecipheriv|setAuthTag|'aes-256-gcm'/)).toEqual(['workers/crypto/primitives/aead.ts']);
+    expect(using(/createCipheriv/)).toEqual([
+      'workers/crypto/item/ref-index.ts',
+      'workers/crypto/primitives/aead.ts',
+    ]);
   });
 
   test('this folder uses neither WebCrypto nor weak randomness', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import * as reference from 'hpke';
-import { openSealed, sealInto, TAG_BYTES } from '../../../workers/crypto/aead.ts';
-import { concat, IntegrityError, utf8 } from '../../../workers/crypto/bytes.ts';
+import { openSealed, sealInto, TAG_BYTES } from '../../../workers/crypto/primitives/aead.ts';
+import { concat, IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import {
   AES_256_GCM,
   EXPORT_ONLY,
@@ -11,8 +11,8 @@ import {
   type HpkeContext,
   setupReceiver,
   setupSender,
-} from '../../../workers/crypto/hpke.ts';
-import { generateKeyPair, importPrivate, publicOf } from '../../../workers/crypto/x25519.ts';
+} from '../../../workers/crypto/primitives/hpke.ts';
+import { generateKeyPair, importPrivate, publicOf } from '../../../workers/crypto/primitives/x25519.ts';
 import vectors from '../../vectors/hpke.json';
 import { hex, toHex } from './fixture.ts';
 

@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { concat, IntegrityError, utf8 } from '../../../workers/crypto/bytes.ts';
-import { contentBytes, openContent, sealContentInto } from '../../../workers/crypto/content.ts';
-import { type OpenedMeta, openItem, openMeta, sealItem, sealMeta } from '../../../workers/crypto/item.ts';
-import type { UnlockedKey } from '../../../workers/crypto/vault-key.ts';
+import { contentBytes, openContent, sealContentInto } from '../../../workers/crypto/item/content.ts';
+import {
+  type OpenedMeta,
+  openItem,
+  openMeta,
+  sealItem,
+  sealMeta,
+} from '../../../workers/crypto/item/item.ts';
+import type { UnlockedKey } from '../../../workers/crypto/key/vault-key.ts';
+import { concat, IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { expectDamageRefused, expectRefused, filled, IDS, openNewKey, sealerOf, toHex } from './fixture.ts';
 
 const sealer = sealerOf();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { IntegrityError, utf8 } from '../../../workers/crypto/bytes.ts';
-import { deriveKek, hashPassword, verifyPassword } from '../../../workers/crypto/kdf.ts';
+import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { deriveKek, hashPassword, verifyPassword } from '../../../workers/crypto/primitives/kdf.ts';
 import { FLOOR, filled, toHex } from './fixture.ts';
 
 const PEPPER = filled(32, 5);

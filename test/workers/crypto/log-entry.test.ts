@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'bun:test';
 import { isIP } from 'node:net';
 import fc from 'fast-check';
-import { IntegrityError, utf8 } from '../../../workers/crypto/bytes.ts';
-import { bytesOfIp, textOfIp } from '../../../workers/crypto/ip-bytes.ts';
 import {
   type LogEntry,
   openLogEntry,
   sealLogEntry,
   tagOf,
   verifyLog,
-} from '../../../workers/crypto/log-entry.ts';
+} from '../../../workers/crypto/log/entry.ts';
+import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { bytesOfIp, textOfIp } from '../../../workers/crypto/primitives/ip-bytes.ts';
 import { damaged, expectDamageRefused, expectRefused, filled, IDS, sealerOf, toHex } from './fixture.ts';
 
 const sealer = sealerOf();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { openLogEntry, sealLogEntry, tagOf, verifyLog } from '../../../workers/crypto/log-entry.ts';
-import { renewLogRecord, writerOfLog } from '../../../workers/crypto/log-seal.ts';
-import { createServiceSealer } from '../../../workers/crypto/service-record.ts';
+import { openLogEntry, sealLogEntry, tagOf, verifyLog } from '../../../workers/crypto/log/entry.ts';
+import { renewLogRecord, writerOfLog } from '../../../workers/crypto/log/seal.ts';
+import { createServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 import { expectDamageRefused, expectRefused, filled, flipped, IDS } from './fixture.ts';
 
 const OLD = ['old', filled(32, 7)] as const;

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
-import { textOf } from '../../../workers/crypto/bytes.ts';
-import { readPem, toPem, toPemBytes } from '../../../workers/crypto/pem.ts';
+import { textOf } from '../../../workers/crypto/primitives/bytes.ts';
+import { readPem, toPem, toPemBytes } from '../../../workers/crypto/primitives/pem.ts';
 import { toHex } from './fixture.ts';
 
 const randomOf = (length: number): Uint8Array => crypto.getRandomValues(new Uint8Array(length));

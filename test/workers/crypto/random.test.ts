@@ -5,7 +5,7 @@ import {
   randomId,
   randomPassphrase,
   randomUuid,
-} from '../../../workers/crypto/random.ts';
+} from '../../../workers/crypto/primitives/random.ts';
 import { toHex } from './fixture.ts';
 
 /** Chi-square of how often each symbol came, against an even spread. */

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { createCipheriv } from 'node:crypto';
 import fc from 'fast-check';
-import { utf8 } from '../../../workers/crypto/bytes.ts';
-import { encodeReference, encodeReferenceEnd } from '../../../workers/crypto/ref-index.ts';
-import { identityTag, tokenDigest } from '../../../workers/crypto/token.ts';
+import { encodeReference, encodeReferenceEnd } from '../../../workers/crypto/item/ref-index.ts';
+import { identityTag, tokenDigest } from '../../../workers/crypto/item/token.ts';
+import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { filled, toHex } from './fixture.ts';
 
 const KEY = filled(32, 11);

@@ -1,7 +1,7 @@
 import { describe, expect, spyOn, test } from 'bun:test';
 import fc from 'fast-check';
-import { IntegrityError, utf8 } from '../../../workers/crypto/bytes.ts';
-import { createServiceSealer, type Purpose } from '../../../workers/crypto/service-record.ts';
+import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { createServiceSealer, type Purpose } from '../../../workers/crypto/record/service-record.ts';
 import { expectDamageRefused, expectRefused, filled, flipped, sealerOf, toHex } from './fixture.ts';
 
 const sealer = sealerOf();

@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import { concat, IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/bytes.ts';
-import { ARGON2_DEFAULT } from '../../../workers/crypto/kdf.ts';
 import {
   changePassphrase,
   createVaultKey,
@@ -9,7 +7,9 @@ import {
   sealWarm,
   unlockVaultKey,
   wipeKey,
-} from '../../../workers/crypto/vault-key.ts';
+} from '../../../workers/crypto/key/vault-key.ts';
+import { concat, IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { ARGON2_DEFAULT } from '../../../workers/crypto/primitives/kdf.ts';
 import {
   CONTEXT,
   damaged,

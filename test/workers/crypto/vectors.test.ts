@@ -1,10 +1,15 @@
 import { describe, expect, test } from 'bun:test';
 import { argon2Sync } from 'node:crypto';
-import { openSealed, sealInto, TAG_BYTES } from '../../../workers/crypto/aead.ts';
-import { concat, IntegrityError } from '../../../workers/crypto/bytes.ts';
-import { hkdf } from '../../../workers/crypto/hash.ts';
-import { checkStoredParams, deriveKek } from '../../../workers/crypto/kdf.ts';
-import { agree, generateKeyPair, importPrivate, publicOf } from '../../../workers/crypto/x25519.ts';
+import { openSealed, sealInto, TAG_BYTES } from '../../../workers/crypto/primitives/aead.ts';
+import { concat, IntegrityError } from '../../../workers/crypto/primitives/bytes.ts';
+import { hkdf } from '../../../workers/crypto/primitives/hash.ts';
+import { checkStoredParams, deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
+import {
+  agree,
+  generateKeyPair,
+  importPrivate,
+  publicOf,
+} from '../../../workers/crypto/primitives/x25519.ts';
 import gcm from '../../vectors/aes-256-gcm.json';
 import argon2 from '../../vectors/argon2id.json';
 import hkdfVectors from '../../vectors/hkdf-sha256.json';

@@ -1,0 +1,143 @@
+/** Client certificates: reading one that a caller sends, and what the TLS client is given to present it. */
+import { type KeyObject, X509Certificate } from 'node:crypto';
+import { equalBytes } from '../primitives/bytes.ts';
+import { readPem, toPem, toPemBytes } from '../primitives/pem.ts';
+
+type Refusal = 'certificate_invalid' | 'certificate_private_key' | 'certificate_mismatch';
+
+/** What was sent is not a certificate that can be presented. Callers answer `code`. */
+export class CertificateError extends Error {
+  readonly code: Refusal;
+
+  constructor(code: Refusal) {
+    super('The certificate was refused.');
+    this.name = 'CertificateError';
+    this.code = code;
+  }
+}
+
+/** A certificate as it was read. All PEM in it was written anew: nothing of the caller's text is left. */
+export interface ClientCertificate {
+  readonly certPem: string;
+  /** The certificates above it, each the issuer of the one before; empty when none were sent. */
+  readonly chain: readonly string[];
+  /** SubjectPublicKeyInfo DER. */
+  readonly publicKey: Uint8Array;
+  /** The attributes of the subject as the runtime prints them: `C=DE, CN=Example`. */
+  readonly subject: string;
+  /** The last instant at which it is valid, as RFC 3339 text in UTC with milliseconds. */
+  readonly expiry: string;
+}
+
+/** What the TLS client is given. */
+export interface ClientCredential {
+  readonly certPem: string;
+  /** PKCS #8 in PEM, as bytes. The caller wipes it. */
+  readonly keyPem: Uint8Array;
+}
+
+const TEXT_MAX = 65_536;
+const CERTIFICATES_MAX = 8;
+
+const refuse = (code: Refusal): never => {
+  throw new CertificateError(code);
+};
+
+const parse = (der: Uint8Array): X509Certificate => {
+  let certificate: X509Certificate;
+  try {
+    certificate = new X509Certificate(der);
+  } catch {
+    return refuse('certificate_invalid');
+  }
+  // The runtime reads past bytes that follow the certificate.
+  return equalBytes(certificate.raw, der) ? certificate : refuse('certificate_invalid');
+};
+
+const isIssuedBy = (certificate: X509Certificate, issuer: X509Certificate): boolean => {
+  try {
+    return (
+      issuer.ca &&
+      !equalBytes(issuer.raw, certificate.raw) &&
+      certificate.checkIssued(issuer) &&
+      certificate.verify(issuer.publicKey)
+    );
+  } catch {
+    return false;
+  }
+};
+
+const isKeyOfOurs = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean =>
+  (asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === 'prime256v1') ||
+  (asymmetricKeyType === 'rsa' && asymmetricKeyDetails?.modulusLength === 2048);
+
+const publicKeyOf = (certificate: X509Certificate): Uint8Array => {
+  let key: KeyObject;
+  try {
+    key = certificate.publicKey;
+  } catch {
+    return refuse('certificate_mismatch');
+  }
+  return isKeyOfOurs(key)
+    ? new Uint8Array(key.export({ type: 'spki', format: 'der' }))
+    : refuse('certificate_mismatch');
+};
+
+const expiryOf = ({ validToDate }: X509Certificate): string =>
+  Number.isNaN(validToDate.getTime()) ? refuse('certificate_invalid') : validToDate.toISOString();
+
+/**
+ * Reads one certificate in PEM, which those that issued it may follow, each after the one that it issued: at
+ * most eight, in at most 65,536 characters. An expired one is read like any other, since the third party decides.
+ * Refuses with `CertificateError`: `certificate_private_key` for a text with a private key in it,
+ * `certificate_mismatch` for a key of a type that no request of ours has, `certificate_invalid` for all else.
+ */
+export const readCertificate = (pem: string): ClientCertificate => {
+  if (pem.length > TEXT_MAX) {
+    refuse('certificate_invalid');
+  }
+  if (/PRIVATE\s+KEY/i.test(pem)) {
+    refuse('certificate_private_key');
+  }
+  const blocks = readPem(pem) ?? [];
+  if (blocks.length > CERTIFICATES_MAX || blocks.some(({ label }) => label !== 'CERTIFICATE')) {
+    refuse('certificate_invalid');
+  }
+  const [certificate, ...chain] = blocks.map(({ der }) => parse(der));
+  if (certificate === undefined) {
+    return refuse('certificate_invalid');
+  }
+  let below = certificate;
+  for (const issuer of chain) {
+    if (!isIssuedBy(below, issuer)) {
+      refuse('certificate_invalid');
+    }
+    below = issuer;
+  }
+  const publicKey = publicKeyOf(certificate);
+  const [certPem = '', ...chainPem] = blocks.map(({ label, der }) => toPem(label, der));
+  return {
+    certPem,
+    chain: chainPem,
+    publicKey,
+    subject: certificate.subject.replaceAll('\n', ', '),
+    expiry: expiryOf(certificate),
+  };
+};
+
+/** Whether a certificate was issued for the public key of a request, both as SubjectPublicKeyInfo DER. */
+export const matchesKey = (certificate: Pick<ClientCertificate, 'publicKey'>, spki: Uint8Array): boolean =>
+  equalBytes(certificate.publicKey, spki);
+
+/**
+ * Certificate, chain and private key (PKCS #8 DER) as a TLS client takes them. The private key exists as bytes
+ * alone, never as text; the caller wipes what it gave and what it got once the connection is made.
+ */
+export const clientCredential = (parts: {
+  readonly certPem: string;
+  readonly chain: readonly string[];
+  readonly privateKeyDer: Uint8Array;
+}): ClientCredential => ({
+  certPem: [parts.certPem, ...parts.chain].join(''),
+  keyPem: toPemBytes('PRIVATE KEY', parts.privateKeyDer),
+});

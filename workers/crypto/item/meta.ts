@@ -1,0 +1,116 @@
+/**
+ * An item's metadata: a service record that pins the stored parts by their SHA-256, so that whoever can
+ * write to the store cannot put a forged or older part in place of the one that was stored.
+ *
+ * Plaintext: `type 1 | gen 4 | revision 8 | SHA-256 of part 0 32 | flags 1 | [SHA-256 of part 1 32 | expiry in
+ * ms 8] | [reference length 2 | reference]`, then zeros to the next multiple of 64.
+ */
+import {
+  IntegrityError,
+  readBytes,
+  readU8,
+  readU32,
+  readU64,
+  textOf,
+  utf8,
+  writeU32,
+  writeU64,
+} from '../primitives/bytes.ts';
+import type { KeyContext, ServiceSealer } from '../record/service-record.ts';
+
+/** Names one item. */
+export interface ItemContext extends KeyContext {
+  readonly token: string;
+}
+
+/** What is known of sensitive authentication data: its hash, and when it may go (ms since 1970; 0 = never). */
+export interface SadFacts {
+  readonly hash: Uint8Array;
+  readonly expiresAtMs: number;
+}
+
+export interface OpenedMeta {
+  readonly gen: number;
+  readonly revision: Uint8Array;
+  /** SHA-256 of envelope and content of part 0. */
+  readonly hash0: Uint8Array;
+  readonly sad?: SadFacts;
+  readonly reference?: string;
+}
+
+export const HASH_BYTES = 32;
+export const REVISION_BYTES = 8;
+const PLAINTEXT_TYPE = 0x01;
+const STEP = 64;
+const GEN_AT = 1;
+const REVISION_AT = 5;
+const HASH_AT = REVISION_AT + REVISION_BYTES;
+const FLAGS_AT = HASH_AT + HASH_BYTES;
+const OPTIONAL_AT = FLAGS_AT + 1;
+const HAS_SAD = 1;
+const HAS_REFERENCE = 2;
+const SAD_BYTES = HASH_BYTES + 8;
+const REFERENCE_BYTES_MAX = 0xffff;
+
+const padded = (length: number): number => Math.ceil(length / STEP) * STEP;
+
+const encode = (meta: OpenedMeta): Uint8Array => {
+  const { sad } = meta;
+  const reference = meta.reference === undefined ? undefined : utf8(meta.reference);
+  if (reference && reference.length > REFERENCE_BYTES_MAX) {
+    throw new RangeError('reference too long');
+  }
+  const referenceAt = OPTIONAL_AT + (sad ? SAD_BYTES : 0);
+  const out = new Uint8Array(padded(referenceAt + (reference ? 2 + reference.length : 0)));
+  out[0] = PLAINTEXT_TYPE;
+  writeU32(out, GEN_AT, meta.gen);
+  out.set(meta.revision, REVISION_AT);
+  out.set(meta.hash0, HASH_AT);
+  out[FLAGS_AT] = (sad ? HAS_SAD : 0) | (reference ? HAS_REFERENCE : 0);
+  if (sad) {
+    out.set(sad.hash, OPTIONAL_AT);
+    writeU64(out, OPTIONAL_AT + HASH_BYTES, sad.expiresAtMs);
+  }
+  if (reference) {
+    out[referenceAt] = reference.length >> 8;
+    out[referenceAt + 1] = reference.length & 0xff;
+    out.set(reference, referenceAt + 2);
+  }
+  return out;
+};
+
+const decode = (bytes: Uint8Array): OpenedMeta => {
+  const flags = readU8(bytes, FLAGS_AT);
+  if (bytes[0] !== PLAINTEXT_TYPE || flags > (HAS_SAD | HAS_REFERENCE)) {
+    throw new IntegrityError('metadata');
+  }
+  const base = {
+    gen: readU32(bytes, GEN_AT),
+    revision: readBytes(bytes, REVISION_AT, REVISION_BYTES),
+    hash0: readBytes(bytes, HASH_AT, HASH_BYTES),
+  };
+  let end = OPTIONAL_AT;
+  let sad: SadFacts | undefined;
+  if (flags & HAS_SAD) {
+    sad = { hash: readBytes(bytes, end, HASH_BYTES), expiresAtMs: readU64(bytes, end + HASH_BYTES) };
+    end += SAD_BYTES;
+  }
+  let reference: string | undefined;
+  if (flags & HAS_REFERENCE) {
+    const length = (readU8(bytes, end) << 8) | readU8(bytes, end + 1);
+    reference = textOf(readBytes(bytes, end + 2, length));
+    end += 2 + length;
+  }
+  if (bytes.length !== padded(end)) {
+    throw new IntegrityError('metadata');
+  }
+  return { ...base, ...(sad ? { sad } : {}), ...(reference === undefined ? {} : { reference }) };
+};
+
+/** Seals an item's metadata; also used to seal it again when the expiry of part 1 changes. */
+export const sealMeta = (sealer: ServiceSealer, ids: ItemContext, meta: OpenedMeta): Uint8Array =>
+  sealer.seal('record', ids.aid, 'item', [ids.kid, ids.token], encode(meta));
+
+/** Opens an item's metadata. Refuses damage and any other item's with `IntegrityError`. */
+export const openMeta = (sealer: ServiceSealer, ids: ItemContext, meta: Uint8Array): OpenedMeta =>
+  decode(sealer.open('record', ids.aid, 'item', [ids.kid, ids.token], meta));

@@ -1,0 +1,117 @@
+/**
+ * The bytes of a vault key's record: private halves of all generations and the token key, wrapped under
+ * what Argon2id makes of the passphrase.
+ *
+ * `header 4 | kid length 1 | kid | n 4 | n public keys of 32 | salt 16 | m 4 | t 4 | p 4 | commitment 32 |
+ * nonce 12 | wrap of n private keys and the token key (32 each) | tag 16`
+ */
+import { NONCE_BYTES, TAG_BYTES } from '../primitives/aead.ts';
+import {
+  aad,
+  concat,
+  IntegrityError,
+  readBytes,
+  readU8,
+  readU32,
+  textOf,
+  u32,
+  utf8,
+} from '../primitives/bytes.ts';
+import { type Argon2Params, checkStoredParams, SALT_BYTES } from '../primitives/kdf.ts';
+import { POINT_BYTES } from '../primitives/x25519.ts';
+import { checkHeader, HEADER_BYTES, TYPE, writeHeader } from '../record/format.ts';
+import type { KeyContext } from '../record/service-record.ts';
+import type { UnlockedKey } from './unlocked.ts';
+
+export const COMMITMENT_BYTES = 32;
+export const TOKEN_KEY_BYTES = 32;
+/** A passphrase can be changed this often; the record grows by 64 bytes each time. */
+const GENERATIONS_MAX = 4096;
+
+/** What a key record tells without its passphrase. */
+export interface VaultKeyFacts {
+  readonly kid: string;
+  /** Number of the newest generation; there are as many public keys. */
+  readonly gen: number;
+  readonly publicKeys: readonly Uint8Array[];
+  readonly params: Argon2Params;
+  readonly salt: Uint8Array;
+}
+
+/** A record taken apart: views into it, of the right lengths, nothing of it proven yet. */
+export interface ParsedVaultKey extends VaultKeyFacts {
+  /** All bytes before the nonce: they are authenticated as they stand. */
+  readonly head: Uint8Array;
+  readonly commitment: Uint8Array;
+  readonly nonce: Uint8Array;
+  readonly wrap: Uint8Array;
+}
+
+/** Takes a record apart. Refuses wrong lengths and unbounded Argon2 parameters with `IntegrityError`. */
+export const parseVaultKey = (record: Uint8Array): ParsedVaultKey => {
+  checkHeader(record, TYPE.vaultKey, HEADER_BYTES + 1);
+  const kidBytes = readU8(record, HEADER_BYTES);
+  const countAt = HEADER_BYTES + 1 + kidBytes;
+  const gen = readU32(record, countAt);
+  if (gen < 1 || gen > GENERATIONS_MAX) {
+    throw new IntegrityError();
+  }
+  const keysAt = countAt + 4;
+  const saltAt = keysAt + gen * POINT_BYTES;
+  const paramsAt = saltAt + SALT_BYTES;
+  const commitmentAt = paramsAt + 12;
+  const nonceAt = commitmentAt + COMMITMENT_BYTES;
+  const wrapAt = nonceAt + NONCE_BYTES;
+  if (record.length !== wrapAt + gen * POINT_BYTES + TOKEN_KEY_BYTES + TAG_BYTES) {
+    throw new IntegrityError();
+  }
+  const params = {
+    memoryKiB: readU32(record, paramsAt),
+    passes: readU32(record, paramsAt + 4),
+    parallelism: readU32(record, paramsAt + 8),
+  };
+  checkStoredParams(params);
+  return {
+    kid: textOf(readBytes(record, HEADER_BYTES + 1, kidBytes)),
+    gen,
+    publicKeys: Array.from({ length: gen }, (_, i) =>
+      readBytes(record, keysAt + i * POINT_BYTES, POINT_BYTES),
+    ),
+    params,
+    salt: readBytes(record, saltAt, SALT_BYTES),
+    head: record.subarray(0, nonceAt),
+    commitment: readBytes(record, commitmentAt, COMMITMENT_BYTES),
+    nonce: readBytes(record, nonceAt, NONCE_BYTES),
+    wrap: record.subarray(wrapAt),
+  };
+};
+
+/** AAD of the wrap: the context and all clear bytes before the nonce. */
+export const bindVaultKey = (ctx: KeyContext, head: Uint8Array): Uint8Array =>
+  aad('cardvault vault key', [ctx.env, ctx.aid, ctx.kid, head]);
+
+/** The clear bytes of a record before its nonce; the commitment, the last 32 of them, is still to be written. */
+export const vaultKeyHead = (
+  ctx: KeyContext,
+  key: UnlockedKey,
+  salt: Uint8Array,
+  params: Argon2Params,
+): Uint8Array => {
+  const kid = utf8(ctx.kid);
+  if (kid.length > 255 || key.generations.length > GENERATIONS_MAX) {
+    throw new RangeError('vault key too large');
+  }
+  const header = new Uint8Array(HEADER_BYTES + 1);
+  writeHeader(header, TYPE.vaultKey);
+  header[HEADER_BYTES] = kid.length;
+  const publicKeys = key.generations.map((generation) => generation.publicKey);
+  const numbers = [u32(params.memoryKiB), u32(params.passes), u32(params.parallelism)];
+  const count = u32(key.generations.length);
+  return concat([header, kid, count, ...publicKeys, salt, ...numbers, new Uint8Array(COMMITMENT_BYTES)]);
+};
+
+/** What a record tells without its passphrase. Nothing here is authenticated by itself: the outer seal is. */
+export const describeVaultKey = (record: Uint8Array): VaultKeyFacts => {
+  const { kid, gen, publicKeys, params, salt } = parseVaultKey(record);
+  return { kid, gen, publicKeys, params, salt };
+};

@@ -1,0 +1,211 @@
+/**
+ * Entries of an account's security log: service records in one chain. Each entry holds its sequence number and the
+ * link of the one before it; its own link is an HMAC of its whole plaintext, under a key of the root. A link therefore
+ * stays what it is when the master key is rotated and the entry is sealed again.
+ *
+ * Plaintext: `type 1 | sequence 8 | link of the one before 32 | time 8 | latest time so far 8 | widest step back so
+ * far 8 | events that it stands for 4`, then seven texts, each `length 1 | UTF-8`: action, outcome, actor, source
+ * address, user agent, request id, object. Times are ms since 1970.
+ *
+ * A mark names an entry: the newest (`head`), or the newest of those that retention has removed (`start`).
+ * Plaintext: `type 1 | sequence 8 | its link 32 | its latest time 8 | its widest step back 8`.
+ */
+import {
+  concat,
+  equalBytes,
+  IntegrityError,
+  readBytes,
+  readU8,
+  readU32,
+  readU64,
+  textOf,
+  writeU32,
+  writeU64,
+} from '../primitives/bytes.ts';
+import { hmac } from '../primitives/hash.ts';
+import type { ServiceSealer } from '../record/service-record.ts';
+
+/** What an entry tells; every text is cut at 255 bytes of UTF-8, between characters. */
+export interface AuditEvent {
+  readonly timeMs: number;
+  readonly action: string;
+  /** `success`, or the code of the refusal. */
+  readonly outcome: string;
+  readonly actor: string;
+  readonly ip: string;
+  readonly userAgent: string;
+  readonly requestId: string;
+  /** What it was done to; empty for nothing in particular. */
+  readonly object: string;
+  /** How many alike events the entry stands for. */
+  readonly count: number;
+}
+
+/** The place of an entry in its chain, as the next entry and the marks name it. */
+export interface AuditMark {
+  /** From 1; 0 stands for the beginning of a chain, before its first entry. */
+  readonly sequence: number;
+  readonly link: Uint8Array;
+  /** The latest time of all entries so far: unlike their times it never steps back. */
+  readonly latestMs: number;
+  /** The most that any entry so far stands behind the latest time before it. */
+  readonly stepBackMs: number;
+}
+
+export interface AuditEntry extends AuditEvent {
+  readonly mark: AuditMark;
+  readonly previous: Uint8Array;
+}
+
+export type AuditMarkKind = 'head' | 'start';
+
+const PURPOSE = 'audit';
+const KIND = 'security log';
+const PLAINTEXT_TYPE = 0x01;
+const LINK_BYTES = 32;
+const SEQUENCE_AT = 1;
+const LINK_AT = SEQUENCE_AT + 8;
+const TIME_AT = LINK_AT + LINK_BYTES;
+const LATEST_AT = TIME_AT + 8;
+const STEP_BACK_AT = LATEST_AT + 8;
+const COUNT_AT = STEP_BACK_AT + 8;
+const TEXTS_AT = COUNT_AT + 4;
+const MARK_LATEST_AT = LINK_AT + LINK_BYTES;
+const MARK_STEP_BACK_AT = MARK_LATEST_AT + 8;
+const MARK_BYTES = MARK_STEP_BACK_AT + 8;
+const TEXT_BYTES_MAX = 255;
+const TEXTS = ['action', 'outcome', 'actor', 'ip', 'userAgent', 'requestId', 'object'] as const;
+
+const encoder = new TextEncoder();
+const cutBuffer = new Uint8Array(TEXT_BYTES_MAX);
+
+/** What stands before the first entry of every chain. */
+export const CHAIN_BEGIN: AuditMark = {
+  sequence: 0,
+  link: new Uint8Array(LINK_BYTES),
+  latestMs: 0,
+  stepBackMs: 0,
+};
+
+const encodeText = (text: string): Uint8Array => {
+  const { written } = encoder.encodeInto(text, cutBuffer);
+  const out = new Uint8Array(1 + written);
+  out[0] = written;
+  out.set(cutBuffer.subarray(0, written), 1);
+  return out;
+};
+
+const encode = (event: AuditEvent, { link, ...before }: AuditMark): Uint8Array => {
+  const fixed = new Uint8Array(TEXTS_AT);
+  fixed[0] = PLAINTEXT_TYPE;
+  writeU64(fixed, SEQUENCE_AT, before.sequence + 1);
+  fixed.set(link, LINK_AT);
+  writeU64(fixed, TIME_AT, event.timeMs);
+  writeU64(fixed, LATEST_AT, Math.max(before.latestMs, event.timeMs));
+  writeU64(fixed, STEP_BACK_AT, Math.max(before.stepBackMs, before.latestMs - event.timeMs));
+  writeU32(fixed, COUNT_AT, event.count);
+  return concat([fixed, ...TEXTS.map((name) => encodeText(event[name]))]);
+};
+
+/** The texts of an entry, which must end where it ends. */
+const decodeTexts = (bytes: Uint8Array): Record<(typeof TEXTS)[number], string> => {
+  const texts = { action: '', outcome: '', actor: '', ip: '', userAgent: '', requestId: '', object: '' };
+  let at = TEXTS_AT;
+  for (const name of TEXTS) {
+    const length = readU8(bytes, at);
+    texts[name] = textOf(readBytes(bytes, at + 1, length));
+    at += 1 + length;
+  }
+  if (at !== bytes.length) {
+    throw new IntegrityError('security log entry');
+  }
+  return texts;
+};
+
+const decode = (key: Uint8Array, bytes: Uint8Array): AuditEntry => {
+  if (bytes[0] !== PLAINTEXT_TYPE) {
+    throw new IntegrityError('security log entry');
+  }
+  return {
+    mark: {
+      sequence: readU64(bytes, SEQUENCE_AT),
+      link: hmac(key, bytes),
+      latestMs: readU64(bytes, LATEST_AT),
+      stepBackMs: readU64(bytes, STEP_BACK_AT),
+    },
+    previous: readBytes(bytes, LINK_AT, LINK_BYTES),
+    timeMs: readU64(bytes, TIME_AT),
+    count: readU32(bytes, COUNT_AT),
+    ...decodeTexts(bytes),
+  };
+};
+
+/**
+ * Seals the entry that follows `before`, and gives its mark. `key` is the account's chain key, 32 bytes of the root.
+ * Times before 1970 are refused with RangeError.
+ */
+export const sealAuditEntry = (
+  sealer: ServiceSealer,
+  key: Uint8Array,
+  aid: string,
+  before: AuditMark,
+  event: AuditEvent,
+): { readonly record: Uint8Array; readonly mark: AuditMark } => {
+  const plaintext = encode(event, before);
+  const { mark } = decode(key, plaintext);
+  return { record: sealer.seal(PURPOSE, aid, KIND, [String(mark.sequence)], plaintext), mark };
+};
+
+/** Opens the entry at `sequence`. Refuses damage, and any other chain's or place's, with `IntegrityError`. */
+export const openAuditEntry = (
+  sealer: ServiceSealer,
+  key: Uint8Array,
+  aid: string,
+  sequence: number,
+  record: Uint8Array,
+): AuditEntry => {
+  const entry = decode(key, sealer.open(PURPOSE, aid, KIND, [String(sequence)], record));
+  if (entry.mark.sequence !== sequence) {
+    throw new IntegrityError('security log entry');
+  }
+  return entry;
+};
+
+/** Whether `entry` follows `before` with nothing between or changed. */
+export const followsMark = ({ mark, previous }: AuditEntry, before: AuditMark): boolean =>
+  mark.sequence === before.sequence + 1 && equalBytes(previous, before.link);
+
+/** Seals a mark of a chain. */
+export const sealAuditMark = (
+  sealer: ServiceSealer,
+  aid: string,
+  kind: AuditMarkKind,
+  mark: AuditMark,
+): Uint8Array => {
+  const bytes = new Uint8Array(MARK_BYTES);
+  bytes[0] = PLAINTEXT_TYPE;
+  writeU64(bytes, SEQUENCE_AT, mark.sequence);
+  bytes.set(mark.link, LINK_AT);
+  writeU64(bytes, MARK_LATEST_AT, mark.latestMs);
+  writeU64(bytes, MARK_STEP_BACK_AT, mark.stepBackMs);
+  return sealer.seal(PURPOSE, aid, `${KIND} ${kind}`, [kind], bytes);
+};
+
+/** Opens a mark. Refuses damage and any other chain's or kind's with `IntegrityError`. */
+export const openAuditMark = (
+  sealer: ServiceSealer,
+  aid: string,
+  kind: AuditMarkKind,
+  record: Uint8Array,
+): AuditMark => {
+  const bytes = sealer.open(PURPOSE, aid, `${KIND} ${kind}`, [kind], record);
+  if (bytes[0] !== PLAINTEXT_TYPE || bytes.length !== MARK_BYTES) {
+    throw new IntegrityError('security log mark');
+  }
+  return {
+    sequence: readU64(bytes, SEQUENCE_AT),
+    link: readBytes(bytes, LINK_AT, LINK_BYTES),
+    latestMs: readU64(bytes, MARK_LATEST_AT),
+    stepBackMs: readU64(bytes, MARK_STEP_BACK_AT),
+  };
+};

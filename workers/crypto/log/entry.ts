@@ -1,0 +1,180 @@
+/**
+ * Entries of an item's action log: service records, chained. Every entry names how many entries its writer
+ * had seen and the keyed tag of the newest of them, so that an edited, removed or reordered entry shows in
+ * those written after it. Two writers at the same time may name the same predecessor.
+ *
+ * Plaintext: `type 1 | entries seen 4 | tag seen 16 | time in ms 8 | action 1 | source 1 | address form 1 (4, 6,
+ * or 0 for text) | address length 1 | address | user agent, at most 255`.
+ */
+
+import type { ItemContext } from '../item/meta.ts';
+import { TAG_BYTES } from '../primitives/aead.ts';
+import {
+  concat,
+  EMPTY,
+  equalBytes,
+  IntegrityError,
+  readBytes,
+  readU8,
+  readU32,
+  readU64,
+  textOf,
+  writeU32,
+  writeU64,
+} from '../primitives/bytes.ts';
+import { bytesOfIp, textOfIp } from '../primitives/ip-bytes.ts';
+import type { ServiceSealer } from '../record/service-record.ts';
+import { openLogRecord } from './seal.ts';
+
+const ACTIONS = ['encrypt', 'decrypt'] as const;
+const SOURCES = ['vault', 'capture', 'retrieve', 'proxy', 'form'] as const;
+
+export interface LogEntry {
+  /** Number of entries that the writer knew of. */
+  readonly seenLength: number;
+  /** The last 16 bytes of entry number `seenLength`, which renewing it keeps; zeros when there is none. */
+  readonly seenTag: Uint8Array;
+  /** ms since 1970. */
+  readonly timeMs: number;
+  readonly action: (typeof ACTIONS)[number];
+  readonly source: (typeof SOURCES)[number];
+  readonly ip: string;
+  readonly userAgent: string;
+}
+
+const PLAINTEXT_TYPE = 0x01;
+const SEEN_AT = 1;
+const TAG_AT = 5;
+const TIME_AT = TAG_AT + TAG_BYTES;
+const ACTION_AT = TIME_AT + 8;
+const SOURCE_AT = ACTION_AT + 1;
+const FORM_AT = SOURCE_AT + 1;
+const IP_BYTES_AT = FORM_AT + 1;
+const IP_AT = IP_BYTES_AT + 1;
+const TEXT_BYTES_MAX = 255;
+const NO_TAG = new Uint8Array(TAG_BYTES);
+
+/** Address forms by the number of bytes that they have. */
+const FORM_TEXT = 0;
+const FORM_BYTES: Readonly<Record<number, number>> = { 4: 4, 6: 16 };
+
+const encoder = new TextEncoder();
+const cutBuffer = new Uint8Array(TEXT_BYTES_MAX);
+
+/** The first 255 bytes of a text in UTF-8, cut between characters. */
+const cutUtf8 = (text: string): Uint8Array => cutBuffer.slice(0, encoder.encodeInto(text, cutBuffer).written);
+
+const encode = (entry: LogEntry): Uint8Array => {
+  if (entry.seenTag.length !== TAG_BYTES) {
+    throw new RangeError('a tag has 16 bytes');
+  }
+  const packed = bytesOfIp(entry.ip);
+  const ip = packed ?? cutUtf8(entry.ip);
+  const fixed = new Uint8Array(IP_AT);
+  fixed[0] = PLAINTEXT_TYPE;
+  writeU32(fixed, SEEN_AT, entry.seenLength);
+  fixed.set(entry.seenTag, TAG_AT);
+  writeU64(fixed, TIME_AT, entry.timeMs);
+  fixed[ACTION_AT] = ACTIONS.indexOf(entry.action) + 1;
+  fixed[SOURCE_AT] = SOURCES.indexOf(entry.source) + 1;
+  fixed[FORM_AT] = packed ? (packed.length === 4 ? 4 : 6) : FORM_TEXT;
+  fixed[IP_BYTES_AT] = ip.length;
+  return concat([fixed, ip, cutUtf8(entry.userAgent)]);
+};
+
+const readIp = (bytes: Uint8Array): { readonly ip: string; readonly end: number } => {
+  const form = readU8(bytes, FORM_AT);
+  const length = readU8(bytes, IP_BYTES_AT);
+  const ip = readBytes(bytes, IP_AT, length);
+  if (form !== FORM_TEXT && FORM_BYTES[form] !== length) {
+    throw new IntegrityError('log entry');
+  }
+  return { ip: form === FORM_TEXT ? textOf(ip) : textOfIp(ip), end: IP_AT + length };
+};
+
+const decode = (bytes: Uint8Array): LogEntry => {
+  const action = ACTIONS[readU8(bytes, ACTION_AT) - 1];
+  const source = SOURCES[readU8(bytes, SOURCE_AT) - 1];
+  if (bytes[0] !== PLAINTEXT_TYPE || !action || !source) {
+    throw new IntegrityError('log entry');
+  }
+  const { ip, end } = readIp(bytes);
+  return {
+    seenLength: readU32(bytes, SEEN_AT),
+    seenTag: readBytes(bytes, TAG_AT, TAG_BYTES),
+    timeMs: readU64(bytes, TIME_AT),
+    action,
+    source,
+    ip,
+    userAgent: textOf(bytes.subarray(end)),
+  };
+};
+
+/** The tag that the next writer names after having seen `entry` as the newest. */
+export const tagOf = (entry: Uint8Array): Uint8Array => entry.subarray(-TAG_BYTES);
+
+/**
+ * Seals one entry. An address that is neither IPv4 nor IPv6 in its usual form is kept as text; texts are
+ * cut at 255 bytes of UTF-8, between characters.
+ */
+export const sealLogEntry = (sealer: ServiceSealer, ids: ItemContext, entry: LogEntry): Uint8Array =>
+  sealer.seal('audit', ids.aid, 'log', [ids.kid, ids.token], encode(entry));
+
+/** Opens one entry. Refuses damage and any other item's with `IntegrityError`. */
+export const openLogEntry = (sealer: ServiceSealer, ids: ItemContext, entry: Uint8Array): LogEntry =>
+  decode(openLogRecord(sealer, ids, entry));
+
+/** A part of a log, oldest first, and the tags of all entries that stand before it, laid end to end. */
+export interface LogPart {
+  readonly before: Uint8Array;
+  readonly entries: readonly Uint8Array[];
+}
+
+/** The tag of entry number `position`, counted from 1; zeros stand before the first. */
+const tagAt = ({ before, entries }: LogPart, position: number): Uint8Array => {
+  const at = position * TAG_BYTES;
+  const entry = entries[position - 1 - before.length / TAG_BYTES];
+  return at <= before.length ? before.subarray(at - TAG_BYTES, at) : tagOf(entry ?? NO_TAG);
+};
+
+const isInPlace = (
+  sealer: ServiceSealer,
+  ids: ItemContext,
+  part: LogPart,
+  entry: Uint8Array,
+  position: number,
+): boolean => {
+  const { seenLength, seenTag } = openLogEntry(sealer, ids, entry);
+  if (seenLength >= position) {
+    return false;
+  }
+  return equalBytes(seenTag, seenLength === 0 ? NO_TAG : tagAt(part, seenLength));
+};
+
+/**
+ * Checks a part of a log: each entry opens, saw fewer entries than stand before it, and names the tag of the newest
+ * that it saw. Returns the first position (from 1, in the whole log) where that fails.
+ */
+export const verifyLogPart = (sealer: ServiceSealer, ids: ItemContext, part: LogPart): number | undefined => {
+  const first = part.before.length / TAG_BYTES + 1;
+  for (const [i, entry] of part.entries.entries()) {
+    try {
+      if (!isInPlace(sealer, ids, part, entry, first + i)) {
+        return first + i;
+      }
+    } catch (error) {
+      if (error instanceof IntegrityError) {
+        return first + i;
+      }
+      throw error;
+    }
+  }
+  return undefined;
+};
+
+/** Checks a whole log. Entries that were cut off at the end cannot be seen from the rest. */
+export const verifyLog = (
+  sealer: ServiceSealer,
+  ids: ItemContext,
+  entries: readonly Uint8Array[],
+): number | undefined => verifyLogPart(sealer, ids, { before: EMPTY, entries });
