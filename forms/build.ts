@@ -1,7 +1,7 @@
 /** Builds what browsers load of the hosted forms: for the server at its start, and for the published package. */
 import { join } from 'node:path';
 import manifest from './package.json';
-import { pageStyles } from './styles.macro.ts';
+import { pageStyles } from './styles/styles.macro.ts';
 
 /** One script as it is served: the same bytes from the same sources, wherever they lie. */
 export interface FormBundle {

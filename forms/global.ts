@@ -1,5 +1,5 @@
 /** The classic script, `vault-forms.global.js`: the same as the module, as the global `VaultForms`. */
-import { createForms } from './host.ts';
+import { createForms } from './frame/host.ts';
 
 // Known only while the script itself runs.
 const { currentScript } = document;

@@ -1,10 +1,10 @@
 /** The module script, `vault-forms.js`: hosted forms for the pages of others. */
-import { createForms, type VaultForms } from './host.ts';
+import { createForms, type VaultForms } from './frame/host.ts';
 
-export type { VaultCardFormElement } from './element.ts';
-export type { FormEvents, FormHandle } from './handle.ts';
-export type { VaultForms } from './host.ts';
-export type { FormOptions } from './options.ts';
+export type { FormOptions } from './base/options.ts';
+export type { VaultCardFormElement } from './frame/element.ts';
+export type { FormEvents, FormHandle } from './frame/handle.ts';
+export type { VaultForms } from './frame/host.ts';
 
 const forms = createForms(import.meta.url);
 

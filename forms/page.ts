@@ -1,14 +1,15 @@
 /** The script of a form's page: it reads what the service and the address say, and shows a form or a stored item. */
-import { clearAddress } from './address.ts';
-import { readConfig } from './config.ts';
-import { createForm, type FormContext } from './form.ts';
-import { openFrame } from './frame.ts';
-import type { FrameMessage, ParentMessage } from './frame-messages.ts';
-import { pickLocale, textsOf } from './messages.ts';
-import { createItemView } from './retrieve.ts';
-import { applyTheme } from './theme.ts';
-import { isRetrieval, readVisit } from './visit.ts';
-import { wipeWhenLeft } from './wipe.ts';
+
+import { readConfig } from './base/config.ts';
+import { openFrame } from './frame/frame.ts';
+import type { FrameMessage, ParentMessage } from './frame/messages.ts';
+import { pickLocale, textsOf } from './messages/messages.ts';
+import { clearAddress } from './page/address.ts';
+import { createForm, type FormContext } from './page/form.ts';
+import { createItemView } from './page/retrieve.ts';
+import { applyTheme } from './page/theme.ts';
+import { isRetrieval, readVisit } from './page/visit.ts';
+import { wipeWhenLeft } from './page/wipe.ts';
 
 const TAG = 'vault-form';
 

@@ -23,8 +23,8 @@ const NOWHERE = /^$/;
  * request: that goes through server/domain/json/json.ts, which keeps every number's text and refuses repeated names.
  */
 export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
-  'forms/config.ts': 'what the service put into the page, member by member',
-  'forms/submit.ts': "a reply's body, with its numbers as texts",
+  'forms/base/config.ts': 'what the service put into the page, member by member',
+  'forms/page/submit.ts': "a reply's body, with its numbers as texts",
   'sdk/errors.ts': "a refusal's body, of which only checked parts are kept",
   'sdk/pages.ts': "a reply's body",
   'sdk/webhook.ts': "a webhook's body, once its signature fits",
@@ -72,7 +72,7 @@ export const CONFINEMENTS: readonly Confinement[] = [
     code: /\bconsole\s*[.[]/,
     files: SHIPPED,
     // In a shop's page there is no logger; the element names attributes there, never what they hold.
-    except: new RegExp(`${EDGE.source}|^forms/element\\.ts$`),
+    except: new RegExp(`${EDGE.source}|^forms/frame/element\\.ts$`),
     why: 'what is logged goes through the logger, which knows what to leave out',
   },
   {

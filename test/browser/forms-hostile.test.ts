@@ -10,7 +10,7 @@ const PLACES = 5;
 const LOADS = HOSTILE.length / PLACES;
 const FIELDS_MAX = 32;
 const TITLE_CHARACTERS_MAX = 200;
-const MESSAGES = join(import.meta.dir, '..', 'forms', 'messages.ts');
+const MESSAGES = join(import.meta.dir, '../forms/messages.ts');
 
 setDefaultTimeout(CASE_MS_MAX);
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { brandName, brandOf, codeLengthsOf, gapsOf, lengthsOf } from '../../forms/brand.ts';
+import { brandName, brandOf, codeLengthsOf, gapsOf, lengthsOf } from '../../forms/fields/brand.ts';
 import { BRAND_STRETCHES, cardBrand } from '../../server/domain/card/brand.ts';
 
 test('at both ends of every stretch it is what the service says', () => {

@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dir, '..', '..');
 /** What the scripts are made of; the packages beside it are the same ones. */
 const SOURCES = [
   'forms',
-  'server/schema',
+  'server/http/schema',
   'server/domain',
   'server/core/errors.ts',
   'package.json',
@@ -82,14 +82,14 @@ describe('the build', () => {
   test('has a version that differs when a script does', async () => {
     expect(built.version).toMatch(new RegExp(`^${RegExp.escape(manifest.version)}-[0-9a-f]{8}$`));
     const copy = copyTo('changed');
-    const file = join(copy, 'forms', 'heard.ts');
+    const file = join(copy, 'forms/frame/heard.ts');
     await Bun.write(file, (await Bun.file(file).text()).replace('HEIGHT_MAX = 5000', 'HEIGHT_MAX = 5001'));
     expect(await buildIn(copy, {})).not.toHaveProperty('version', built.version);
   });
 
   test('says what does not compile', async () => {
     const copy = copyTo('broken');
-    await Bun.write(join(copy, 'forms', 'heard.ts'), 'export const = 1;');
+    await Bun.write(join(copy, 'forms/frame/heard.ts'), 'export const = 1;');
     await expect(buildIn(copy, {})).rejects.toThrow('heard.ts');
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { checkEvent, createWait, EVENTS } from '../../forms/events.ts';
+import { checkEvent, createWait, EVENTS } from '../../forms/frame/events.ts';
 
 describe('the name of an event', () => {
   test.each([...EVENTS])('%s is one', (name) => {

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { editExpiry, expiryParts, expiryState, parseExpiry, showExpiry } from '../../forms/expiry-input.ts';
+import {
+  editExpiry,
+  expiryParts,
+  expiryState,
+  parseExpiry,
+  showExpiry,
+} from '../../forms/fields/expiry-input.ts';
 
 /** Types one key after the other at the end; `<` deletes. */
 const type = (keys: string, start = ''): string => {

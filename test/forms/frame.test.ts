@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { type FrameWindow, hear, openFrame } from '../../forms/frame.ts';
-import { isFrameMessage, isParentMessage } from '../../forms/frame-messages.ts';
+import { type FrameWindow, hear, openFrame } from '../../forms/frame/frame.ts';
+import { isFrameMessage, isParentMessage } from '../../forms/frame/messages.ts';
 
 type Listener = Parameters<FrameWindow['addEventListener']>[1];
 

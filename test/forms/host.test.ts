@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { ATTRIBUTES, adviceFor, optionsOf } from '../../forms/attributes.ts';
-import { frameHeight, messageFrom } from '../../forms/heard.ts';
-import { baseOfScript, type FormOptions, planForm } from '../../forms/options.ts';
+import { baseOfScript, type FormOptions, planForm } from '../../forms/base/options.ts';
+import { ATTRIBUTES, adviceFor, optionsOf } from '../../forms/frame/attributes.ts';
+import { frameHeight, messageFrom } from '../../forms/frame/heard.ts';
 import { HOSTILE_DATA, TOLD } from './messages.ts';
 
 const BASE = 'https://vault.example';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { readConfig } from '../../forms/config.ts';
-import { hiddenText, NUMBERS, shownText, storedValues } from '../../forms/mask.ts';
+import { readConfig } from '../../forms/base/config.ts';
+import { hiddenText, NUMBERS, shownText, storedValues } from '../../forms/fields/mask.ts';
 import { NUMBER_NAMES } from '../../server/domain/card/number.ts';
 
 const config = (given: unknown) => readConfig(JSON.stringify(given));

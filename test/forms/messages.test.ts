@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { packTexts } from '../../forms/messages.macro.ts';
-import { fill, pickLocale, type Texts, textsOf } from '../../forms/messages.ts';
-import { EN } from '../../forms/messages-en.ts';
+import { EN } from '../../forms/messages/en.ts';
+import { packTexts } from '../../forms/messages/messages.macro.ts';
+import { fill, pickLocale, type Texts, textsOf } from '../../forms/messages/messages.ts';
 
 const NAMES = Object.keys(EN) as (keyof Texts)[];
 const LOCALES = ['en', 'es', 'fr', 'de', 'ar'] as const;

@@ -1,5 +1,5 @@
 /** Messages that forms send, and those that only look like them. */
-import type { FrameMessage } from '../../forms/frame-messages.ts';
+import type { FrameMessage } from '../../forms/frame/messages.ts';
 
 /** One of each kind that a form sends. */
 export const TOLD: readonly FrameMessage[] = [

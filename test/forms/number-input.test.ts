@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { onlyDigits, plainDigits } from '../../forms/digits.ts';
-import { editNumber, groupNumber, isCardNumber, pickNumber } from '../../forms/number-input.ts';
+import { onlyDigits, plainDigits } from '../../forms/fields/digits.ts';
+import { editNumber, groupNumber, isCardNumber, pickNumber } from '../../forms/fields/number-input.ts';
 
 /** Puts a text in where `|` is, as a browser does, and shows the caret as `|` again. */
 const change = (before: string, replaced: string, kind: string): string => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { readableOn } from '../../forms/color.ts';
-import { readConfig } from '../../forms/config.ts';
-import { isRetrieval, readVisit } from '../../forms/visit.ts';
+import { readableOn } from '../../forms/base/color.ts';
+import { readConfig } from '../../forms/base/config.ts';
+import { isRetrieval, readVisit } from '../../forms/page/visit.ts';
 
 const EMPTY = readConfig('{}');
 

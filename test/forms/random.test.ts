@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { type FillRandom, newKey, shuffle } from '../../forms/random.ts';
+import { type FillRandom, newKey, shuffle } from '../../forms/fields/random.ts';
 
 const DIGITS = [...'0123456789'];
 

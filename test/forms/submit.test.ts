@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { failureText, mayPass } from '../../forms/failure-text.ts';
-import { bodyOf, call, callUrl, createAttempts, readJson } from '../../forms/submit.ts';
+import { failureText, mayPass } from '../../forms/page/failure-text.ts';
+import { bodyOf, call, callUrl, createAttempts, readJson } from '../../forms/page/submit.ts';
 import { ERRORS } from '../../server/core/errors.ts';
 
 /** Answers with the replies in turn, and keeps what it was asked and how long was waited. */

@@ -6,7 +6,7 @@ import {
   checkName,
   checkNumber,
   checkRouting,
-} from '../../forms/validate.ts';
+} from '../../forms/fields/validate.ts';
 
 const NOW = new Date(2026, 6, 15);
 

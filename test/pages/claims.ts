@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { Glob } from 'bun';
-import { ATTRIBUTES } from '../../forms/attributes.ts';
+import { ATTRIBUTES } from '../../forms/frame/attributes.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import { WEBHOOKS } from '../../server/http/schema/webhook-body.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';

@@ -1,0 +1,80 @@
+/** The sample card: it shows what is typed, and turns round for the code. For the eye alone, so readers skip it. */
+
+import { h } from '../base/dom.ts';
+import { brandMark } from '../fields/brand-mark.ts';
+import type { Texts } from '../messages/messages.ts';
+import { type CardPart, createBack, createFront } from './faces.ts';
+
+export type { CardPart } from './faces.ts';
+
+/** What the card shows; empty members show their places. */
+export interface CardFace {
+  readonly number: string;
+  readonly name: string;
+  readonly expiry: string;
+  readonly code: string;
+  readonly brand: string;
+}
+
+export interface CardArt {
+  readonly element: HTMLElement;
+  show(face: CardFace): void;
+  /** Marks the part that is being filled in, and turns the card when that is on its back. */
+  focus(part: CardPart | undefined): void;
+}
+
+const AMEX = 'american-express';
+const NAME_CHARACTERS_MAX = 26;
+/** Longer ones are written smaller. */
+const NAME_CHARACTERS_LARGE = 18;
+const NUMBER_CHARACTERS_LARGE = 19;
+
+const shorten = (name: string): string =>
+  name.length > NAME_CHARACTERS_MAX ? `${name.slice(0, NAME_CHARACTERS_MAX - 1)}…` : name;
+
+/** The number with dots for what is still to come. */
+const dotted = (number: string, brand: string): string => {
+  const full = brand === AMEX ? '•••• •••••• •••••' : '•••• •••• •••• ••••';
+  return number + full.slice(number.length);
+};
+
+/** Writes a text, faint when it only shows the place, and smaller when it is long. */
+const write = (element: Element, text: string, place: string, charactersLarge: number): void => {
+  element.textContent = text || place;
+  element.classList.toggle('vf-faint', text === '');
+  element.classList.toggle('vf-long', text.length > charactersLarge);
+};
+
+/** Makes the card. With `highlight` the part in focus gets a frame. */
+export const createCardArt = (texts: Texts, highlight: boolean): CardArt => {
+  const front = createFront(texts);
+  const back = createBack();
+  const turn = h('div', { class: 'vf-turn' }, front.element, back.element);
+  const element = h('div', { class: 'vf-card', 'aria-hidden': 'true' }, turn);
+  const frames = element.querySelectorAll<SVGElement>('.vf-frame');
+  let amex = false;
+  let focused: CardPart | undefined;
+  const refresh = (): void => {
+    turn.classList.toggle('vf-turned', focused === 'cvv' && !amex);
+    for (const frame of frames) {
+      frame.classList.toggle('vf-on', highlight && frame.dataset['part'] === focused);
+    }
+  };
+  return {
+    element,
+    show: ({ number, name, expiry, code, brand }) => {
+      amex = brand === AMEX;
+      write(front.number, dotted(number, brand), '', NUMBER_CHARACTERS_LARGE);
+      write(front.name, shorten(name), texts.name, NAME_CHARACTERS_LARGE);
+      write(front.expiry, expiry, texts.date, NAME_CHARACTERS_LARGE);
+      front.code.textContent = amex ? code || '••••' : '';
+      back.code.textContent = code || '•••';
+      front.mark.replaceChildren(...(brand === '' ? [] : [brandMark(brand)]));
+      refresh();
+    },
+    focus: (part) => {
+      focused = part;
+      refresh();
+    },
+  };
+};

@@ -1,0 +1,109 @@
+/** The card form: number, name, date and code, each knowing the network, and the sample card above them. */
+
+import { h } from '../base/dom.ts';
+import { brandOf, codeLengthsOf } from '../fields/brand.ts';
+import { brandMark, codeMark } from '../fields/brand-mark.ts';
+import { onlyDigits, plainDigits } from '../fields/digits.ts';
+import { editExpiry, expiryParts } from '../fields/expiry-input.ts';
+import type { Field } from '../fields/field.ts';
+import { editNumber, pickNumber } from '../fields/number-input.ts';
+import { checkCode, checkExpiry, checkName, checkNumber } from '../fields/validate.ts';
+import { createCardArt } from './art.ts';
+import { createFields, type FieldSketch, type FormPart, isVisible, type PartContext } from './parts.ts';
+
+const AMEX = 'american-express';
+
+interface Adornments {
+  readonly brand: Element;
+  readonly code: Element;
+}
+
+const sketch = (context: PartContext, number: () => string, adornments: Adornments): FieldSketch[] => {
+  const codeLengths = (): readonly number[] => codeLengthsOf(brandOf(onlyDigits(number())));
+  // One alone has the whole row.
+  const half = isVisible(context, 'expiry') && isVisible(context, 'cvv');
+  return [
+    {
+      name: 'card_number',
+      digits: true,
+      attributes: { autocomplete: 'cc-number', inputmode: 'numeric', placeholder: '1234 1234 1234 1234' },
+      adornment: adornments.brand,
+      edit: editNumber,
+      paste: pickNumber,
+      problem: checkNumber,
+    },
+    {
+      name: 'card_holder',
+      attributes: { autocomplete: 'cc-name', autocapitalize: 'words', maxlength: 255 },
+      problem: checkName,
+    },
+    {
+      name: 'expiry',
+      digits: true,
+      half,
+      attributes: { autocomplete: 'cc-exp', inputmode: 'numeric', placeholder: context.texts.date },
+      edit: editExpiry,
+      problem: (value) => checkExpiry(value, context.now()),
+    },
+    {
+      name: 'cvv',
+      digits: true,
+      half,
+      attributes: { autocomplete: 'cc-csc', inputmode: 'numeric', placeholder: '123' },
+      adornment: adornments.code,
+      edit: plainDigits(() => Math.max(...codeLengths())),
+      problem: (value) => checkCode(value, number()),
+      values: () => ({ n: codeLengths().join('–') }),
+    },
+  ];
+};
+
+/** Makes the form's fields and its card. The number is posted in its groups, or as digits alone where set so. */
+export const createCard = (context: PartContext): FormPart => {
+  const { settings } = context.config;
+  const brandBox = h('span', { class: 'vf-adornment' });
+  const codeBox = h('span', { class: 'vf-adornment' });
+  const art = settings.hide_card ? undefined : createCardArt(context.texts, settings.highlight_fields);
+  let fields: readonly Field[] = [];
+  let shown: string | undefined;
+  const value = (name: string): string => fields.find(({ plan }) => plan.name === name)?.value() ?? '';
+  const changed = (): void => {
+    const number = value('card_number');
+    const brand = brandOf(onlyDigits(number));
+    if (brand !== shown) {
+      shown = brand;
+      brandBox.replaceChildren(brandMark(brand));
+      codeBox.replaceChildren(codeMark(brand === AMEX));
+      // A code of four digits typed for one network may be too long for the next.
+      const code = fields.find(({ plan }) => plan.name === 'cvv');
+      if (code !== undefined && code.value() !== '') {
+        code.put(code.value(), 'insertReplacementText');
+      }
+    }
+    art?.show({ number, name: value('card_holder'), expiry: value('expiry'), code: value('cvv'), brand });
+  };
+  const adornments = { brand: brandBox, code: codeBox };
+  fields = createFields(
+    context,
+    sketch(context, () => value('card_number'), adornments),
+    changed,
+  );
+  changed();
+  return {
+    fields,
+    ...(art === undefined ? {} : { art }),
+    posted: () => {
+      const number = value('card_number');
+      const digits = onlyDigits(number);
+      return {
+        card_number: settings.strip_spaces ? digits : number,
+        card_holder: value('card_holder'),
+        cvv: value('cvv'),
+        expiry: value('expiry'),
+        ...expiryParts(value('expiry')),
+        card_type: brandOf(digits),
+        last_four: digits.slice(-4),
+      };
+    },
+  };
+};

@@ -1,0 +1,95 @@
+/** What every type of form is made of: fields, and what they are posted as. */
+
+import type { PageConfig } from '../base/config.ts';
+import type { Field, FieldPlan } from '../fields/field.ts';
+import { createField } from '../fields/make-field.ts';
+import type { Problem } from '../fields/validate.ts';
+import { fill, type Texts } from '../messages/messages.ts';
+import type { CardPart } from './art.ts';
+
+/** What a form's parts are made with. */
+export interface PartContext {
+  readonly config: PageConfig;
+  readonly texts: Texts;
+  readonly now: () => Date;
+}
+
+/** A form's fields, in their order, and the object that they are posted as; empty members are dropped later. */
+export interface FormPart {
+  readonly fields: readonly Field[];
+  /** The sample card. */
+  readonly art?: { readonly element: HTMLElement; focus(part: CardPart | undefined): void };
+  posted(): Readonly<Record<string, string>>;
+}
+
+/** What a type of form says of one of its fields; the rest follows from its name and the settings. */
+export interface FieldSketch extends Omit<FieldPlan, 'label' | 'required' | 'problem'> {
+  readonly name: FieldName;
+  readonly problem?: (value: string) => Problem | undefined;
+  /** What is filled into the text of the problem. */
+  readonly values?: () => Readonly<Record<string, string | number>>;
+}
+
+export type FieldName =
+  | 'card_number'
+  | 'card_holder'
+  | 'expiry'
+  | 'cvv'
+  | 'account_number'
+  | 'routing_number'
+  | 'account_type'
+  | 'account_holder';
+
+/** Whether the settings leave the field in. */
+export const isVisible = ({ config }: PartContext, name: string): boolean =>
+  config.settings.field_options[name]?.visible !== false;
+
+/** Whether the settings want the field checked. */
+const isChecked = ({ config }: PartContext, name: string): boolean =>
+  !config.settings.disable_luhn && config.settings.field_options[name]?.validate !== false;
+
+/** Makes those of the fields that are visible. */
+export const createFields = (
+  context: PartContext,
+  sketches: readonly FieldSketch[],
+  changed: () => void,
+): Field[] =>
+  sketches
+    .filter(({ name }) => isVisible(context, name))
+    .map((sketch) => {
+      const { texts } = context;
+      const problem = (value: string): string | undefined => {
+        const found = sketch.problem?.(value);
+        return found === undefined ? undefined : fill(texts[found], sketch.values?.() ?? {});
+      };
+      const plan: FieldPlan = {
+        ...sketch,
+        label: texts[sketch.name],
+        required: texts.required,
+        problem: isChecked(context, sketch.name) ? problem : undefined,
+      };
+      return createField(plan, changed);
+    });
+
+/** The fields that the owner added, as they are posted: by their names. */
+export const createAdditional = (context: PartContext): FormPart => {
+  const { config, texts } = context;
+  const fields = config.settings.additional_fields
+    .filter(({ name }) => isVisible(context, name))
+    .map(({ name, label, required }) =>
+      createField(
+        {
+          name,
+          label,
+          required: texts.required,
+          ...(required ? {} : { optional: texts.optional }),
+          problem: isChecked(context, name) ? () => undefined : undefined,
+        },
+        () => undefined,
+      ),
+    );
+  return {
+    fields,
+    posted: () => Object.fromEntries(fields.map((field) => [field.plan.name, field.value()])),
+  };
+};

@@ -1,0 +1,74 @@
+/** The service's table of card networks as a short text: macros run while the script is built. */
+import creditCardType from 'credit-card-type';
+import { BRAND_STRETCHES, cardBrand } from '../../server/domain/card/brand.ts';
+
+const SHORT_DIGITS_MAX = 4;
+const USUAL_GAPS = '4 8 12';
+
+/** What a card number of one network looks like where it differs from 16 digits in fours with a code of three. */
+export interface BrandShape {
+  readonly lengths?: readonly number[];
+  readonly gaps?: readonly number[];
+  readonly code?: number;
+}
+
+/** `names` are indexed by the letters in the other two; see brand.ts, which reads them. */
+export interface BrandTable {
+  readonly names: readonly string[];
+  /** The stretches of eight leading digits, each its distance from the one before in base 36 and its network: `0.4k:b…`. */
+  readonly stretches: string;
+  /** Leading digits of fewer places that name a network by themselves, longer ones before shorter ones. */
+  readonly leads: string;
+  readonly shapes: Readonly<Record<string, BrandShape>>;
+}
+
+const stretchesOf = (indexOf: (brand: string | undefined) => string): string => {
+  const parts: string[] = [];
+  let last = 0;
+  let previous = '';
+  for (const { start, brand } of BRAND_STRETCHES) {
+    const name = indexOf(brand);
+    if (name !== previous) {
+      parts.push(`${(start - last).toString(36)}:${name}`);
+      [last, previous] = [start, name];
+    }
+  }
+  return parts.join(' ');
+};
+
+/** Only leads that say something else than the lead one digit shorter. */
+const leadsOf = (indexOf: (brand: string | undefined) => string): string => {
+  const parts: string[] = [];
+  const walk = (lead: string, inherited: string | undefined): void => {
+    const brand = cardBrand(lead);
+    if (brand !== inherited) {
+      parts.push(`${lead}:${indexOf(brand)}`);
+    }
+    for (let digit = 0; lead.length < SHORT_DIGITS_MAX && digit <= 9; digit++) {
+      walk(`${lead}${digit}`, brand);
+    }
+  };
+  for (let digit = 0; digit <= 9; digit++) {
+    walk(String(digit), undefined);
+  }
+  return parts.sort((one, other) => other.indexOf(':') - one.indexOf(':')).join(' ');
+};
+
+const shapes = (): Record<string, BrandShape> =>
+  Object.fromEntries(
+    creditCardType('').flatMap(({ type, lengths, gaps, code }) => {
+      const shape: BrandShape = {
+        ...(lengths.join() === '16' ? {} : { lengths }),
+        ...(gaps.join(' ') === USUAL_GAPS ? {} : { gaps }),
+        ...(code.size === 3 ? {} : { code: code.size }),
+      };
+      return Object.keys(shape).length === 0 ? [] : [[type, shape]];
+    }),
+  );
+
+/** Makes the table; the package itself would be three times as large. */
+export const brandTable = (): BrandTable => {
+  const names = [...new Set(BRAND_STRETCHES.map(({ brand }) => brand ?? ''))];
+  const indexOf = (brand: string | undefined): string => names.indexOf(brand ?? '').toString(36);
+  return { names, stretches: stretchesOf(indexOf), leads: leadsOf(indexOf), shapes: shapes() };
+};

@@ -1,0 +1,30 @@
+/** A field that is one of a few choices, shown side by side. */
+import { h } from '../base/dom.ts';
+import { type FieldPlan, labelOf, type Part } from './field.ts';
+
+/** Makes the choices; none is chosen at first. */
+export const createChoice = (plan: FieldPlan, changed: () => void): Part => {
+  const choices = plan.choices ?? [];
+  const inputs = choices.map(({ value }) =>
+    h('input', { type: 'radio', id: `vf-${plan.name}-${value}`, name: plan.name, value }),
+  );
+  const options = choices.map(({ label }, at) =>
+    h('label', { class: 'vf-choice' }, inputs[at], h('span', {}, label)),
+  );
+  const box = h('div', { class: 'vf-choices' }, ...options);
+  box.addEventListener('change', changed);
+  const choose = (value: string): void => {
+    for (const input of inputs) {
+      input.checked = input.value === value;
+    }
+    changed();
+  };
+  return {
+    children: [h('legend', { class: 'vf-label' }, ...labelOf(plan)), box],
+    inputs,
+    value: () => inputs.find(({ checked }) => checked)?.value ?? '',
+    put: choose,
+    clear: () => choose(''),
+    focus: () => (inputs.find(({ checked }) => checked) ?? inputs[0])?.focus(),
+  };
+};

@@ -1,0 +1,59 @@
+/** Makes fields: an input or choices, with the place where it says what is wrong. */
+
+import { ALERT, h, icon } from '../base/dom.ts';
+import { createChoice } from './choice.ts';
+import { errorId, type Field, type FieldPlan, isRequired } from './field.ts';
+import { createText } from './text-input.ts';
+
+const frameOf = (plan: FieldPlan): HTMLElement => {
+  const attributes = { class: plan.half === true ? 'vf-field vf-half' : 'vf-field', 'data-field': plan.name };
+  return plan.choices === undefined
+    ? h('div', attributes)
+    : h('fieldset', {
+        ...attributes,
+        role: 'radiogroup',
+        'aria-describedby': errorId(plan),
+        'aria-required': isRequired(plan) ? 'true' : 'false',
+      });
+};
+
+/** Makes a field; `changed` is called after every change of its value. */
+export const createField = (plan: FieldPlan, changed: () => void): Field => {
+  const part = plan.choices === undefined ? createText(plan, changed) : createChoice(plan, changed);
+  const error = h('p', { class: 'vf-error', id: errorId(plan), hidden: true });
+  const element = frameOf(plan);
+  element.append(...part.children, error);
+  const marked = plan.choices === undefined ? part.inputs[0] : element;
+  let said: string | undefined;
+  const complain = (sentence: string | undefined): void => {
+    said = sentence;
+    error.hidden = sentence === undefined;
+    error.replaceChildren(...(sentence === undefined ? [] : [icon(ALERT), sentence]));
+    element.classList.toggle('vf-invalid', sentence !== undefined);
+    marked?.setAttribute('aria-invalid', String(sentence !== undefined));
+  };
+  const problem = (): string | undefined => {
+    const value = part.value();
+    if (value === '') {
+      return isRequired(plan) ? plan.required : undefined;
+    }
+    return plan.problem?.(value);
+  };
+  // What was said stays as long as it is true. What else is wrong is not said before the field is left.
+  element.addEventListener('input', () => {
+    if (said !== undefined && problem() !== said) {
+      complain(undefined);
+    }
+  });
+  return {
+    ...part,
+    plan,
+    element,
+    complain,
+    check: () => {
+      const sentence = problem();
+      complain(sentence);
+      return sentence === undefined;
+    },
+  };
+};

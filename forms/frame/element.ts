@@ -1,0 +1,113 @@
+/** The element `<vault-card-form>`: a form that is mounted by attributes alone. */
+
+import type { FormOptions } from '../base/options.ts';
+import { ATTRIBUTES, adviceFor, optionsOf } from './attributes.ts';
+import { EVENTS } from './events.ts';
+import type { FormEvents, FormHandle } from './handle.ts';
+
+/** A form in markup. Its events `vault-ready`, `vault-height`, `vault-success`, `vault-error` do not bubble. */
+export interface VaultCardFormElement extends HTMLElement {
+  /** Sends the form, or reports `form_invalid`. */
+  submit(): void;
+  /** Empties the form. */
+  reset(): void;
+}
+
+/** Attributes may come one after another; those that have not come by then are missing. */
+const ADVICE_MS = 1000;
+
+/** Where a page is made on a server there are no elements: the script can be imported there, and does nothing. */
+const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
+
+/** Makes the element's class on top of whatever mounts a form. */
+export const createElementClass = (
+  mount: (container: Element, options: FormOptions) => FormHandle,
+): (new () => VaultCardFormElement) =>
+  class VaultCardForm extends Base {
+    static observedAttributes = [...ATTRIBUTES, 'secret'];
+    #secret: string | undefined;
+    #handle: FormHandle | undefined;
+    #isWaiting = false;
+    #isAdvised = false;
+
+    connectedCallback(): void {
+      this.#remount();
+      setTimeout(() => this.#advise(), ADVICE_MS);
+    }
+
+    disconnectedCallback(): void {
+      this.#destroy();
+    }
+
+    attributeChangedCallback(name: string, before: string | null, now: string | null): void {
+      if (name !== 'secret') {
+        if (before !== now) {
+          this.#remount();
+        }
+      } else if (now !== null) {
+        this.removeAttribute(name);
+        if (now !== this.#secret) {
+          this.#secret = now;
+          this.#remount();
+        }
+      }
+    }
+
+    submit(): void {
+      this.#handle?.submit();
+    }
+
+    reset(): void {
+      this.#handle?.reset();
+    }
+
+    /** Attributes that are set one after another make one form. */
+    #remount(): void {
+      if (!this.#isWaiting) {
+        this.#isWaiting = true;
+        queueMicrotask(() => {
+          this.#isWaiting = false;
+          this.#mount();
+        });
+      }
+    }
+
+    #mount(): void {
+      this.#destroy();
+      const options = optionsOf((name) => this.getAttribute(name));
+      if (!this.isConnected || !options.url || !this.#secret) {
+        return;
+      }
+      const handle = mount(this, { ...options, secret: this.#secret });
+      for (const name of EVENTS) {
+        handle.on(name, (detail) => this.dispatchEvent(new CustomEvent(`vault-${name}`, { detail })));
+      }
+      this.#handle = handle;
+    }
+
+    #advise(): void {
+      const missing = [this.getAttribute('url') ? '' : 'url', this.#secret ? '' : 'secret'].filter(Boolean);
+      const advice = adviceFor(this.getAttributeNames(), missing);
+      if (this.isConnected && !this.#isAdvised && advice !== undefined) {
+        this.#isAdvised = true;
+        console.warn(advice);
+      }
+    }
+
+    #destroy(): void {
+      this.#handle?.destroy();
+      this.#handle = undefined;
+    }
+  };
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'vault-card-form': VaultCardFormElement;
+  }
+  interface HTMLElementEventMap {
+    'vault-ready': CustomEvent<FormEvents['ready']>;
+    'vault-height': CustomEvent<FormEvents['height']>;
+    'vault-success': CustomEvent<FormEvents['success']>;
+    'vault-error': CustomEvent<FormEvents['error']>;
+  }
+}

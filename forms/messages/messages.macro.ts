@@ -1,0 +1,30 @@
+/** All texts, packed: macros run while the script is built, and the names of the texts need to be in it once. */
+import { AR } from './ar.ts';
+import { DE } from './de.ts';
+import { EN, type Texts } from './en.ts';
+import { ES } from './es.ts';
+import { FR } from './fr.ts';
+
+const SEPARATOR = '|';
+
+/** The names of the texts, and the texts of each language in the same order, all with `|` between. */
+export interface PackedTexts {
+  readonly names: string;
+  readonly texts: Readonly<Record<'en' | 'es' | 'fr' | 'de' | 'ar', string>>;
+}
+
+/** Packs the texts; throws when one of them holds the separator. */
+export const packTexts = (): PackedTexts => {
+  const names = Object.keys(EN) as (keyof Texts)[];
+  const pack = (texts: Texts): string => {
+    const list = names.map((name) => texts[name]);
+    if (list.some((text) => text.includes(SEPARATOR))) {
+      throw new Error('A text holds the character that is put between texts.');
+    }
+    return list.join(SEPARATOR);
+  };
+  return {
+    names: names.join(SEPARATOR),
+    texts: { en: pack(EN), es: pack(ES), fr: pack(FR), de: pack(DE), ar: pack(AR) },
+  };
+};

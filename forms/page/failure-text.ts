@@ -1,0 +1,47 @@
+/** Which sentence tells people about a failure: by its code, else by its status. */
+import type { Texts } from '../messages/messages.ts';
+import type { Failure } from './submit.ts';
+
+/** Nothing can be sent to, or read from, nowhere. */
+export const UNCONNECTED: Failure = {
+  status: 0,
+  code: 'not_connected',
+  error: 'The form has no endpoint, secret or token.',
+};
+
+const BY_CODE: Readonly<Record<string, keyof Texts>> = {
+  network: 'e_network',
+  not_connected: 'e_unconnected',
+  test_card: 'e_test',
+  endpoint_gone: 'e_gone',
+  endpoint_refused: 'e_refused',
+  endpoint_out_of_scope: 'e_refused',
+  reference_required: 'e_missing',
+  token_not_found: 'e_missing',
+  overloaded: 'e_busy',
+  store_unavailable: 'e_busy',
+};
+
+const BY_STATUS: Readonly<Record<number, keyof Texts>> = {
+  0: 'e_network',
+  400: 'e_invalid',
+  401: 'e_refused',
+  403: 'e_refused',
+  404: 'e_refused',
+  409: 'e_busy',
+  410: 'e_gone',
+  413: 'e_invalid',
+  422: 'e_invalid',
+  429: 'e_limit',
+  503: 'e_busy',
+};
+
+/** After these, sending the same once more may well succeed. */
+const PASSING: readonly (keyof Texts)[] = ['e_network', 'e_limit', 'e_busy', 'e_server'];
+
+/** The name of the sentence for a failure. */
+export const failureText = ({ status, code }: Failure): keyof Texts =>
+  (Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined) ?? BY_STATUS[status] ?? 'e_server';
+
+/** Whether to offer another try with the same values. */
+export const mayPass = (failure: Failure): boolean => PASSING.includes(failureText(failure));

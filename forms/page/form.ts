@@ -1,0 +1,210 @@
+/** The form: it checks what was typed, sends it once, and says what came of it. */
+import { createAch } from '../card/ach.ts';
+import type { CardPart } from '../card/art.ts';
+import { createCard } from '../card/card.ts';
+import { createAdditional, type FormPart, type PartContext } from '../card/parts.ts';
+import { afterPress } from '../fields/after-press.ts';
+import type { Field } from '../fields/field.ts';
+import { createKeypad, isInKeypad } from '../fields/keypad.ts';
+import type { FrameMessage } from '../frame/messages.ts';
+import { fill, type Texts } from '../messages/messages.ts';
+import { callBack } from './callbacks.ts';
+import { failureText, mayPass, UNCONNECTED } from './failure-text.ts';
+import type { PageContext } from './shell.ts';
+import {
+  type Attempts,
+  bodyOf,
+  type CallDeps,
+  call,
+  callUrl,
+  createAttempts,
+  type Failure,
+  type Outcome,
+} from './submit.ts';
+import { createFormView, type FormView } from './view.ts';
+
+/** What the form needs of the page. */
+export interface FormContext extends PageContext, CallDeps {
+  readonly now: () => Date;
+  readonly tell: (message: FrameMessage) => void;
+}
+
+/** The form as the page uses it. */
+export interface CaptureForm {
+  readonly element: HTMLElement;
+  /** Sends it for the page around, which then hears that something is wrong as well. */
+  submit(): void;
+  /** Empties it and shows it again, also after a success. */
+  reset(): void;
+  /** Empties it for safety; `idle` says that people should be told. */
+  wipe(idle: boolean): void;
+}
+
+/** The parts put together, with what acts on all their fields. */
+interface Fields {
+  readonly list: readonly Field[];
+  readonly art: HTMLElement | undefined;
+  posted(): Record<string, string>;
+  clear(): void;
+}
+
+const NOTHING: FormPart = { fields: [], posted: () => ({}) };
+const MAKE = { pcd: createCard, ach: createAch, custom: () => NOTHING };
+
+const createFields = (context: PartContext): Fields => {
+  const { settings, form_type } = context.config;
+  const own = MAKE[form_type](context);
+  const added = createAdditional(context);
+  const list = [...own.fields, ...added.fields];
+  for (const field of list) {
+    watchField(field, own);
+  }
+  const digits = list.filter(({ plan }) => plan.digits);
+  const keypad = settings.force_keypad ? createKeypad(digits, context.texts) : undefined;
+  return {
+    list,
+    art: own.art?.element,
+    posted: () => ({ ...own.posted(), ...added.posted() }),
+    clear: () => {
+      keypad?.close();
+      for (const field of list) {
+        field.clear();
+        field.complain(undefined);
+      }
+    },
+  };
+};
+
+/** Checks a field when it is left, unless it is left for its own keypad or before anything was typed. */
+const watchField = (field: Field, { art }: FormPart): void => {
+  field.element.addEventListener('focusin', () => art?.focus(field.plan.name as CardPart));
+  field.element.addEventListener('focusout', ({ relatedTarget }) => {
+    const within = relatedTarget instanceof Node && field.element.contains(relatedTarget);
+    if (within || isInKeypad(relatedTarget)) {
+      return;
+    }
+    art?.focus(undefined);
+    afterPress(() => {
+      if (field.value() !== '' && !field.element.contains(document.activeElement)) {
+        field.check();
+      }
+    });
+  });
+};
+
+/** The members of the reply that the page around may know. */
+const successMessage = (reply: unknown): FrameMessage => {
+  const given: Readonly<Record<string, unknown>> =
+    typeof reply === 'object' && reply !== null ? { ...reply } : {};
+  const { token, reference, user } = given;
+  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+  return { type: 'vault.success', token: text(token), reference: text(reference), user: text(user) };
+};
+
+/** Where the service has pages for trying out what forms look like. */
+const PREVIEW = /\/forms\/preview(?:\/|$)/;
+
+const isConnected = ({ visit }: FormContext): boolean =>
+  visit.unique_id !== undefined && visit.secret !== undefined;
+
+/** Checks every field, and leads to the first that is wrong. */
+const checkAll = ({ list }: Fields, view: FormView, texts: Texts): boolean => {
+  const wrong = list.filter((field) => !field.check());
+  const labels = wrong.map(({ plan }) => plan.label).join(', ');
+  view.announce(wrong.length === 0 ? '' : fill(texts.check, { list: labels }));
+  wrong[0]?.focus();
+  return wrong.length === 0;
+};
+
+/** Sends what was typed; the same values with the same key until it is clear what became of them. */
+const send = async (context: FormContext, fields: Fields, attempts: Attempts): Promise<Outcome> => {
+  const { config, visit } = context;
+  const { unique_id, secret, reference, extra } = visit;
+  if (unique_id === undefined || secret === undefined) {
+    return { failure: UNCONNECTED };
+  }
+  const body = bodyOf(extra, fields.posted());
+  const headers = { 'X-Vault-Capture-Secret': secret, 'Idempotency-Key': attempts.keyFor(body) };
+  const url = callUrl(config.api, 'capture', unique_id, { reference, form_type: config.form_type });
+  const outcome = await call(url, { method: 'POST', headers, body }, context);
+  attempts.settle(outcome);
+  return outcome;
+};
+
+/** Says why nothing was stored: in the page, to the owner's function, and to the page around. */
+const tellFailure = (failure: Failure, context: FormContext, fields: Fields, view: FormView): void => {
+  const { status, code, error, field } = failure;
+  const { texts, tell } = context;
+  view.alert(texts[failureText(failure)], mayPass(failure));
+  const named = fields.list.find(({ plan }) => field === `body.${plan.name}`);
+  named?.complain(texts.refused);
+  (named?.focus ?? view.focusNext)();
+  callBack('error', { status, code, error });
+  tell({ type: 'vault.error', status, code });
+};
+
+/** Makes the form. */
+export const createForm = (context: FormContext): CaptureForm => {
+  const { texts } = context;
+  const fields = createFields(context);
+  const view = createFormView(context, fields.list, fields.art);
+  const attempts = createAttempts();
+  let sending = false;
+  const clear = (): void => {
+    attempts.forget();
+    fields.clear();
+  };
+  const settle = (outcome: Outcome): void => {
+    sending = false;
+    view.busy(false);
+    if ('failure' in outcome) {
+      tellFailure(outcome.failure, context, fields, view);
+      return;
+    }
+    clear();
+    view.showDone();
+    callBack('success', outcome.reply);
+    context.tell(successMessage(outcome.reply));
+  };
+  const submit = (asked: boolean): void => {
+    if (sending || !view.form.isConnected) {
+      return;
+    }
+    view.alert(undefined, false);
+    if (!checkAll(fields, view, texts)) {
+      if (asked) {
+        context.tell({ type: 'vault.error', status: 0, code: 'form_invalid' });
+      }
+      return;
+    }
+    sending = true;
+    view.busy(true);
+    void send(context, fields, attempts).then(settle);
+  };
+  view.form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    submit(false);
+  });
+  const { display_mode } = context.config.settings;
+  // The gallery's previews are there to be looked at; a page around an embedded form may know why it is not connected.
+  if (!isConnected(context) && display_mode === 'standalone' && !PREVIEW.test(location.pathname)) {
+    view.alert(texts.e_unconnected, false);
+  }
+  return {
+    element: view.element,
+    submit: () => submit(true),
+    reset: () => {
+      if (!sending) {
+        clear();
+        view.alert(undefined, false);
+        view.announce('');
+        view.showForm();
+      }
+    },
+    wipe: (idle) => {
+      const typed = fields.list.some((field) => field.value() !== '');
+      clear();
+      view.alert(idle && typed ? texts.idle : undefined, false);
+    },
+  };
+};

@@ -1,0 +1,174 @@
+/** A stored item, read once and shown masked. Its values stay in a closure; the page holds only what is seen. */
+
+import { COPY, EYE, h, icon, TICK } from '../base/dom.ts';
+import { createCardArt } from '../card/art.ts';
+import { brandOf } from '../fields/brand.ts';
+import { onlyDigits } from '../fields/digits.ts';
+import { hiddenText, type StoredValue, shownText, storedValues } from '../fields/mask.ts';
+import { callBack } from './callbacks.ts';
+import { copyText } from './copy.ts';
+import { failureText, mayPass, UNCONNECTED } from './failure-text.ts';
+import type { FormContext } from './form.ts';
+import { createHead } from './shell.ts';
+import { call, callUrl, type Failure } from './submit.ts';
+import { alertParts } from './view.ts';
+
+const SHOWN_MS = 30_000;
+const COPIED_MS = 2_000;
+
+/** The view as the page uses it. */
+export interface ItemView {
+  readonly element: HTMLElement;
+  /** Reads the item anew. */
+  load(): void;
+  /** Forgets the item; `idle` says that people should be told. */
+  wipe(idle: boolean): void;
+}
+
+/** A shown value: `reveal` swaps between the hidden and the plain text. */
+interface Row {
+  readonly element: HTMLElement;
+  reveal(now: boolean): void;
+}
+
+/** Makes the view; it is empty until `load`. */
+export const createItemView = (context: FormContext): ItemView => {
+  const { config, visit, texts } = context;
+  const body = h('div', { class: 'vf-body' });
+  const element = h('div', { class: 'vf-panel' }, createHead(context), body);
+  let conceal = (): void => undefined;
+  const say = (sentence: string, again: boolean): void => {
+    const parts = alertParts(sentence, again ? texts.again : undefined);
+    const form = h('form', {}, h('div', { class: 'vf-alert', role: 'alert' }, ...parts));
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      load();
+    });
+    body.replaceChildren(form);
+  };
+  const fail = (failure: Failure): void => {
+    say(texts[failureText(failure)], mayPass(failure));
+    callBack('error', { status: failure.status, code: failure.code, error: failure.error });
+    context.tell({ type: 'vault.error', status: failure.status, code: failure.code });
+  };
+  const show = (values: readonly StoredValue[]): void => {
+    conceal = fillBody(body, values, context);
+  };
+  const load = (): void => {
+    const { unique_id, secret, token, reference } = visit;
+    if (unique_id === undefined || secret === undefined || token === undefined) {
+      fail(UNCONNECTED);
+      return;
+    }
+    body.replaceChildren(
+      h('div', { class: 'vf-loading', role: 'status' }, h('span', { class: 'vf-hidden' }, texts.loading)),
+    );
+    const url = callUrl(config.api, 'retrieve', unique_id, { token, reference, form_type: config.form_type });
+    void call(url, { headers: { 'X-Vault-Retrieve-Secret': secret } }, context).then((outcome) => {
+      if ('failure' in outcome) {
+        fail(outcome.failure);
+        return;
+      }
+      const { reply } = outcome;
+      const item = typeof reply === 'object' && reply !== null ? { ...reply } : {};
+      show(storedValues(item, config));
+    });
+  };
+  document.addEventListener('visibilitychange', () => conceal());
+  return {
+    element,
+    load,
+    wipe: (idle) => {
+      conceal = () => undefined;
+      if (idle) {
+        say(texts.idle, true);
+      } else {
+        body.replaceChildren();
+      }
+    },
+  };
+};
+
+/** Puts the rows in, and returns what hides them again. */
+const fillBody = (body: HTMLElement, values: readonly StoredValue[], context: FormContext): (() => void) => {
+  const { config, texts } = context;
+  if (values.length === 0) {
+    body.replaceChildren(h('p', { class: 'vf-empty' }, texts.empty));
+    return () => undefined;
+  }
+  const rows = values.map((value) => createRow(value, context));
+  const number = values.find(({ name }) => name === 'card_number')?.text;
+  const isCard = config.form_type !== 'custom' && number !== undefined;
+  const art = isCard && !config.settings.hide_card ? createCardArt(texts, false) : undefined;
+  const toggle = h('button', { type: 'button', class: 'vf-button vf-show', 'aria-pressed': 'false' });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const reveal = (now: boolean): void => {
+    clearTimeout(timer);
+    timer = now ? setTimeout(() => reveal(false), SHOWN_MS) : undefined;
+    toggle.setAttribute('aria-pressed', String(now));
+    toggle.replaceChildren(icon(EYE), h('span', {}, now ? texts.hide : texts.show));
+    for (const row of rows) {
+      row.reveal(now);
+    }
+    const text = (name: string): string => {
+      const value = values.find((candidate) => candidate.name === name);
+      return value === undefined ? '' : now || !value.secret ? shownText(value) : hiddenText(value);
+    };
+    art?.show({
+      number: text('card_number'),
+      name: text('card_holder'),
+      expiry: text('expiry'),
+      code: text('cvv'),
+      brand: brandOf(onlyDigits(number ?? '')),
+    });
+  };
+  toggle.addEventListener('click', () => reveal(toggle.getAttribute('aria-pressed') !== 'true'));
+  reveal(false);
+  const list = h('dl', { class: 'vf-values' }, ...rows.map((row) => row.element));
+  const secret = values.some((value) => value.secret);
+  body.replaceChildren(
+    ...[art?.element, list, secret ? toggle : undefined].filter((child) => child !== undefined),
+  );
+  return () => reveal(false);
+};
+
+const createRow = (value: StoredValue, { texts }: FormContext): Row => {
+  // Values without a label are fields of ours, which have a text of their name.
+  const label = value.label ?? texts[value.name as keyof typeof texts];
+  const shown = h('dd', { class: 'vf-value', dir: 'auto' });
+  const word = h('span', {}, texts.copy);
+  const copy = h(
+    'button',
+    { type: 'button', class: 'vf-copy', 'aria-label': `${texts.copy}: ${label}` },
+    icon(COPY),
+    word,
+  );
+  const status = h('span', { class: 'vf-hidden', role: 'status' });
+  copy.addEventListener('click', async () => {
+    if (await copyText(value.text)) {
+      copy.replaceChildren(icon(TICK), h('span', {}, texts.copied));
+      status.textContent = texts.copied;
+      setTimeout(() => {
+        copy.replaceChildren(icon(COPY), word);
+        status.textContent = '';
+      }, COPIED_MS);
+    }
+  });
+  const element = h(
+    'div',
+    { class: 'vf-row', 'data-field': value.name },
+    h('dt', { class: 'vf-label' }, label),
+    shown,
+    h('dd', { class: 'vf-act' }, copy, status),
+  );
+  const open =
+    value.name === 'account_type' && (value.text === 'checking' || value.text === 'savings')
+      ? texts[value.text]
+      : undefined;
+  return {
+    element,
+    reveal: (now) => {
+      shown.textContent = open ?? (now || !value.secret ? shownText(value) : hiddenText(value));
+    },
+  };
+};

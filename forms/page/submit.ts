@@ -1,0 +1,133 @@
+/** The one call that a form makes: it stores what was typed, or reads what is shown. */
+import { newKey } from '../fields/random.ts';
+
+/** Why nothing was stored or read. `status` is 0 when no reply came; `error` is the service's own sentence. */
+export interface Failure {
+  readonly status: number;
+  readonly code: string;
+  readonly error: string;
+  readonly field?: string;
+}
+
+export type Outcome = { readonly reply: unknown } | { readonly failure: Failure };
+
+/** What the call needs of its surroundings. */
+export interface CallDeps {
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+  readonly wait: (seconds: number) => Promise<void>;
+}
+
+const RETRIES_MAX = 3;
+const WAIT_SECONDS_MAX = 10;
+const TIMEOUT_MS = 30_000;
+const BUSY = [429, 503];
+/** Refusals of what was sent: sending the same again is a new attempt. After all others it may have been stored. */
+const FINAL = [400, 401, 403, 404, 405, 410, 413, 415, 422];
+
+/** Where a call goes: `https://host/v1/capture/shop?form_type=pcd`. Parameters without a value are left out. */
+export const callUrl = (
+  api: string,
+  kind: 'capture' | 'retrieve',
+  id: string,
+  query: Readonly<Record<string, string | undefined>>,
+): string => {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) {
+      parameters.set(name, value);
+    }
+  }
+  return `${api}/v1/${kind}/${encodeURIComponent(id)}?${parameters}`;
+};
+
+/** The object to store: the page's own texts first, so that fields win; empty members are dropped. */
+export const bodyOf = (
+  extra: Readonly<Record<string, string>>,
+  fields: Readonly<Record<string, string>>,
+): string => {
+  const filled = Object.entries(fields).filter(([, value]) => value !== '');
+  return JSON.stringify({ ...extra, ...Object.fromEntries(filled) });
+};
+
+/** JSON with each number as the text that it was: the numbers of JavaScript lose digits of long ones, and last zeros. */
+export const readJson = (json: string): unknown => {
+  let inText = false;
+  const quoted = json.replace(/\\.|"|-?\d[\d.eE+-]*/g, (part) => {
+    inText = inText !== (part === '"');
+    return inText || part === '"' ? part : `"${part}"`;
+  });
+  return JSON.parse(quoted);
+};
+
+/**
+ * Calls the service, and again when it says that it is busy and for how long. Never throws. The request carries no
+ * cookies and no address, and its reply is kept nowhere.
+ */
+export const call = async (url: string, init: RequestInit, deps: CallDeps): Promise<Outcome> => {
+  for (let tries = 0; ; tries++) {
+    try {
+      const response = await deps.fetch(url, {
+        ...init,
+        credentials: 'omit',
+        referrerPolicy: 'no-referrer',
+        cache: 'no-store',
+        redirect: 'error',
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      const seconds = Number(response.headers.get('Retry-After') ?? Number.NaN);
+      if (BUSY.includes(response.status) && tries < RETRIES_MAX && seconds <= WAIT_SECONDS_MAX) {
+        await deps.wait(seconds);
+        continue;
+      }
+      const body = await response
+        .text()
+        .then(readJson)
+        .catch(() => undefined);
+      return response.ok && body !== undefined
+        ? { reply: body }
+        : { failure: failureOf(response.status, body) };
+    } catch {
+      return { failure: { status: 0, code: 'network', error: 'The service could not be reached.' } };
+    }
+  }
+};
+
+const failureOf = (status: number, body: unknown): Failure => {
+  const given: Readonly<Record<string, unknown>> =
+    typeof body === 'object' && body !== null ? { ...body } : {};
+  const { code, error, field } = given;
+  return {
+    status,
+    code: typeof code === 'string' ? code : 'unknown',
+    error: typeof error === 'string' ? error : '',
+    ...(typeof field === 'string' ? { field } : {}),
+  };
+};
+
+/** The keys of a form's attempts. */
+export interface Attempts {
+  keyFor(body: string): string;
+  /** To be told of each outcome. */
+  settle(outcome: Outcome): void;
+  /** Forgets the body: it holds what was typed. */
+  forget(): void;
+}
+
+/** Gives each attempt its key: the same one for the same body until the service has clearly taken or refused it. */
+export const createAttempts = (makeKey: () => string = newKey): Attempts => {
+  let open: { readonly body: string; readonly key: string } | undefined;
+  return {
+    keyFor: (body: string): string => {
+      open = open?.body === body ? open : { body, key: makeKey() };
+      return open.key;
+    },
+    settle: (outcome: Outcome): void => {
+      if ('reply' in outcome || FINAL.includes(outcome.failure.status)) {
+        open = undefined;
+      }
+    },
+    forget: (): void => {
+      open = undefined;
+    },
+  };
+};

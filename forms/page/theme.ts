@@ -1,0 +1,51 @@
+/** The look of a form: base style, colours of the owner, light or dark, and which way the language runs. */
+import { COLORS, readableOn } from '../base/color.ts';
+import type { PageConfig } from '../base/config.ts';
+import type { Locale } from '../messages/messages.ts';
+import { pageStyles } from '../styles/styles.macro.ts' with { type: 'macro' };
+
+/** On which of the two the text must be read, and the property that carries the text's colour. */
+const READ_ON = { primary_color: '--vf-on-primary', card_primary_color: '--vf-on-card' } as const;
+
+/** Adds the styles before all others of the page, so that the owner's own win. The policy knows them by their hash. */
+const addStyles = (): void => {
+  const style = document.createElement('style');
+  style.textContent = pageStyles();
+  document.head.prepend(style);
+};
+
+/** Lets the browser resolve a colour of any notation. */
+const resolve = (element: HTMLElement, color: string): string => {
+  element.style.color = color;
+  const rgb = getComputedStyle(element).color;
+  element.style.removeProperty('color');
+  return rgb;
+};
+
+/** Dresses the page. Follows the system's light or dark as long as the page is open when the form says `auto`. */
+export const applyTheme = (form: HTMLElement, config: PageConfig, locale: Locale): void => {
+  const { theme, color_mode, display_mode } = config.settings;
+  addStyles();
+  const root = document.documentElement;
+  root.lang = locale;
+  root.dir = locale === 'ar' ? 'rtl' : 'ltr';
+  root.dataset['style'] = theme.style;
+  root.dataset['display'] = display_mode;
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const follow = (): void => {
+    root.dataset['scheme'] =
+      color_mode === 'dark' || (color_mode === 'auto' && dark.matches) ? 'dark' : 'light';
+  };
+  follow();
+  dark.addEventListener('change', follow);
+  for (const [name, property] of Object.entries(COLORS) as [keyof typeof COLORS, string][]) {
+    const color = theme[name];
+    if (color !== undefined && CSS.supports('color', color)) {
+      form.style.setProperty(property, color);
+      if (name in READ_ON) {
+        const property = READ_ON[name as keyof typeof READ_ON];
+        form.style.setProperty(property, readableOn(resolve(form, color)));
+      }
+    }
+  }
+};
