@@ -1,18 +1,18 @@
-import { type AdminCalls, createAdminCalls } from './admin.ts';
-import { type AuditCalls, createAuditCalls } from './audit.ts';
-import type { VaultOptions } from './call.ts';
-import { type CaptureCalls, createCaptureCalls } from './capture.ts';
-import { type CertificateCalls, createCertificateCalls } from './certificate.ts';
-import { createFormCalls, type FormCalls } from './form.ts';
-import { basicAuth } from './headers.ts';
-import { createKeyCalls, type KeyCalls } from './key.ts';
-import { CONNECTION, checkNames } from './needed.ts';
-import { createProxyCalls, type ProxyCalls } from './proxy.ts';
-import { createRetrieveCalls, type RetrieveCalls } from './retrieve.ts';
-import { createRuleCalls, type RuleCalls } from './rule.ts';
-import { createTransport } from './transport.ts';
-import { createUtilityCalls, type UtilityCalls } from './utility.ts';
-import { createVaultCalls, type VaultCalls } from './vault.ts';
+import { type AdminCalls, createAdminCalls } from './calls/admin.ts';
+import { type AuditCalls, createAuditCalls } from './calls/audit.ts';
+import { type CaptureCalls, createCaptureCalls } from './calls/capture.ts';
+import { type CertificateCalls, createCertificateCalls } from './calls/certificate.ts';
+import { createFormCalls, type FormCalls } from './calls/form.ts';
+import { createKeyCalls, type KeyCalls } from './calls/key.ts';
+import { createProxyCalls, type ProxyCalls } from './calls/proxy.ts';
+import { createRetrieveCalls, type RetrieveCalls } from './calls/retrieve.ts';
+import { createRuleCalls, type RuleCalls } from './calls/rule.ts';
+import { createUtilityCalls, type UtilityCalls } from './calls/utility.ts';
+import { createVaultCalls, type VaultCalls } from './calls/vault.ts';
+import type { VaultOptions } from './transport/call.ts';
+import { basicAuth } from './transport/headers.ts';
+import { CONNECTION, checkNames } from './transport/needed.ts';
+import { createTransport } from './transport/transport.ts';
 
 /**
  * A client of one account. Members of the options objects have their names on the wire (snake_case), the

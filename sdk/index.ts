@@ -2,25 +2,32 @@
  * Client of a Cardvault service.
  * @packageDocumentation
  */
-export type { AdminCalls } from './admin.ts';
-export type { AuditCalls } from './audit.ts';
-export type { Attempt, CallOptions, ConnectionOptions, KeyedCallOptions, VaultOptions } from './call.ts';
-export type { CaptureCalls } from './capture.ts';
-export { type CaptureClient, captureClient } from './capture-client.ts';
-export type { CertificateCalls } from './certificate.ts';
+export type { AdminCalls } from './calls/admin.ts';
+export type { AuditCalls } from './calls/audit.ts';
+export type { CaptureCalls } from './calls/capture.ts';
+export { type CaptureClient, captureClient } from './calls/capture-client.ts';
+export type { CertificateCalls } from './calls/certificate.ts';
+export type { EndpointOptions } from './calls/endpoint.ts';
+export type { FormCalls } from './calls/form.ts';
+export type { KeyCalls } from './calls/key.ts';
+export type { ProxyCalls } from './calls/proxy.ts';
+export type { RetrieveCalls } from './calls/retrieve.ts';
+export { type RetrieveClient, retrieveClient } from './calls/retrieve-client.ts';
+export type { RuleCalls } from './calls/rule.ts';
+export type { UtilityCalls } from './calls/utility.ts';
+export type { VaultCalls } from './calls/vault.ts';
 export { Vault } from './client.ts';
-export type { EndpointOptions } from './endpoint.ts';
-export { VaultApiError, VaultConnectionError, VaultError, VaultTimeoutError } from './errors.ts';
-export type { FormCalls } from './form.ts';
-export type { KeyCalls } from './key.ts';
-export type { Page, Pages } from './pages.ts';
-export type { ProxyCalls } from './proxy.ts';
-export type { RetrieveCalls } from './retrieve.ts';
-export { type RetrieveClient, retrieveClient } from './retrieve-client.ts';
-export type { RuleCalls } from './rule.ts';
-export type * from './types.ts';
-export type { UtilityCalls } from './utility.ts';
-export type { VaultCalls } from './vault.ts';
+export type {
+  Attempt,
+  CallOptions,
+  ConnectionOptions,
+  KeyedCallOptions,
+  VaultOptions,
+} from './transport/call.ts';
+export { VaultApiError, VaultConnectionError, VaultError, VaultTimeoutError } from './transport/errors.ts';
+export type { Page, Pages } from './transport/pages.ts';
+export type * from './transport/types.ts';
+export type { WebhookHeaders } from './webhook/headers.ts';
 export {
   VaultWebhookError,
   type VerifyOptions,
@@ -28,5 +35,4 @@ export {
   type WebhookPayload,
   type Webhooks,
   webhooks,
-} from './webhook.ts';
-export type { WebhookHeaders } from './webhook-headers.ts';
+} from './webhook/webhook.ts';

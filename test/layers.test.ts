@@ -23,7 +23,11 @@ describe('the check finds', () => {
       'server/domain/mask/mask.ts',
       "import { type Secret } from '../../core/secret.ts';",
     ],
-    ['a type by import()', 'sdk/key.ts', "export type Key = import('../server/http/schema/key.ts').Key;"],
+    [
+      'a type by import()',
+      'sdk/calls/key.ts',
+      "export type Key = import('../../server/http/schema/key.ts').Key;",
+    ],
     ['a re-export', 'server/http/schema/key.ts', "export { ERRORS } from '../errors.ts';"],
     [
       'a dynamic import',
@@ -41,7 +45,7 @@ describe('the check finds', () => {
     ['ioredis outside the store', 'server/services/key/key.ts', "import Redis from 'ioredis';"],
     ['a socket in a worker', 'workers/worker.ts', "import { connect } from 'node:net';"],
     ['a file in a worker', 'workers/worker.ts', "import { readFile } from 'node:fs/promises';"],
-    ['a package in the SDK', 'sdk/key.ts', "import { ok } from 'somewhere';"],
+    ['a package in the SDK', 'sdk/calls/key.ts', "import { ok } from 'somewhere';"],
     ['a file without a layer', 'server/utils/strings.ts', ''],
   ];
   test.each(wrong)('%s', (_, path, text) => {

@@ -78,7 +78,7 @@ describe('the search finds', () => {
     ['server/services/key/key.ts', 'log(passphrase.expose());'],
     ['server/services/key/key.ts', 'log(passphrase\n  .expose());'],
     ['workers/jobs/keys.ts', 'const port = process.env.PORT;'],
-    ['sdk/path.ts', 'const { PORT } = Bun.env;'],
+    ['sdk/transport/path.ts', 'const { PORT } = Bun.env;'],
     ['server/store/redis/client.ts', 'console.error(error);'],
     ['workers/jobs/keys.ts', "console['log'](key);"],
     ['server/services/key/key.ts', 'process.stdout.write(text);'],

@@ -25,9 +25,9 @@ const NOWHERE = /^$/;
 export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'forms/base/config.ts': 'what the service put into the page, member by member',
   'forms/page/submit.ts': "a reply's body, with its numbers as texts",
-  'sdk/errors.ts': "a refusal's body, of which only checked parts are kept",
-  'sdk/pages.ts': "a reply's body",
-  'sdk/webhook.ts': "a webhook's body, once its signature fits",
+  'sdk/transport/errors.ts': "a refusal's body, of which only checked parts are kept",
+  'sdk/transport/pages.ts': "a reply's body",
+  'sdk/webhook/webhook.ts': "a webhook's body, once its signature fits",
   'server/cli/backup/file.ts': "a backup's header, which is compared with a schema",
   'server/cli/backup/restore.ts': "an authenticated backup's counts",
   'server/config/files.ts': "the operator's own files",

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createCaptureCalls, submitTo } from '../../sdk/capture.ts';
+import { createCaptureCalls, submitTo } from '../../sdk/calls/capture.ts';
 import {
   type CaptureClient,
   captureClient,
   type NewCaptureEndpoint,
   VaultApiError,
 } from '../../sdk/index.ts';
-import { createTransport } from '../../sdk/transport.ts';
+import { createTransport } from '../../sdk/transport/transport.ts';
 import {
   busyAtFirst,
   CARD,

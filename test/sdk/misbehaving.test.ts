@@ -1,7 +1,7 @@
 /** Replies that never end, lead nowhere or are far too long, and settings that are. */
 import { afterEach, describe, expect, test } from 'bun:test';
 import { captureClient, Vault, VaultConnectionError, VaultError } from '../../sdk/index.ts';
-import { createTreeReader } from '../../sdk/tree.ts';
+import { createTreeReader } from '../../sdk/transport/tree.ts';
 import { type Answer, json, openPeer } from './peer.ts';
 
 const closers: (() => unknown)[] = [];

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { apiErrorOf, connectionErrorOf } from '../../sdk/errors.ts';
 import { captureClient, retrieveClient, Vault, VaultConnectionError } from '../../sdk/index.ts';
+import { apiErrorOf, connectionErrorOf } from '../../sdk/transport/errors.ts';
 import { ERRORS } from '../../server/core/errors.ts';
 import { json, openPeer, type Peer } from './peer.ts';
 

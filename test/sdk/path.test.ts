@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { VaultError } from '../../sdk/errors.ts';
-import { baseOf, urlOf } from '../../sdk/path.ts';
+import { VaultError } from '../../sdk/transport/errors.ts';
+import { baseOf, urlOf } from '../../sdk/transport/path.ts';
 
 describe('the base URL', () => {
   test.each([

@@ -1,6 +1,6 @@
 /** The other end of the wire for the SDK's tests: it answers as a test says and remembers what it was sent. */
 import type { Socket } from 'bun';
-import type { Clock } from '../../sdk/limit.ts';
+import type { Clock } from '../../sdk/transport/limit.ts';
 
 export interface Seen {
   readonly method: string;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createRetrieveClient } from '../../sdk/calls/retrieve-client.ts';
 import {
   type DecryptedItem,
   type NewRetrieveEndpoint,
@@ -6,8 +7,7 @@ import {
   retrieveClient,
   VaultConnectionError,
 } from '../../sdk/index.ts';
-import { createRetrieveClient } from '../../sdk/retrieve-client.ts';
-import { createTransport } from '../../sdk/transport.ts';
+import { createTransport } from '../../sdk/transport/transport.ts';
 import {
   busyAtFirst,
   CARD,

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import type { Call } from '../../sdk/call.ts';
-import { VaultApiError, VaultConnectionError, VaultTimeoutError } from '../../sdk/errors.ts';
-import { createTransport } from '../../sdk/transport.ts';
+import type { Call } from '../../sdk/transport/call.ts';
+import { VaultApiError, VaultConnectionError, VaultTimeoutError } from '../../sdk/transport/errors.ts';
+import { createTransport } from '../../sdk/transport/transport.ts';
 import { type Answer, closedBaseUrl, createTestClock, json, openPeer, openRawPeer, refusal } from './peer.ts';
 
 const LIMIT_MS = 60_000;

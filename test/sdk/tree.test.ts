@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { VaultConnectionError } from '../../sdk/errors.ts';
-import { createTreeReader } from '../../sdk/tree.ts';
+import { VaultConnectionError } from '../../sdk/transport/errors.ts';
+import { createTreeReader } from '../../sdk/transport/tree.ts';
 
 const readAll = (pieces: readonly string[]): string[] => {
   const reader = createTreeReader();

@@ -1,11 +1,10 @@
 /** Reading through a retrieval endpoint. */
 
-import type { Call, CallOptions } from './call.ts';
-import { callTo, type EndpointOptions, linkTo } from './endpoint.ts';
-import { needText } from './needed.ts';
-import { openItems } from './open-items.ts';
-import { jsonOf, type Page, type Pages, readPage, walk } from './pages.ts';
-import type { Transport } from './transport.ts';
+import type { Call, CallOptions } from '../transport/call.ts';
+import { needText } from '../transport/needed.ts';
+import { openItems } from '../transport/open-items.ts';
+import { jsonOf, type Page, type Pages, readPage, walk } from '../transport/pages.ts';
+import type { Transport } from '../transport/transport.ts';
 import type {
   DecryptedItem,
   EndpointAccess,
@@ -14,7 +13,8 @@ import type {
   RetrieveTree,
   StoredObject,
   Tree,
-} from './types.ts';
+} from '../transport/types.ts';
+import { callTo, type EndpointOptions, linkTo } from './endpoint.ts';
 
 /**
  * What a retrieval endpoint can be asked. What lies outside its lock is refused: `endpoint_out_of_scope`.

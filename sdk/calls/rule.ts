@@ -1,9 +1,9 @@
 /** Rules: named lists of operations that change data where they are attached. */
 
-import type { CallOptions } from './call.ts';
-import { readJson, readOne } from './pages.ts';
-import type { Transport } from './transport.ts';
-import type { CreateRule, DeleteRule, Message, OperationNames, ReadRule, Rule } from './types.ts';
+import type { CallOptions } from '../transport/call.ts';
+import { readJson, readOne } from '../transport/pages.ts';
+import type { Transport } from '../transport/transport.ts';
+import type { CreateRule, DeleteRule, Message, OperationNames, ReadRule, Rule } from '../transport/types.ts';
 
 /**
  * Rules: named lists of operations that change data where they are attached.

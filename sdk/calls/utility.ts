@@ -1,9 +1,9 @@
 /** Small helpers of the service: Luhn check and passphrase generator. */
 
-import type { CallOptions } from './call.ts';
-import { readJson } from './pages.ts';
-import type { Transport } from './transport.ts';
-import type { CheckLuhn, GeneratedPassphrase, GeneratePassphrase, LuhnResult } from './types.ts';
+import type { CallOptions } from '../transport/call.ts';
+import { readJson } from '../transport/pages.ts';
+import type { Transport } from '../transport/transport.ts';
+import type { CheckLuhn, GeneratedPassphrase, GeneratePassphrase, LuhnResult } from '../transport/types.ts';
 
 /**
  * Small helpers of the service.

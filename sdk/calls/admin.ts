@@ -1,8 +1,8 @@
 /** The account itself: who it is, what it uses and pays. */
 
-import type { CallOptions } from './call.ts';
-import { readJson, readOne } from './pages.ts';
-import type { Transport } from './transport.ts';
+import type { CallOptions } from '../transport/call.ts';
+import { readJson, readOne } from '../transport/pages.ts';
+import type { Transport } from '../transport/transport.ts';
 import type {
   AccountPassword,
   Billing,
@@ -15,7 +15,7 @@ import type {
   SetPreference,
   Usage,
   WhoAmI,
-} from './types.ts';
+} from '../transport/types.ts';
 
 /**
  * The account that signs in: what it uses and pays, its preferences, its password.

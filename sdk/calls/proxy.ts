@@ -1,10 +1,10 @@
 /** Requests to third parties: filled with stored data, or fetching data to store. */
 
-import type { KeyedCallOptions } from './call.ts';
-import { neededPassphrase } from './needed.ts';
-import { readJson } from './pages.ts';
-import type { QueryValue } from './path.ts';
-import type { Transport } from './transport.ts';
+import type { KeyedCallOptions } from '../transport/call.ts';
+import { neededPassphrase } from '../transport/needed.ts';
+import { readJson } from '../transport/pages.ts';
+import type { QueryValue } from '../transport/path.ts';
+import type { Transport } from '../transport/transport.ts';
 import type {
   GetWebhook,
   ProxyAccepted,
@@ -14,7 +14,7 @@ import type {
   ProxyReply,
   Reported,
   RequestNetworkToken,
-} from './types.ts';
+} from '../transport/types.ts';
 
 /**
  * Requests to third parties. They need a `webhook`, which is told of the outcome, or `synchronous: true`, and then the

@@ -1,11 +1,11 @@
 /** How an endpoint is named and opened, by its owner's client or by a third party alone. */
 
-import type { Call, ConnectionOptions, EndpointKind } from './call.ts';
-import { VaultError } from './errors.ts';
-import { checkedSecret } from './headers.ts';
-import { CONNECTION, checkNames } from './needed.ts';
-import { createTransport, type Transport } from './transport.ts';
-import type { EndpointAccess } from './types.ts';
+import type { Call, ConnectionOptions, EndpointKind } from '../transport/call.ts';
+import { VaultError } from '../transport/errors.ts';
+import { checkedSecret } from '../transport/headers.ts';
+import { CONNECTION, checkNames } from '../transport/needed.ts';
+import { createTransport, type Transport } from '../transport/transport.ts';
+import type { EndpointAccess } from '../transport/types.ts';
 
 /** Where an endpoint is, what opens it, and how patient to be. */
 export interface EndpointOptions extends ConnectionOptions {

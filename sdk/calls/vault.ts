@@ -1,10 +1,10 @@
 /** Stored items: store, decrypt, list, update, delete, and the log of each. */
 
-import type { CallOptions, KeyedCallOptions } from './call.ts';
-import { neededPassphrase, needText, textOfData } from './needed.ts';
-import { openItems } from './open-items.ts';
-import { jsonOf, type Page, type Pages, readJson, readPage, walk } from './pages.ts';
-import type { Transport } from './transport.ts';
+import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
+import { neededPassphrase, needText, textOfData } from '../transport/needed.ts';
+import { openItems } from '../transport/open-items.ts';
+import { jsonOf, type Page, type Pages, readJson, readPage, walk } from '../transport/pages.ts';
+import type { Transport } from '../transport/transport.ts';
 import type {
   DecryptAll,
   DecryptedItem,
@@ -19,7 +19,7 @@ import type {
   TokenInfo,
   Tree,
   UpdateItem,
-} from './types.ts';
+} from '../transport/types.ts';
 
 /**
  * Stored items. `user` is the identifier of the vault key everywhere; an item that was stored with a `reference` is

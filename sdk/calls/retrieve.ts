@@ -1,10 +1,9 @@
 /** Retrieval endpoints: whoever has the secret of one can read what it reaches, and do nothing else. */
 
-import type { CallOptions } from './call.ts';
-import { neededPassphrase } from './needed.ts';
-import { type Page, type Pages, readJson } from './pages.ts';
-import { createRetrieveClient } from './retrieve-client.ts';
-import type { Transport } from './transport.ts';
+import type { CallOptions } from '../transport/call.ts';
+import { neededPassphrase } from '../transport/needed.ts';
+import { type Page, type Pages, readJson } from '../transport/pages.ts';
+import type { Transport } from '../transport/transport.ts';
 import type {
   CreateRetrieveEndpoint,
   DecryptedItem,
@@ -19,7 +18,8 @@ import type {
   RetrieveTree,
   StoredObject,
   Tree,
-} from './types.ts';
+} from '../transport/types.ts';
+import { createRetrieveClient } from './retrieve-client.ts';
 
 /**
  * Retrieval endpoints: whoever has the secret of one can read what it reaches. The calls that read go without the account's credentials and without the passphrase; all

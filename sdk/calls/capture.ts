@@ -1,10 +1,9 @@
 /** Capture endpoints: whoever has the secret of one can store data under its key, and do nothing else. */
 
-import type { CallOptions, KeyedCallOptions } from './call.ts';
-import { callTo } from './endpoint.ts';
-import { neededPassphrase, textOfData } from './needed.ts';
-import { readJson } from './pages.ts';
-import type { Transport } from './transport.ts';
+import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
+import { neededPassphrase, textOfData } from '../transport/needed.ts';
+import { readJson } from '../transport/pages.ts';
+import type { Transport } from '../transport/transport.ts';
 import type {
   Captured,
   CaptureItem,
@@ -15,7 +14,8 @@ import type {
   ListEndpoints,
   Message,
   NewCaptureEndpoint,
-} from './types.ts';
+} from '../transport/types.ts';
+import { callTo } from './endpoint.ts';
 
 /**
  * Capture endpoints: whoever has the secret of one can store data under its key, and do nothing else.

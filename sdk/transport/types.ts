@@ -2,7 +2,7 @@
  * The shapes of the API, by the names of their members on the wire. All of them come from `api.d.ts`, which is
  * generated from the service's OpenAPI document.
  */
-import type { components, operations } from './api.d.ts';
+import type { components, operations } from '../api.d.ts';
 
 type Schemas = components['schemas'];
 

@@ -1,9 +1,9 @@
 /** Hosted forms: pages of the service that send what is typed to an endpoint, or show what one reaches. */
 
-import type { CallOptions } from './call.ts';
-import { readJson, readOne } from './pages.ts';
-import type { Transport } from './transport.ts';
-import type { CreateForm, DeleteForm, Form, Message, ReadForm } from './types.ts';
+import type { CallOptions } from '../transport/call.ts';
+import { readJson, readOne } from '../transport/pages.ts';
+import type { Transport } from '../transport/transport.ts';
+import type { CreateForm, DeleteForm, Form, Message, ReadForm } from '../transport/types.ts';
 
 /**
  * Hosted forms. Every form serves capture and retrieval endpoints alike.

@@ -1,8 +1,8 @@
 /** For receivers of webhooks: is this call the vault's own and fresh, and what does it say? */
-import { VaultError } from './errors.ts';
-import type { FailureWebhook, GetWebhook, NetworkTokenWebhook, PostWebhook } from './types.ts';
-import { sameBytes, sha256, signer } from './webhook-crypto.ts';
-import { headerValues, type WebhookHeaders } from './webhook-headers.ts';
+import { VaultError } from '../transport/errors.ts';
+import type { FailureWebhook, GetWebhook, NetworkTokenWebhook, PostWebhook } from '../transport/types.ts';
+import { sameBytes, sha256, signer } from './crypto.ts';
+import { headerValues, type WebhookHeaders } from './headers.ts';
 
 /** Why a call was refused. All but `body_malformed`, which is signed, mean: do not believe it. */
 export type WebhookErrorCode =

@@ -1,8 +1,8 @@
 /** Client certificates: how the vault shows to a third party who it is. */
 
-import type { CallOptions } from './call.ts';
-import { readJson, readOne } from './pages.ts';
-import type { Transport } from './transport.ts';
+import type { CallOptions } from '../transport/call.ts';
+import { readJson, readOne } from '../transport/pages.ts';
+import type { Transport } from '../transport/transport.ts';
 import type {
   Certificate,
   CreateCertificate,
@@ -12,7 +12,7 @@ import type {
   DeleteCsr,
   ListCertificates,
   Message,
-} from './types.ts';
+} from '../transport/types.ts';
 
 /**
  * Client certificates, and the requests that they are issued from.

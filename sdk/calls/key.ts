@@ -1,9 +1,9 @@
 /** Vault keys: named, locked by a passphrase that only the caller keeps. */
 
-import type { CallOptions, KeyedCallOptions } from './call.ts';
-import { checkNames } from './needed.ts';
-import { type Page, type Pages, readJson, readPage, walk } from './pages.ts';
-import type { Transport } from './transport.ts';
+import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
+import { checkNames } from '../transport/needed.ts';
+import { type Page, type Pages, readJson, readPage, walk } from '../transport/pages.ts';
+import type { Transport } from '../transport/transport.ts';
 import type {
   ChangePassphrase,
   CreateKey,
@@ -12,7 +12,7 @@ import type {
   KeyWithPassphrase,
   ListKeys,
   Message,
-} from './types.ts';
+} from '../transport/types.ts';
 
 /**
  * Vault keys: each has a name, `user`, and a passphrase that only you have. Items lie under a key.

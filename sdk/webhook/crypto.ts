@@ -1,5 +1,5 @@
 /** Signatures of webhooks, with the cryptography that every runtime has. */
-import { VaultError } from './errors.ts';
+import { VaultError } from '../transport/errors.ts';
 
 const ENCODED = 'whsec_';
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;

@@ -1,9 +1,9 @@
 /** The security log of the account. */
 
-import type { CallOptions } from './call.ts';
-import { type Page, type Pages, readPage, walk } from './pages.ts';
-import type { Transport } from './transport.ts';
-import type { AuditEntry, ReadAudit } from './types.ts';
+import type { CallOptions } from '../transport/call.ts';
+import { type Page, type Pages, readPage, walk } from '../transport/pages.ts';
+import type { Transport } from '../transport/transport.ts';
+import type { AuditEntry, ReadAudit } from '../transport/types.ts';
 
 /**
  * The security log of the account. Each call is itself an entry of it.

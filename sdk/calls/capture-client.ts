@@ -1,7 +1,7 @@
-import type { KeyedCallOptions } from './call.ts';
+import type { KeyedCallOptions } from '../transport/call.ts';
+import type { Captured, CaptureItem } from '../transport/types.ts';
 import { submitTo } from './capture.ts';
 import { type EndpointOptions, linkTo } from './endpoint.ts';
-import type { Captured, CaptureItem } from './types.ts';
 
 /**
  * What can be done with a capture endpoint and its secret alone.
