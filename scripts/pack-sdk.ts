@@ -15,7 +15,13 @@ const TARBALL = `cardvault-sdk-${manifest.version}.tgz`;
 /** Says what the files beside it were made of; written last. */
 const STAMP = 'sources.sha256';
 /** All that a change of can change the package. The lock file stands for the compiler. */
-const SOURCES = ['sdk/{*,calls/*,transport/*,webhook/*}.{ts,json,md}', 'LICENSE', 'bun.lock', 'tsconfig.json', 'scripts/pack-sdk.ts'];
+const SOURCES = [
+  'sdk/{*,calls/*,transport/*,webhook/*}.{ts,json,md}',
+  'LICENSE',
+  'bun.lock',
+  'tsconfig.json',
+  'scripts/pack-sdk.ts',
+];
 
 const fingerprint = async (): Promise<string> => {
   const paths = SOURCES.flatMap((pattern) => [...new Glob(pattern).scanSync(root)]).sort();

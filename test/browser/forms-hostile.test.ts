@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
 import type { BrowserContext, Frame, Page } from 'playwright-core';
-import { HOSTILE } from '../domain/form-hostile.ts';
+import { HOSTILE } from '../domain/form/hostile.ts';
 import { HOSTILE_DATA } from '../forms/messages.ts';
 import { type Shown, showForm } from './forms-shop.ts';
 import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { cardDigits, hasDigit, onlyDigits } from '../../server/domain/card/digits.ts';
-import { anyText } from './json-arbitrary.ts';
+import { anyText } from './json/arbitrary.ts';
 
 test('onlyDigits and hasDigit agree with a regular expression', () => {
   fc.assert(

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { parseStoredObject, stringifyJson } from '../../server/domain/json/json.ts';
 import { maskFields, maskForced, maskText, maskWhole } from '../../server/domain/mask/mask.ts';
-import { anyText, jsonObject, utf8 } from './json-arbitrary.ts';
+import { anyText, jsonObject, utf8 } from './json/arbitrary.ts';
 
 const forced = (text: string): string => stringifyJson(maskForced(parseStoredObject(utf8(text))));
 const fields = (text: string, ...names: string[]): string =>

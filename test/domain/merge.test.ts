@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { parseStoredObject, stringifyJson } from '../../server/domain/json/json.ts';
 import { mergeFirstLevel } from '../../server/domain/mask/merge.ts';
-import { jsonObject, utf8 } from './json-arbitrary.ts';
+import { jsonObject, utf8 } from './json/arbitrary.ts';
 
 test.each([
   ['{"a":1,"b":2}', '{"b":3}', '{"a":1,"b":3}'],

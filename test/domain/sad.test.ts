@@ -8,7 +8,7 @@ import {
   parseStoredObject,
   stringifyJson,
 } from '../../server/domain/json/json.ts';
-import { anyText, jsonObject, textOf, utf8 } from './json-arbitrary.ts';
+import { anyText, jsonObject, textOf, utf8 } from './json/arbitrary.ts';
 
 const split = (text: string): ReturnType<typeof splitSad> => splitSad(parseStoredObject(utf8(text)));
 

@@ -15,8 +15,8 @@ import { replyJson } from '../../server/domain/reply/json.ts';
 import { type SmartParsed, smartParse } from '../../server/domain/reply/smart-parse.ts';
 import { xmlLeaves } from '../../server/domain/reply/xml.ts';
 import type { BodyFormat } from '../../server/domain/text/media-type.ts';
-import { anyText, jsonObject } from './json-arbitrary.ts';
-import { HOSTILE } from './proxy-hostile.ts';
+import { anyText, jsonObject } from './json/arbitrary.ts';
+import { HOSTILE } from './proxy/hostile.ts';
 
 const CARD = '4111111111111111';
 const OTHER = '5555555555554444';

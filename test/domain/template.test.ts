@@ -10,7 +10,7 @@ import {
   type TemplateMeter,
 } from '../../server/domain/template/render.ts';
 import { parseTemplate } from '../../server/domain/template/template.ts';
-import { anyText, jsonObject, utf8 } from './json-arbitrary.ts';
+import { anyText, jsonObject, utf8 } from './json/arbitrary.ts';
 
 const FREE: TemplateMeter = { spend: () => undefined, write: () => undefined };
 

@@ -10,8 +10,8 @@ import { compileRules, OPERATION_NAMES, type Operation, runRules } from '../../s
 import { parseTemplate } from '../../server/domain/template/template.ts';
 import { parseBooleanText, parseIntegerText, parseListText } from '../../server/domain/text/query-text.ts';
 import { CertificateError, readCertificate } from '../../workers/crypto/certificate/certificate.ts';
-import { HOSTILE } from '../domain/proxy-hostile.ts';
-import { RULE_CASES } from '../domain/rule-cases.ts';
+import { HOSTILE } from '../domain/proxy/hostile.ts';
+import { RULE_CASES } from '../domain/rule/cases.ts';
 import { newAuthority } from '../workers/crypto/authority.ts';
 import type { Chance } from './chance.ts';
 import { damagedText } from './mutate.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import type { FormSettings } from '../../server/http/schema/form.ts';
-import { parsePage } from '../domain/form-hostile.ts';
+import { parsePage } from '../domain/form/hostile.ts';
 import { type Answer, createClient } from './client.ts';
 import { ENDPOINT, FORM } from './stub-endpoints.ts';
 

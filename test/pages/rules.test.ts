@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringifyJson } from '../../server/domain/json/json.ts';
 import { OPERATION_NAMES, type Operation } from '../../server/domain/rule/rule.ts';
-import { RULE_CASES } from '../domain/rule-cases.ts';
-import { objectOf, outcome, rsaKeys, run } from '../domain/rule-run.ts';
+import { RULE_CASES } from '../domain/rule/cases.ts';
+import { objectOf, outcome, rsaKeys, run } from '../domain/rule/run.ts';
 import { inWordsOf } from './guide.ts';
 
 const markdown = readFileSync(join(import.meta.dir, '..', '..', 'docs', 'guides', 'rules.md'), 'utf8');

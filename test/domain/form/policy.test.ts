@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'bun:test';
+import { type FormPolicyParts, filePolicy, formHeaders } from '../../../server/domain/form/policy.ts';
+import type { ShownFormSettings } from '../../../server/http/schema/form.ts';
+
+const PUBLIC = 'https://vault.test';
+const STAGING = 'https://staging.vault.test';
+const FORMS = 'https://forms.test';
+const SHEET = 'https://css.example:8443/a.css';
+const SCRIPT = `https://js.example/a.js#sha384-${'A'.repeat(64)}`;
+const OURS = `${PUBLIC}/forms/1/page.js`;
+const STYLES = "'sha256-styles'";
+const BOTH = 'https://both.example/x';
+
+const headersOf = (settings: ShownFormSettings, parts: Partial<FormPolicyParts> = {}) =>
+  formHeaders({ settings, connect: [PUBLIC], script: OURS, styles: STYLES, sandboxed: true, ...parts });
+
+const sha256 = (text: string): string =>
+  `'sha256-${new Bun.CryptoHasher('sha256').update(text).digest('base64')}'`;
+
+/** The directives of a policy; a name that stands twice, or nothing between two `;`, fails. */
+const parsePolicy = (policy: string): Readonly<Record<string, string[]>> => {
+  const directives = policy.split('; ').map((text) => {
+    const [name = '', ...values] = text.split(' ');
+    expect(name).toMatch(/^[a-z-]+$/);
+    return [name, values] as const;
+  });
+  expect(new Set(directives.map(([name]) => name)).size).toBe(directives.length);
+  return Object.fromEntries(directives);
+};
+
+const NONE = ["'none'"];
+const COMMON = {
+  'default-src': NONE,
+  'script-src': [OURS],
+  'style-src': [STYLES],
+  'img-src': ['data:'],
+  'font-src': NONE,
+  'connect-src': [PUBLIC],
+  'object-src': NONE,
+  'base-uri': NONE,
+  'form-action': NONE,
+  'frame-ancestors': ['*'],
+  sandbox: ['allow-scripts', 'allow-forms'],
+};
+const { sandbox: _, ...UNBOXED } = COMMON;
+
+const configurations: readonly (readonly [string, ShownFormSettings, Partial<FormPolicyParts>, object])[] = [
+  ['nothing', {}, {}, COMMON],
+  [
+    'a sheet',
+    { css_links: [SHEET] },
+    {},
+    {
+      ...COMMON,
+      'style-src': [STYLES, 'https://css.example:8443'],
+      'font-src': ['https://css.example:8443'],
+    },
+  ],
+  ['a script', { js_links: [SCRIPT] }, {}, { ...COMMON, 'script-src': [OURS, 'https://js.example'] }],
+  [
+    'both from one host, twice',
+    { css_links: [BOTH, BOTH], js_links: [BOTH, `${BOTH}y`] },
+    {},
+    {
+      ...COMMON,
+      'script-src': [OURS, 'https://both.example'],
+      'style-src': [STYLES, 'https://both.example'],
+      'font-src': ['https://both.example'],
+    },
+  ],
+  ['a script of ours', { js_links: [`${PUBLIC}/x.js`] }, {}, { ...COMMON, 'script-src': [OURS, PUBLIC] }],
+  [
+    'links that are none',
+    { css_links: ['x; script-src *'], js_links: ["https://a;script-src *'/"] },
+    {},
+    COMMON,
+  ],
+  [
+    'one ancestor',
+    { frame_ancestors: ['https://shop.example'] },
+    {},
+    { ...COMMON, 'frame-ancestors': ['https://shop.example'] },
+  ],
+  [
+    'more ancestors',
+    { frame_ancestors: ['https://a.example', 'http://localhost:3000'] },
+    {},
+    { ...COMMON, 'frame-ancestors': ['https://a.example', 'http://localhost:3000'] },
+  ],
+  ['no ancestors', { frame_ancestors: [] }, {}, COMMON],
+  ['no links', { css_links: [], js_links: [] }, {}, COMMON],
+  [
+    'embedded code',
+    { embedded_css: 'eA==', embedded_js: 'eA==' },
+    {},
+    { ...COMMON, 'script-src': [OURS, sha256('x')], 'style-src': [STYLES, sha256('x')] },
+  ],
+  [
+    'callbacks',
+    { success_callback: 'eA==', error_callback: 'eA==' },
+    {},
+    {
+      ...COMMON,
+      'script-src': [
+        OURS,
+        sha256('(window.vaultCallbacks??={}).success=(\nx\n);'),
+        sha256('(window.vaultCallbacks??={}).error=(\nx\n);'),
+      ],
+    },
+  ],
+  ['a logo', { theme: { logo_image: 'R0lGODlh' } }, {}, COMMON],
+  ['require_corp', { require_corp: true }, {}, COMMON],
+  ['require_corp that is off', { require_corp: false }, {}, COMMON],
+  [
+    'a forms host',
+    {},
+    { sandboxed: false, script: `${FORMS}/page.js` },
+    { ...UNBOXED, 'script-src': [`${FORMS}/page.js`] },
+  ],
+  ['staging elsewhere', {}, { connect: [PUBLIC, STAGING] }, { ...COMMON, 'connect-src': [PUBLIC, STAGING] }],
+  ['staging here', {}, { connect: [PUBLIC, PUBLIC] }, COMMON],
+  [
+    'a path before the API',
+    {},
+    { connect: [`${PUBLIC}/cards`] },
+    { ...COMMON, 'connect-src': [`${PUBLIC}/cards/`] },
+  ],
+  [
+    'all kinds of code',
+    { embedded_css: btoa('p{}\r\n'), embedded_js: btoa('</script>'), success_callback: btoa('f;') },
+    {},
+    {
+      ...COMMON,
+      'script-src': [OURS, sha256('(window.vaultCallbacks??={}).success=(\nf\n);'), sha256('<\\/script>')],
+      'style-src': [STYLES, sha256('p{}\n')],
+    },
+  ],
+];
+
+describe('the policy of a form with', () => {
+  test('20 configurations', () => expect(configurations).toHaveLength(20));
+
+  test.each(configurations)('%s', (_, settings, parts, expected) => {
+    const { 'Content-Security-Policy': policy = '', ...headers } = headersOf(settings, parts);
+    expect<object>(parsePolicy(policy)).toEqual(expected);
+    const corp = settings.require_corp === true ? { 'Cross-Origin-Embedder-Policy': 'require-corp' } : {};
+    expect(headers).toEqual({
+      'Content-Type': 'text/html; charset=utf-8',
+      'X-Content-Type-Options': 'nosniff',
+      'Cache-Control': 'no-store',
+      'Referrer-Policy': 'no-referrer',
+      'Permissions-Policy': expect.stringMatching(/^(?:[a-z-]+=\(\), ){25,}clipboard-write=\*$/),
+      'Cross-Origin-Resource-Policy': 'cross-origin',
+      ...corp,
+    });
+  });
+});
+
+test('files come from the hosts of the settings alone, whatever their integrity claims', () => {
+  expect(parsePolicy(filePolicy({ settings: {}, script: OURS }))).toEqual({
+    'script-src': ["'unsafe-inline'", OURS],
+    'style-src': ["'unsafe-inline'"],
+  });
+  const settings = { css_links: [SHEET], js_links: [SCRIPT], embedded_js: 'eA==' };
+  expect(parsePolicy(filePolicy({ settings, script: OURS }))).toEqual({
+    'script-src': ["'unsafe-inline'", OURS, 'https://js.example'],
+    'style-src': ["'unsafe-inline'", 'https://css.example:8443'],
+  });
+});

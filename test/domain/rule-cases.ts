@@ -1,9 +1,0 @@
-import { OPERATION_NAMES } from '../../server/domain/rule/rule.ts';
-import type { RuleCase } from './rule-case.ts';
-import { TEXT_CASES } from './rule-cases-text.ts';
-import { VALUE_CASES } from './rule-cases-value.ts';
-
-/** The cases of all operations, in the published order of these. */
-export const RULE_CASES: readonly RuleCase[] = OPERATION_NAMES.flatMap((name) =>
-  [...TEXT_CASES, ...VALUE_CASES].filter(({ operation }) => operation.name === name),
-);

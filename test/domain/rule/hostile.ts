@@ -1,0 +1,257 @@
+import type { Operation } from '../../../server/domain/rule/rule.ts';
+
+/** A program that tries to cost more than one item may, and the object that it runs on. */
+export interface HostileProgram {
+  readonly about: string;
+  readonly operations: readonly Operation[];
+  readonly input: string;
+  /** Whether it must end with `rule_limit`, must come through, or may do either. */
+  readonly ends: 'limit' | 'result' | 'either';
+}
+
+const OPERATIONS = 64;
+/** A text that fits into the object twice. */
+const LONG = 500_000;
+
+const times = (operation: Operation): Operation[] => Array<Operation>(OPERATIONS).fill(operation);
+const each = (make: (at: number) => Operation): Operation[] =>
+  Array.from({ length: OPERATIONS }, (_, at) => make(at));
+const template = (text: string, fields: Partial<Operation> = {}): Operation => ({
+  name: 'template',
+  ...fields,
+  arguments: { template: text },
+});
+const nested = (levels: number, inside: string): string =>
+  '{{#a}}'.repeat(levels) + inside + '{{/a}}'.repeat(levels);
+
+const small = '{"a":"aaaaaaaa"}';
+const long = `{"a":"${'x'.repeat(LONG)}"}`;
+const spaces = `{"a":"${' '.repeat(LONG)}"}`;
+const digits = `{"a":"${'9'.repeat(LONG)}"}`;
+const zeros = `{"a":"${'0'.repeat(LONG)}x"}`;
+const emoji = `{"a":"${'😀'.repeat(LONG / 4)}"}`;
+const control = `{"a":"${'\\u0001'.repeat(160_000)}"}`;
+const quotes = `{"a":"${'\\"'.repeat(100_000)}"}`;
+const list = `{"a":[${Array(10_000).fill('1').join(',')}]}`;
+const lists = `{"a":[${Array(150_000).fill('[]').join(',')}]}`;
+const members = `{${Array.from({ length: 60_000 }, (_, at) => `"m${at}":${at}`).join(',')}}`;
+const deep = `{"a":${'{"a":'.repeat(62)}1${'}'.repeat(62)}}`;
+const jsonText = `{"a":"[${Array(150_000).fill('[]').join(',')}]"}`;
+
+const on = (operation: Operation): Operation => ({ input_field: 'a', ...operation });
+const substr = (start: number, end: number): Operation =>
+  on({ name: 'substr', output_field: 'b', arguments: { start, end } });
+const replace = (old: string, replacement: string): Operation =>
+  on({ name: 'replace', arguments: { substr: old, new_str: replacement } });
+const encode = (scheme: string): Operation => on({ name: 'encode', arguments: { scheme } });
+const format = (count: number, key: string): Operation => ({
+  name: 'format',
+  output_field: 'a',
+  arguments: { format_string: '%v'.repeat(count), keys: Array(count).fill(key) },
+});
+
+const program = (
+  ends: HostileProgram['ends'],
+  about: string,
+  operations: readonly Operation[],
+  input: string,
+): HostileProgram => ({ about, operations, input, ends });
+
+/** Programs that grow what they work on. */
+const GROWING: readonly HostileProgram[] = [
+  program(
+    'limit',
+    'a JSON template that holds its input twice',
+    times(template('{"a":{{a}},"b":{{a}}}', { output_field: 'a' })),
+    small,
+  ),
+  program(
+    'limit',
+    'a text template that doubles',
+    times(template('{{a}}{{a}}', { output_field: 'a' })),
+    small,
+  ),
+  program('limit', 'a template that holds the whole object', times(template('{"a":"{{.}}"}')), small),
+  program(
+    'limit',
+    'a template that puts the whole object into a field',
+    times(template('[{{.}},{{.}}]', { output_field: 'a' })),
+    small,
+  ),
+  program(
+    'limit',
+    'a raw template that doubles',
+    times(template('{{{a}}}{{&a}}', { output_field: 'a' })),
+    small,
+  ),
+  program(
+    'limit',
+    'a template of sections that repeats its text',
+    [template(nested(4, 'x'.repeat(1000)), { output_field: 'b' })],
+    '{"a":[1,2,3,4,5,6,7,8,9,10]}',
+  ),
+  program('limit', '64 stringify in a row', times(on({ name: 'stringify' })), small),
+  program(
+    'limit',
+    'stringify of the whole object into itself',
+    times({ name: 'stringify', output_field: 'a' }),
+    small,
+  ),
+  program('limit', 'stringify of control characters', [on({ name: 'stringify' })], control),
+  program(
+    'limit',
+    'the object copied into itself',
+    each((at) => ({ name: 'noop', output_field: `c${at}` })),
+    small,
+  ),
+  program('limit', 'the object nested into itself', times({ name: 'noop', output_field: 'a' }), small),
+  program('limit', 'a path of one level too many', [{ name: 'noop', output_field: 'n.'.repeat(63) }], small),
+  program('limit', 'objects wrapped into objects', times(template('{"a":{{.}}}')), small),
+  program('limit', 'a replacement that grows', times(replace('a', 'aaaaaaaa')), small),
+  program('limit', 'one replacement that would fill the memory', [replace('x', 'y'.repeat(4096))], long),
+  program('limit', 'base64 of base64', times(encode('base64')), small),
+  program('limit', 'base32 of base32', times(encode('base32')), small),
+  program('limit', 'a format that repeats a field', times(format(64, 'a')), small),
+  program('limit', 'one format of 64 long fields', [format(64, 'a')], long),
+  program('limit', 'a format that repeats the object', times(format(2, '*')), small),
+  program('limit', 'a mask of four bytes for one', [on({ name: 'mask', arguments: { char: '😀' } })], long),
+  program(
+    'limit',
+    'random bytes at many places',
+    each((at) => ({ name: 'nonce', output_field: `n${at}`, arguments: { length: 1024 } })),
+    `{"a":"${'x'.repeat(990_000)}"}`,
+  ),
+];
+
+/** Programs that take long over what they are given. */
+const SLOW: readonly HostileProgram[] = [
+  program(
+    'limit',
+    'six sections inside each other over a long list',
+    [template(nested(6, ''), { output_field: 'b' })],
+    list,
+  ),
+  program(
+    'limit',
+    'sections that show nothing',
+    [template(nested(2, '{{#none}}{{/none}}'), { output_field: 'b' })],
+    list,
+  ),
+  program(
+    'limit',
+    'two sections inside each other over many members',
+    [template('{{#a}}{{#a}}{{b}}{{/a}}{{/a}}', { output_field: 'c' })],
+    lists,
+  ),
+  program(
+    'limit',
+    'names that are missing everywhere',
+    [template(nested(32, '{{none.b.c.d}}'.repeat(500)), { output_field: 'b' })],
+    `{"a":[${'{"a":['.repeat(15)}1,2${']}'.repeat(15)}]}`,
+  ),
+  program('either', '64 templates of a long text', times(template('{{a}}', { output_field: 'b' })), long),
+  program(
+    'either',
+    'substr with positions far outside',
+    times(substr(-9_007_199_254_740_991, 9_007_199_254_740_991)),
+    emoji,
+  ),
+  program(
+    'either',
+    'substr with crossed positions',
+    times(substr(9_007_199_254_740_991, -9_007_199_254_740_991)),
+    emoji,
+  ),
+  program(
+    'either',
+    'substr that halves',
+    each(() => on({ name: 'substr', arguments: { start: 0, end: -1 } })),
+    long,
+  ),
+  program(
+    'either',
+    'numbers of nothing but digits',
+    times(on({ name: 'parse_float', output_field: 'b' })),
+    digits,
+  ),
+  program(
+    'either',
+    'zeros that turn out to be no number',
+    times(on({ name: 'parse_float', output_field: 'b' })),
+    zeros,
+  ),
+  program(
+    'either',
+    'integers of nothing but digits',
+    times(on({ name: 'convert_to_int', output_field: 'b' })),
+    digits,
+  ),
+  program(
+    'either',
+    'digits of base 36',
+    times(on({ name: 'convert_to_int', output_field: 'b', arguments: { base: 36 } })),
+    digits,
+  ),
+  program(
+    'result',
+    'an exponent that no memory could hold',
+    times(on({ name: 'convert_to_int' })),
+    '{"a":"1e999999999999999999999"}',
+  ),
+  program('either', 'spaces to trim', times(on({ name: 'parse_float', output_field: 'b' })), spaces),
+  program('either', '64 masks', times(on({ name: 'mask' })), emoji),
+  program(
+    'either',
+    'a replacement that finds half-matches only',
+    Array(30).fill(replace(`${'x'.repeat(4095)}y`, '')),
+    long,
+  ),
+  program(
+    'either',
+    'quotes escaped again and again',
+    times(on({ name: 'stringify', output_field: 'b' })),
+    quotes,
+  ),
+  program(
+    'either',
+    '64 hashes',
+    times(on({ name: 'hash', output_field: 'b', arguments: { algorithm: 'sha-512' } })),
+    long,
+  ),
+  program(
+    'either',
+    'JSON that is parsed again and again',
+    times(on({ name: 'parse_json', output_field: 'b' })),
+    jsonText,
+  ),
+  program(
+    'limit',
+    'JSON nested as deep as it gets, one level too many',
+    [on({ name: 'parse_json', output_field: 'b.c' })],
+    `{"a":"${'['.repeat(63)}${']'.repeat(63)}"}`,
+  ),
+  program(
+    'limit',
+    'JSON nested out of all bounds',
+    [on({ name: 'parse_json' })],
+    `{"a":"${'['.repeat(LONG)}"}`,
+  ),
+  program(
+    'either',
+    'a deep object, stringified and parsed',
+    [
+      { name: 'stringify', output_field: 'b' },
+      { name: 'parse_json', input_field: 'b' },
+    ],
+    deep,
+  ),
+  program(
+    'either',
+    'a wide object, copied and replaced',
+    times({ name: 'noop', input_field: 'm0', output_field: 'm1' }),
+    members,
+  ),
+  program('either', 'empty lists without end, copied', times(on({ name: 'noop', output_field: 'b' })), lists),
+];
+
+export const HOSTILE_PROGRAMS: readonly HostileProgram[] = [...GROWING, ...SLOW];

@@ -1,0 +1,314 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Secret } from '../../../server/core/secret.ts';
+import { type AccountClient, type Answer, answerOf, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+
+const FAILURES_MAX = 4;
+
+let now = Date.now();
+let vault: TestVault;
+let account: AccountClient;
+
+beforeAll(async () => {
+  vault = await openTestVault({
+    authFailuresMax: FAILURES_MAX,
+    now: () => now,
+    trustedProxies: ['127.0.0.0/8'],
+  });
+  account = await vault.account();
+  await account.key('u');
+});
+afterAll(() => vault.close());
+
+let addresses = 0;
+const freshAddress = (): string => {
+  addresses += 1;
+  return `198.51.100.${addresses}`;
+};
+
+/** Asks who is signed in, from an address of its own unless one is given. */
+const whoami = async (
+  authorization: string | undefined,
+  from = freshAddress(),
+  at = vault,
+): Promise<Answer> => {
+  const headers = new Headers({ 'x-forwarded-for': from });
+  if (authorization !== undefined) {
+    headers.set('authorization', authorization);
+  }
+  return answerOf(await at.handle(new Request('http://localhost/v1/whoami', { headers })));
+};
+const encode = (text: string, encoding: BufferEncoding = 'utf8'): string =>
+  Buffer.from(text, encoding).toString('base64');
+const accountNamed = async (name: string, password: string): Promise<void> => {
+  const made = await vault.opened.accounts.create(name, new Secret(new TextEncoder().encode(password)), {});
+  expect(made?.name).toBe(name);
+};
+
+describe('signing in', () => {
+  test('tells who one is', async () => {
+    expect(await account.sdk.admin.whoami()).toEqual({
+      user: account.name,
+      environment: 'staging',
+      api_version: '0.0.0-test',
+      backwards_compatibility: 'v1',
+    });
+  });
+
+  test.each(['Basic', 'basic', 'BASIC'])('takes the scheme as %s', async (scheme) => {
+    expect((await whoami(`${scheme} ${encode(`${account.name}:${account.password}`)}`)).status).toBe(200);
+  });
+
+  test.each([
+    ['colons', 'pa:ss:word:'],
+    ['spaces at both ends', '  pass word  '],
+    ['many characters', '密碼 🔑 ü'],
+    ['control characters', 'a\u0001\n\u007f'],
+    ['a thousand characters', 'x'.repeat(1_000)],
+  ])('takes a password of %s, exactly', async (name, password) => {
+    const user = name.replaceAll(' ', '-');
+    await accountNamed(user, password);
+    expect((await whoami(basicAuth(user, password))).as<{ user: string }>().user).toBe(user);
+    for (const wrong of [
+      password.trim(),
+      `${password} `,
+      password.slice(0, -1),
+      password.toUpperCase(),
+      `${password}\u0000`,
+    ]) {
+      if (wrong !== password) {
+        expect((await whoami(basicAuth(user, wrong))).outcome).toBe('401 unauthenticated');
+      }
+    }
+  });
+
+  test('tells apart what looks the same', async () => {
+    await accountNamed('forms', 'caf\u00e9 caf\u00e9');
+    expect((await whoami(basicAuth('forms', 'cafe\u0301 cafe\u0301'))).status).toBe(401);
+    expect((await whoami(`Basic ${encode('forms:café café', 'latin1')}`)).status).toBe(401);
+    expect((await whoami(basicAuth('forms', 'caf\u00e9 caf\u00e9'))).status).toBe(200);
+  });
+});
+
+describe('401', () => {
+  const credentials = 'bm9ib2R5Om5vdGhpbmc=';
+  const wrong: readonly (readonly [string, string | undefined])[] = [
+    ['no header', undefined],
+    ['an empty header', ''],
+    ['the scheme alone', 'Basic'],
+    ['another scheme', `Bearer ${credentials}`],
+    ['no scheme', credentials],
+    ['no base64', 'Basic nobody:nothing'],
+    ['something behind it', `Basic ${credentials} x`],
+    ['no colon', `Basic ${encode('nobody')}`],
+    ['no name', `Basic ${encode(':nothing')}`],
+    ['nothing at all', `Basic ${encode(':')}`],
+    ['an unknown account', `Basic ${credentials}`],
+    ['a name of odd characters', basicAuth('{a}\n*', 'x')],
+    ['a very long name', basicAuth('x'.repeat(5_000), 'x')],
+    ['bytes that are no UTF-8', `Basic ${encode('\u00ff\u00fe:x', 'latin1')}`],
+  ];
+  test.each(wrong)('for %s, with the challenge', async (_, authorization) => {
+    const refused = await whoami(authorization);
+    expect(refused.outcome).toBe('401 unauthenticated');
+    expect(refused.headers.get('www-authenticate')).toBe('Basic realm="vault"');
+    expect(refused.headers.get('x-request-id')).not.toBeNull();
+  });
+
+  test('for a wrong password is the same as for an unknown account', async () => {
+    const texts = [];
+    for (const authorization of [
+      basicAuth(account.name, 'wrong'),
+      basicAuth('no-such-account', 'wrong'),
+      basicAuth(account.name, ''),
+    ]) {
+      const { json } = await whoami(authorization);
+      texts.push({ ...Object(json), request_id: '' });
+    }
+    expect(texts[1]).toEqual(texts[0]);
+    expect(texts[2]).toEqual(texts[0]);
+  });
+
+  test('comes before whatever else is wrong with a request', async () => {
+    const headers = { authorization: basicAuth(account.name, 'wrong'), 'x-forwarded-for': freshAddress() };
+    const attempts = [
+      account.send('POST', '/vault', { headers, body: 'no json' }),
+      account.send('GET', '/vault?limit=0', { headers }),
+      account.send('DELETE', '/key', { headers }),
+      account.send('PUT', '/key', { headers, body: {} }),
+    ];
+    for (const answer of await Promise.all(attempts)) {
+      expect(answer.outcome).toBe('401 unauthenticated');
+    }
+  });
+});
+
+describe('a sign-in that is remembered', () => {
+  test('ends at once when the account goes, and what was under it is gone', async () => {
+    const client = await vault.account();
+    await client.key('u');
+    const token = await client.store('u', { number: '1' });
+    await vault.opened.removeAccount(client.name);
+    expect((await client.send('GET', '/whoami')).outcome).toBe('401 unauthenticated');
+    const password = new Secret(new TextEncoder().encode(client.password));
+    await vault.opened.accounts.create(client.name, password, { unmasked: true });
+    expect((await client.sdk.keys.list()).data).toEqual([]);
+    await client.key('u');
+    const reading = { query: { user: 'u', token }, passphrase: PASSPHRASE };
+    expect((await client.send('GET', '/vault', reading)).outcome).toBe('404 token_not_found');
+  });
+
+  test('follows the account’s record at once, on another server too', async () => {
+    const client = await vault.account({ unmasked: true });
+    await client.key('u');
+    const token = await client.store('u', { number: '12345' });
+    const second = await vault.secondServer();
+    try {
+      const there = client.via(second.handle);
+      expect(await there.open('u', token)).toBe('{"number":"12345"}');
+      await vault.opened.accounts.set(client.name, { unmasked: false });
+      expect(await there.open('u', token)).toBe('{"number":"*2345"}');
+      expect(await client.open('u', token)).toBe('{"number":"*2345"}');
+      await second.opened.accounts.remove(client.name);
+      expect((await client.send('GET', '/whoami')).outcome).toBe('401 unauthenticated');
+      expect((await there.send('GET', '/whoami')).outcome).toBe('401 unauthenticated');
+    } finally {
+      await second.close();
+    }
+  });
+
+  test('does not make another password right', async () => {
+    const client = await vault.account();
+    expect((await client.send('GET', '/whoami')).status).toBe(200);
+    const headers = { authorization: basicAuth(client.name, `${client.password} `) };
+    expect((await client.send('GET', '/whoami', { headers })).status).toBe(401);
+    expect((await client.send('GET', '/whoami')).status).toBe(200);
+  });
+
+  test('is checked anew after its time', async () => {
+    const client = await vault.account();
+    expect((await client.send('GET', '/whoami')).status).toBe(200);
+    now += 61_000;
+    expect((await client.send('GET', '/whoami')).status).toBe(200);
+  });
+});
+
+describe('guessing', () => {
+  const guess = (name: string, n: number, from: string): Promise<Answer> =>
+    whoami(basicAuth(name, `guess ${n}`), from);
+
+  test('is refused with 429 and Retry-After for this account from this address, and for nobody else', async () => {
+    const client = await vault.account();
+    const [from, elsewhere] = [freshAddress(), freshAddress()];
+    for (let n = 0; n < FAILURES_MAX; n++) {
+      expect((await guess(client.name, n, from)).outcome).toBe('401 unauthenticated');
+    }
+    const refused = await guess(client.name, 99, from);
+    expect(refused.outcome).toBe('429 too_many_failures');
+    const wait = Number(refused.headers.get('retry-after'));
+    expect(wait).toBeGreaterThan(0);
+    expect(wait).toBeLessThanOrEqual(900);
+    const right = basicAuth(client.name, client.password);
+    expect((await whoami(right, from)).outcome).toBe('429 too_many_failures');
+    expect((await whoami(right, elsewhere)).status).toBe(200);
+    expect((await whoami(basicAuth(account.name, account.password), from)).status).toBe(200);
+  });
+
+  test('counts for names that nobody has as well', async () => {
+    const from = freshAddress();
+    for (let n = 0; n < FAILURES_MAX; n++) {
+      expect((await guess('nobody-at-all', n, from)).status).toBe(401);
+    }
+    expect((await guess('nobody-at-all', 99, from)).outcome).toBe('429 too_many_failures');
+    expect((await guess('somebody-else', 0, from)).status).toBe(401);
+  });
+
+  test('many at once are not more than the limit', async () => {
+    const from = freshAddress();
+    const outcomes = (
+      await Promise.all(Array.from({ length: 12 }, (_, n) => guess(account.name, n, from)))
+    ).map(({ status }) => status);
+    expect(outcomes.filter((status) => status === 401)).toHaveLength(FAILURES_MAX);
+    expect(outcomes.filter((status) => status === 429)).toHaveLength(12 - FAILURES_MAX);
+  });
+
+  test('a success clears the count, also one on another server', async () => {
+    const client = await vault.account();
+    const from = freshAddress();
+    const right = basicAuth(client.name, client.password);
+    const second = await vault.secondServer();
+    try {
+      for (const at of [vault, vault, second, second, second]) {
+        for (let n = 0; n < FAILURES_MAX - 1; n++) {
+          expect((await guess(client.name, n, from)).status).toBe(401);
+        }
+        expect((await whoami(right, from, at)).status).toBe(200);
+      }
+    } finally {
+      await second.close();
+    }
+  });
+
+  test('right passwords never count, however many come at once', async () => {
+    const client = await vault.account();
+    const right = basicAuth(client.name, client.password);
+    const from = freshAddress();
+    const answers = await Promise.all(Array.from({ length: 30 }, () => whoami(right, from)));
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+  });
+
+  test('leaves neither names nor addresses in Redis, and ends with its time', async () => {
+    const from = freshAddress();
+    await guess('a-name-to-look-for', 1, from);
+    const names = await vault.raw.keys('*');
+    expect(names.filter((name) => name.includes('a-name-to-look-for') || name.includes(from))).toEqual([]);
+    for (const name of names.filter((found) => found.startsWith('{f:'))) {
+      expect(await vault.raw.pttl(name)).toBeGreaterThan(0);
+      expect(await vault.raw.pttl(name)).toBeLessThanOrEqual(900_000);
+    }
+  });
+});
+
+describe('without a limit', () => {
+  test('guesses are refused as wrong for ever, of passwords and of passphrases', async () => {
+    const open = await vault.secondServer({ authFailuresMax: 0 });
+    try {
+      const from = freshAddress();
+      for (let n = 0; n < FAILURES_MAX + 2; n++) {
+        expect((await whoami(basicAuth(account.name, `guess ${n}`), from, open)).status).toBe(401);
+        const reading = { query: { user: 'u', token: 'x' }, passphrase: `guess number ${n}` };
+        expect((await account.via(open.handle).send('GET', '/vault', reading)).outcome).toBe(
+          '403 passphrase_wrong',
+        );
+      }
+    } finally {
+      await open.close();
+    }
+  });
+});
+
+describe('utilities', () => {
+  test('check a number and make passphrases, for whoever is signed in', async () => {
+    expect(await account.sdk.utility.luhn({ number: '4111111111111111' })).toEqual({
+      valid: true,
+      brand: 'visa',
+    });
+    expect((await account.sdk.utility.luhn({ number: '4111111111111112' })).valid).toBe(false);
+    const made = await Promise.all(
+      [undefined, 1, 32, 100, 4_096, 9_999].map((length) => account.sdk.utility.passphrase({ length })),
+    );
+    expect(made.map(({ passphrase }) => passphrase.length)).toEqual([64, 32, 32, 100, 4_096, 4_096]);
+    for (const { passphrase } of made) {
+      expect(passphrase).toMatch(/^[A-Za-z0-9_-]+$/);
+    }
+    expect((await whoami(undefined)).status).toBe(401);
+  });
+
+  test('count as utilities', async () => {
+    const client = await vault.account();
+    await client.sdk.utility.luhn({ number: '4111111111111111' });
+    await client.sdk.utility.passphrase();
+    await client.sdk.admin.whoami();
+    expect(await vault.usage(client)).toEqual({ utility: 2, api_requests: 3 });
+  });
+});

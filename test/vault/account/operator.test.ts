@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Secret } from '../../../server/core/secret.ts';
+import type { Caller } from '../../../server/deps/deps.ts';
+import { commandJson, type Ran, runCommand } from '../../helpers/command.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+
+let vault: TestVault;
+
+beforeAll(async () => {
+  vault = await openTestVault({ ratePerAccount: 20 });
+});
+afterAll(() => vault.close());
+
+interface Shown {
+  readonly name: string;
+  readonly password: string;
+  readonly unmasked: boolean;
+}
+
+const account = (...args: readonly string[]): Promise<Shown> => commandJson(vault, 'account', ...args);
+const refusal = async (...args: readonly string[]): Promise<Pick<Ran, 'code' | 'err'>> => {
+  const { code, err } = await runCommand(['account', ...args], { vault });
+  return { code, err };
+};
+const UNKNOWN = { code: 1, err: 'There is no account of this name.\n' };
+const find = async (name: string): Promise<unknown> =>
+  (await commandJson<readonly Shown[]>(vault, 'account', 'list')).find((found) => found.name === name);
+
+const statusOf = async (name: string, password: string): Promise<number> => {
+  const authorization = `Basic ${btoa(`${name}:${password}`)}`;
+  const reply = await vault.handle(
+    new Request('http://localhost/v1/whoami', { headers: { Authorization: authorization } }),
+  );
+  return reply.status;
+};
+
+const bytesOf = (secret: Secret<string>) => secret.map((text) => new TextEncoder().encode(text));
+
+/** An account of this name, signed in with the password that it was made with. */
+const callerOf = async (name: string, password: string): Promise<Caller> => {
+  const account = await vault.opened.accounts.signIn({
+    name,
+    password: bytesOf(new Secret(password)),
+    ip: '127.0.0.1',
+    userAgent: '',
+    requestId: 'r',
+  });
+  return { account, ip: '127.0.0.1', userAgent: 'test', requestId: 'test', source: 'vault' };
+};
+
+describe('accounts', () => {
+  test('are made once, with a password of 256 bits', async () => {
+    const { password } = await account('create', 'op-made', '--unmasked');
+    expect(password).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(await statusOf('op-made', password)).toBe(200);
+    expect(await refusal('create', 'op-made')).toEqual({
+      code: 1,
+      err: 'There is already an account of this name.\n',
+    });
+    expect(await find('op-made')).toMatchObject({ unmasked: true });
+  });
+
+  test('a new password works at once, the old one no longer, though it was remembered', async () => {
+    const before = (await account('create', 'op-renewed')).password;
+    expect(await statusOf('op-renewed', before)).toBe(200);
+    const after = (await account('password', 'op-renewed')).password;
+    expect(await statusOf('op-renewed', before)).toBe(401);
+    expect(await statusOf('op-renewed', after)).toBe(200);
+    expect(await refusal('password', 'nobody-here')).toEqual(UNKNOWN);
+  });
+
+  test('changes at the same moment all hold', async () => {
+    await account('create', 'op-raced');
+    await Promise.all([
+      account('set', 'op-raced', '--unmasked'),
+      account('set', 'op-raced', '--paying'),
+      account('set', 'op-raced', '--allow-host', 'a.example'),
+    ]);
+    expect(await find('op-raced')).toMatchObject({ unmasked: true, paying: true, hosts: ['a.example'] });
+    expect(await refusal('set', 'nobody-here', '--paying')).toEqual(UNKNOWN);
+  });
+
+  test('go with all that is stored under their keys', async () => {
+    const made = await account('create', 'op-gone');
+    expect(await statusOf('op-gone', made.password)).toBe(200);
+    const caller = await callerOf('op-gone', made.password);
+    await vault.opened.passwords.change(caller, undefined);
+    const { reply } = await vault.opened.keys.create(caller, { user: 'k' });
+    const { kid } = await vault.opened.keys.find(caller.account, 'k');
+    await vault.opened.vault.store(caller, {
+      user: 'k',
+      passphrase: bytesOf(reply.passphrase),
+      body: new TextEncoder().encode('{"number":"4111111111111111"}'),
+      return_card_metadata: false,
+    });
+    expect((await vault.raw.keys(`{${kid}.*}i*`)).length).toBe(1);
+    await vault.opened.rates.account(caller.account);
+    const kinds = (await vault.raw.keys(`{a:${caller.account.aid}}*`)).map((name) =>
+      name.replace(/^.*}/, ''),
+    );
+    expect(kinds).toEqual(expect.arrayContaining(['m', 'w', expect.stringMatching(/^u:/)]));
+    expect(await account('delete', 'op-gone', '--yes')).toMatchObject({ name: 'op-gone' });
+    expect(await vault.raw.keys(`{${kid}.*}i*`)).toEqual([]);
+    expect(await vault.raw.keys(`{a:${caller.account.aid}}*`)).toEqual([`{a:${caller.account.aid}}log`]);
+    expect(await vault.raw.smembers('{accounts}gone')).toEqual([]);
+    expect(await refusal('delete', 'op-gone', '--yes')).toEqual(UNKNOWN);
+  });
+
+  test('what an interrupted deletion left is swept later', async () => {
+    const made = await account('create', 'op-cut');
+    const caller = await callerOf('op-cut', made.password);
+    await vault.opened.keys.create(caller, { user: 'k' });
+    await vault.opened.accounts.remove('op-cut');
+    const log = `{a:${caller.account.aid}}log`;
+    expect(await vault.raw.keys(`{a:${caller.account.aid}}*`)).not.toEqual([log]);
+    await vault.opened.sweep();
+    expect(await vault.raw.keys(`{a:${caller.account.aid}}*`)).toEqual([log]);
+  });
+});
+
+test('health asks Redis', async () => {
+  expect(await commandJson(vault, 'health')).toEqual({ ready: true, checks: { redis: 'ok' } });
+});

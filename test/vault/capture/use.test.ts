@@ -1,0 +1,355 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { LogEntry } from '../../../sdk/index.ts';
+import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { capture, createCapture, type MadeEndpoint, type Use, useEndpoint } from '../../helpers/endpoints.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+
+const NUMBER = '4111111111111111';
+const CARD = { card_number: NUMBER, expiry: '12/30' };
+const HASHED = [
+  'full',
+  'luhn',
+  'partial_8_start',
+  'partial_8_end',
+  'partial_12_start',
+  'partial_16_end',
+  'partial_middle_6_4',
+  'partial_middle_0_0',
+];
+
+interface Captured {
+  readonly token: string;
+  readonly user: string;
+  readonly reference: string;
+  readonly card_metadata?: {
+    readonly bin: string;
+    readonly brand: string;
+    readonly issuer: readonly object[];
+  };
+}
+
+let vault: TestVault;
+let account: AccountClient;
+let shop: MadeEndpoint;
+let endpoints = 0;
+
+beforeAll(async () => {
+  vault = await openTestVault({ trustedProxies: ['127.0.0.0/8'] });
+  account = await vault.account();
+  await account.key('u');
+  shop = await createCapture(account, 'u', { unique_id: 'shop' });
+});
+afterAll(() => vault.close());
+
+const make = (query: Query = {}): Promise<MadeEndpoint> => {
+  endpoints += 1;
+  return createCapture(account, 'u', { unique_id: `endpoint-${endpoints}`, ...query });
+};
+const post = (endpoint: MadeEndpoint, use: Use = {}): Promise<Answer> =>
+  capture(vault, endpoint, { body: CARD, ...use });
+const captured = (answer: Answer): Captured => {
+  expect(answer.outcome).toBe('200');
+  return answer.as<Captured>();
+};
+const logOf = async ({ token, reference }: Captured): Promise<readonly LogEntry[]> => {
+  const answer = await account.send('GET', '/vault/metadata', { query: { user: 'u', token, reference } });
+  expect(answer.outcome).toBe('200');
+  return answer.as<LogEntry[]>();
+};
+
+describe('the reply', () => {
+  test('is token, user and reference, and nothing else', async () => {
+    const answer = await post(shop);
+    const { token } = captured(answer);
+    expect(answer.json).toEqual({ token, user: 'u', reference: 'shop' });
+    expect(await account.open('u', token, { reference: 'shop' })).toBe(JSON.stringify(CARD));
+  });
+
+  test('has the headers of the API, those for other origins, and no cookie', async () => {
+    const answers = [
+      await post(shop),
+      await post(shop, { secret: 'vcs1_wrong' }),
+      await post(shop, { body: '{' }),
+      await post(shop, { query: { algorithm: 'x' } }),
+      await post(shop, { body: 'x'.repeat(262_145) }),
+      await useEndpoint(vault, 'POST', '/v1/capture/unknown', { secret: shop.secret, body: CARD }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 403, 400, 400, 413, 403]);
+    for (const { headers } of answers) {
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'access-control-allow-origin': '*',
+        'access-control-expose-headers':
+          'X-Vault-Next-Token, X-Request-Id, Idempotency-Replayed, Retry-After',
+        'cache-control': 'no-store',
+        'content-type': 'application/json',
+      });
+      expect(headers.get('x-request-id')).toMatch(/./);
+      expect(headers.get('set-cookie')).toBeNull();
+      expect(headers.get('access-control-allow-credentials')).toBeNull();
+    }
+  });
+
+  test('a page of any origin may ask before', async () => {
+    const answer = await useEndpoint(vault, 'OPTIONS', shop.url, {
+      headers: {
+        origin: 'https://shop.test',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'x-vault-capture-secret,content-type,idempotency-key',
+      },
+    });
+    expect(answer.status).toBe(204);
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.headers.get('access-control-allow-methods')).toBe('POST');
+    const allowed = answer.headers.get('access-control-allow-headers')?.toLowerCase() ?? '';
+    for (const header of ['x-vault-capture-secret', 'content-type', 'idempotency-key']) {
+      expect(allowed).toContain(header);
+    }
+  });
+
+  test('does not ask for an account, and a wrong one does not matter', async () => {
+    const wrong = ['Basic bm9ib2R5Ondyb25n', 'Basic !', 'Bearer x', ''];
+    for (const authorization of wrong) {
+      expect((await post(shop, { headers: { authorization } })).outcome).toBe('200');
+    }
+    const headers = { origin: 'https://shop.test', 'sec-fetch-site': 'cross-site', cookie: 'a=b' };
+    expect((await post(shop, { headers })).outcome).toBe('200');
+  });
+
+  test('is the same under the path with a slash behind it', async () => {
+    const answer = await useEndpoint(vault, 'POST', `${shop.url}/`, { secret: shop.secret, body: CARD });
+    expect(answer.json).toEqual((await post(shop)).json);
+  });
+});
+
+describe('the reference', () => {
+  test.each(['customer 7', 'ü 密碼 🔑', '{{x}}', '../a?b=c&d', 'x'.repeat(255), ' '])(
+    'is the one in the query: %p',
+    async (reference) => {
+      const { token, ...rest } = captured(await post(shop, { query: { reference } }));
+      expect(rest).toEqual({ user: 'u', reference });
+      expect(await account.open('u', token, { reference })).toBe(JSON.stringify(CARD));
+    },
+  );
+
+  test('of the endpoint is needed to open what was stored without another', async () => {
+    const { token } = captured(await post(shop));
+    const bare = await account.send('GET', '/vault', { query: { user: 'u', token }, passphrase: PASSPHRASE });
+    expect(bare.outcome).toBe('400 reference_required');
+  });
+
+  test.each(['', 'x'.repeat(256)])('cannot be %.5p', async (reference) => {
+    const answer = await post(shop, { query: { reference } });
+    expect([answer.outcome, answer.field]).toEqual(['400 invalid_request', 'query.reference']);
+  });
+
+  test('makes the token another one', async () => {
+    const tokens = await Promise.all(
+      ['a', 'b', undefined].map(
+        async (reference) => captured(await post(shop, { query: { reference } })).token,
+      ),
+    );
+    expect(new Set(tokens).size).toBe(3);
+  });
+});
+
+describe('the number', () => {
+  test.each(['number', 'card_number', 'n', 'account_number'])('may come as %s in the query', async (name) => {
+    const { token } = captured(
+      await post(shop, { body: { holder: 'Ada' }, query: { [name]: '4000000000000028' } }),
+    );
+    expect(token).toBe(await account.store('u', { number: '4000000000000028' }, { reference: 'shop' }));
+    const again = captured(
+      await post(shop, { body: { holder: 'Ada' }, query: { [name]: '4000000000000028' } }),
+    );
+    expect(await account.open('u', again.token, { reference: 'shop' })).toBe('{"holder":"Ada"}');
+  });
+
+  test.each(['card_number', 'account_number', 'n', 'number'])('in the body as %s beats it', async (name) => {
+    const { token } = captured(await post(shop, { body: { [name]: '222' }, query: { number: '111' } }));
+    expect(token).toBe(await account.store('u', { number: '222' }, { reference: 'shop' }));
+  });
+
+  test.each([
+    ['nothing', {}, {}],
+    ['nested ones alone', { card: { number: NUMBER } }, {}],
+    ['no digit', { card_number: 'abc' }, { number: 'abc' }],
+    ['a fraction', { card_number: 1.5 }, {}],
+  ])('is missing with %s', async (_, body, query) => {
+    expect((await post(shop, { body, query })).outcome).toBe('400 number_missing');
+  });
+});
+
+describe('the algorithm', () => {
+  test.each(HASHED)(
+    '%s gives what POST /vault gives, chosen by the endpoint or by the request',
+    async (algorithm) => {
+      const reference = `for ${algorithm}`;
+      const stored = await account.store('u', CARD, { reference, algorithm });
+      const byEndpoint = captured(await post(await make({ algorithm }), { query: { reference } }));
+      const byRequest = captured(await post(shop, { query: { reference, algorithm } }));
+      const over = captured(
+        await post(await make({ algorithm: 'uuid' }), { query: { reference, algorithm } }),
+      );
+      expect([byEndpoint.token, byRequest.token, over.token]).toEqual([stored, stored, stored]);
+      expect(await logOf(byEndpoint)).toHaveLength(4);
+    },
+  );
+
+  test('is full unless somebody says so', async () => {
+    const { token } = captured(await post(shop));
+    expect(token).toMatch(/^[0-9a-f]{64}$/);
+    expect(token).toBe(await account.store('u', CARD, { reference: 'shop' }));
+    expect(
+      captured(await post(await make({ algorithm: 'luhn' }), { query: { algorithm: 'full' } })).token,
+    ).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test('uuid makes an item of its own each time', async () => {
+    const endpoint = await make({ algorithm: 'uuid' });
+    const answers = await Promise.all(Array.from({ length: 10 }, () => post(endpoint)));
+    const tokens = answers.map((answer) => captured(answer).token);
+    expect(new Set(tokens).size).toBe(10);
+    for (const token of tokens) {
+      expect(token).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    }
+  });
+
+  test('tells numbers apart that come out alike', async () => {
+    const endpoint = await make({ algorithm: 'partial_16_start' });
+    const numbers = Array.from({ length: 40 }, (_, n) => `40000000000${String(n).padStart(5, '0')}`);
+    const tokens = new Map<string, string>();
+    for (const number of numbers) {
+      const { token } = captured(await post(endpoint, { body: { number } }));
+      expect(token).toBe(
+        await account.store(
+          'u',
+          { number },
+          { reference: endpoint.unique_id, algorithm: 'partial_16_start' },
+        ),
+      );
+      tokens.set(token, number);
+    }
+    expect(tokens.size).toBe(numbers.length);
+  });
+
+  test('under another key gives another token', async () => {
+    await account.key('v');
+    const other = await createCapture(account, 'v', { unique_id: 'other-key' });
+    const [mine, theirs] = [
+      captured(await post(shop, { query: { reference: 'same' } })),
+      captured(await post(other, { query: { reference: 'same' } })),
+    ];
+    expect(theirs).toEqual({ token: theirs.token, user: 'v', reference: 'same' });
+    expect(theirs.token).not.toBe(mine.token);
+  });
+
+  test.each(['', 'FULL', 'md5', 'partial_7_end'])('cannot be %p', async (algorithm) => {
+    const answer = await post(shop, { query: { algorithm } });
+    expect([answer.outcome, answer.field]).toEqual(['400 invalid_request', 'query.algorithm']);
+  });
+});
+
+describe('card metadata', () => {
+  const has = async (endpoint: MadeEndpoint, query: Query): Promise<boolean> => {
+    const { card_metadata } = captured(await post(endpoint, { query }));
+    if (card_metadata !== undefined) {
+      expect(card_metadata).toEqual({ bin: '41111111', brand: 'visa', issuer: [] });
+    }
+    return card_metadata !== undefined;
+  };
+
+  test('comes when the endpoint says so, or the request, which has the last word', async () => {
+    const wanting = await make({ return_card_metadata: true });
+    expect(await has(shop, {})).toBe(false);
+    expect(await has(wanting, {})).toBe(true);
+    for (const [text, value] of [
+      ['true', true],
+      ['t', true],
+      ['1', true],
+      ['false', false],
+      ['f', false],
+      ['0', false],
+    ] as const) {
+      expect(await has(shop, { return_card_metadata: text })).toBe(value);
+      expect(await has(wanting, { return_card_metadata: text })).toBe(value);
+    }
+  });
+
+  test('is not stored', async () => {
+    const { token, reference } = captured(await post(shop, { query: { return_card_metadata: true } }));
+    expect(await account.open('u', token, { reference })).toBe(JSON.stringify(CARD));
+  });
+});
+
+describe('the log', () => {
+  const headers = { 'x-forwarded-for': '203.0.113.7', 'user-agent': 'browser of a visitor/1.0' };
+
+  test('names capture as the source, and the visitor', async () => {
+    const [entry, ...rest] = await logOf(
+      captured(await post(shop, { headers, query: { reference: 'logged' } })),
+    );
+    expect(rest).toEqual([]);
+    expect(entry).toEqual({
+      action: 'encrypt',
+      source: 'capture',
+      ip_address: '203.0.113.7',
+      user_agent: 'browser of a visitor/1.0',
+      timestamp: entry?.timestamp ?? '',
+    });
+  });
+
+  test.each(['pcd', 'ach', 'custom'])('names a form as the source of form_type=%s', async (form_type) => {
+    const query = { reference: `form ${form_type}`, form_type };
+    const [entry] = await logOf(captured(await post(shop, { headers, query })));
+    expect(entry).toMatchObject({ action: 'encrypt', source: 'form', ip_address: '203.0.113.7' });
+  });
+
+  test.each(['', 'PCD', 'form', 'capture'])('there is no form_type %p', async (form_type) => {
+    const answer = await post(shop, { query: { form_type } });
+    expect([answer.outcome, answer.field]).toEqual(['400 invalid_request', 'query.form_type']);
+  });
+
+  test('is kept when the item is stored again, and the data is the newest', async () => {
+    const query = { reference: 'again' };
+    const first = captured(await post(shop, { query, body: { ...CARD, step: 1, gone: true } }));
+    await account.open('u', first.token, query);
+    const second = captured(await post(shop, { query, body: { ...CARD, step: 2 } }));
+    expect(second).toEqual(first);
+    expect(await account.store('u', { ...CARD, step: 3 }, query)).toBe(first.token);
+    expect(captured(await post(shop, { query, body: { ...CARD, step: 4 } }))).toEqual(first);
+    expect(await account.open('u', first.token, query)).toBe(JSON.stringify({ ...CARD, step: 4 }));
+    expect((await logOf(first)).map(({ action, source }) => `${action} ${source}`)).toEqual([
+      'decrypt vault',
+      'encrypt capture',
+      'encrypt vault',
+      'encrypt capture',
+      'decrypt vault',
+      'encrypt capture',
+    ]);
+  });
+});
+
+describe('an account without unmasked output', () => {
+  test('reads what was captured masked, as always', async () => {
+    const masked = await vault.account({ unmasked: false });
+    await masked.key('u');
+    const endpoint = await createCapture(masked, 'u', { unique_id: 'masked', return_card_metadata: true });
+    const body = {
+      card_number: '4242 4242 4242 4242',
+      pan: NUMBER,
+      cvv: '123',
+      deep: { number: NUMBER },
+      name: 'Ada',
+    };
+    const answer = await post(endpoint, { body });
+    expect(answer.text).not.toContain('4242424242');
+    const { token, reference } = captured(answer);
+    expect(JSON.parse(await masked.open('u', token, { reference }))).toEqual({
+      card_number: '**** **** **** 4242',
+      pan: '************1111',
+      cvv: '***',
+      deep: { number: '************1111' },
+      name: 'Ada',
+    });
+  });
+});

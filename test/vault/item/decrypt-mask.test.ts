@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+
+let vault: TestVault;
+let masked: AccountClient;
+let unmasked: AccountClient;
+
+beforeAll(async () => {
+  vault = await openTestVault();
+  masked = await vault.account({ unmasked: false });
+  unmasked = await vault.account();
+  await Promise.all([masked.key('u'), unmasked.key('u')]);
+});
+afterAll(() => vault.close());
+
+/** What an account sees of an object, opened alone; opened with its whole key it must look the same. */
+const seenBy = async (client: AccountClient, stored: unknown, query: Query = {}): Promise<unknown> => {
+  const token = await client.store('u', stored, { number: '1' });
+  const alone = await client.open('u', token, query);
+  const all = await client.send('GET', '/vault', {
+    query: { user: 'u', decrypt_all: true, ...query },
+    passphrase: PASSPHRASE,
+  });
+  expect(all.text).toContain(`"data":${alone}}`);
+  await client.sdk.vault.delete({ user: 'u', token });
+  return JSON.parse(alone);
+};
+
+describe('an account without unmasked output', () => {
+  test.each(['card_number', 'account_number', 'n', 'number', 'pan'])(
+    'sees the last four of %s',
+    async (name) => {
+      expect(await seenBy(masked, { [name]: '4111111111111234' })).toEqual({ [name]: '************1234' });
+    },
+  );
+
+  const cases: readonly (readonly [string, object, object])[] = [
+    ['spaces stay', { number: '4111 1111 1111 1234' }, { number: '**** **** **** 1234' }],
+    [
+      'every other character goes',
+      { number: 'DE89-3704-0044 0532/0130.00' },
+      { number: '************** ********0.00' },
+    ],
+    ['four characters stay', { number: '12 34' }, { number: '12 34' }],
+    ['an integer becomes the masked text', { number: 4111111111111234 }, { number: '************1234' }],
+    [
+      'names at any depth',
+      { number: '12345', a: { b: [{ pan: '54321' }, { card: { n: '99999' } }] } },
+      { number: '*2345', a: { b: [{ pan: '*4321' }, { card: { n: '*9999' } }] } },
+    ],
+    [
+      'all that such a name holds, whole',
+      { number: { left: '12345', right: ['67890', { x: 54321 }] } },
+      { number: { left: '*****', right: ['*****', { x: '*****' }] } },
+    ],
+    ['null stays null', { number: null, n: '12345' }, { number: null, n: '*2345' }],
+    [
+      'names in other letters too',
+      { Card_Number: '12345', PAN: '54321' },
+      { Card_Number: '*2345', PAN: '*4321' },
+    ],
+    [
+      'nothing else',
+      { number: '12345', numbers: '12345', my_number: '12345', holder: 'Ada' },
+      { number: '*2345', numbers: '12345', my_number: '12345', holder: 'Ada' },
+    ],
+    ['characters of two units are one', { number: '🔑🔑🔑12345' }, { number: '****2345' }],
+  ];
+  test.each(cases)('%s', async (_, stored, seen) => {
+    expect(await seenBy(masked, stored)).toEqual(seen);
+  });
+
+  const codes = [
+    'cvv',
+    'cvc',
+    'cvv2',
+    'cvc2',
+    'cvn',
+    'cid',
+    'security_code',
+    'card_cvv',
+    'pin',
+    'pin_block',
+    'track1',
+    'track2',
+  ];
+  test.each(codes)('sees nothing of %s, at any depth', async (name) => {
+    const stored = {
+      [name]: '1234',
+      deep: [{ [name]: 123 }, { [name]: ['12', { a: 'b c' }] }],
+      [name.toUpperCase()]: '9',
+    };
+    expect(await seenBy(masked, stored)).toEqual({
+      [name]: '****',
+      deep: [{ [name]: '***' }, { [name]: ['**', { a: '***' }] }],
+      [name.toUpperCase()]: '*',
+    });
+  });
+
+  test('sees the same through the SDK, and numbers keep their text elsewhere', async () => {
+    const token = await masked.store('u', '{"number":"12345","amount":1.10,"id":9007199254740993}');
+    expect(await masked.sdk.vault.decryptText({ user: 'u', token })).toBe(
+      '{"number":"*2345","amount":1.10,"id":9007199254740993}',
+    );
+  });
+
+  test('mask_fields come on top', async () => {
+    const seen = await seenBy(
+      masked,
+      { number: '12345', holder: 'Ada Lovelace', cvv: '123' },
+      { mask_fields: 'holder' },
+    );
+    expect(seen).toEqual({ number: '*2345', holder: '*** ****lace', cvv: '***' });
+  });
+
+  test('masking is of the reply alone: when output is unmasked later, all is there', async () => {
+    const other = await vault.account({ unmasked: false });
+    await other.key('u');
+    const token = await other.store('u', { number: '12345', cvv: '123' });
+    expect(await other.open('u', token)).toBe('{"number":"*2345","cvv":"***"}');
+    await vault.opened.accounts.set(other.name, { unmasked: true });
+    expect(await other.open('u', token)).toBe('{"number":"12345","cvv":"123"}');
+    await vault.opened.accounts.set(other.name, { unmasked: false });
+    expect(await other.open('u', token)).toBe('{"number":"*2345","cvv":"***"}');
+  });
+
+  test('an update under masked output does not store the mask', async () => {
+    const token = await masked.store('u', { number: '67890', holder: 'Ada', cvv: '123' });
+    await masked.sdk.vault.update({ user: 'u', token, data: { number: '*7890', holder: 'Grace' } });
+    await vault.opened.accounts.set(masked.name, { unmasked: true });
+    expect(await masked.open('u', token)).toBe('{"number":"67890","holder":"Grace","cvv":"123"}');
+    await vault.opened.accounts.set(masked.name, { unmasked: false });
+  });
+});
+
+describe('an account with unmasked output', () => {
+  const stored = {
+    card_number: '4111111111111234',
+    cvv: '123',
+    holder: 'Ada Lovelace',
+    card: { number: '5555555555554444', cvc: '999', holder: 'Grace' },
+    cards: [{ number: '12345' }, { number: '67890' }],
+    'a.b': 'dotted name',
+    amount: 12345.67,
+    paid: true,
+    none: null,
+  };
+
+  test('sees everything', async () => {
+    expect(await seenBy(unmasked, stored)).toEqual(stored);
+  });
+
+  const cases: readonly (readonly [string, string, object])[] = [
+    ['a name', 'holder', { holder: '*** ****lace', card: { ...stored.card, holder: '*race' } }],
+    ['a dotted path', 'card.holder', { card: { ...stored.card, holder: '*race' } }],
+    ['a place in a list', 'cards.1.number', { cards: [{ number: '12345' }, { number: '*7890' }] }],
+    [
+      'a name at every depth',
+      'number',
+      {
+        card: { ...stored.card, number: '************4444' },
+        cards: [{ number: '*2345' }, { number: '*7890' }],
+      },
+    ],
+    [
+      'a name that holds an object',
+      'card',
+      { card: { number: '************4444', cvc: '***', holder: '*race' } },
+    ],
+    ['codes whole', 'cvv,card.cvc', { cvv: '***', card: { ...stored.card, cvc: '***' } }],
+    ['a name with a dot in it', 'a.b', { 'a.b': '****** name' }],
+    ['a number, a truth value, null', 'amount,paid,none', { amount: '****5.67', paid: 'true', none: null }],
+    [
+      'several, with spaces between',
+      ' holder , cvv ',
+      { holder: '*** ****lace', cvv: '***', card: { ...stored.card, holder: '*race' } },
+    ],
+    ['what is not there', 'nothing,card.nothing,cards.7.number,holder.x', {}],
+    ['nothing', '', {}],
+  ];
+  test.each(cases)('mask_fields mask %s', async (_, mask_fields, changes) => {
+    expect(await seenBy(unmasked, stored, { mask_fields })).toEqual({ ...stored, ...changes });
+  });
+
+  test('the SDK takes a list of them', async () => {
+    const token = await unmasked.store('u', stored);
+    const opened = await unmasked.sdk.vault.decrypt({
+      user: 'u',
+      token,
+      mask_fields: ['card_number', 'cvv'],
+    });
+    expect(opened).toMatchObject({ card_number: '************1234', cvv: '***', holder: 'Ada Lovelace' });
+  });
+
+  test.each(['holder,,cvv', ',', 'holder,'])('an empty entry is refused: %p', async (mask_fields) => {
+    const refused = await unmasked.send('GET', '/vault', {
+      query: { user: 'u', token: 'x', mask_fields },
+      passphrase: PASSPHRASE,
+    });
+    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.mask_fields']);
+  });
+});

@@ -1,0 +1,339 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type AccountClient, type Answer, PASSPHRASE, type Query, refusalOf } from '../../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+
+const CARD = { card_number: '4111111111111111', card_holder: 'Ada Lovelace' };
+const WRONG = 'not the passphrase of this key';
+const FAILURES_MAX = 4;
+
+let now = Date.now();
+let vault: TestVault;
+let account: AccountClient;
+let plain: string;
+let named: string;
+
+beforeAll(async () => {
+  vault = await openTestVault({ authFailuresMax: FAILURES_MAX, now: () => now });
+  account = await vault.account();
+  await account.key('u');
+  plain = await account.store('u', CARD);
+  named = await account.store('u', CARD, { reference: 'customer-1' });
+});
+afterAll(() => vault.close());
+
+const read = (query: Query, passphrase: string | undefined = PASSPHRASE, client = account): Promise<Answer> =>
+  client.send('GET', '/vault', {
+    query: { user: 'u', ...query },
+    ...(passphrase === undefined ? {} : { passphrase }),
+  });
+const listed = (query: Query): Promise<Answer> =>
+  account.send('GET', '/vault', { query: { user: 'u', ...query } });
+
+describe('decrypting', () => {
+  test('gives the stored object itself, flat', async () => {
+    const opened = await read({ token: plain });
+    expect([opened.status, opened.text]).toEqual([200, JSON.stringify(CARD)]);
+    expect(opened.headers.get('content-type')).toBe('application/json');
+    expect(opened.headers.get('cache-control')).toBe('no-store');
+    expect(await account.sdk.vault.decrypt({ user: 'u', token: plain })).toEqual(CARD);
+  });
+
+  test('works with and without the trailing slash', async () => {
+    const query = { user: 'u', token: plain };
+    for (const path of ['/vault', '/vault/']) {
+      expect((await account.send('GET', path, { query, passphrase: PASSPHRASE })).text).toBe(
+        JSON.stringify(CARD),
+      );
+    }
+  });
+
+  test('needs the reference of an item that has one', async () => {
+    const refused = await read({ token: named });
+    expect(refused.outcome).toBe('400 reference_required');
+    expect((await read({ token: named, reference: 'customer-1' })).json).toEqual(CARD);
+  });
+
+  test('needs the identifier of the key', async () => {
+    const refused = await account.send('GET', '/vault', { query: { token: plain }, passphrase: PASSPHRASE });
+    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.user']);
+  });
+
+  test('with decrypt_all as well still gives the one object', async () => {
+    expect((await read({ token: plain, decrypt_all: true })).text).toBe(JSON.stringify(CARD));
+  });
+
+  test('many at once give every caller its own', async () => {
+    const numbers = Array.from({ length: 40 }, (_, n) => `6${String(n).padStart(15, '0')}`);
+    const tokens = await Promise.all(numbers.map((number) => account.store('u', { number })));
+    const opened = await Promise.all(tokens.map((token) => account.open('u', token)));
+    expect(opened).toEqual(numbers.map((number) => `{"number":"${number}"}`));
+  });
+});
+
+describe('what is not there, or not the caller’s, is the same 404', () => {
+  test('an unknown token, a wrong reference, one too many, another account’s, another key’s', async () => {
+    const other = await vault.account();
+    await other.key('u');
+    await account.key('second');
+    const theirs = await other.store('u', CARD);
+    const answers = await Promise.all([
+      read({ token: 'f'.repeat(64) }),
+      read({ token: 'no token at all' }),
+      read({ token: `${plain}\u0000` }),
+      read({ token: plain.toUpperCase() }),
+      read({ token: plain.slice(0, -1) }),
+      read({ token: plain, reference: 'customer-1' }),
+      read({ token: named, reference: 'customer-2' }),
+      read({ token: named, reference: 'customer-' }),
+      read({ token: named, reference: 'customer-1 ' }),
+      read({ token: named, reference: 'CUSTOMER-1' }),
+      read({ token: theirs }),
+      read({ token: plain }, PASSPHRASE, other),
+      read({ token: plain, user: 'second' }),
+    ]);
+    const [first] = answers;
+    expect(first?.outcome).toBe('404 token_not_found');
+    for (const answer of answers) {
+      expect(refusalOf(answer)).toEqual(refusalOf(first ?? answer));
+    }
+  });
+
+  test('and so for listing, deleting and the log', async () => {
+    const queries = [
+      { user: 'u', token: 'f'.repeat(64) },
+      { user: 'u', token: plain, reference: 'customer-1' },
+      { user: 'u', token: named, reference: 'customer-2' },
+    ];
+    for (const query of queries) {
+      const answers = await Promise.all([
+        account.send('GET', '/vault', { query }),
+        account.send('DELETE', '/vault', { query }),
+        account.send('GET', '/vault/metadata', { query }),
+        account.send('POST', '/vault/update', { query, passphrase: PASSPHRASE, body: {} }),
+      ]);
+      for (const { outcome } of answers) {
+        expect(outcome).toBe('404 token_not_found');
+      }
+    }
+  });
+
+  test('a wrong passphrase hears nothing of what is there', async () => {
+    await account.key('hides');
+    const queries = [
+      { token: plain },
+      { token: named },
+      { token: 'f'.repeat(64) },
+      { token: named, reference: 'x' },
+    ];
+    for (const query of queries) {
+      expect((await read({ ...query, user: 'hides' }, WRONG)).outcome).toBe('403 passphrase_wrong');
+      await read({ token: 'x', user: 'hides' });
+    }
+  });
+
+  test('an unknown key is another 404, of another account’s key too', async () => {
+    await account.key('only-mine');
+    expect((await read({ user: 'nobody', token: plain })).outcome).toBe('404 key_not_found');
+    const other = await vault.account();
+    expect((await read({ user: 'only-mine', token: plain }, PASSPHRASE, other)).outcome).toBe(
+      '404 key_not_found',
+    );
+  });
+
+  test('an unknown rule is 404, and nothing is shown or logged', async () => {
+    const entries = async () => (await account.sdk.vault.log({ user: 'u', token: plain })).data.length;
+    const before = await entries();
+    expect((await read({ token: plain, rules: 'flatten' })).outcome).toBe('404 rule_not_found');
+    expect((await read({ token: plain, rules: 'a,b' })).outcome).toBe('404 rule_not_found');
+    expect((await read({ decrypt_all: true, rules: 'flatten' })).outcome).toBe('404 rule_not_found');
+    expect(await entries()).toBe(before);
+    expect((await read({ token: plain, rules: '' })).outcome).toBe('200');
+  });
+});
+
+describe('where the passphrase stands', () => {
+  const target = (search: string, header?: string): Promise<Answer> =>
+    account.send(
+      'GET',
+      `/vault?user=u&token=${plain}${search}`,
+      header === undefined ? {} : { headers: { 'x-vault-passphrase': header } },
+    );
+  const encoded = encodeURIComponent(PASSPHRASE);
+
+  test('in the header or in the query', async () => {
+    expect((await target('', encoded)).json).toEqual(CARD);
+    expect((await target(`&passphrase=${encoded}`)).json).toEqual(CARD);
+    expect((await target(`&passphrase=${encoded.replaceAll('%20', '+')}`)).json).toEqual(CARD);
+  });
+
+  test('in both when they are the same', async () => {
+    expect((await target(`&passphrase=${encoded}`, encoded)).json).toEqual(CARD);
+  });
+
+  test('not in both when they differ', async () => {
+    for (const [search, header] of [
+      [`&passphrase=${encoded}`, 'other'],
+      ['&passphrase=other', encoded],
+      ['&passphrase=', encoded],
+    ] as const) {
+      expect((await target(search, header)).outcome).toBe('400 conflicting_parameters');
+    }
+  });
+
+  test('a plus sign is literal in the header, and a space in the query', async () => {
+    await account.key('plus', 'one+two+three and four');
+    const send = (search: string, header?: string) =>
+      account.send(
+        'GET',
+        `/vault?user=plus&decrypt_all=t${search}`,
+        header === undefined ? {} : { headers: { 'x-vault-passphrase': header } },
+      );
+    expect((await send('', 'one+two+three%20and%20four')).outcome).toBe('200');
+    expect((await send('&passphrase=one%2Btwo%2Bthree+and+four')).outcome).toBe('200');
+    expect((await send('&passphrase=one+two+three+and+four')).outcome).toBe('403 passphrase_wrong');
+  });
+
+  test.each(['%', '%zz', '%c3', '%ff%fe', '%ed%a0%80'])(
+    'a header that is not percent-encoded UTF-8 is refused: %s',
+    async (header) => {
+      const refused = await target('', header);
+      expect(refused.outcome).toBe('400 invalid_request');
+      expect(refused.field?.toLowerCase()).toBe('header.x-vault-passphrase');
+    },
+  );
+
+  test.each([
+    ['&passphrase=', undefined],
+    ['', ''],
+    [`&passphrase=${'x'.repeat(4_097)}`, undefined],
+  ])('an empty one or one that is too long is refused, never taken for none', async (search, header) => {
+    expect((await target(search, header)).outcome).toBe('400 invalid_request');
+  });
+
+  test('none at all lists the item instead', async () => {
+    expect(Object.keys((await target('')).as<object>())).toEqual(['u']);
+    const { data } = await account.sdk.vault.list({ user: 'u', token: plain });
+    expect(data['u']?.map(({ token }) => token)).toEqual([plain]);
+  });
+
+  test('in a listing without decrypt_all it is not looked at', async () => {
+    expect((await read({}, WRONG)).outcome).toBe('200');
+    expect((await listed({ passphrase: WRONG })).outcome).toBe('200');
+  });
+});
+
+describe('a server that keeps no key unlocked', () => {
+  test('opens with the right passphrase each time, and with no other', async () => {
+    const cold = await vault.secondServer({ warmUnlockSeconds: 0, workers: 2 });
+    try {
+      const there = account.via(cold.handle);
+      expect((await read({ token: plain }, PASSPHRASE, there)).json).toEqual(CARD);
+      expect((await read({ token: plain }, WRONG, there)).outcome).toBe('403 passphrase_wrong');
+      expect(
+        await Array.fromAsync(there.sdk.vault.decryptAll({ user: 'u', reference: 'customer-1' })),
+      ).toHaveLength(1);
+      const many = await Promise.all(
+        Array.from({ length: 8 }, () => read({ token: plain }, PASSPHRASE, there)),
+      );
+      expect(many.every(({ status }) => status === 200)).toBe(true);
+    } finally {
+      await cold.close();
+    }
+  });
+});
+
+describe('guessing', () => {
+  const guess = (user: string, n: number): Promise<Answer> =>
+    read({ user, token: plain }, `guess number ${n} of many`);
+  const use = (user: string): Promise<Answer> => read({ user, token: 'x' });
+
+  test('is refused with 429 and Retry-After once there were too many, and the right one as well', async () => {
+    await account.key('guessed');
+    for (let n = 0; n < FAILURES_MAX; n++) {
+      expect((await guess('guessed', n)).outcome).toBe('403 passphrase_wrong');
+    }
+    const refused = await guess('guessed', 99);
+    expect(refused.outcome).toBe('429 too_many_failures');
+    const wait = Number(refused.headers.get('retry-after'));
+    expect(wait).toBeGreaterThan(0);
+    expect(wait).toBeLessThanOrEqual(900);
+    expect((await use('guessed')).outcome).toBe('429 too_many_failures');
+    expect((await use('u')).outcome).toBe('404 token_not_found');
+  });
+
+  test('counts all ways together: storing, opening all, updating, changing, and from every account name alike', async () => {
+    await account.key('ways');
+    const sending = { passphrase: WRONG, body: CARD };
+    const ways = [
+      await account.send('POST', '/vault', { query: { user: 'ways' }, ...sending }),
+      await read({ user: 'ways', decrypt_all: true }, WRONG),
+      await account.send('POST', '/vault/update', { query: { user: 'ways', token: plain }, ...sending }),
+      await account.send('PUT', '/key', { body: { user: 'ways', passphrase: WRONG } }),
+    ];
+    expect(ways.map(({ outcome }) => outcome)).toEqual(Array(4).fill('403 passphrase_wrong'));
+    expect((await guess('ways', 5)).outcome).toBe('429 too_many_failures');
+    const keyed = { query: { user: 'ways' }, ...sending, idempotencyKey: 'guess' };
+    expect((await account.send('POST', '/vault', keyed)).outcome).toBe('429 too_many_failures');
+  });
+
+  test('a success clears the count', async () => {
+    await account.key('cleared');
+    for (let round = 0; round < 3; round++) {
+      for (let n = 0; n < FAILURES_MAX - 1; n++) {
+        expect((await guess('cleared', n)).outcome).toBe('403 passphrase_wrong');
+      }
+      expect((await use('cleared')).outcome).toBe('404 token_not_found');
+    }
+  });
+
+  test('a success on another server clears the count too', async () => {
+    await account.key('cleared-there');
+    const second = await vault.secondServer();
+    try {
+      const there = account.via(second.handle);
+      for (let round = 0; round < 3; round++) {
+        for (let n = 0; n < FAILURES_MAX - 1; n++) {
+          expect((await guess('cleared-there', n)).outcome).toBe('403 passphrase_wrong');
+        }
+        expect((await read({ user: 'cleared-there', token: 'x' }, PASSPHRASE, there)).outcome).toBe(
+          '404 token_not_found',
+        );
+      }
+    } finally {
+      await second.close();
+    }
+  });
+
+  test('the same guess again and again, and many at once, count one by one or less, never more', async () => {
+    await account.key('burst');
+    const burst = await Promise.all(Array.from({ length: 12 }, (_, n) => guess('burst', n)));
+    const outcomes = burst.map(({ outcome }) => outcome);
+    expect(outcomes.filter((outcome) => outcome === '403 passphrase_wrong')).toHaveLength(FAILURES_MAX);
+    expect(outcomes.filter((outcome) => outcome === '429 too_many_failures')).toHaveLength(12 - FAILURES_MAX);
+  });
+
+  test('of one key leaves the account’s other keys alone, and ends with its time', async () => {
+    await account.key('ends');
+    for (let n = 0; n <= FAILURES_MAX; n++) {
+      await guess('ends', n);
+    }
+    expect((await use('u')).outcome).toBe('404 token_not_found');
+    const counters = await vault.raw.keys(`{a:${account.aid}}f:*`);
+    for (const counter of counters) {
+      const ttl = await vault.raw.pttl(counter);
+      expect(ttl).toBeGreaterThan(0);
+      expect(ttl).toBeLessThanOrEqual(900_000);
+      await vault.raw.del(counter);
+    }
+    expect((await use('ends')).outcome).toBe('404 token_not_found');
+  });
+
+  test('right passphrases never count, however many come at once', async () => {
+    await account.key('busy');
+    const many = await Promise.all(Array.from({ length: 30 }, () => use('busy')));
+    expect(many.every(({ outcome }) => outcome === '404 token_not_found')).toBe(true);
+    now += 61_000;
+    const cold = await Promise.all(Array.from({ length: 30 }, () => use('busy')));
+    expect(cold.every(({ outcome }) => outcome === '404 token_not_found')).toBe(true);
+  });
+});

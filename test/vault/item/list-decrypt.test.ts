@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Tree, TreeItem } from '../../../sdk/index.ts';
+import { listen } from '../../../server/http/listen/listen.ts';
+import { type AccountClient, type Answer, basicAuth, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { holdNext } from '../hold.ts';
+
+const ITEMS = 300;
+
+let vault: TestVault;
+let account: AccountClient;
+let tokens: string[];
+
+beforeAll(async () => {
+  vault = await openTestVault();
+  account = await vault.account();
+  await account.key('u');
+  const numbers = Array.from({ length: ITEMS }, (_, n) => n);
+  tokens = await Promise.all(
+    numbers.map((n) =>
+      account.store(
+        'u',
+        { number: `41111111${n}`, cvv: `${n}` },
+        { reference: n % 2 ? `odd-${n}` : undefined },
+      ),
+    ),
+  );
+});
+afterAll(() => vault.close());
+
+const all = (query: Query = {}, passphrase = PASSPHRASE, client = account): Promise<Answer> =>
+  client.send('GET', '/vault', { query: { user: 'u', decrypt_all: true, limit: -1, ...query }, passphrase });
+const itemsOf = (answer: Answer, user = 'u'): TreeItem[] => answer.as<Tree>()[user] ?? [];
+
+describe('decrypt_all', () => {
+  test('is the listing with the data of each item', async () => {
+    const opened = itemsOf(await all());
+    const listed = (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u'] ?? [];
+    expect(opened.map(({ data: _, ...item }) => item)).toEqual(listed);
+    const byToken = new Map(opened.map((item) => [item.token, item.data]));
+    for (const [n, token] of tokens.entries()) {
+      expect(byToken.get(token)).toEqual({ number: `41111111${n}`, cvv: `${n}` });
+    }
+  });
+
+  test('the SDK yields item by item', async () => {
+    const opened = await Array.fromAsync(account.sdk.vault.decryptAll({ user: 'u' }));
+    expect(opened.map(({ token }) => token)).toEqual(itemsOf(await all()).map(({ token }) => token));
+    const paged = await Array.fromAsync(account.sdk.vault.decryptAll({ user: 'u', limit: 70 }));
+    expect(paged).toEqual(opened);
+  });
+
+  test('takes limits, filters and pages as the listing does', async () => {
+    const first = await all({ limit: 100 });
+    const second = await all({ limit: 100, next_token: first.headers.get('x-vault-next-token') ?? '' });
+    const rest = await all({ limit: -1, next_token: second.headers.get('x-vault-next-token') ?? '' });
+    expect(rest.headers.has('x-vault-next-token')).toBe(false);
+    expect([first, second, rest].flatMap((answer) => itemsOf(answer))).toEqual(itemsOf(await all()));
+    expect(itemsOf(await all({ reference: 'odd-7' })).map(({ data }) => data)).toEqual([
+      { number: '411111117', cvv: '7' },
+    ]);
+    expect(itemsOf(await all({ reference_prefix: 'odd-1' }))).toHaveLength(1 + 5 + 50);
+    expect(itemsOf(await all({ stored_before: '2020-01-01T00:00:00Z' }))).toEqual([]);
+  });
+
+  test('of nothing is an empty list', async () => {
+    await account.key('empty');
+    expect((await all({ user: 'empty' })).text).toBe('{"empty":[]}');
+    expect((await all({ reference: 'nothing' })).text).toBe('{"u":[]}');
+  });
+
+  test.each(['true', 't', '1'])('is asked for with decrypt_all=%s', async (decrypt_all) => {
+    expect(itemsOf(await all({ decrypt_all, reference: 'odd-1' }))[0]).toHaveProperty('data');
+  });
+
+  test.each(['false', 'f', '0'])('is not asked for with decrypt_all=%s', async (decrypt_all) => {
+    expect(itemsOf(await all({ decrypt_all, reference: 'odd-1' }))[0]).not.toHaveProperty('data');
+  });
+});
+
+describe('what it needs', () => {
+  test('the identifier of the key, and its passphrase', async () => {
+    const noUser = await account.send('GET', '/vault', {
+      query: { decrypt_all: true },
+      passphrase: PASSPHRASE,
+    });
+    expect([noUser.outcome, noUser.field]).toEqual(['400 invalid_request', 'query.user']);
+    const noPassphrase = await account.send('GET', '/vault', { query: { decrypt_all: true, user: 'u' } });
+    expect([noPassphrase.outcome, noPassphrase.field]).toEqual(['400 invalid_request', 'query.passphrase']);
+    const oneToken = await account.send('GET', '/vault', {
+      query: { decrypt_all: true, user: 'u', token: tokens[0] },
+    });
+    expect(oneToken.status).toBe(400);
+    expect((await account.send('GET', '/vault', { query: { decrypt_all: 'yes', user: 'u' } })).field).toBe(
+      'query.decrypt_all',
+    );
+  });
+
+  test('the right one, even where there is nothing to open', async () => {
+    for (const query of [{}, { reference: 'nothing' }, { user: 'empty' }]) {
+      expect((await all(query, 'not the passphrase of it')).outcome).toBe('403 passphrase_wrong');
+    }
+    expect((await all({ user: 'nobody' })).outcome).toBe('404 key_not_found');
+  });
+});
+
+describe('what it leaves behind', () => {
+  test('a log entry and a counted decryption for each item that was shown, and for no other', async () => {
+    const client = await vault.account();
+    await client.key('u');
+    const stored = await Promise.all(
+      Array.from({ length: 90 }, (_, n) =>
+        client.store('u', { number: `${n}` }, { reference: n < 30 ? 'r' : undefined }),
+      ),
+    );
+    const entries = async (at: number): Promise<string[]> => {
+      const query = { user: 'u', token: stored[at] ?? '', ...(at < 30 ? { reference: 'r' } : {}) };
+      return (await client.sdk.vault.log(query)).data.map(({ action, source }) => `${action} ${source}`);
+    };
+    await all({}, PASSPHRASE, client);
+    expect((await vault.usage(client))['decrypt']).toBe(90);
+    await all({ reference: 'r' }, PASSPHRASE, client);
+    expect((await vault.usage(client))['decrypt']).toBe(120);
+    await all({ limit: 10 }, PASSPHRASE, client);
+    expect((await vault.usage(client))['decrypt']).toBe(130);
+    expect((await vault.usage(client))['list'] ?? 0).toBe(0);
+    expect(await entries(89)).toEqual(['decrypt vault', 'encrypt vault']);
+    const first = await entries(0);
+    expect(first.at(-1)).toBe('encrypt vault');
+    expect(first.slice(0, -1).every((entry) => entry === 'decrypt vault')).toBe(true);
+    const total = await Promise.all(stored.map((_, at) => entries(at)));
+    expect(total.flat()).toHaveLength(90 + 130);
+  });
+
+  test('nothing when it was refused', async () => {
+    const before = (await vault.usage(account))['decrypt'];
+    await all({}, 'not the passphrase of it');
+    await all({ rules: 'unknown' });
+    await all({ limit: 0 });
+    expect((await vault.usage(account))['decrypt']).toBe(before);
+  });
+});
+
+describe('while things change', () => {
+  // Four pages; the first is sent when three have been read.
+  const MANY = 520;
+  let client: AccountClient;
+  let passphrase = PASSPHRASE;
+  let stored: string[];
+
+  beforeAll(async () => {
+    client = await vault.account();
+    await client.key('u');
+    const bodies = Array.from({ length: MANY }, (_, n) => ({ number: `${n}`, text: 'old' }));
+    stored = await Promise.all(bodies.map((body) => client.store('u', body)));
+  });
+
+  /** Stops the reading of the last page, when the first one is on its way. */
+  const holdLastPage = () => {
+    const { itemStore } = vault.opened.parts;
+    return holdNext(itemStore, 'readMany', { skip: 3 * itemStore.buckets });
+  };
+  const changePassphrase = async (): Promise<void> => {
+    const change = { user: 'u', passphrase, new_passphrase: `${passphrase} and more` };
+    expect((await client.send('PUT', '/key', { body: change })).status).toBe(200);
+    passphrase = change.new_passphrase;
+  };
+  const beginReply = async () => {
+    const authorization = basicAuth(client.name, client.password);
+    const headers = { authorization, 'x-vault-passphrase': encodeURIComponent(passphrase) };
+    const url = 'http://localhost/v1/vault?user=u&decrypt_all=t';
+    const response = await vault.handle(new Request(url, { headers }));
+    expect(response.status).toBe(200);
+    const reader = (response.body ?? new ReadableStream<Uint8Array>()).getReader();
+    let text = new TextDecoder().decode((await reader.read()).value);
+    const readOn = async (): Promise<string> => {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) {
+          return 'ended';
+        }
+        text += new TextDecoder().decode(value);
+      }
+    };
+    return { text: () => text, end: () => readOn().catch(() => 'broke off') };
+  };
+
+  test('items that are updated on the way are shown whole, once', async () => {
+    const held = holdLastPage();
+    const opening = all({}, passphrase, client);
+    await held.reached;
+    await Promise.all(
+      stored.map((token) => client.sdk.vault.update({ user: 'u', token, data: { text: 'new' } })),
+    );
+    held.release();
+    const shown = itemsOf(await opening);
+    expect(shown.map(({ token }) => token).sort()).toEqual(stored.toSorted());
+    for (const { data } of shown) {
+      expect(['new', 'old']).toContain(String(data?.['text']));
+    }
+  });
+
+  test('items that are deleted on the way are left out, all others are there', async () => {
+    const held = holdLastPage();
+    const opening = all({}, passphrase, client);
+    await held.reached;
+    const gone = new Set(stored.filter((_, n) => n % 10 === 0));
+    await Promise.all([...gone].map((token) => client.sdk.vault.delete({ user: 'u', token })));
+    held.release();
+    const shown = itemsOf(await opening).map(({ token }) => token);
+    stored = stored.filter((token) => !gone.has(token));
+    expect(stored.filter((token) => !shown.includes(token))).toEqual([]);
+    expect(shown.length).toBe(new Set(shown).size);
+    expect(
+      itemsOf(await all({}, passphrase, client))
+        .map(({ token }) => token)
+        .sort(),
+    ).toEqual(stored.toSorted());
+  });
+
+  test('a passphrase change ends the reply, which is then no valid JSON', async () => {
+    const held = holdLastPage();
+    const reply = await beginReply();
+    const end = reply.end();
+    await held.reached;
+    await changePassphrase();
+    held.release();
+    expect(await end).toBe('broke off');
+    expect(() => JSON.parse(reply.text())).toThrow();
+    expect(vault.lines.some(({ event }) => event === 'reply_broken_off')).toBe(true);
+  });
+
+  test('over a socket the same ends the connection, and the SDK throws', async () => {
+    const server = listen(vault.app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
+    const baseUrl = `http://127.0.0.1:${server.port}`;
+    const overSocket = client.sdkWith({ baseUrl, fetch: undefined, retries: 0 });
+    try {
+      const held = holdLastPage();
+      const walk = (async (): Promise<string> => {
+        for await (const { token } of overSocket.vault.decryptAll({ user: 'u', passphrase })) {
+          expect(stored).toContain(token);
+        }
+        return 'ended';
+      })().catch((error: Error) => error.constructor.name);
+      await held.reached;
+      await changePassphrase();
+      held.release();
+      expect(await walk).toBe('VaultConnectionError');
+      const after = await Array.fromAsync(overSocket.vault.decryptAll({ user: 'u', passphrase }));
+      expect(after).toHaveLength(stored.length);
+    } finally {
+      await server.stop(true);
+    }
+  });
+
+  test('a deletion of the key ends the reply as well', async () => {
+    const held = holdLastPage();
+    const reply = await beginReply();
+    const end = reply.end();
+    await held.reached;
+    expect((await client.send('DELETE', '/key', { query: { user: 'u', safe: false } })).status).toBe(200);
+    held.release();
+    expect(await end).toBe('broke off');
+    expect(() => JSON.parse(reply.text())).toThrow();
+  });
+});

@@ -1,0 +1,344 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { TokenInfo, Tree } from '../../../sdk/index.ts';
+import { redisKeys } from '../../../server/store/redis/keys.ts';
+import type { AccountClient, Answer, Query } from '../../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+
+let vault: TestVault;
+let account: AccountClient;
+
+beforeAll(async () => {
+  vault = await openTestVault();
+  account = await vault.account();
+});
+afterAll(() => vault.close());
+
+const list = (query: Query = {}, client = account): Promise<Answer> =>
+  client.send('GET', '/vault/', { query });
+const tokensOf = (tree: Tree): string[] =>
+  Object.values(tree).flatMap((items) => items.map(({ token }) => token));
+const listed = async (query: Query, client = account): Promise<string[]> => {
+  const answer = await list(query, client);
+  expect(answer.outcome).toBe('200');
+  return tokensOf(answer.as<Tree>());
+};
+
+/** Tokens in the order of every listing: by time, and by token where the time is the same. */
+const inOrder = (infos: readonly Pick<TokenInfo, 'stored_at' | 'token'>[]): string[] =>
+  infos
+    .map(({ stored_at, token }) => `${stored_at} ${token}`)
+    .sort()
+    .map((line) => line.slice(line.indexOf(' ') + 1));
+
+describe('the tree', () => {
+  test('has keys in ascending order, each with its items in order of time', async () => {
+    const client = await vault.account();
+    for (const user of ['b', 'a10', 'a', 'B']) {
+      await client.key(user);
+    }
+    const stored: Record<string, TokenInfo[]> = { B: [], a: [], a10: [], b: [] };
+    for (let n = 0; n < 24; n++) {
+      const user = ['b', 'a10', 'a', 'B'][n % 4] ?? '';
+      const item = { user, data: { number: `${n}` }, reference: n % 3 === 0 ? `r${n}` : undefined };
+      stored[user]?.push(await client.sdk.vault.store(item));
+    }
+    const answer = await list({}, client);
+    expect(answer.text.match(/"(?:a|b|B|a10)":\[/g)).toEqual(['"B":[', '"a":[', '"a10":[', '"b":[']);
+    const tree = answer.as<Tree>();
+    for (const [user, infos] of Object.entries(stored)) {
+      expect(tree[user]?.map(({ token }) => token)).toEqual(inOrder(infos));
+    }
+    for (const items of Object.values(tree)) {
+      const times = items.map(({ stored_at }) => stored_at);
+      expect(times).toEqual(times.toSorted());
+    }
+  });
+
+  test('tells of an item its token, its time, and its reference where it has one', async () => {
+    const client = await vault.account();
+    await client.key('u');
+    const plain = await client.sdk.vault.store({ user: 'u', data: { number: '1' } });
+    const reference = 'ünï "quoted"\n';
+    const named = await client.sdk.vault.store({ user: 'u', data: { number: '1' }, reference });
+    const { data } = await client.sdk.vault.list();
+    expect(data['u']).toHaveLength(2);
+    expect(data['u']).toContainEqual({ token: plain.token, stored_at: plain.stored_at });
+    expect(data['u']).toContainEqual({ token: named.token, reference, stored_at: named.stored_at });
+  });
+
+  test('of an account without items is empty', async () => {
+    const client = await vault.account();
+    expect((await list({}, client)).text).toBe('{}');
+    await client.key('empty');
+    expect((await list({}, client)).text).toBe('{}');
+    expect((await list({ user: 'empty' }, client)).text).toBe('{"empty":[]}');
+    expect((await list({ user: 'nobody' }, client)).outcome).toBe('404 key_not_found');
+  });
+
+  test('has keys whose names every object has, as keys like any', async () => {
+    const client = await vault.account();
+    const users = ['__proto__', 'constructor', 'toString'];
+    for (const user of users) {
+      await client.key(user);
+      await client.store(user, { number: '1' });
+    }
+    const { data } = await client.sdk.vault.list();
+    expect(Object.keys(data)).toEqual(users);
+    expect(await Array.fromAsync(client.sdk.vault.decryptAll({ user: '__proto__' }))).toHaveLength(1);
+  });
+
+  test('has keys far behind hundreds of others, in pages too', async () => {
+    const client = await vault.account();
+    await client.key('a');
+    await client.key('z');
+    const tokens = [await client.store('a', { number: '1' }), await client.store('z', { number: '1' })];
+    // Keys without items: the names of some that are just being deleted.
+    const names = Array.from({ length: 600 }, (_, n) => [0, `k${1_000 + n}`]).flat();
+    await vault.raw.zadd(redisKeys.keyDirectory(client.aid), ...names);
+    expect(await listed({}, client)).toEqual(tokens);
+    expect(await listed({ limit: -1 }, client)).toEqual(tokens);
+    const first = await list({ limit: 1 }, client);
+    const next_token = first.headers.get('x-vault-next-token') ?? '';
+    expect(await listed({ limit: 1, next_token }, client)).toEqual(tokens.slice(1));
+  });
+
+  test('holds nothing of other accounts', async () => {
+    const [one, two] = [await vault.account(), await vault.account()];
+    await Promise.all([one.key('same'), two.key('same')]);
+    const token = await one.store('same', { number: '1' });
+    expect(await listed({}, one)).toEqual([token]);
+    expect(await listed({}, two)).toEqual([]);
+    expect(await listed({ user: 'same' }, two)).toEqual([]);
+  });
+});
+
+describe('one token', () => {
+  let plain: string;
+  let named: string;
+  beforeAll(async () => {
+    await account.key('one');
+    plain = await account.store('one', { number: '1' });
+    named = await account.store('one', { number: '1' }, { reference: 'customer' });
+  });
+
+  test('lists just that item, with or without its reference', async () => {
+    expect(Object.keys((await list({ user: 'one', token: plain })).as<Tree>())).toEqual(['one']);
+    expect(await listed({ user: 'one', token: plain })).toEqual([plain]);
+    expect(await listed({ user: 'one', token: named })).toEqual([named]);
+    expect(await listed({ user: 'one', token: named, reference: 'customer' })).toEqual([named]);
+  });
+
+  test('is unknown under a wrong reference, or one that it does not have', async () => {
+    expect((await list({ user: 'one', token: named, reference: 'other' })).outcome).toBe(
+      '404 token_not_found',
+    );
+    expect((await list({ user: 'one', token: plain, reference: 'customer' })).outcome).toBe(
+      '404 token_not_found',
+    );
+    expect((await list({ user: 'one', token: 'nothing' })).outcome).toBe('404 token_not_found');
+  });
+
+  test('needs the identifier of its key', async () => {
+    const refused = await list({ token: plain });
+    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.user']);
+  });
+});
+
+describe('references', () => {
+  const references = [
+    'order',
+    'order-1',
+    'order-10',
+    'order-2',
+    'Order-1',
+    'ördér',
+    '🔑',
+    '🔑🔑',
+    'x'.repeat(255),
+    'order-1\u0000',
+    '*',
+    'order-?',
+  ];
+  const tokens = new Map<string, string>();
+  const infos: TokenInfo[] = [];
+  beforeAll(async () => {
+    await account.key('refs');
+    await account.key('refs-too');
+    for (const reference of references) {
+      const info = await account.sdk.vault.store({ user: 'refs', data: { number: '1' }, reference });
+      tokens.set(reference, info.token);
+      infos.push(info);
+    }
+    await account.store('refs', { number: '1' });
+    tokens.set('too', await account.store('refs-too', { number: '1' }, { reference: 'order-1' }));
+  });
+
+  test.each(references)('%p is found exactly', async (reference) => {
+    expect(await listed({ user: 'refs', reference })).toEqual([tokens.get(reference) ?? '']);
+  });
+
+  test('are found under every key when none is named', async () => {
+    expect(await listed({ reference: 'order-1' })).toEqual([
+      tokens.get('order-1') ?? '',
+      tokens.get('too') ?? '',
+    ]);
+    expect((await list({ reference: 'order-2' })).text).not.toContain('refs-too');
+  });
+
+  test('that nobody has give an empty tree', async () => {
+    expect((await list({ reference: 'nothing' })).text).toBe('{}');
+    expect((await list({ user: 'refs', reference: 'orde' })).text).toBe('{"refs":[]}');
+  });
+
+  test.each([
+    'o',
+    'order',
+    'order-',
+    'order-1',
+    'Order',
+    '🔑',
+    '🔑🔑',
+    'ö',
+    'x',
+    'x'.repeat(255),
+    '*',
+    'order-?',
+    'nothing',
+    'order-1\u0000',
+  ])('the prefix %p finds all that begin with it, in order of time', async (prefix) => {
+    const expected = inOrder(infos.filter(({ reference }) => reference?.startsWith(prefix)));
+    expect(await listed({ user: 'refs', reference_prefix: prefix })).toEqual(expected);
+  });
+
+  test('a prefix and a reference are both asked for', async () => {
+    expect(await listed({ user: 'refs', reference: 'order-1', reference_prefix: 'order' })).toEqual([
+      tokens.get('order-1') ?? '',
+    ]);
+    expect(await listed({ user: 'refs', reference: 'order-1', reference_prefix: 'x' })).toEqual([]);
+  });
+
+  test('many items may share one', async () => {
+    await account.key('shared');
+    const stored = await Promise.all(
+      Array.from({ length: 30 }, (_, n) => account.store('shared', { number: `${n}` }, { reference: 'all' })),
+    );
+    await Promise.all(
+      Array.from({ length: 10 }, (_, n) =>
+        account.store('shared', { number: `${n}` }, { reference: 'allover' }),
+      ),
+    );
+    expect((await listed({ user: 'shared', reference: 'all' })).toSorted()).toEqual(stored.toSorted());
+    expect(await listed({ user: 'shared', reference_prefix: 'all' })).toHaveLength(40);
+  });
+
+  test('are found no more once their item is gone, or under another key', async () => {
+    await account.key('gone');
+    const token = await account.store('gone', { number: '1' }, { reference: 'soon gone' });
+    await account.sdk.vault.delete({ user: 'gone', token, reference: 'soon gone' });
+    expect(await listed({ user: 'gone', reference: 'soon gone' })).toEqual([]);
+    expect(await listed({ user: 'gone', reference_prefix: 's' })).toEqual([]);
+  });
+
+  test('a prefix is at least one character and at most 255', async () => {
+    expect((await list({ reference_prefix: 'x'.repeat(256) })).field).toBe('query.reference_prefix');
+  });
+});
+
+describe('times', () => {
+  const tokens: string[] = [];
+  const at = Date.parse('2026-03-01T12:00:00.000Z');
+  const text = (ms: number): string => new Date(ms).toISOString().replace('.000Z', 'Z');
+
+  beforeAll(async () => {
+    await account.key('times');
+    const kid = await vault.kidOf(account, 'times');
+    for (let n = 0; n < 6; n++) {
+      const token = await account.store('times', { number: `${n}` }, { reference: `t${n}` });
+      // Half a second apart: the index alone knows the time.
+      const place = vault.opened.parts.itemStore.bucketOf(kid, token);
+      await vault.raw.zadd(redisKeys.times(place), at + n * 500, token);
+      tokens.push(token);
+    }
+  });
+
+  const cases: readonly (readonly [string, Query, readonly number[]])[] = [
+    ['stored_after is inclusive', { stored_after: text(at + 1_000) }, [2, 3, 4, 5]],
+    ['stored_before is exclusive', { stored_before: text(at + 1_000) }, [0, 1]],
+    ['both together', { stored_after: text(at + 1_000), stored_before: text(at + 2_000) }, [2, 3]],
+    ['an empty span', { stored_after: text(at + 1_000), stored_before: text(at + 1_000) }, []],
+    ['a span the wrong way round', { stored_after: text(at + 2_000), stored_before: text(at) }, []],
+    [
+      'all of time',
+      { stored_after: '1970-01-01T00:00:00Z', stored_before: '9999-12-31T23:59:59Z' },
+      [0, 1, 2, 3, 4, 5],
+    ],
+    ['before all time', { stored_before: '0001-01-01T00:00:00Z' }, []],
+    ['after all time', { stored_after: '9999-12-31T23:59:59Z' }, []],
+    ['with a prefix', { stored_after: text(at + 1_000), reference_prefix: 't' }, [2, 3, 4, 5]],
+    ['with a reference', { stored_before: text(at + 1_000), reference: 't2' }, []],
+    ['in pages', { stored_after: text(at + 1_000), limit: 2 }, [2, 3]],
+  ];
+  test.each(cases)('%s', async (_, query, expected) => {
+    expect(await listed({ user: 'times', ...query })).toEqual(expected.map((n) => tokens[n] ?? ''));
+  });
+
+  test.each([
+    '2026-03-01',
+    '2026-03-01T12:00:00',
+    '2026-03-01T12:00:00.000Z',
+    '2026-03-01T12:00:00+00:00',
+    '2026-02-30T00:00:00Z',
+    '2026-03-01T24:00:00Z',
+    '2026-03-01t12:00:00z',
+    '1772366400',
+    '',
+    'now',
+  ])('the time %p is refused', async (time) => {
+    for (const name of ['stored_after', 'stored_before']) {
+      const refused = await list({ [name]: time });
+      expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', `query.${name}`]);
+      expect(refused.text).not.toContain(time === '' ? '\u0000' : `"${time}"`);
+    }
+  });
+});
+
+describe('limits', () => {
+  test.each(['0', '-0', '', 'all', '1.0', '1e3', ' 5', '9'.repeat(20)])(
+    'limit %p is refused',
+    async (limit) => {
+      const refused = await account.send('GET', '/vault', { query: { limit } });
+      expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.limit']);
+    },
+  );
+
+  test.each([-1, -5, 1_000_000_000, Number.MAX_SAFE_INTEGER])('limit %p brings everything', async (limit) => {
+    const answer = await list({ user: 'refs', limit });
+    expect(tokensOf(answer.as<Tree>())).toHaveLength(13);
+    expect(answer.headers.has('x-vault-next-token')).toBe(false);
+  });
+
+  test('the exact number of items leaves no next page', async () => {
+    const answer = await list({ user: 'refs', limit: 13 });
+    expect(tokensOf(answer.as<Tree>())).toHaveLength(13);
+    expect(answer.headers.has('x-vault-next-token')).toBe(false);
+    expect((await list({ user: 'refs', limit: 12 })).headers.has('x-vault-next-token')).toBe(true);
+  });
+
+  test('a parameter given twice is refused, an unknown one ignored', async () => {
+    expect((await account.send('GET', '/vault?limit=1&limit=1')).outcome).toBe('400 duplicate_parameter');
+    expect((await account.send('GET', '/vault?user=refs&user=refs')).outcome).toBe('400 duplicate_parameter');
+    expect((await account.send('GET', '/vault?user=refs&colour=red')).outcome).toBe('200');
+  });
+
+  test('a listing counts as one operation however long it is', async () => {
+    const client = await vault.account();
+    await client.key('u');
+    await client.store('u', { number: '1' });
+    await client.store('u', { number: '2' });
+    await list({}, client);
+    await list({ user: 'u', limit: 1 }, client);
+    await client.send('GET', '/vault', { query: { user: 'nobody' } });
+    const used = await vault.usage(client);
+    expect(used).toEqual({ key: 1, store: 2, list: 2, api_requests: 5 });
+  });
+});

@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { LogEntry } from '../../../sdk/index.ts';
+import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+
+let vault: TestVault;
+let account: AccountClient;
+let numbers = 0;
+
+beforeAll(async () => {
+  vault = await openTestVault({ trustedProxies: ['127.0.0.0/8'] });
+  account = await vault.account();
+  await account.key('u');
+});
+afterAll(() => vault.close());
+
+const newItem = (query: Query = {}): Promise<string> => {
+  numbers += 1;
+  return account.store('u', { number: `${numbers}` }, query);
+};
+const log = (token: string, query: Query = {}, client = account): Promise<Answer> =>
+  client.send('GET', '/vault/metadata', { query: { user: 'u', token, ...query } });
+const entriesOf = (answer: Answer): LogEntry[] => {
+  expect(answer.outcome).toBe('200');
+  return answer.as<LogEntry[]>();
+};
+const open = (token: string, headers: Record<string, string> = {}): Promise<Answer> =>
+  account.send('GET', '/vault', { query: { user: 'u', token }, passphrase: PASSPHRASE, headers });
+
+describe('an entry', () => {
+  test('tells who did what, from where and when', async () => {
+    const before = Date.now();
+    const token = await newItem();
+    await open(token, { 'x-forwarded-for': '203.0.113.7', 'user-agent': 'shop/1.0 (tests)' });
+    const [decrypted, stored, ...rest] = entriesOf(await log(token));
+    expect(rest).toEqual([]);
+    expect(decrypted).toEqual({
+      action: 'decrypt',
+      source: 'vault',
+      ip_address: '203.0.113.7',
+      user_agent: 'shop/1.0 (tests)',
+      timestamp: decrypted?.timestamp ?? '',
+    });
+    expect(stored).toMatchObject({
+      action: 'encrypt',
+      source: 'vault',
+      ip_address: '127.0.0.1',
+      user_agent: 'tests/1.0',
+    });
+    for (const { timestamp } of [decrypted, stored].filter((entry) => entry !== undefined)) {
+      expect(timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+      expect(Date.parse(timestamp)).toBeGreaterThanOrEqual(before);
+      expect(Date.parse(timestamp)).toBeLessThanOrEqual(Date.now());
+    }
+  });
+
+  test.each(['2001:db8::1', '::1', '198.51.100.23'])('keeps the address %s', async (address) => {
+    const token = await newItem();
+    await open(token, { 'x-forwarded-for': address });
+    expect(entriesOf(await log(token))[0]?.ip_address).toBe(address);
+  });
+
+  test.each(['', 'x'.repeat(200), 'Mozilla/5.0 "quoted" <b>'])('keeps the user agent %p', async (agent) => {
+    const token = await newItem();
+    await open(token, { 'user-agent': agent });
+    expect(entriesOf(await log(token))[0]?.user_agent).toBe(agent);
+  });
+
+  test('keeps the beginning of a very long user agent', async () => {
+    const token = await newItem();
+    await open(token, { 'user-agent': 'y'.repeat(5_000) });
+    const { user_agent = '' } = entriesOf(await log(token))[0] ?? {};
+    expect(user_agent).toMatch(/^y{100,512}$/);
+  });
+});
+
+describe('what is logged', () => {
+  test('each encryption and each decryption, newest first', async () => {
+    const token = await newItem();
+    await open(token);
+    await account.sdk.vault.update({ user: 'u', token, data: { a: 1 } });
+    await open(token);
+    await account.store('u', { number: `${numbers}` });
+    const entries = entriesOf(await log(token));
+    expect(entries.map(({ action }) => action)).toEqual([
+      'encrypt',
+      'decrypt',
+      'encrypt',
+      'decrypt',
+      'encrypt',
+    ]);
+    const times = entries.map(({ timestamp }) => timestamp);
+    expect(times).toEqual(times.toSorted().reverse());
+  });
+
+  test('nothing else: no listing, no log, no refusal', async () => {
+    const token = await newItem();
+    await account.sdk.vault.list({ user: 'u', limit: 5 });
+    await account.sdk.vault.list({ user: 'u', token });
+    await log(token);
+    const query = { user: 'u', token };
+    expect((await account.send('GET', '/vault', { query, passphrase: 'not the passphrase' })).status).toBe(
+      403,
+    );
+    expect(
+      (await account.send('GET', '/vault', { query: { ...query, reference: 'x' }, passphrase: PASSPHRASE }))
+        .status,
+    ).toBe(404);
+    const update = { query, passphrase: PASSPHRASE, body: '[]' };
+    expect((await account.send('POST', '/vault/update', update)).status).toBe(400);
+    expect(entriesOf(await log(token))).toHaveLength(1);
+  });
+
+  test('each of many decryptions at once', async () => {
+    const token = await newItem();
+    const opened = await Promise.all(Array.from({ length: 50 }, () => open(token)));
+    expect(opened.every(({ status }) => status === 200)).toBe(true);
+    expect(entriesOf(await log(token))).toHaveLength(51);
+  });
+
+  test('begins anew when an item was deleted and stored again', async () => {
+    const token = await newItem();
+    await open(token);
+    await account.sdk.vault.delete({ user: 'u', token });
+    expect((await log(token)).outcome).toBe('404 token_not_found');
+    await account.store('u', { number: `${numbers}` });
+    expect(entriesOf(await log(token)).map(({ action }) => action)).toEqual(['encrypt']);
+  });
+
+  test('reading it is counted', async () => {
+    const before = (await vault.usage(account))['log'] ?? 0;
+    await log(await newItem());
+    await log('nothing');
+    expect((await vault.usage(account))['log']).toBe(before + 1);
+  });
+});
+
+describe('pages', () => {
+  let token: string;
+  let other: string;
+  beforeAll(async () => {
+    token = await newItem();
+    other = await newItem();
+    for (let n = 1; n < 25; n++) {
+      await open(token, { 'user-agent': `n${n}` });
+    }
+    await open(other);
+  });
+  const agents = (answer: Answer): string[] => entriesOf(answer).map(({ user_agent }) => user_agent);
+  const whole = ['tests/1.0', ...Array.from({ length: 24 }, (_, n) => `n${n + 1}`)].reverse();
+
+  test.each([1, 4, 7, 24, 25, 26])('of %i make up the whole log', async (limit) => {
+    const walked: string[] = [];
+    let next_token: string | undefined;
+    do {
+      const page = await account.sdk.vault.log({ user: 'u', token, limit, next_token });
+      expect(page.data.length).toBeLessThanOrEqual(limit);
+      walked.push(...page.data.map(({ user_agent }) => user_agent));
+      next_token = page.next_token;
+    } while (next_token !== undefined);
+    expect(walked).toEqual(whole);
+  });
+
+  test.each([-1, -7, 25, 100_000])('limit %i brings all, with no next page', async (limit) => {
+    const answer = await log(token, { limit });
+    expect(agents(answer)).toEqual(whole);
+    expect(answer.headers.has('x-vault-next-token')).toBe(false);
+  });
+
+  test('go on where they were while new entries come', async () => {
+    const item = await newItem();
+    for (let n = 0; n < 9; n++) {
+      await open(item, { 'user-agent': `a${n}` });
+    }
+    const first = await log(item, { limit: 5 });
+    await open(item, { 'user-agent': 'late' });
+    const second = await log(item, { limit: 5, next_token: first.headers.get('x-vault-next-token') ?? '' });
+    expect([...agents(first), ...agents(second)]).toEqual([
+      'a8',
+      'a7',
+      'a6',
+      'a5',
+      'a4',
+      'a3',
+      'a2',
+      'a1',
+      'a0',
+      'tests/1.0',
+    ]);
+    expect(second.headers.has('x-vault-next-token')).toBe(false);
+  });
+
+  test('have 1,024 entries when nothing else is asked for', async () => {
+    const item = await newItem();
+    for (let n = 0; n < 11; n++) {
+      await Promise.all(Array.from({ length: 100 }, () => open(item)));
+    }
+    const first = await log(item);
+    expect(entriesOf(first)).toHaveLength(1_024);
+    const second = await log(item, { next_token: first.headers.get('x-vault-next-token') ?? '' });
+    expect(entriesOf(second)).toHaveLength(1_101 - 1_024);
+    expect(entriesOf(await log(item, { limit: -1 }))).toHaveLength(1_101);
+  });
+
+  test.each(['0', '', 'x', '1.5'])('limit %p is refused', async (limit) => {
+    expect((await log(token, { limit })).field).toBe('query.limit');
+  });
+
+  test('a next_token belongs to its item and its account', async () => {
+    const next_token = (await log(token, { limit: 2 })).headers.get('x-vault-next-token') ?? '';
+    expect((await log(token, { limit: 3, next_token })).outcome).toBe('200');
+    expect((await log(other, { limit: 2, next_token })).outcome).toBe('400 cursor_invalid');
+    const stranger = await vault.account();
+    await stranger.key('u');
+    const theirs = await stranger.store('u', { number: '1' });
+    expect((await log(theirs, { next_token }, stranger)).outcome).toBe('400 cursor_invalid');
+    for (let at = 0; at < next_token.length; at++) {
+      const forged =
+        next_token.slice(0, at) + (next_token[at] === 'A' ? 'B' : 'A') + next_token.slice(at + 1);
+      expect((await log(token, { limit: 2, next_token: forged })).outcome).toBe('400 cursor_invalid');
+    }
+  });
+});
+
+describe('access', () => {
+  test('needs no passphrase, but the reference of an item that has one', async () => {
+    const named = await newItem({ reference: 'r' });
+    expect((await log(named)).outcome).toBe('400 reference_required');
+    expect((await log(named, { reference: 's' })).outcome).toBe('404 token_not_found');
+    expect(entriesOf(await log(named, { reference: 'r' }))).toHaveLength(1);
+    expect((await log(await newItem(), { reference: 'r' })).outcome).toBe('404 token_not_found');
+  });
+
+  test('names what is missing', async () => {
+    expect((await account.send('GET', '/vault/metadata', { query: { user: 'u' } })).field).toBe(
+      'query.token',
+    );
+    expect((await account.send('GET', '/vault/metadata', { query: { token: 'x' } })).field).toBe(
+      'query.user',
+    );
+    expect((await log('x', { user: 'nobody' })).outcome).toBe('404 key_not_found');
+  });
+});

@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+
+let vault: TestVault;
+let account: AccountClient;
+
+beforeAll(async () => {
+  vault = await openTestVault();
+  account = await vault.account();
+  await account.key('u');
+});
+afterAll(() => vault.close());
+
+const store = (body: unknown, query: Query = {}): Promise<Answer> =>
+  account.send('POST', '/vault', { query: { user: 'u', ...query }, passphrase: PASSPHRASE, body });
+
+/** The token of a number that is given in the plainest way. */
+const tokenOf = (number: string): Promise<string> => account.store('u', { number });
+const tokenIn = (answer: Answer): string => answer.as<{ token: string }>().token;
+
+describe('the number in the body', () => {
+  test.each(['card_number', 'account_number', 'n', 'number'])('is found under %s', async (name) => {
+    const stored = await store({ other: 'x', [name]: '4000000000000010' });
+    expect(tokenIn(stored)).toBe(await tokenOf('4000000000000010'));
+  });
+
+  const orders: readonly (readonly [string, object, string])[] = [
+    ['card_number before all', { number: '4', n: '3', account_number: '2', card_number: '1' }, '1'],
+    ['account_number before n and number', { number: '4', n: '3', account_number: '2' }, '2'],
+    ['n before number', { number: '4', n: '3' }, '3'],
+    ['the next where one is empty', { card_number: '', account_number: '2' }, '2'],
+    ['the next where one has no digit', { card_number: 'unknown', n: '3' }, '3'],
+    ['the next where one is null', { card_number: null, number: '4' }, '4'],
+    ['the next where one is true', { card_number: true, number: '4' }, '4'],
+    ['the next where one is an object', { card_number: { number: '9' }, number: '4' }, '4'],
+    ['the next where one is a list', { card_number: ['9'], number: '4' }, '4'],
+    ['the next where one is a fraction', { card_number: 1.5, number: '4' }, '4'],
+  ];
+  test.each(orders)('%s', async (_, body, number) => {
+    expect(tokenIn(await store(body))).toBe(await tokenOf(number));
+  });
+
+  test.each([
+    ['a short integer', '7'],
+    ['a card', '4111111111111111'],
+    ['more digits than a JavaScript number has', '9007199254740993'],
+    ['40 digits', '1234567890123456789012345678901234567890'],
+    ['a zero', '0'],
+  ])('an integer counts by its digits: %s', async (_, digits) => {
+    const stored = await store(`{"card_number":${digits}}`);
+    expect(tokenIn(stored)).toBe(await tokenOf(digits));
+    expect(await account.open('u', tokenIn(stored))).toBe(`{"number":"${digits}"}`);
+    expect(await account.open('u', tokenIn(await store(`{"card_number":${digits}}`)))).toBe(
+      `{"card_number":${digits}}`,
+    );
+  });
+
+  test('counts exactly as it is given: spaces, dashes and letters too', async () => {
+    const written = [
+      '4111111111111111',
+      '4111 1111 1111 1111',
+      '4111-1111-1111-1111',
+      ' 4111111111111111',
+      '4111111111111111 ',
+      'DE89 3704',
+      'de89 3704',
+    ];
+    const tokens = await Promise.all(written.map(tokenOf));
+    expect(new Set(tokens).size).toBe(written.length);
+    expect(await Promise.all(written.map(tokenOf))).toEqual(tokens);
+  });
+
+  test('does not count below the first level, nor under a name in other letters', async () => {
+    for (const body of [
+      { card: { number: '4111' } },
+      { list: [{ number: '4111' }] },
+      { Card_Number: '4111' },
+      { pan: '4111' },
+    ]) {
+      expect((await store(body)).outcome).toBe('400 number_missing');
+    }
+  });
+});
+
+describe('the number in the query', () => {
+  test.each(['number', 'card_number', 'n', 'account_number'])(
+    'is found as %s, and is not stored',
+    async (name) => {
+      const stored = await store({ holder: 'Ada' }, { [name]: '4000000000000028' });
+      expect(tokenIn(stored)).toBe(await tokenOf('4000000000000028'));
+      const again = await store({ holder: 'Ada' }, { [name]: '4000000000000028' });
+      expect(await account.open('u', tokenIn(again))).toBe('{"holder":"Ada"}');
+    },
+  );
+
+  test('gives way to the one in the body', async () => {
+    const stored = await store({ number: '222' }, { number: '111', card_number: '333' });
+    expect(tokenIn(stored)).toBe(await tokenOf('222'));
+  });
+
+  test('serves when the one in the body cannot', async () => {
+    for (const body of [{ card_number: '' }, { number: null }, { n: 'none' }, { number: 1.5 }]) {
+      expect(tokenIn(await store(body, { number: '111' }))).toBe(await tokenOf('111'));
+    }
+  });
+
+  test('is looked for in the same order', async () => {
+    const all = { number: '4', n: '3', account_number: '2', card_number: '1' };
+    expect(tokenIn(await store({}, all))).toBe(await tokenOf('1'));
+    expect(tokenIn(await store({}, { ...all, card_number: undefined }))).toBe(await tokenOf('2'));
+    expect(tokenIn(await store({}, { number: '4', n: '3' }))).toBe(await tokenOf('3'));
+    expect(tokenIn(await store({}, { number: '4', n: '' }))).toBe(await tokenOf('4'));
+  });
+
+  test('has its spaces as plus signs or percent signs', async () => {
+    const target = (text: string) =>
+      account.send('POST', `/vault?user=u&number=${text}`, { passphrase: PASSPHRASE, body: {} });
+    const token = await tokenOf('41 11');
+    expect(tokenIn(await target('41+11'))).toBe(token);
+    expect(tokenIn(await target('41%2011'))).toBe(token);
+    expect(tokenIn(await target('41%2B11'))).toBe(await tokenOf('41+11'));
+  });
+});
+
+describe('no number', () => {
+  test.each([
+    ['nothing', {}, {}],
+    ['an empty text', { card_number: '' }, {}],
+    ['no digit', { card_number: 'abc' }, {}],
+    ['null', { card_number: null }, {}],
+    ['a fraction', { card_number: 4111.5 }, {}],
+    ['no digit in the query', {}, { number: 'abc' }],
+    ['an empty query', {}, { number: '', n: '' }],
+  ])('%s is refused', async (_, body, query) => {
+    expect((await store(body, query)).outcome).toBe('400 number_missing');
+  });
+
+  test('and nothing is stored', async () => {
+    const other = await vault.account();
+    await other.key('u');
+    const storing = { query: { user: 'u' }, passphrase: PASSPHRASE, body: { holder: 'Ada' } };
+    expect((await other.send('POST', '/vault', storing)).status).toBe(400);
+    expect((await other.sdk.vault.list()).data).toEqual({});
+  });
+});
+
+describe('what a store answers', () => {
+  test('is token, user and time, and the reference where there is one', async () => {
+    const plain = await account.sdk.vault.store({ user: 'u', data: { number: '55' } });
+    expect(Object.keys(plain).sort()).toEqual(['stored_at', 'token', 'user']);
+    const named = await account.sdk.vault.store({
+      user: 'u',
+      data: { number: '55' },
+      reference: 'customer 1',
+    });
+    expect(named).toEqual({
+      token: named.token,
+      user: 'u',
+      reference: 'customer 1',
+      stored_at: named.stored_at,
+    });
+    for (const { stored_at } of [plain, named]) {
+      expect(stored_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+      expect(Math.abs(Date.parse(stored_at) - Date.now())).toBeLessThan(5_000);
+    }
+  });
+
+  test.each([
+    'r',
+    'customer/1?x=y&z',
+    'ünïcödé 密碼 🔑',
+    'x'.repeat(255),
+    '🔑'.repeat(255),
+    'line\nbreak\u0000',
+    '0',
+  ])('a reference is any text up to 255 characters: %p', async (reference) => {
+    const info = await account.sdk.vault.store({ user: 'u', data: { number: '56' }, reference });
+    expect(info.reference).toBe(reference);
+    expect(await account.sdk.vault.decrypt({ user: 'u', token: info.token, reference })).toEqual({
+      number: '56',
+    });
+  });
+
+  test('a longer reference is refused', async () => {
+    for (const reference of ['x'.repeat(256), '🔑'.repeat(256)]) {
+      const refused = await store({ number: '56' }, { reference });
+      expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.reference']);
+    }
+  });
+
+  test('refusals name what is missing', async () => {
+    const body = { number: '1' };
+    expect((await account.send('POST', '/vault', { passphrase: PASSPHRASE, body })).field).toBe('query.user');
+    expect((await account.send('POST', '/vault', { query: { user: 'u' }, body })).field).toBe(
+      'query.passphrase',
+    );
+    expect((await store(body, { user: 'nobody' })).outcome).toBe('404 key_not_found');
+    expect(
+      (await account.send('POST', '/vault', { query: { user: 'u' }, passphrase: 'wrong one', body })).outcome,
+    ).toBe('403 passphrase_wrong');
+  });
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { VaultError } from '../../../server/core/errors.ts';
+import { Secret } from '../../../server/core/secret.ts';
+import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
+import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { failNext } from '../hold.ts';
+
+const NEW = 'the passphrase that nobody was told';
+const secretOf = (text: string) => new Secret(new TextEncoder().encode(text));
+
+let vault: TestVault;
+let account: AccountClient;
+
+beforeAll(async () => {
+  vault = await openTestVault();
+  account = await vault.account();
+});
+afterAll(() => vault.close());
+
+/** What a server leaves that dies right behind the key's record. */
+const changeAndDie = async (user: string): Promise<void> => {
+  const { crypto, keyStore } = vault.opened.parts;
+  const key = await vault.opened.keys.find(account, user);
+  const record = await crypto.changePassphrase(key, key.record, secretOf(PASSPHRASE), secretOf(NEW));
+  const change = { aid: key.aid, user, kid: key.kid, gen: key.gen + 1, read: key.record, record };
+  expect(await keyStore.change(change)).toBe(true);
+};
+
+test('a change whose server died behind the record is finished by the sweep', async () => {
+  await account.key('left');
+  const writer = await createCapture(account, 'left');
+  const reader = await createRetrieve(account, 'left');
+  await changeAndDie('left');
+  const other = await vault.secondServer();
+  expect(await vault.raw.smembers(redisKeys.keyChanges(account.aid))).toHaveLength(1);
+  await other.opened.sweep();
+  expect(await vault.raw.smembers(redisKeys.keyChanges(account.aid))).toEqual([]);
+  for (const server of [vault, other]) {
+    expect((await capture(server, writer, { body: { number: '1' } })).outcome).toBe('410 endpoint_gone');
+    expect((await retrieve(server, reader)).outcome).toBe('410 endpoint_gone');
+  }
+  expect(await vault.raw.hexists(redisKeys.endpoint(writer.unique_id), 'w')).toBe(0);
+  await other.close();
+});
+
+test('a change that came to its end leaves nothing to finish', async () => {
+  await account.key('whole');
+  const body = { user: 'whole', passphrase: PASSPHRASE, new_passphrase: NEW };
+  expect((await account.send('PUT', '/key/', { body })).outcome).toBe('200');
+  expect(await vault.raw.exists(redisKeys.keyChanges(account.aid))).toBe(0);
+});
+
+test('what somebody else has put among the changes to finish does not stop the sweep', async () => {
+  await account.key('strange');
+  await vault.raw.sadd(redisKeys.keyChanges(account.aid), 'x', 'a b', 'kid NaN', 'kid -1');
+  await vault.opened.sweep();
+});
+
+test('a change whose reply from Redis was lost is told as what it was', async () => {
+  await account.key('unheard');
+  const { keyStore } = vault.opened.parts;
+  const { change } = keyStore;
+  keyStore.change = async (key) => {
+    keyStore.change = change;
+    await change(key);
+    throw new VaultError('store_unavailable');
+  };
+  const body = { user: 'unheard', passphrase: PASSPHRASE };
+  const answer = await account.send('PUT', '/key/', { body });
+  const { passphrase } = answer.as<{ passphrase: string }>();
+  expect(answer.outcome).toBe('200');
+  const stored = { query: { user: 'unheard' }, body: { number: '1' }, passphrase };
+  expect((await account.send('POST', '/vault', stored)).outcome).toBe('200');
+});
+
+test('a change that Redis has not taken is refused, and the old passphrase stays', async () => {
+  await account.key('refused');
+  failNext(vault.opened.parts.keyStore, 'change', new VaultError('store_unavailable'));
+  const body = { user: 'refused', passphrase: PASSPHRASE, new_passphrase: NEW };
+  expect((await account.send('PUT', '/key/', { body })).outcome).toBe('503 store_unavailable');
+  await account.store('refused', { number: '1' });
+});

@@ -1,0 +1,303 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { VaultError } from '../../../server/core/errors.ts';
+import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { failNext, holdNext } from '../hold.ts';
+
+const CARD = { card_number: '4111111111111111', cvv: '123' };
+const NEW = 'the new passphrase of the key';
+
+let vault: TestVault;
+let account: AccountClient;
+
+beforeAll(async () => {
+  vault = await openTestVault();
+  account = await vault.account();
+});
+afterAll(() => vault.close());
+
+const change = (
+  user: string,
+  passphrase: string,
+  new_passphrase?: string,
+  client = account,
+): Promise<Answer> => client.send('PUT', '/key/', { body: { user, passphrase, new_passphrase } });
+const store = (user: string, passphrase: string, client = account): Promise<Answer> =>
+  client.send('POST', '/vault', { query: { user }, passphrase, body: CARD });
+const open = (user: string, token: string, passphrase: string, client = account): Promise<Answer> =>
+  client.send('GET', '/vault', { query: { user, token }, passphrase });
+
+/** A key with one item, unlocked and so known to the server. */
+const warmKey = async (user: string): Promise<string> => {
+  await account.key(user);
+  const token = await account.store(user, CARD);
+  expect(await account.open(user, token)).toBe(JSON.stringify(CARD));
+  return token;
+};
+
+describe('changing a passphrase', () => {
+  test('stops the old one at once, for every use of the key', async () => {
+    const user = 'stops';
+    const token = await warmKey(user);
+    expect((await change(user, PASSPHRASE, NEW)).json).toEqual({ user, passphrase: NEW });
+    const attempts = [
+      open(user, token, PASSPHRASE),
+      store(user, PASSPHRASE),
+      account.send('GET', '/vault', { query: { user, decrypt_all: true }, passphrase: PASSPHRASE }),
+      account.send('POST', '/vault/update', {
+        query: { user, token },
+        passphrase: PASSPHRASE,
+        body: { a: 1 },
+      }),
+      change(user, PASSPHRASE, 'yet another passphrase'),
+    ];
+    for (const attempt of await Promise.all(attempts)) {
+      expect(attempt.outcome).toBe('403 passphrase_wrong');
+    }
+  });
+
+  test('keeps what was stored before readable, under the same token, and lets it be updated', async () => {
+    const user = 'keeps';
+    const token = await warmKey(user);
+    await change(user, PASSPHRASE, NEW);
+    expect((await open(user, token, NEW)).text).toBe(JSON.stringify(CARD));
+    const update = { query: { user, token }, passphrase: NEW, body: { holder: 'Ada' } };
+    expect((await account.send('POST', '/vault/update', update)).outcome).toBe('200');
+    expect((await open(user, token, NEW)).json).toEqual({ ...CARD, holder: 'Ada' });
+    expect((await store(user, NEW)).as<{ token: string }>().token).toBe(token);
+  });
+
+  test('opens items of all times together after many changes', async () => {
+    const user = 'many';
+    let passphrase = PASSPHRASE;
+    await account.key(user);
+    for (let n = 0; n < 3; n++) {
+      const body = { number: `1000${n}`, cvc: `${n}` };
+      expect((await account.send('POST', '/vault', { query: { user }, passphrase, body })).status).toBe(200);
+      const next = `passphrase number ${n} of this key`;
+      expect((await change(user, passphrase, next)).status).toBe(200);
+      passphrase = next;
+    }
+    const all = await Array.fromAsync(account.sdk.vault.decryptAll({ user, passphrase }));
+    expect(all.map(({ data }) => data)).toEqual([0, 1, 2].map((n) => ({ number: `1000${n}`, cvc: `${n}` })));
+    for (const { token, data } of all) {
+      expect((await open(user, token, passphrase)).json).toEqual(data);
+    }
+  });
+
+  test('makes the new one when none is given', async () => {
+    const user = 'makes';
+    const token = await warmKey(user);
+    const { passphrase } = await account.sdk.keys.changePassphrase({ user, passphrase: PASSPHRASE });
+    expect(passphrase).toMatch(/^[A-Za-z0-9_-]{32,}$/);
+    expect((await open(user, token, passphrase)).status).toBe(200);
+    expect((await open(user, token, PASSPHRASE)).status).toBe(403);
+  });
+
+  test('wants the right old one, and changes nothing without it', async () => {
+    const user = 'wrong-old';
+    const token = await warmKey(user);
+    expect((await change(user, 'not the passphrase at all', NEW)).outcome).toBe('403 passphrase_wrong');
+    expect((await open(user, token, PASSPHRASE)).status).toBe(200);
+    expect((await open(user, token, NEW)).status).toBe(403);
+  });
+
+  test.each([
+    ['1234567', 'body.new_passphrase'],
+    ['x'.repeat(4_097), 'body.new_passphrase'],
+  ])('refuses a new one of a wrong length', async (wrong, field) => {
+    await account.key('wrong-new').catch(() => undefined);
+    const refused = await change('wrong-new', PASSPHRASE, wrong);
+    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', field]);
+  });
+
+  test('knows no key that is not there, nor one of another account', async () => {
+    await account.key('mine');
+    expect((await change('nobody', PASSPHRASE, NEW)).outcome).toBe('404 key_not_found');
+    expect((await change('mine', PASSPHRASE, NEW, await vault.account())).outcome).toBe('404 key_not_found');
+  });
+});
+
+describe('two changes at once', () => {
+  test('one wins, and its passphrase is the one that opens', async () => {
+    for (let round = 0; round < 2; round++) {
+      const user = `two-${round}`;
+      const token = await warmKey(user);
+      const wanted = [`passphrase of the first ${round}`, `passphrase of the second ${round}`];
+      const outcomes = (await Promise.all(wanted.map((next) => change(user, PASSPHRASE, next)))).map(
+        ({ outcome }) => outcome,
+      );
+      const winner = outcomes.indexOf('200');
+      expect(outcomes.filter((outcome) => outcome === '200')).toHaveLength(1);
+      expect(['409 key_changed', '403 passphrase_wrong']).toContain(outcomes[1 - winner] ?? '');
+      expect((await open(user, token, wanted[winner] ?? '')).status).toBe(200);
+      expect((await open(user, token, wanted[1 - winner] ?? '')).status).toBe(403);
+      expect((await open(user, token, PASSPHRASE)).status).toBe(403);
+    }
+  });
+});
+
+describe('a change while requests are under way', () => {
+  test('a store that began before it does not land after it', async () => {
+    const user = 'late-store';
+    await warmKey(user);
+    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const body = { card_number: '5555555555554444' };
+    const storing = account.send('POST', '/vault', { query: { user }, passphrase: PASSPHRASE, body });
+    await held.reached;
+    expect((await change(user, PASSPHRASE, NEW)).status).toBe(200);
+    held.release();
+    expect((await storing).outcome).toBe('403 passphrase_wrong');
+    const { data } = await account.sdk.vault.list({ user });
+    expect(data[user]).toHaveLength(1);
+  });
+
+  test('a decryption that began before it shows nothing after it', async () => {
+    const user = 'late-decrypt';
+    const token = await warmKey(user);
+    const held = holdNext(vault.opened.parts.itemStore, 'appendLog');
+    const opening = open(user, token, PASSPHRASE);
+    await held.reached;
+    expect((await change(user, PASSPHRASE, NEW)).status).toBe(200);
+    held.release();
+    expect((await opening).outcome).toBe('403 passphrase_wrong');
+  });
+
+  test('an update that began before it does not land after it', async () => {
+    const user = 'late-update';
+    const token = await warmKey(user);
+    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const update = { query: { user, token }, passphrase: PASSPHRASE, body: { late: true } };
+    const updating = account.send('POST', '/vault/update', update);
+    await held.reached;
+    expect((await change(user, PASSPHRASE, NEW)).status).toBe(200);
+    held.release();
+    expect((await updating).outcome).toBe('403 passphrase_wrong');
+    expect((await open(user, token, NEW)).text).toBe(JSON.stringify(CARD));
+  });
+});
+
+describe('on two servers', () => {
+  let second: TestVault;
+  let there: AccountClient;
+  beforeAll(async () => {
+    second = await vault.secondServer();
+    there = account.via(second.handle);
+  });
+  afterAll(() => second.close());
+
+  test('a change on one stops the old passphrase on the other, which had the key unlocked', async () => {
+    const user = 'two-servers';
+    const token = await warmKey(user);
+    expect((await open(user, token, PASSPHRASE, there)).status).toBe(200);
+    expect((await change(user, PASSPHRASE, NEW)).status).toBe(200);
+    expect((await open(user, token, PASSPHRASE, there)).outcome).toBe('403 passphrase_wrong');
+    expect((await store(user, PASSPHRASE, there)).outcome).toBe('403 passphrase_wrong');
+    expect((await open(user, token, NEW, there)).status).toBe(200);
+    expect((await change(user, NEW, PASSPHRASE, there)).status).toBe(200);
+    expect((await open(user, token, NEW)).outcome).toBe('403 passphrase_wrong');
+    expect((await open(user, token, PASSPHRASE)).status).toBe(200);
+  });
+
+  const firstUses: readonly (readonly [string, (user: string, token: string) => Promise<Answer>])[] = [
+    ['store', (user) => store(user, NEW, there)],
+    ['decrypt', (user, token) => open(user, token, NEW, there)],
+    [
+      'decrypt_all',
+      (user) => there.send('GET', '/vault', { query: { user, decrypt_all: true }, passphrase: NEW }),
+    ],
+    [
+      'update',
+      (user, token) =>
+        there.send('POST', '/vault/update', { query: { user, token }, passphrase: NEW, body: {} }),
+    ],
+    ['change', (user) => change(user, NEW, PASSPHRASE, there)],
+  ];
+  test.each(firstUses)(
+    'the new passphrase opens on the other from its first use on, a %s',
+    async (name, use) => {
+      const user = `first-${name}`;
+      const token = await warmKey(user);
+      expect((await open(user, token, PASSPHRASE, there)).status).toBe(200);
+      expect((await change(user, PASSPHRASE, NEW)).status).toBe(200);
+      expect((await use(user, token)).outcome).toBe('200');
+    },
+  );
+
+  const lastUses: readonly (readonly [string, (user: string, token: string) => Promise<Answer>])[] = [
+    ['store', (user) => store(user, PASSPHRASE, there)],
+    ['decrypt', (user, token) => open(user, token, PASSPHRASE, there)],
+    [
+      'decrypt_all',
+      (user) => there.send('GET', '/vault', { query: { user, decrypt_all: true }, passphrase: PASSPHRASE }),
+    ],
+    [
+      'decrypt_all of nothing',
+      (user) =>
+        there.send('GET', '/vault', {
+          query: { user, decrypt_all: true, reference: 'none' },
+          passphrase: PASSPHRASE,
+        }),
+    ],
+    ['change', (user) => change(user, PASSPHRASE, 'yet another passphrase', there)],
+  ];
+  test.each(lastUses)(
+    'the old passphrase opens nothing on the other from the change on, a %s',
+    async (name, use) => {
+      const user = `last-${name.replaceAll(' ', '-')}`;
+      const token = await warmKey(user);
+      expect((await open(user, token, PASSPHRASE, there)).status).toBe(200);
+      expect((await change(user, PASSPHRASE, NEW)).status).toBe(200);
+      expect((await use(user, token)).outcome).toBe('403 passphrase_wrong');
+    },
+  );
+
+  test('what either acknowledged before and during a change is there after it', async () => {
+    const user = 'under-load';
+    await warmKey(user);
+    const acknowledged: string[] = [];
+    const write = async (client: AccountClient, writer: number): Promise<string> => {
+      for (let n = 0; ; n++) {
+        const body = { number: `${writer}-${n}` };
+        const stored = await client.send('POST', '/vault', { query: { user }, passphrase: PASSPHRASE, body });
+        if (stored.status !== 200) {
+          return stored.outcome;
+        }
+        acknowledged.push(stored.as<{ token: string }>().token);
+      }
+    };
+    const writers = [account, there, account, there].map(write);
+    while (acknowledged.length < 40) {
+      await Bun.sleep(1);
+    }
+    expect((await change(user, PASSPHRASE, NEW)).status).toBe(200);
+    expect(await Promise.all(writers)).toEqual(Array(4).fill('403 passphrase_wrong'));
+    const opened = await Array.fromAsync(there.sdk.vault.decryptAll({ user, passphrase: NEW }));
+    const tokens = new Set(opened.map(({ token }) => token));
+    expect(acknowledged.filter((token) => !tokens.has(token))).toEqual([]);
+    expect(tokens.size).toBe(acknowledged.length + 1);
+  });
+
+  test('short passphrases, which are never kept, change everywhere at once as well', async () => {
+    const user = 'short';
+    await account.key(user, 'short-01');
+    const { token } = (await store(user, 'short-01')).as<{ token: string }>();
+    expect((await open(user, token, 'short-01', there)).status).toBe(200);
+    expect((await change(user, 'short-01', 'short-02')).status).toBe(200);
+    expect((await open(user, token, 'short-02', there)).outcome).toBe('200');
+    expect((await open(user, token, 'short-01', there)).outcome).toBe('403 passphrase_wrong');
+  });
+
+  test('a change that falters behind its record is carried through, and the new passphrase is not lost', async () => {
+    const user = 'broken-off';
+    const token = await warmKey(user);
+    failNext(vault.opened.parts.keyStore, 'moveFences', new VaultError('store_unavailable'));
+    expect((await change(user, PASSPHRASE, NEW)).status).toBe(200);
+    const statusesOn = async (client: AccountClient): Promise<number[]> => [
+      (await open(user, token, PASSPHRASE, client)).status,
+      (await open(user, token, NEW, client)).status,
+    ];
+    expect(await statusesOn(account)).toEqual([403, 200]);
+    expect(await statusesOn(there)).toEqual([403, 200]);
+  });
+});

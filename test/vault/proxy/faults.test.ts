@@ -1,0 +1,277 @@
+/** Proxied calls when a part of the vault fails for a moment, or attempts end in different ways. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { VaultError } from '../../../server/core/errors.ts';
+import { PASSPHRASE } from '../../helpers/clients.ts';
+import {
+  acceptedId,
+  attemptsBilled,
+  type Item,
+  jobsDone,
+  jobsOf,
+  newItem,
+  type OrderChanges,
+  openProxyVault,
+  proxyGet,
+  proxyPost,
+  requestTo,
+  settled,
+  sourcesOf,
+} from '../../helpers/proxy.ts';
+import { type Act, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
+import type { TestVault } from '../../helpers/vault.ts';
+import { createReceiver } from '../../helpers/webhook.ts';
+import { failNext } from '../hold.ts';
+
+const AWAY = (): VaultError => new VaultError('store_unavailable');
+const PAID: Act = { status: 201, body: 'paid' };
+
+let vault: TestVault;
+let party: ThirdParty;
+let item: Item;
+const parties: ThirdParty[] = [];
+
+beforeAll(async () => {
+  party = await startThirdParty();
+  parties.push(party);
+  vault = await openProxyVault({ alone: true });
+  item = await newItem(vault);
+});
+afterAll(async () => {
+  await vault.close();
+  for (const { stop } of parties) {
+    stop();
+  }
+});
+
+let names = 0;
+const freshName = (): string => {
+  names += 1;
+  return `p${names}`;
+};
+
+/** A target of its own, which may be told to take no more connections. */
+const newTarget = async (...acts: ((target: ThirdParty) => Act)[]): Promise<ThirdParty> => {
+  const target = await startThirdParty();
+  parties.push(target);
+  target.script('/t', ...acts.map((act) => () => act(target)));
+  return target;
+};
+const now = async (target: ThirdParty, changes: OrderChanges, idempotencyKey?: string) => {
+  const order = { request: requestTo(target.url('/t'), changes), synchronous: true };
+  return proxyPost(item, order, { attempts: 2 }, idempotencyKey === undefined ? {} : { idempotencyKey });
+};
+const later = async (target: ThirdParty, changes: OrderChanges, of = item) => {
+  const receiver = createReceiver(party);
+  const order = { request: requestTo(target.url('/t'), changes), webhook: receiver.webhook };
+  const { json } = await settled(proxyPost(of, order, { attempts: 2 }), receiver);
+  await jobsDone(vault, of.account);
+  expect(receiver.events()).toHaveLength(1);
+  return json;
+};
+
+const parts = () => vault.opened.parts;
+
+describe('a reply that is there is told, though', () => {
+  test.each([
+    ['sealing its report fails', () => failNext(parts().crypto, 'sealReport', new VaultError('overloaded'))],
+    ['writing its report fails', () => failNext(parts().jobStore, 'tell', AWAY())],
+  ])('%s for a moment', async (_, fail) => {
+    const target = await newTarget(() => {
+      fail();
+      return PAID;
+    });
+    expect(await later(target, {})).toMatchObject({ status_code: 201, body: 'paid' });
+    expect(target.calls('/t')).toHaveLength(1);
+  });
+
+  test('making the caller’s reply fails for a moment', async () => {
+    const target = await newTarget(() => {
+      failNext(parts().crypto, 'reportProxy', new VaultError('overloaded'));
+      return PAID;
+    });
+    expect((await now(target, {})).json).toMatchObject({ status_code: 201, body: 'paid' });
+  });
+
+  test('the account’s own share is used up: nobody is told to try again', async () => {
+    const target = await newTarget(() => {
+      failNext(parts().crypto, 'reportProxy', new VaultError('internal'));
+      return PAID;
+    });
+    const answer = await now(target, {});
+    expect([answer.outcome, answer.headers.get('x-vault-request-id')]).toEqual([
+      '500 internal',
+      target.calls('/t')[0]?.header('x-vault-request-id') ?? '',
+    ]);
+  });
+});
+
+describe('a request that certainly was not sent is not called unknown: its certificate could not be read', () => {
+  const changes = { client_cert_id: 'x' };
+
+  test('for a moment, and nobody waits', async () => {
+    const target = await newTarget(() => PAID);
+    failNext(parts().certStore, 'readCertificate', AWAY());
+    expect(await later(target, changes)).toMatchObject({ status_code: 201 });
+    expect(target.calls('/t')).toHaveLength(1);
+  });
+
+  test('while its caller waited; the repeat sends it', async () => {
+    const [target, key] = [await newTarget(() => PAID), freshName()];
+    failNext(parts().certStore, 'readCertificate', AWAY());
+    const first = await now(target, changes, key);
+    expect([first.outcome, first.headers.get('x-vault-request-id')]).toEqual(['503 store_unavailable', null]);
+    expect((await now(target, changes, key)).json).toMatchObject({ status_code: 201 });
+    expect(target.calls('/t')).toHaveLength(1);
+  });
+});
+
+describe('when attempts run out', () => {
+  const closing = (act: Act) => (target: ThirdParty) => {
+    target.refuse(100);
+    return act;
+  };
+
+  test.each<[string, Act, OrderChanges, object, string]>([
+    ['a reply, then no connection: the reply', 503, {}, { status_code: 503 }, '200'],
+    [
+      'broken off, then no connection: unknown',
+      'reset',
+      { method: 'PUT' },
+      { code: 'outcome_unknown' },
+      '502 outcome_unknown',
+    ],
+  ])('%s', async (_, act, changes, told, outcome) => {
+    const [one, other] = [await newTarget(closing(act)), await newTarget(closing(act))];
+    expect(await later(one, changes)).toMatchObject(told);
+    const answer = await now(other, changes);
+    expect([answer.outcome, one.calls('/t').length, other.calls('/t').length]).toEqual([outcome, 1, 1]);
+  });
+
+  test('the refusal of a request that was sent names its id', async () => {
+    const target = await newTarget(() => 'reset');
+    const answer = await now(target, {});
+    const id = target.calls('/t')[0]?.header('x-vault-request-id');
+    expect([answer.outcome, answer.headers.get('x-vault-request-id')]).toEqual([
+      '502 outcome_unknown',
+      id ?? '',
+    ]);
+    const noted = vault.events.filter(
+      ({ event, ...fields }) => event === 'proxy_attempt' && fields['job'] === id,
+    );
+    expect(noted).toMatchObject([{ attempt: 1, code: 'target_unreachable', reason: 'broken_off' }]);
+  });
+});
+
+test('a repeat that would send something else is not sent', async () => {
+  const [own, key] = [await newItem(vault), freshName()];
+  const target = await newTarget(
+    () => 'reset',
+    () => PAID,
+  );
+  const headers = [{ 'Idempotency-Key': 'order-1' }];
+  const order = { request: requestTo(target.url('/t'), { headers, body: '{{amount}}' }), synchronous: true };
+  const send = () => proxyPost(own, order, { attempts: 1 }, { idempotencyKey: key });
+  const update = (amount: number) =>
+    own.account.send('POST', '/vault/update', {
+      query: { user: own.user, token: own.token },
+      passphrase: PASSPHRASE,
+      body: { amount },
+    });
+  expect((await update(10)).outcome).toBe('200');
+  expect((await send()).outcome).toBe('502 outcome_unknown');
+  await update(9_999);
+  expect((await send()).outcome).toBe('502 outcome_unknown');
+  expect(target.calls('/t').map(({ text }) => text)).toEqual(['10']);
+  await update(10);
+  expect((await send()).json).toMatchObject({ status_code: 201 });
+});
+
+describe('what an item holds decides that its request is refused', () => {
+  const headers = [{ 'X-A': 'fine' }, { 'X-B': '{{card_holder}}' }];
+  const refused = async (unmasked: boolean) => {
+    const own = await newItem(vault, { card_number: '4111111111111111', card_holder: 'Ł' }, { unmasked });
+    const before = (await sourcesOf(own)).length;
+    const order = { request: requestTo(party.url('/never'), { headers }), synchronous: true };
+    const { outcome, field } = await proxyPost(own, order);
+    expect((await sourcesOf(own)).slice(0, -before)).toEqual(['decrypt proxy']);
+    expect(await attemptsBilled(vault, own.account)).toBe(0);
+    return [outcome, field];
+  };
+
+  test('the place is told to an account that sees it anyway', async () => {
+    expect(await refused(true)).toEqual(['400 invalid_request', 'body.request.headers[1]']);
+  });
+
+  test('and not to one that sees masks', async () => {
+    expect(await refused(false)).toEqual(['400 invalid_request', undefined]);
+  });
+});
+
+test.each([
+  ['..', '/a/{{value}}/b'],
+  ['../../admin', '/a/{{value}}'],
+  ['../../admin', '/a/{{{value}}}'],
+  ['..\\\\x', '/a/{{value}}/b'],
+  ['.%2e', '/a/{{{value}}}/b'],
+  ['..;/x', '/a/{{{value}}}'],
+])('the value %s never climbs out of its place in the path %s', async (value, path) => {
+  const own = await newItem(vault, { number: '4111111111111111', value });
+  const order = { request: requestTo(party.url('').concat(path)), synchronous: true };
+  const { outcome, field } = await proxyPost(own, order);
+  expect([outcome, field]).toEqual(['400 invalid_request', 'body.request.url']);
+});
+
+test('a fetch whose key was changed between two attempts is not made again', async () => {
+  const owner = await vault.account();
+  await owner.key('u');
+  const receiver = createReceiver(party);
+  const path = `/${freshName()}`;
+  party.script(path, async () => {
+    const change = { user: 'u', passphrase: PASSPHRASE, new_passphrase: 'another passphrase by now' };
+    await owner.send('PUT', '/key', { body: change });
+    return 503;
+  });
+  const order = { request: { method: 'GET', url: party.url(path) }, webhook: receiver.webhook };
+  const { json } = await settled(proxyGet(owner, order), receiver);
+  expect([json['code'], party.calls(path).length]).toEqual(['key_changed', 1]);
+});
+
+describe('a job', () => {
+  test('that has fallen out of the queue is found by the sweep', async () => {
+    const receiver = createReceiver(party);
+    const path = `/${freshName()}`;
+    party.script(path, PAID);
+    failNext(parts().jobStore, 'read', AWAY());
+    const own = await newItem(vault);
+    const asleep = await vault.secondServer({ jobs: false });
+    const order = { request: requestTo(party.url(path)), webhook: receiver.webhook };
+    const answer = await proxyPost(own, order);
+    await vault.raw.eval(
+      "for _, k in ipairs(redis.call('KEYS', '{jobs}*')) do redis.call('DEL', k) end return 1",
+      0,
+    );
+    await asleep.opened.sweep();
+    expect((await receiver.next()).id).toBe(acceptedId(answer));
+    await jobsDone(vault, own.account);
+  });
+
+  test('whose record was tampered with is noted and set aside, and others go on', async () => {
+    const own = await newItem(vault);
+    const receiver = createReceiver(party);
+    const path = `/${freshName()}`;
+    party.script(path, 503, PAID);
+    const order = { request: requestTo(party.url(path)), webhook: receiver.webhook };
+    const id = acceptedId(await proxyPost(own, order));
+    await party.call(path);
+    await vault.raw.hset(`{a:${own.account.aid}}j:${id}`, 'r', 'damaged');
+    const isNoted = () =>
+      vault.events.some(({ event, ...fields }) => event === 'job_damaged' && fields['job'] === id);
+    while (!isNoted()) {
+      await Bun.sleep(20);
+    }
+    expect(await jobsOf(vault, own.account)).toBe(1);
+    const target = await newTarget(() => PAID);
+    expect(await later(target, {})).toMatchObject({ status_code: 201 });
+    expect([party.calls(path).length, receiver.events()]).toEqual([1, []]);
+  });
+});

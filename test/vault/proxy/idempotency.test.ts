@@ -1,0 +1,322 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { VaultError } from '../../../server/core/errors.ts';
+import {
+  type AccountClient,
+  type Answer,
+  PASSPHRASE,
+  type Query,
+  type Sending,
+} from '../../helpers/clients.ts';
+import {
+  acceptedId,
+  attemptsBilled,
+  CARD,
+  type Item,
+  jobsDone,
+  networkToken,
+  newItem,
+  type OrderChanges,
+  openProxyVault,
+  proxyGet,
+  proxyPost,
+  requestTo,
+  sourcesOf,
+} from '../../helpers/proxy.ts';
+import { type Act, createGate, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
+import type { TestVault } from '../../helpers/vault.ts';
+import { createReceiver } from '../../helpers/webhook.ts';
+import { canariesIn, dumpRedis } from '../canaries.ts';
+import { failNext } from '../hold.ts';
+
+const SECRET_REPLY = 'reply-canary-of-the-third-party';
+
+let vault: TestVault;
+let party: ThirdParty;
+let item: Item;
+
+beforeAll(async () => {
+  party = await startThirdParty();
+  vault = await openProxyVault({ alone: true });
+  item = await newItem(vault);
+});
+afterAll(async () => {
+  await vault.close();
+  party.stop();
+});
+
+let keys = 0;
+const freshKey = (): string => {
+  keys += 1;
+  return `request ${keys}`;
+};
+let paths = 0;
+const freshPath = (...acts: Act[]): string => {
+  paths += 1;
+  const path = `/p${paths}`;
+  party.script(path, ...acts);
+  return path;
+};
+const isReplay = ({ headers }: Answer): boolean => headers.get('idempotency-replayed') === 'true';
+
+interface Repeated {
+  readonly path: string;
+  readonly send: (query?: Query, sending?: Sending) => Promise<Answer>;
+}
+/** The same synchronous request under one key, as often as it is called. */
+const repeated = (acts: Act[], changes: OrderChanges = {}, of: () => Item = () => item): Repeated => {
+  const [path, idempotencyKey] = [freshPath(...acts), freshKey()];
+  const order = { request: requestTo(party.url(path), changes), synchronous: true };
+  return {
+    path,
+    send: (query = {}, sending = {}) =>
+      proxyPost(of(), order, { attempts: 1, ...query }, { idempotencyKey, ...sending }),
+  };
+};
+
+describe('repeating a synchronous request', () => {
+  test('gives the first reply again, and sends, bills and logs nothing', async () => {
+    const own = await newItem(vault);
+    const { path, send } = repeated([{ status: 402, body: SECRET_REPLY }], {}, () => own);
+    const first = await send();
+    expect([first.json, isReplay(first)]).toMatchObject([{ status_code: 402, body: SECRET_REPLY }, false]);
+    for (let n = 0; n < 3; n++) {
+      const again = await send();
+      expect([again.text, isReplay(again)]).toEqual([first.text, true]);
+    }
+    expect(party.calls(path)).toHaveLength(1);
+    expect(await attemptsBilled(vault, own.account)).toBe(1);
+    expect((await sourcesOf(own)).filter((source) => source === 'decrypt proxy')).toHaveLength(1);
+  });
+
+  test('needs the passphrase, and is kept where nothing but the passphrase opens it', async () => {
+    const { send } = repeated([{ body: SECRET_REPLY }]);
+    await send();
+    expect((await send({}, { passphrase: 'not the passphrase' })).outcome).toBe('403 passphrase_wrong');
+    expect(canariesIn({ reply: SECRET_REPLY, number: CARD.card_number }, await dumpRedis(vault.raw))).toEqual(
+      [],
+    );
+  });
+
+  test('works under the passphrase of its time', async () => {
+    const own = await newItem(vault);
+    const { path, send } = repeated([{ body: SECRET_REPLY }], {}, () => own);
+    const first = await send();
+    const change = { user: 'u', passphrase: PASSPHRASE, new_passphrase: 'the new passphrase of it' };
+    await own.account.send('PUT', '/key', { body: change });
+    expect((await send()).outcome).toBe('403 passphrase_wrong');
+    const again = await send({}, { passphrase: change.new_passphrase });
+    expect([again.text, isReplay(again), party.calls(path).length]).toEqual([first.text, true, 1]);
+  });
+
+  test('of anything else under the same key is a conflict', async () => {
+    const { path, send } = repeated([200]);
+    const first = await send();
+    for (const query of [{ attempts: 2 }, { debug: true }, { rules: 'x' }]) {
+      expect((await send(query)).outcome).toBe('409 idempotency_conflict');
+    }
+    expect(
+      (await send({}, { body: { request: requestTo(party.url('/x')), synchronous: true } })).outcome,
+    ).toBe('409 idempotency_conflict');
+    expect((await send()).text).toBe(first.text);
+    expect(party.calls(path)).toHaveLength(1);
+  });
+
+  test('while the first is in flight is a conflict; many at once are sent once', async () => {
+    const gate = createGate();
+    const { path, send } = repeated([gate.act({ body: 'once' })]);
+    const first = send();
+    await party.call(path);
+    const early = await Promise.all(Array.from({ length: 8 }, () => send()));
+    expect(new Set(early.map(({ outcome }) => outcome))).toEqual(new Set(['409 idempotency_conflict']));
+    gate.open();
+    const { text } = await first;
+    expect((await send()).text).toBe(text);
+    expect(party.calls(path)).toHaveLength(1);
+  });
+
+  test('on another server gives the same', async () => {
+    const second = await vault.secondServer();
+    try {
+      const { path, send } = repeated([{ body: SECRET_REPLY }]);
+      const first = await send();
+      const there = repeatedVia(item.account.via(second.handle), path, keys);
+      const again = await there();
+      expect([again.text, isReplay(again), party.calls(path).length]).toEqual([first.text, true, 1]);
+    } finally {
+      await second.close();
+    }
+  });
+});
+
+/** The request of `repeated` once more, from another client of the account. */
+const repeatedVia =
+  (account: AccountClient, path: string, key: number): (() => Promise<Answer>) =>
+  () =>
+    proxyPost(
+      { ...item, account },
+      { request: requestTo(party.url(path)), synchronous: true },
+      { attempts: 1 },
+      { idempotencyKey: `request ${key}` },
+    );
+
+describe('a request whose reply was lost', () => {
+  test('is not sent again: what became of it is unknown, and the repeat is told so', async () => {
+    const { path, send } = repeated([{ body: 'charged' }]);
+    failNext(vault.opened.parts.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    expect((await send()).outcome).toBe('503 store_unavailable');
+    for (let n = 0; n < 2; n++) {
+      expect((await send()).outcome).toBe('502 outcome_unknown');
+    }
+    expect(party.calls(path)).toHaveLength(1);
+  });
+
+  test('by a third party that broke off is not sent again either', async () => {
+    const { path, send } = repeated(['reset', 200]);
+    expect((await send()).outcome).toBe('502 outcome_unknown');
+    expect((await send()).outcome).toBe('502 outcome_unknown');
+    expect(party.calls(path)).toHaveLength(1);
+  });
+
+  test('is sent again where that does no harm', async () => {
+    const { path, send } = repeated([{ body: 'put' }], { method: 'PUT' });
+    failNext(vault.opened.parts.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    expect((await send()).outcome).toBe('503 store_unavailable');
+    const again = await send();
+    expect(again.json).toMatchObject({ status_code: 200, body: 'put' });
+    expect(party.calls(path)).toHaveLength(2);
+    expect([(await send()).text, party.calls(path).length]).toEqual([again.text, 2]);
+  });
+
+  test('before anything was sent may be made again', async () => {
+    const own = await startThirdParty();
+    try {
+      own.script('/x', { body: 'in the end' });
+      own.refuse(1);
+      const order = { request: requestTo(own.url('/x')), synchronous: true };
+      const send = (idempotencyKey: string) => proxyPost(item, order, { attempts: 1 }, { idempotencyKey });
+      const key = freshKey();
+      expect((await send(key)).outcome).toBe('502 target_unreachable');
+      expect((await send(key)).json).toMatchObject({ body: 'in the end' });
+      expect([isReplay(await send(key)), own.calls('/x').length]).toEqual([true, 1]);
+    } finally {
+      own.stop();
+    }
+  });
+
+  test('stays unknown when the repeat reaches nobody, and is then sent as it was or not at all', async () => {
+    const own = await startThirdParty();
+    try {
+      const stored = await newItem(vault);
+      own.script('/x', 'reset', { body: 'in the end' });
+      const changes = { headers: [{ 'Idempotency-Key': 'order' }], body: '{{expiry_year}}' };
+      const order = { request: requestTo(own.url('/x'), changes), synchronous: true };
+      const key = freshKey();
+      const send = () => proxyPost(stored, order, { attempts: 1 }, { idempotencyKey: key });
+      expect((await send()).outcome).toBe('502 outcome_unknown');
+      own.refuse(1);
+      expect((await send()).outcome).toBe('502 outcome_unknown');
+      const { token, reference } = stored;
+      const change = (expiry_year: string) =>
+        stored.account.send('POST', '/vault/update', {
+          query: { user: 'u', token, reference },
+          passphrase: PASSPHRASE,
+          body: { expiry_year },
+        });
+      expect((await change('2032')).status).toBe(200);
+      expect((await send()).outcome).toBe('502 outcome_unknown');
+      expect(own.calls('/x')).toHaveLength(1);
+      expect((await change(CARD.expiry_year)).status).toBe(200);
+      expect((await send()).json).toMatchObject({ body: 'in the end' });
+    } finally {
+      own.stop();
+    }
+  });
+
+  test('and that was refused is not remembered', async () => {
+    const { path, send } = repeated([200]);
+    expect((await send({ attempts: 17 })).outcome).toBe('400 invalid_request');
+    expect((await send({ rules: 'missing' })).outcome).toBe('404 rule_not_found');
+    const better = await send();
+    expect([better.outcome, isReplay(better), party.calls(path).length]).toEqual(['200', false, 1]);
+  });
+});
+
+describe('repeating an asynchronous request', () => {
+  test('gives the first id again; it is sent, and its webhook told, once', async () => {
+    const [path, receiver, idempotencyKey] = [freshPath(200), createReceiver(party), freshKey()];
+    const order = { request: requestTo(party.url(path)), webhook: receiver.webhook };
+    const send = () => proxyPost(item, order, {}, { idempotencyKey });
+    const first = await send();
+    const early = await send();
+    expect([early.text, isReplay(early)]).toEqual([first.text, true]);
+    expect((await receiver.next()).id).toBe(acceptedId(first));
+    await jobsDone(vault, item.account);
+    expect((await send()).text).toBe(first.text);
+    expect(await jobsDone(vault, item.account)).toBeUndefined();
+    expect([party.calls(path).length, receiver.events().length]).toEqual([1, 1]);
+  });
+
+  test.each([
+    ['still waits', false],
+    ['was sent and told', true],
+  ])('whose acceptance was lost is accepted once, also when it %s', async (_, isDone) => {
+    const [path, receiver, idempotencyKey] = [freshPath(200), createReceiver(party), freshKey()];
+    const order = { request: requestTo(party.url(path)), webhook: receiver.webhook };
+    const send = () => proxyPost(item, order, {}, { idempotencyKey });
+    failNext(vault.opened.parts.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    expect((await send()).outcome).toBe('503 store_unavailable');
+    if (isDone) {
+      await party.call(path);
+      await jobsDone(vault, item.account);
+    }
+    const again = await send();
+    expect((await receiver.next()).id).toBe(acceptedId(again));
+    await jobsDone(vault, item.account);
+    expect([party.calls(path).length, receiver.events().length]).toEqual([1, 1]);
+  });
+});
+
+describe('the other kinds', () => {
+  test('a fetch is repeated without being made again', async () => {
+    const [path, idempotencyKey] = [freshPath({ body: '{"number":"5555555555554444"}' }), freshKey()];
+    const request = requestTo(party.url(path), { method: 'GET', body: undefined });
+    const send = (query: Query = {}) =>
+      proxyGet(
+        item.account,
+        { request, synchronous: true },
+        { algorithm: 'uuid', ...query },
+        { idempotencyKey },
+      );
+    const first = await send();
+    expect(first.outcome).toBe('200');
+    const again = await send();
+    expect([again.text, isReplay(again), party.calls(path).length]).toEqual([first.text, true, 1]);
+    expect((await send({ algorithm: 'luhn' })).outcome).toBe('409 idempotency_conflict');
+  });
+
+  test('a network token is asked for once', async () => {
+    const [receiver, idempotencyKey] = [createReceiver(party), freshKey()];
+    const send = () => networkToken(item, receiver.webhook, { requester_id: 'sim' }, { idempotencyKey });
+    const first = await send();
+    const again = await send();
+    expect([again.text, isReplay(again)]).toEqual([first.text, true]);
+    await receiver.next();
+    await jobsDone(vault, item.account);
+    expect(receiver.events()).toHaveLength(1);
+    expect(await vault.usage(item.account)).toMatchObject({ network_token: 1 });
+  });
+
+  test('one key does for each of the routes', async () => {
+    const idempotencyKey = freshKey();
+    const request = requestTo(party.url(freshPath({ body: '{"number":"5555555555554444"}' })));
+    const order = { request, synchronous: true };
+    const answers = [
+      await proxyPost(item, order, {}, { idempotencyKey }),
+      await proxyGet(item.account, order, {}, { idempotencyKey }),
+    ];
+    expect(answers.map((answer) => [answer.outcome, isReplay(answer)])).toEqual([
+      ['200', false],
+      ['200', false],
+    ]);
+  });
+});

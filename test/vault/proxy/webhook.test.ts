@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { VaultWebhookError, webhooks } from '../../../sdk/index.ts';
+import {
+  type Item,
+  jobsDone,
+  newItem,
+  openProxyVault,
+  proxyPost,
+  requestTo,
+  settled,
+} from '../../helpers/proxy.ts';
+import { type Act, type Received, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
+import type { TestVault } from '../../helpers/vault.ts';
+import { createReceiver, expectedSignature, type Receiver, signatureOf } from '../../helpers/webhook.ts';
+import { startListener, stopTargets } from '../../outbound/target.ts';
+
+let vault: TestVault;
+let party: ThirdParty;
+
+beforeAll(async () => {
+  party = await startThirdParty();
+  vault = await openProxyVault();
+  party.script('/target', { status: 200, body: 'done' });
+});
+afterAll(async () => {
+  await vault.close();
+  party.stop();
+  stopTargets();
+});
+
+interface Told {
+  readonly item: Item;
+  readonly receiver: Receiver;
+  readonly calls: readonly Received[];
+}
+
+/** All the calls of one webhook to a receiver with these acts, once the request is done with. */
+const told = async (acts: Act[], webhook: object = { max_attempts: 3 }): Promise<Told> => {
+  const [item, receiver] = [await newItem(vault), createReceiver(party, ...acts)];
+  const order = { request: requestTo(party.url('/target')), webhook: { ...receiver.webhook, ...webhook } };
+  await settled(proxyPost(item, order), receiver);
+  await jobsDone(vault, item.account);
+  return { item, receiver, calls: receiver.events().map(({ received }) => received) };
+};
+
+describe('the signature that the tests expect', () => {
+  test('is that of the specification’s own example', () => {
+    const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+    const body = Buffer.from('{"test": 2432232314}');
+    expect(signatureOf(secret, 'msg_p5jXN8AQM9LWM0D4loKWxJek', '1614265330', body)).toBe(
+      'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+    );
+  });
+});
+
+describe.concurrent('calls of a webhook', () => {
+  test('are as many as the account prefers, where the order does not say', async () => {
+    const [item, receiver] = [await newItem(vault), createReceiver(party, 500, 500, 500, 500)];
+    await item.account.sdk.admin.setPreference({ key: 'webhook_max_attempts', value: 2 });
+    const request = requestTo(party.url('/target'));
+    await settled(proxyPost(item, { request, webhook: receiver.webhook }), receiver);
+    await jobsDone(vault, item.account);
+    expect(receiver.events()).toHaveLength(2);
+  });
+
+  test('end with the first 200', async () => {
+    expect((await told([200])).calls).toHaveLength(1);
+    expect((await told([500, 200])).calls).toHaveLength(2);
+  });
+
+  test.each<[string, Act]>([
+    ['201', 201],
+    ['202', 202],
+    ['204', 204],
+    ['400', 400],
+    ['410', 410],
+    ['429', 429],
+    ['500', 500],
+    ['a reset', 'reset'],
+    ['a reply that breaks off', { body: 'x', unfinished: 'cut' }],
+  ])('do not end with %s', async (_, act) => {
+    expect((await told([act, 200])).calls).toHaveLength(2);
+  });
+
+  test('do not follow redirects', async () => {
+    party.script('/elsewhere', 200);
+    const away: Act = { status: 307, headers: [['Location', party.url('/elsewhere')]] };
+    expect((await told([away, 200])).calls).toHaveLength(2);
+    expect(party.calls('/elsewhere')).toEqual([]);
+  });
+
+  test.each([1, 2])('are never more than max_attempts=%d', async (max_attempts) => {
+    expect((await told([500], { max_attempts })).calls).toHaveLength(max_attempts);
+  });
+
+  test('come with pauses that grow, at different times, with the same bytes under the same id', async () => {
+    const { calls, receiver } = await told([500, 500, 200]);
+    const [first = 0, second = 0, third = 0] = calls.map(({ at }) => at);
+    expect(second - first).toBeGreaterThanOrEqual(490);
+    expect(third - second).toBeGreaterThanOrEqual(990);
+    expect(new Set(calls.map(({ text }) => text)).size).toBe(1);
+    expect(new Set(receiver.events().map(({ id }) => id)).size).toBe(1);
+    const times = calls.map(({ header }) => Number(header('webhook-timestamp')));
+    expect(times[2]).toBeGreaterThan(times[0] ?? Infinity);
+    for (const time of times) {
+      expect(Math.abs(time - Date.now() / 1_000)).toBeLessThan(10);
+    }
+  });
+
+  test('that reach nobody count as well, and the request is sent no more', async () => {
+    const [item, listener] = [await newItem(vault), await startListener()];
+    const url = `https://127.0.0.1:${listener.port}/`;
+    party.script('/told-nobody', 200);
+    const request = requestTo(party.url('/told-nobody'));
+    await proxyPost(item, { request, webhook: { url, max_attempts: 2 } });
+    await party.call('/told-nobody');
+    await jobsDone(vault, item.account);
+    expect([listener.connections(), party.calls('/told-nobody').length]).toEqual([2, 1]);
+  });
+});
+
+describe.concurrent('a call', () => {
+  test.each(['a plain secret', 'x', 'größe & 秘密 😀', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'])(
+    'is signed under its secret: %p',
+    async (secret) => {
+      const { calls } = await told([500, 200], { secret });
+      expect(calls).toHaveLength(2);
+      for (const call of calls) {
+        expect(call.header('webhook-signature')).toBe(expectedSignature(secret, call));
+        const inHeader = Buffer.from(call.header('x-vault-webhook-secret') ?? '', 'latin1').toString();
+        expect(inHeader).toBe(secret);
+        const { headers, text } = call;
+        const event = await webhooks.verify(Object.fromEntries(headers), text, secret);
+        expect(event).toMatchObject({ body: 'done', status_code: 200 });
+      }
+    },
+  );
+
+  test('that was changed, or is of another secret, is refused by who checks it', async () => {
+    const { calls, receiver } = await told([200]);
+    const [call] = calls;
+    const { secret } = receiver.webhook;
+    const received = { headers: Object.fromEntries(call?.headers ?? []), body: call?.text ?? '', secret };
+    const verify = ({ headers, body, secret, now }: typeof received & { readonly now?: number }) =>
+      webhooks.verify(headers, body, secret, { now });
+    await verify(received);
+    for (const change of [
+      { secret: `${secret}x` },
+      { body: received.body.replace('200', '201') },
+      { headers: { ...received.headers, 'webhook-id': 'other' } },
+      { now: Date.now() + 600_000 },
+    ]) {
+      const refused = await verify({ ...received, ...change }).catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(VaultWebhookError);
+    }
+  });
+
+  test('without a secret has no signature, and is made all the same', async () => {
+    const { calls } = await told([200], { secret: undefined });
+    const [call] = calls;
+    expect(calls).toHaveLength(1);
+    expect(call?.header('webhook-id')).toMatch(/^[\w-]+$/);
+    expect(call?.header('webhook-timestamp')).toMatch(/^\d+$/);
+    expect(call?.header('webhook-signature')).toBeUndefined();
+    expect(call?.header('x-vault-webhook-secret')).toBeUndefined();
+  });
+
+  test('says nothing of the item, the account or the request', async () => {
+    const { calls, item } = await told([200]);
+    const [call] = calls;
+    const whole = `${call?.head}\n${call?.text}`;
+    for (const text of [item.token, item.account.name, '4111111111111111', '7391', 'authorization']) {
+      expect(whole.toLowerCase()).not.toContain(text.toLowerCase());
+    }
+  });
+});
+
+describe('a reply that is no text', () => {
+  test('is told as text, by its charset where it is known', async () => {
+    const bytes = Buffer.from([0x67, 0x72, 0xf6, 0xdf, 0x65]);
+    for (const [type, expected] of [
+      ['text/plain; charset=iso-8859-1', 'größe'],
+      ['text/plain', 'gr\ufffd\ufffde'],
+    ] as const) {
+      const [item, receiver] = [await newItem(vault), createReceiver(party)];
+      party.script('/bytes', { headers: [['Content-Type', type]], body: bytes });
+      const order = { request: requestTo(party.url('/bytes')), webhook: receiver.webhook };
+      expect((await settled(proxyPost(item, order), receiver)).json['body']).toBe(expected);
+    }
+  });
+});

@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Tree } from '../../../sdk/index.ts';
+import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+
+const LIMIT = '400 rule_limit';
+const TEXT = 'x'.repeat(60_000);
+const OPERATIONS = 64;
+
+const times = (operation: object): object[] => Array<object>(OPERATIONS).fill(operation);
+const template = (text: string, output_field = '*'): object => ({
+  name: 'template',
+  output_field,
+  arguments: { template: text },
+});
+/** Programs that run over a bound whatever the machine: none of them depends on the clock. */
+const HOSTILE: readonly (readonly [string, readonly object[]])[] = [
+  [
+    'growing',
+    [{ name: 'replace', input_field: 'text', arguments: { substr: 'x', new_str: 'xxxxxxxxxxxxxxxxxxxx' } }],
+  ],
+  ['doubling', times(template('{{text}}{{text}}', 'text'))],
+  [
+    'copying',
+    Array.from({ length: OPERATIONS }, (_, n) => ({
+      name: 'noop',
+      input_field: 'text',
+      output_field: `c${n}`,
+    })),
+  ],
+  ['nesting', times({ name: 'noop', output_field: 'text' })],
+  ['deepening', times(template('{"a":{{.}}}'))],
+  [
+    'formatting',
+    [
+      {
+        name: 'format',
+        output_field: 'a',
+        arguments: { format_string: '%v'.repeat(64), keys: Array(64).fill('text') },
+      },
+    ],
+  ],
+  ['quoting', times({ name: 'stringify', input_field: 'text' })],
+  ['encoding', times({ name: 'encode', input_field: 'text', arguments: { scheme: 'base64' } })],
+];
+
+let vault: TestVault;
+let account: AccountClient;
+let stranger: AccountClient;
+let token: string;
+
+beforeAll(async () => {
+  vault = await openTestVault();
+  [account, stranger] = [await vault.account(), await vault.account()];
+  await Promise.all([account.key('u'), stranger.key('s')]);
+  token = await account.store('u', { number: '1', text: TEXT });
+  for (const [id, operations] of HOSTILE) {
+    const made = await account.send('POST', '/rule', { query: { id }, body: operations });
+    expect(made.outcome).toBe('200');
+  }
+});
+afterAll(() => vault.close());
+
+const read = (query: Query, client = account): Promise<Answer> =>
+  client.send('GET', '/vault', { query: { user: 'u', ...query }, passphrase: PASSPHRASE });
+const endOf = (reply: Promise<Answer>): Promise<string> =>
+  reply.then(({ outcome }) => outcome).catch(() => 'broke off');
+/** What there is, what was logged, and what was counted of all that rules can spoil. */
+const state = async (): Promise<unknown> => {
+  const { decrypt, retrieve: retrieved, capture: captured, update, store } = await vault.usage(account);
+  const { data } = await account.sdk.vault.list({ user: 'u', limit: -1 });
+  const log = (await account.sdk.vault.log({ user: 'u', token })).data.length;
+  return { decrypt, retrieved, captured, update, store, data, log };
+};
+
+describe('a rule over its bounds', () => {
+  test.each(HOSTILE.map(([id]) => id))(
+    'that is %s ends with 400: no data, no entry, nothing stored or counted',
+    async (rules) => {
+      const [reader, writer] = [
+        await createRetrieve(account, 'u', { rules, token }),
+        await createCapture(account, 'u', { rules }),
+      ];
+      const before = await state();
+      const query = { user: 'u', token, rules };
+      const answers = [
+        await read({ token, rules }),
+        await retrieve(vault, reader, { query: { token } }),
+        await capture(vault, writer, { body: { number: '2', text: TEXT } }),
+        await account.send('POST', '/vault/update', { query, passphrase: PASSPHRASE, body: { a: 1 } }),
+      ];
+      for (const answer of answers) {
+        expect(answer.outcome).toBe(LIMIT);
+        expect(Object.keys(answer.as<object>())).toEqual(['error', 'code', 'request_id']);
+      }
+      expect(await state()).toEqual(before);
+    },
+  );
+
+  test.each(HOSTILE.map(([id]) => id))('that is %s never lets a tree end well', async (rules) => {
+    const reader = await createRetrieve(account, 'u', { rules });
+    const before = await state();
+    for (const begin of [
+      () => read({ decrypt_all: true, rules }),
+      () => retrieve(vault, reader, { query: { decrypt_all: true } }),
+    ]) {
+      expect([LIMIT, 'broke off']).toContain(await endOf(begin()));
+    }
+    expect(await state()).toEqual(before);
+  });
+
+  test('breaks a tree off at the item that it cannot do; what came before was logged and counted', async () => {
+    await account.key('mixed');
+    const count = 200;
+    const tokens: string[] = [];
+    for (let n = 0; n < count; n++) {
+      tokens.push(await account.store('mixed', { number: `${n}`, text: n === count - 1 ? TEXT : 'x' }));
+    }
+    const before = (await vault.usage(account))['decrypt'] ?? 0;
+    expect(await endOf(read({ user: 'mixed', decrypt_all: true, rules: 'growing' }))).toBe('broke off');
+    const logged = await Promise.all(
+      tokens.map(
+        async (item) => (await account.sdk.vault.log({ user: 'mixed', token: item })).data.length - 1,
+      ),
+    );
+    expect(logged.at(-1)).toBe(0);
+    expect(logged.reduce((sum, n) => sum + n, 0)).toBe(
+      ((await vault.usage(account))['decrypt'] ?? 0) - before,
+    );
+    const [first] =
+      (await read({ user: 'mixed', decrypt_all: true, rules: 'growing', limit: 1 })).as<Tree>()['mixed'] ??
+      [];
+    expect(first?.data).toEqual({ number: '0', text: 'x'.repeat(20) });
+  });
+
+  test('may work for smaller data', async () => {
+    const small = await account.store('u', { number: '3', text: 'xx' });
+    expect((await read({ token: small, rules: 'growing' })).json).toEqual({
+      number: '3',
+      text: 'x'.repeat(40),
+    });
+    await account.sdk.vault.delete({ user: 'u', token: small });
+  });
+
+  test('leaves every thread alive and nothing unexpected', () => {
+    const { threadsAlive, restarts } = vault.opened.pool.stats();
+    expect([threadsAlive, restarts]).toEqual([1, 0]);
+    expect(vault.lines.filter(({ event }) => event === 'unexpected_error')).toEqual([]);
+  });
+});
+
+describe('paths of all kinds', () => {
+  const PATHS = [
+    '__proto__',
+    '__proto__.polluted',
+    'constructor.prototype.polluted',
+    'a.__proto__.polluted',
+    'a.constructor.prototype.polluted',
+    'list.__proto__.polluted',
+    'list.constructor.polluted',
+    'list.length',
+    'list.-1',
+    'list.push',
+    'toString',
+    'hasOwnProperty.call',
+    '...',
+    '.',
+    'size',
+    'get',
+  ];
+
+  test('write members like any other, and nothing that anybody else sees', async () => {
+    const stored = { number: '77', a: { b: 1 }, list: [1, 2], value: 'polluted' };
+    const operations = PATHS.map((output_field) => ({ name: 'noop', input_field: 'value', output_field }));
+    await account.send('POST', '/rule', { query: { id: 'paths' }, body: operations });
+    const probe = PATHS.map((path, n) => ({ name: 'noop', input_field: path, output_field: `r${n}` }));
+    await account.send('POST', '/rule', {
+      query: { id: 'probe' },
+      body: [...probe, template('<{{polluted}}>', 'p')],
+    });
+    const item = await account.store('u', stored);
+    const shown = await read({ token: item, rules: 'paths' });
+    expect(shown.outcome).toBe('200');
+    expect(shown.text).toStartWith('{"number":"77"');
+    expect(shown.text).toContain('"__proto__":');
+    // Afterwards an object in the same thread has none of it.
+    expect((await read({ token: item, rules: 'probe' })).json).toEqual({ ...stored, p: '<>' });
+    expect(Reflect.get({}, 'polluted')).toBeUndefined();
+    expect(Reflect.get([], 'polluted')).toBeUndefined();
+    await account.sdk.vault.delete({ user: 'u', token: item });
+  });
+});
+
+describe('slow rules', () => {
+  // Turning long numbers of another base into decimal ones takes about 2 ms each.
+  const slow = (count: number): object[] =>
+    Array<object>(count).fill({
+      name: 'convert_to_int',
+      input_field: 'digits',
+      output_field: 'd',
+      arguments: { base: 36 },
+    });
+  const slowItem = { number: '5', digits: 'z'.repeat(4_000) };
+  let plain: string;
+
+  beforeAll(async () => {
+    await account.send('POST', '/rule', { query: { id: 'slow' }, body: slow(64) });
+    plain = await stranger.store('s', { number: '9' });
+  });
+  /** How long another account waits for one item, ms. */
+  const plainWait = async (): Promise<number> => {
+    const begun = performance.now();
+    const query = { user: 's', token: plain };
+    const { outcome } = await stranger.send('GET', '/vault', { query, passphrase: PASSPHRASE });
+    expect(outcome).toBe('200');
+    return performance.now() - begun;
+  };
+  const untilInPool = async (jobs: number): Promise<void> => {
+    for (;;) {
+      const { queued, running } = vault.opened.pool.stats();
+      if (queued.hot + queued.bulk + running >= jobs) {
+        return;
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+
+  test('of 20 decryptions at once let another account’s plain one through within 2 s', async () => {
+    const item = await account.store('u', slowItem);
+    await read({ token: item });
+    await plainWait();
+    const hostile = Array.from({ length: 20 }, () => read({ token: item, rules: 'slow' }));
+    await untilInPool(20);
+    expect(await plainWait()).toBeLessThan(2_000);
+    for (const { outcome } of await Promise.all(hostile)) {
+      expect(['200', LIMIT]).toContain(outcome);
+    }
+    await account.sdk.vault.delete({ user: 'u', token: item });
+  });
+
+  test('over a whole key go in jobs of so few items that each ends within 2 s', async () => {
+    await account.key('slow');
+    await Promise.all(
+      Array.from({ length: 120 }, (_, n) => account.store('slow', { number: `${n}`, digits: 'z' })),
+    );
+    const { crypto } = vault.opened.parts;
+    const { decryptItems } = crypto;
+    const sizes: number[] = [];
+    crypto.decryptItems = (params, opening, rules, page) => {
+      sizes.push(page.tokens.length);
+      return decryptItems(params, opening, rules, page);
+    };
+    const endpoint = await createRetrieve(account, 'slow', { rules: 'slow' });
+    const all = await retrieve(vault, endpoint, { query: { decrypt_all: true } });
+    crypto.decryptItems = decryptItems;
+    expect(all.as<Tree>()['slow']).toHaveLength(120);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(120);
+    // Rules may take 100 ms for each item.
+    expect(Math.max(...sizes) * 100).toBeLessThan(2_000);
+  });
+});

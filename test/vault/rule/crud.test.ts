@@ -1,0 +1,311 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { type AccountClient, type Answer, refusalOf, type Sending } from '../../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+
+const NAMES = [
+  'noop',
+  'stringify',
+  'substr',
+  'parse_float',
+  'parse_json',
+  'convert_to_int',
+  'replace',
+  'mask',
+  'format',
+  'template',
+  'hash',
+  'encode',
+  'nonce',
+  'encrypt',
+];
+const NOOP = { name: 'noop' };
+
+let vault: TestVault;
+let account: AccountClient;
+let other: AccountClient;
+
+beforeAll(async () => {
+  vault = await openTestVault();
+  [account, other] = [await vault.account(), await vault.account()];
+});
+afterAll(() => vault.close());
+
+const post = (id: string | undefined, body: unknown, client = account): Promise<Answer> =>
+  client.send('POST', '/rule', { query: { id }, ...(body === undefined ? {} : { body }) });
+const get = (id?: string, client = account): Promise<Answer> =>
+  client.send('GET', '/rule', { query: { id } });
+const remove = (id: string | undefined, client = account): Promise<Answer> =>
+  client.send('DELETE', '/rule', { query: { id } });
+const idsOf = (answer: Answer): string[] => answer.as<{ id: string }[]>().map(({ id }) => id);
+const placeOf = ({ outcome, field }: Answer): string => `${outcome} ${field}`;
+
+describe('a rule', () => {
+  const operations = [
+    {
+      name: 'substr',
+      input_field: 'expiry_year',
+      output_field: 'short',
+      order_position: 1,
+      arguments: { start: -2, end: 0 },
+    },
+    { name: 'format', arguments: { format_string: '%v/%v', keys: ['a', 'b'] }, order_position: -7 },
+    NOOP,
+  ];
+
+  test('is made of a list, shown as it was written, listed, deleted, and then free again', async () => {
+    const rule = { id: 'first', operations };
+    expect((await post('first', operations)).json).toEqual(rule);
+    expect((await get('first')).json).toEqual(rule);
+    expect((await get()).json).toEqual([rule]);
+    expect((await remove('first')).json).toEqual({ message: 'The rule was deleted.' });
+    expect((await get('first')).outcome).toBe('404 rule_not_found');
+    expect((await get()).json).toEqual([]);
+    expect(placeOf(await remove('first'))).toBe('404 rule_not_found query.id');
+    expect((await post('first', [NOOP])).json).toEqual({ id: 'first', operations: [NOOP] });
+    await remove('first');
+  });
+
+  test('can be sent back as it was shown, and nothing else in that object counts', async () => {
+    const sent = { id: 'other', account: other.aid, created_at: 'x', operations };
+    expect((await post('again', sent)).json).toEqual({ id: 'again', operations });
+    expect((await get('other')).outcome).toBe('404 rule_not_found');
+    expect((await get(undefined, other)).json).toEqual([]);
+    await remove('again');
+  });
+
+  test('is served with and without the trailing slash, whatever the content type', async () => {
+    const query = { id: 'slash' };
+    const headers = { 'content-type': 'text/plain' };
+    expect((await account.send('POST', '/rule/', { query, headers, body: [NOOP] })).outcome).toBe('200');
+    expect((await account.send('GET', '/rule/', { query })).json).toEqual({
+      id: 'slash',
+      operations: [NOOP],
+    });
+    expect((await account.send('DELETE', '/rule/', { query })).outcome).toBe('200');
+  });
+
+  test('is not replaced by a second one of its id', async () => {
+    await post('kept', [NOOP]);
+    const refused = await post('kept', [{ name: 'stringify' }]);
+    expect(placeOf(refused)).toBe('409 rule_exists query.id');
+    expect((await get('kept')).json).toEqual({ id: 'kept', operations: [NOOP] });
+    expect(placeOf(await post('kept', []))).toBe('400 invalid_request body');
+    await remove('kept');
+  });
+
+  test('goes to one of many who make it at once', async () => {
+    const all = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => post('raced', [{ name: 'noop', order_position: n }])),
+    );
+    const made = all.filter(({ status }) => status === 200);
+    expect(made).toHaveLength(1);
+    expect(all.filter(({ outcome }) => outcome === '409 rule_exists')).toHaveLength(7);
+    expect((await get('raced')).json).toEqual(made[0]?.json ?? {});
+    await remove('raced');
+  });
+
+  test('is listed with the others by id', async () => {
+    const ids = ['b', 'a', 'Z', '10', '9', 'a.b', 'A', 'ab', '@x', '_', 'z'.repeat(128)];
+    for (const id of ids) {
+      await post(id, [NOOP]);
+    }
+    expect(idsOf(await get())).toEqual(ids.toSorted());
+    await Promise.all(ids.map((id) => remove(id)));
+  });
+
+  test('is one of several hundred, all of which are listed', async () => {
+    const client = await vault.account();
+    const ids = Array.from({ length: 250 }, (_, n) => `rule-${String(n).padStart(3, '0')}`);
+    await Promise.all(ids.map((id) => post(id, [NOOP], client)));
+    expect(idsOf(await get(undefined, client))).toEqual(ids);
+  });
+
+  test('lies sealed in Redis, and goes with its account', async () => {
+    const client = await vault.account();
+    const secret = 'a-secret-hmac-key-of-a-rule';
+    const hash = { name: 'hash', arguments: { algorithm: 'hmac-sha-256', key: secret } };
+    await post('sealed', [hash], client);
+    const record = await vault.raw.hgetBuffer(redisKeys.rules(client.aid), 'sealed');
+    expect(record?.length).toBeGreaterThan(0);
+    expect(record?.includes('hmac') || record?.includes(secret)).toBe(false);
+    expect(JSON.stringify(vault.lines)).not.toContain(secret);
+    await vault.opened.removeAccount(client.name);
+    expect(await vault.raw.exists(redisKeys.rules(client.aid))).toBe(0);
+  });
+});
+
+describe('of another account', () => {
+  test('a rule cannot be seen or deleted, and its id is free here', async () => {
+    await post('theirs', [{ name: 'stringify' }], other);
+    const missing = await get('nothing');
+    expect(refusalOf(await get('theirs'))).toEqual(refusalOf(missing));
+    expect(refusalOf(await remove('theirs'))).toEqual(refusalOf(await remove('nothing')));
+    expect((await get()).json).toEqual([]);
+    expect((await post('theirs', [NOOP])).outcome).toBe('200');
+    await remove('theirs');
+    expect((await get('theirs', other)).json).toEqual({ id: 'theirs', operations: [{ name: 'stringify' }] });
+  });
+
+  test('and nobody without an account comes near one', async () => {
+    for (const [method, path] of [
+      ['GET', '/rule'],
+      ['POST', '/rule'],
+      ['DELETE', '/rule'],
+      ['GET', '/rule/operations'],
+    ] as const) {
+      const sending: Sending = { query: { id: 'theirs' }, headers: { authorization: '' } };
+      const body = method === 'POST' ? { body: [NOOP] } : {};
+      expect((await account.send(method, path, { ...sending, ...body })).outcome).toBe('401 unauthenticated');
+    }
+  });
+});
+
+describe('an id', () => {
+  test.each(['', ' ', 'a b', 'a,b', 'a/b', 'ä', 'iframe', 'x'.repeat(129), '*', 'a\u0000'])(
+    '%p is refused',
+    async (id) => {
+      for (const answer of [await post(id, [NOOP]), await get(id), await remove(id)]) {
+        expect(placeOf(answer)).toBe('400 invalid_request query.id');
+      }
+    },
+  );
+
+  test('is needed to make and to delete, and may be given once', async () => {
+    expect(placeOf(await post(undefined, [NOOP]))).toBe('400 invalid_request query.id');
+    expect(placeOf(await remove(undefined))).toBe('400 invalid_request query.id');
+    const twice = await account.send('POST', '/rule?id=a&id=b', { body: [NOOP] });
+    expect(twice.outcome).toBe('400 duplicate_parameter');
+    expect((await account.send('GET', '/rule?id=a&id=a')).outcome).toBe('400 duplicate_parameter');
+  });
+
+  test.each(['operations', '__proto__', 'constructor', 'A.b_c@d:e-f', '0'])(
+    '%s is one like any',
+    async (id) => {
+      expect((await post(id, [NOOP])).json).toEqual({ id, operations: [NOOP] });
+      expect((await get(id)).json).toEqual({ id, operations: [NOOP] });
+      expect((await account.send('GET', '/rule/operations')).json).toEqual({ operations: NAMES });
+      await remove(id);
+      expect((await get(id)).outcome).toBe('404 rule_not_found');
+    },
+  );
+});
+
+describe('a body', () => {
+  const operations = (count: number): object[] => Array<object>(count).fill(NOOP);
+
+  test('has 1 to 64 operations', async () => {
+    for (const count of [1, 64]) {
+      expect((await post('count', operations(count))).as<{ operations: [] }>().operations).toHaveLength(
+        count,
+      );
+      await remove('count');
+    }
+    for (const count of [0, 65]) {
+      expect(placeOf(await post('count', operations(count)))).toBe('400 invalid_request body');
+      expect(placeOf(await post('count', { operations: operations(count) }))).toBe(
+        '400 invalid_request body.operations',
+      );
+    }
+  });
+
+  const faults: readonly (readonly [string, unknown, string])[] = [
+    ['null', null, 'body'],
+    ['a text', '"noop"', 'body'],
+    ['a number', 7, 'body'],
+    ['an object of something else', { rules: [NOOP] }, 'body'],
+    ['one operation without a list', NOOP, 'body'],
+    ['operations that are none', { operations: null }, 'body.operations'],
+    ['a list in the list', [[NOOP]], 'body[0]'],
+    ['null in the list', [NOOP, null], 'body[1]'],
+    ['an unknown name', [NOOP, NOOP, { name: 'uppercase' }], 'body[2].name'],
+    ['a name in other letters', [{ name: 'NoOp' }], 'body[0].name'],
+    ['a name of the prototype', [{ name: 'constructor' }], 'body[0].name'],
+    ['no name', { operations: [NOOP, { input_field: 'a' }] }, 'body.operations[1].name'],
+    ['an unknown member', [{ name: 'noop', inputField: 'a' }], 'body[0]'],
+    ['a member __proto__', '[{"name":"noop","__proto__":{"a":1}}]', 'body[0]'],
+    ['a field that is no text', [{ name: 'noop', input_field: 7 }], 'body[0].input_field'],
+    ['an empty field', [NOOP, { name: 'noop', output_field: '' }], 'body[1].output_field'],
+    ['a field too long', [{ name: 'noop', output_field: 'x'.repeat(1_025) }], 'body[0].output_field'],
+    ['a position that is no integer', [{ name: 'noop', order_position: 1.5 }], 'body[0].order_position'],
+    ['a position that is a text', [{ name: 'noop', order_position: '1' }], 'body[0].order_position'],
+    ['arguments that are a list', [{ name: 'noop', arguments: [] }], 'body[0].arguments'],
+    ['an unknown argument', [{ name: 'substr', arguments: { from: 1 } }], 'body[0].arguments'],
+    ['a wrong argument', [NOOP, { name: 'substr', arguments: { start: '1' } }], 'body[1].arguments.start'],
+    ['an argument missing', { operations: [{ name: 'template' }] }, 'body.operations[0].arguments.template'],
+    [
+      'a template that is none',
+      [{ name: 'template', arguments: { template: '{{a' } }],
+      'body[0].arguments.template',
+    ],
+    [
+      'keys that do not fit',
+      [{ name: 'format', arguments: { format_string: '%v' } }],
+      'body[0].arguments.keys',
+    ],
+    [
+      'a hash of no kind',
+      [{ name: 'hash', arguments: { algorithm: 'crc32' } }],
+      'body[0].arguments.algorithm',
+    ],
+    ['the first fault of several', [{ name: 'x' }, { name: 'y' }], 'body[0].name'],
+  ];
+  test.each(faults)('of %s is refused at its place, and nothing is kept', async (_, body, field) => {
+    const refused = await post('faulty', body);
+    expect(placeOf(refused)).toBe(`400 invalid_request ${field}`);
+    expect(refused.text).not.toContain('uppercase');
+    expect((await get('faulty')).outcome).toBe('404 rule_not_found');
+  });
+
+  test('that is no JSON, repeats a member, is too deep or empty is refused', async () => {
+    expect((await post('faulty', '[{')).outcome).toBe('400 invalid_json');
+    expect((await post('faulty', '[{"name":"noop","name":"noop"}]')).outcome).toBe('400 invalid_json');
+    expect((await post('faulty', `${'['.repeat(65)}${']'.repeat(65)}`)).outcome).toBe('400 json_too_deep');
+    expect(placeOf(await post('faulty', ''))).toBe('400 invalid_request body');
+    expect(placeOf(await post('faulty', undefined))).toBe('400 invalid_request body');
+  });
+
+  test('may have 1 MB and no more', async () => {
+    const list = JSON.stringify([NOOP]);
+    const fill = (bytes: number): string => list + ' '.repeat(bytes - list.length);
+    expect((await post('large', fill(1_048_576))).outcome).toBe('200');
+    await remove('large');
+    expect(placeOf(await post('large', fill(1_048_577)))).toBe('413 body_too_large body');
+    expect((await get('large')).outcome).toBe('404 rule_not_found');
+  });
+
+  test('may not have more text in its arguments than can be made ready quickly', async () => {
+    const template = (length: number) => ({ name: 'template', arguments: { template: 'x'.repeat(length) } });
+    expect((await post('long', [template(65_536), template(65_536)])).outcome).toBe('200');
+    await remove('long');
+    expect(placeOf(await post('long', [template(65_536), template(65_536), template(1)]))).toBe(
+      '400 invalid_request body',
+    );
+    expect(placeOf(await post('long', [template(65_537)]))).toBe(
+      '400 invalid_request body[0].arguments.template',
+    );
+  });
+});
+
+describe('the operations', () => {
+  test('are named in their published order', async () => {
+    for (const path of ['/rule/operations', '/rule/operations/']) {
+      expect((await account.send('GET', path)).json).toEqual({ operations: NAMES });
+    }
+  });
+
+  test('are counted with all that is done to rules, and refusals are not', async () => {
+    const before = await vault.usage(account);
+    await post('counted', [NOOP]);
+    await get('counted');
+    await get();
+    await account.send('GET', '/rule/operations');
+    await remove('counted');
+    await remove('counted');
+    await get('counted');
+    await post('counted', []);
+    const after = await vault.usage(account);
+    expect((after['rule'] ?? 0) - (before['rule'] ?? 0)).toBe(5);
+    expect((after['api_requests'] ?? 0) - (before['api_requests'] ?? 0)).toBe(5);
+  });
+});
