@@ -23,7 +23,7 @@ import {
 } from './config/config.ts';
 import { causeOf } from './core/error-cause.ts';
 import { StartError, VaultError } from './core/errors.ts';
-import type { Deps } from './deps/deps.ts';
+import type { Deps } from './http/plugins/app-parts.ts';
 import { createHealth } from './services/admin/health.ts';
 import { levelOfEvent } from './telemetry/events.ts';
 import { createLogSink } from './telemetry/log-sink.ts';

@@ -13,7 +13,7 @@ describe('the check finds', () => {
 
   const wrong: [string, string, string][] = [
     [
-      'a service that uses the store',
+      'a service that uses Redis',
       'server/services/key/key.ts',
       "import { readKey } from '../../store/key.ts';",
     ],
@@ -21,7 +21,7 @@ describe('the check finds', () => {
     [
       'an inline type import',
       'server/domain/mask/mask.ts',
-      "import { type Secret } from '../../core/secret.ts';",
+      "import { type Account } from '../../services/common/caller.ts';",
     ],
     [
       'a type by import()',
@@ -56,10 +56,10 @@ describe('the check finds', () => {
 
   test('values where only types may come from', () => {
     const path = 'server/services/key/key.ts';
-    expect(check({ [path]: "import { deps } from '../../deps/deps.ts';" })).toEqual([
-      `${path}:1 imports server/deps/deps.ts: server/services may take types alone from there (import type)`,
+    expect(check({ [path]: "import { readKey } from '../../store/key.ts';" })).toEqual([
+      `${path}:1 imports server/store/key.ts: server/services may take types alone from there (import type)`,
     ]);
-    expect(check({ [path]: "import { type Deps } from '../../deps/deps.ts';" })).toEqual([]);
+    expect(check({ [path]: "import { type KeyStore } from '../../store/key.ts';" })).toEqual([]);
   });
 
   test('services against their order', () => {
@@ -80,7 +80,25 @@ describe('the check finds', () => {
       'sdk/c.ts': "export * from './a.ts';",
     });
     expect(found).toEqual([
-      'These files import each other in a circle: sdk/a.ts -> sdk/b.ts -> sdk/c.ts -> sdk/a.ts',
+      'These files import each other in a cycle: sdk/a.ts -> sdk/b.ts -> sdk/c.ts -> sdk/a.ts',
+    ]);
+  });
+
+  test('folders that import each other, though no file does', () => {
+    const found = check({
+      'sdk/calls/a.ts': "import { b } from '../transport/b.ts';",
+      'sdk/transport/b.ts': '',
+      'sdk/transport/c.ts': "import { d } from '../calls/d.ts';",
+      'sdk/calls/d.ts': '',
+    });
+    expect(found).toEqual([
+      'These folders import each other in a cycle: sdk/calls -> sdk/transport -> sdk/calls',
+    ]);
+  });
+
+  test('a file that is too long', () => {
+    expect(check({ 'sdk/key.ts': '\n'.repeat(400).concat('export {};') })).toEqual([
+      'sdk/key.ts has 401 lines, more than 400',
     ]);
   });
 

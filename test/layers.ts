@@ -15,106 +15,83 @@ interface Layer {
 }
 
 const EVERYTHING = /^/;
-/** Where the parts are put together and the system is met. */
-const EDGE = /^server\/main\.ts$|^server\/(?:cli[./]|boot\/)/;
-const SYSTEM =
-  /^server\/(?:main\.ts$|boot\/|telemetry\/log-sink\.ts$|http\/listen\/gate\.ts$|cli[./]|config\/)|^scripts\//;
+const CORE = /^server\/core\//;
 const SCHEMA = /^server\/http\/schema\//;
-const ERRORS = /^server\/core\/(?:errors|error-cause)\.ts$/;
-const SECRET = /^server\/core\/secret\.ts$/;
-/** Beside the errors, the only thing of the server that services and store have in common. */
-const TICK = /^server\/core\/tick\.ts$/;
-const DEPS = /^server\/deps\//;
 const DOMAIN = /^server\/domain\//;
 const STORE = /^server\/store\//;
+const CRYPTO = /^server\/crypto\//;
 const OUTBOUND = /^server\/outbound\//;
+const TELEMETRY = /^server\/telemetry\//;
 const SERVICES = /^server\/services\//;
-const GUIDE = /^server\/guide\//;
 const PLUGINS = /^server\/http\/plugins\//;
 const PAGES = /^server\/http\/pages\//;
 const ROUTES = /^server\/http\/routes\//;
-const CRYPTO = /^server\/crypto\//;
 const OPENAPI = /^server\/http\/openapi\//;
-const WORKERS = /^workers\//;
-const SDK = /^sdk\//;
+const GUIDE = /^server\/guide\//;
+const FORMS_BUILD = /^forms\/build\.ts$/;
+/** Where the parts are put together and the system is met. */
+const EDGE = /^server\/(?:main\.ts$|cli[./]|boot\/)/;
+const SYSTEM =
+  /^server\/(?:main\.ts$|cli[./]|boot\/|config\/|telemetry\/log-sink\.ts$|http\/listen\/gate\.ts$)|^scripts\//;
 
 /** The first layer whose pattern fits a file is its layer; a file without one is itself a violation. */
 export const LAYERS: readonly Layer[] = [
+  { name: 'server/core', files: CORE, may: [SCHEMA] },
   { name: 'server/http/schema', files: SCHEMA, may: [] },
-  { name: 'server/core/errors.ts', files: ERRORS, may: [SCHEMA] },
-  { name: 'server/core/secret.ts', files: SECRET, may: [SCHEMA] },
-  { name: 'server/core/tick.ts', files: TICK, may: [] },
+  { name: 'server/domain', files: DOMAIN, may: [SCHEMA, CORE] },
+  { name: 'server/store', files: STORE, may: [SCHEMA, CORE] },
+  { name: 'server/outbound/job-*', files: /^server\/outbound\/job-/, may: [SCHEMA, CORE, STORE] },
+  { name: 'server/outbound', files: OUTBOUND, may: [SCHEMA, CORE] },
   {
-    name: 'server/deps/deps.ts',
-    files: DEPS,
-    may: [],
-    mayTypes: [SCHEMA, SECRET, ERRORS, CRYPTO, STORE, OUTBOUND, /^forms\/build\.ts$/],
-  },
-  { name: 'server/domain', files: DOMAIN, may: [SCHEMA, ERRORS] },
-  { name: 'server/store', files: STORE, may: [SCHEMA, ERRORS, SECRET, TICK] },
-  { name: 'server/outbound/job-*', files: /^server\/outbound\/job-/, may: [SCHEMA, ERRORS, SECRET, STORE] },
-  { name: 'server/outbound', files: /^server\/outbound\//, may: [SCHEMA, ERRORS, SECRET] },
-  {
-    name: 'server/crypto/client.ts',
+    name: 'server/crypto',
     files: CRYPTO,
-    may: [ERRORS, SECRET, /^workers\/pool\/|^workers\/jobs\/(?:audit-|proxy-|walk-)?kinds\.ts$/],
+    may: [CORE, /^workers\/pool\/|^workers\/jobs\/(?:audit-|proxy-|walk-)?kinds\.ts$/],
   },
-  { name: 'server/services', files: SERVICES, may: [SCHEMA, ERRORS, SECRET, TICK, DOMAIN], mayTypes: [DEPS] },
+  {
+    name: 'server/services',
+    files: SERVICES,
+    may: [SCHEMA, CORE, DOMAIN],
+    mayTypes: [STORE, CRYPTO, OUTBOUND, TELEMETRY],
+  },
   {
     name: 'server/http/plugins',
     files: PLUGINS,
-    may: [SERVICES, SCHEMA, ERRORS, SECRET, DOMAIN],
-    mayTypes: [DEPS],
+    may: [SERVICES, SCHEMA, CORE, DOMAIN],
+    mayTypes: [TELEMETRY, FORMS_BUILD],
   },
   {
     name: 'server/http/pages',
     files: PAGES,
-    may: [PLUGINS, GUIDE, SCHEMA, ERRORS, DOMAIN],
-    mayTypes: [DEPS],
+    may: [PLUGINS, GUIDE, SCHEMA, CORE, DOMAIN],
+    mayTypes: [SERVICES, FORMS_BUILD],
   },
-  {
-    name: 'server/guide/browser',
-    files: /^server\/guide\/browser\//,
-    may: [/^server\/guide\/found\.ts$/],
-  },
-  { name: 'server/guide', files: GUIDE, may: [DOMAIN] },
-  { name: 'server/telemetry', files: /^server\/telemetry\//, may: [], mayTypes: [DEPS] },
-  { name: 'server/http/routes', files: ROUTES, may: [SERVICES, PLUGINS, SCHEMA, ERRORS], mayTypes: [DEPS] },
-  {
-    name: 'server/http/openapi/document.ts',
-    files: OPENAPI,
-    may: [PLUGINS, SCHEMA, ERRORS, OPENAPI, /^package\.json$/],
-  },
+  { name: 'server/http/routes', files: ROUTES, may: [SERVICES, PLUGINS, SCHEMA, CORE] },
+  { name: 'server/http/openapi', files: OPENAPI, may: [PLUGINS, SCHEMA, CORE, /^package\.json$/] },
+  { name: 'server/http/listen', files: /^server\/http\/listen\//, may: [PLUGINS, CORE] },
   {
     name: 'server/http/app.ts',
     files: /^server\/http\/app\.ts$/,
-    may: [PLUGINS, PAGES, ROUTES, SCHEMA, DEPS, ERRORS, OPENAPI],
+    may: [PLUGINS, PAGES, ROUTES, SCHEMA, CORE, OPENAPI],
   },
-  { name: 'server/http/listen', files: /^server\/http\/listen\//, may: [PLUGINS, ERRORS], mayTypes: [DEPS] },
-  {
-    name: 'server/config',
-    files: /^server\/config\//,
-    may: [/^server\/domain\/text\/duration\.ts$/, SECRET],
-  },
-  {
-    name: 'server/boot/redis',
-    files: /^server\/boot\/redis\//,
-    may: [/^server\/config\//, ERRORS],
-  },
+  { name: 'server/guide/browser', files: /^server\/guide\/browser\//, may: [/^server\/guide\/found\.ts$/] },
+  { name: 'server/guide', files: GUIDE, may: [DOMAIN] },
+  { name: 'server/telemetry', files: TELEMETRY, may: [], mayTypes: [SCHEMA, CORE] },
+  { name: 'server/config', files: /^server\/config\//, may: [/^server\/domain\/text\/duration\.ts$/, CORE] },
+  { name: 'server/boot/redis', files: /^server\/boot\/redis\//, may: [/^server\/config\//, CORE] },
   { name: 'server/main.ts, server/cli, server/boot', files: EDGE, may: [EVERYTHING] },
-  { name: 'workers', files: WORKERS, may: [DOMAIN] },
-  { name: 'sdk', files: SDK, may: [] },
-  { name: 'forms', files: /^forms\//, may: [SDK, SCHEMA, /^server\/domain\/card\/(?:luhn|brand)\.ts$/] },
+  { name: 'workers', files: /^workers\//, may: [DOMAIN] },
+  { name: 'sdk', files: /^sdk\//, may: [] },
+  { name: 'forms', files: /^forms\//, may: [/^sdk\//, SCHEMA, /^server\/domain\/card\/(?:luhn|brand)\.ts$/] },
   {
     name: 'scripts',
     files: /^scripts\//,
     may: [
       /^server\/http\/app\.ts$/,
-      /^forms\/build\.ts$/,
+      FORMS_BUILD,
       /^sdk\/package\.json$/,
       OPENAPI,
       SCHEMA,
-      ERRORS,
+      CORE,
       /^server\/http\/plugins\/route\.ts$/,
       /^server\/http\/routes\/table\.ts$/,
     ],
@@ -123,14 +100,10 @@ export const LAYERS: readonly Layer[] = [
 
 /** Packages that belong to some layers alone. */
 const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonly why: string }[] = [
-  {
-    name: /^elysia$|^@elysiajs\//,
-    only: /^server\/(?:http|boot)\//,
-    why: 'HTTP ends there',
-  },
-  { name: /^ioredis$/, only: /^server\/store\//, why: 'nothing else talks to Redis' },
+  { name: /^elysia$|^@elysiajs\//, only: /^server\/(?:http|boot)\//, why: 'HTTP ends there' },
+  { name: /^ioredis$/, only: STORE, why: 'nothing else talks to Redis' },
   { name: /^(?:marked|highlight\.js|minisearch)(?:\/|$)/, only: GUIDE, why: 'pages are made there' },
-  { name: /^bullmq$/, only: /^server\/outbound\//, why: 'jobs are sent out there' },
+  { name: /^bullmq$/, only: OUTBOUND, why: 'jobs are sent out there' },
   {
     name: /^(?:node:)?(?:http|https|http2|net|tls|dns|dgram)(?:\/|$)/,
     only: new RegExp(`^server/(?:outbound|store)/|^server/http/listen/listen\\.ts$|${SYSTEM.source}`),
@@ -144,9 +117,11 @@ const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonl
   { name: /./, only: /^(?!sdk\/(?!tsup\.config\.ts$))/, why: 'the SDK has no dependency' },
 ];
 
-/** Services in the only order in which they may import each other: a later one an earlier one. */
+/** Folders of services in the only order in which they may import each other: a later one an earlier one. */
 const SERVICE_ORDER =
-  'common request audit account key rule cert vault endpoint capture retrieve form proxy admin'.split(' ');
+  'common request audit account key rule cert vault endpoint capture retrieve form proxy admin maintenance'.split(
+    ' ',
+  );
 
 interface Import {
   readonly from: string;
@@ -164,9 +139,31 @@ export const findViolations = (sources: Sources): string[] => {
   return [
     ...unknown.map((path) => `${path} belongs to no layer: put it where the table has a place for it`),
     ...imports.flatMap(violationOf),
-    ...findCycles(imports).map((cycle) => `These files import each other in a circle: ${cycle.join(' -> ')}`),
+    ...findCycles(imports).map((cycle) => `These files import each other in a cycle: ${cycle.join(' -> ')}`),
+    ...findCycles(folderImports(imports)).map(
+      (cycle) => `These folders import each other in a cycle: ${cycle.join(' -> ')}`,
+    ),
+    ...[...sources].flatMap(([path, text]) => tooLong(path, text)),
   ];
 };
+
+/** Lines of one file, at most. */
+const LINES_MAX = 400;
+/** Written by a tool. */
+const GENERATED = /^sdk\/api\.d\.ts$/;
+
+const tooLong = (path: string, text: string): string[] => {
+  const lines = text.trimEnd().split('\n').length;
+  return lines > LINES_MAX && !GENERATED.test(path)
+    ? [`${path} has ${lines} lines, more than ${LINES_MAX}`]
+    : [];
+};
+
+const folderImports = (imports: readonly Import[]): Import[] =>
+  imports.flatMap((entry) => {
+    const [from, to] = [entry.from, entry.to].map((path) => posix.dirname(path)) as [string, string];
+    return entry.local && from !== to && !GENERATED.test(entry.to) ? [{ ...entry, from, to }] : [];
+  });
 
 const layerOf = (path: string): Layer | undefined => LAYERS.find(({ files }) => files.test(path));
 
@@ -252,7 +249,7 @@ const isTypeOnly = (clause: ts.ImportClause | undefined): boolean => {
   return namedBindings.elements.every((element) => element.isTypeOnly);
 };
 
-/** Each circle once, found by walking depth first and meeting a file that is still being walked. */
+/** Each cycle once, found by walking depth first and meeting a file that is still being walked. */
 const findCycles = (imports: readonly Import[]): string[][] => {
   const graph = new Map<string, string[]>();
   for (const { from, to, local } of imports) {

@@ -4,50 +4,34 @@ import { KIND, type ThreadData } from '../../workers/jobs/kinds.ts';
 import { createPool, type Pool } from '../../workers/pool/pool.ts';
 import { StartError } from '../core/errors.ts';
 import { createCrypto } from '../crypto/client.ts';
-import type {
-  AdminService,
-  Admission,
-  CaptureService,
-  CertService,
-  EndpointService,
-  Figures,
-  FormService,
-  Observer,
-  Parts,
-  PasswordService,
-  PreferenceService,
-  PriceTable,
-  ProxyService,
-  RateService,
-  RetrieveService,
-  RuleService,
-  ServiceSettings,
-  UtilityService,
-  VaultService,
-} from '../deps/deps.ts';
-import { type AccountInfo, type Accounts, createAccounts } from '../services/account/account.ts';
-import { createAdmin } from '../services/admin/admin.ts';
+import type { PriceTable } from '../domain/account/price.ts';
+import { type Accounts, createAccounts } from '../services/account/account.ts';
+import type { AccountInfo } from '../services/account/record.ts';
+import { type AdminService, createAdmin } from '../services/admin/admin.ts';
 import { type Compliance, createCompliance } from '../services/admin/certificate.ts';
-import { createPasswords } from '../services/admin/password.ts';
-import { createPreferences } from '../services/admin/preference.ts';
-import { createUtility } from '../services/admin/utility.ts';
-import { createCaptures } from '../services/capture/capture.ts';
-import { createCerts } from '../services/cert/cert.ts';
-import { createEndpoints } from '../services/endpoint/endpoint.ts';
+import { createPasswords, type PasswordService } from '../services/admin/password.ts';
+import { createPreferences, type PreferenceService } from '../services/admin/preference.ts';
+import { createUtility, type UtilityService } from '../services/admin/utility.ts';
+import { type CaptureService, createCaptures } from '../services/capture/capture.ts';
+import { type CertService, createCerts } from '../services/cert/cert.ts';
+import type { Parts } from '../services/common/parts.ts';
+import type { ServiceSettings } from '../services/common/settings.ts';
+import { createEndpoints, type EndpointService } from '../services/endpoint/endpoint.ts';
 import { createEndpointUse } from '../services/endpoint/use.ts';
-import { createForms } from '../services/form/form.ts';
+import { createForms, type FormService } from '../services/form/form.ts';
 import { createKeys, type Keys } from '../services/key/key.ts';
-import { createAdmission } from '../services/request/admission.ts';
+import type { ProxyService } from '../services/proxy/proxy.ts';
+import { type Admission, createAdmission } from '../services/request/admission.ts';
 import { createIdempotency } from '../services/request/idempotency.ts';
 import { createMetering, type MeteringService } from '../services/request/metering.ts';
-import { createRates } from '../services/request/rate.ts';
-import { createRetrievals } from '../services/retrieve/retrieve.ts';
-import { createRules } from '../services/rule/rule.ts';
+import { createRates, type RateService } from '../services/request/rate.ts';
+import { createRetrievals, type RetrieveService } from '../services/retrieve/retrieve.ts';
+import { createRules, type RuleService } from '../services/rule/rule.ts';
 import { createCardMetadata } from '../services/vault/card.ts';
 import { createVaultList } from '../services/vault/list.ts';
 import { createReading } from '../services/vault/read.ts';
 import { createStoring } from '../services/vault/store.ts';
-import { createVault } from '../services/vault/vault.ts';
+import { createVault, type VaultService } from '../services/vault/vault.ts';
 import { createAccountStore } from '../store/account.ts';
 import { createComplianceStore } from '../store/admin.ts';
 import { createAuditStore } from '../store/audit.ts';
@@ -73,6 +57,8 @@ import { createRateStore } from '../store/rate.ts';
 import { openRedis, type RedisLink, type RedisTarget } from '../store/redis/client.ts';
 import { readRedisFacts } from '../store/redis/facts.ts';
 import { createRuleStore } from '../store/rule.ts';
+import type { Figures } from '../telemetry/figures.ts';
+import type { Observer } from '../telemetry/observer.ts';
 import { type OpenAudit, openAudit } from './audit.ts';
 import { openProxy, openThirdParties, type ProxyOptions, type RunningJobs } from './proxy.ts';
 

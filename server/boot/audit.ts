@@ -1,8 +1,8 @@
-import type { Parts } from '../deps/deps.ts';
 import { type Audit, createAudit } from '../services/audit/audit.ts';
 import { createCheckpoints } from '../services/audit/checkpoint.ts';
 import { createAuditRetention } from '../services/audit/keep.ts';
 import { type AuditVerifier, createAuditVerifier } from '../services/audit/verify.ts';
+import type { Parts } from '../services/common/parts.ts';
 
 /** The security logs of an open vault, and what looks after them. */
 export interface OpenAudit {

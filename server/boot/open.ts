@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
+import type { FormBundles } from '../../forms/build.ts';
 import { version } from '../../package.json';
-import type { Session } from '../cli/commands/command.ts';
 import { type Config, ensureMasterKey, type MasterKeyRing, publicUrl } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
-import type { FormBundles, FormPages, Observer } from '../deps/deps.ts';
-import { createFormPages } from '../http/pages/form-pages.ts';
+import { createFormPages, type FormPages } from '../http/plugins/form-pages.ts';
 import type { RedisLink, RedisTarget } from '../store/redis/client.ts';
 import { describeUnsafe, findUnsafe, type UnsafeRedis } from '../store/redis/safety.ts';
 import type { ServerMetrics } from '../telemetry/metrics.ts';
+import type { Observer } from '../telemetry/observer.ts';
 import { createTraces, type Traces } from '../telemetry/traces.ts';
 import { type OpenVault, openVault, type VaultOptions } from './assemble.ts';
 import { startEmbeddedRedis } from './redis/embedded.ts';
@@ -190,6 +190,15 @@ export async function ensureFirstAccount(
   const password = await vault.accounts.makePassword();
   const made = await vault.accounts.create('admin', password.map(encode), { unmasked });
   return made && { name: made.name, password };
+}
+
+/** A vault that was opened for a command; servers that run on the same data go on. */
+export interface Session {
+  readonly vault: OpenVault;
+  readonly config: Config;
+  /** Where its Redis is, for connections of one's own. */
+  readonly target: RedisTarget;
+  readonly ring: MasterKeyRing;
 }
 
 /** Opens the vault for one command; a server that runs on the same data is shared, not disturbed. */

@@ -1,13 +1,14 @@
-import type { JobFigures, Parts, ProxyRequester, ProxyService } from '../deps/deps.ts';
 import { createAddressPolicy } from '../outbound/addresses.ts';
 import { createJobQueue, type JobQueue } from '../outbound/job-queue.ts';
 import { createThirdParties, type ThirdParties } from '../outbound/third-parties.ts';
 import { createClientCredentials } from '../services/cert/cert.ts';
+import type { Parts } from '../services/common/parts.ts';
 import { createProxyJobs, type JobParts } from '../services/proxy/job.ts';
-import { createProxy, type ProxyParts } from '../services/proxy/proxy.ts';
-import { createProxySending, type SendingParts } from '../services/proxy/send.ts';
+import { createProxy, type ProxyParts, type ProxyService } from '../services/proxy/proxy.ts';
+import { createProxySending, type ProxyRequester, type SendingParts } from '../services/proxy/send.ts';
 import { JOBS_AT_ONCE } from '../services/proxy/slots.ts';
 import type { RedisTarget } from '../store/redis/client.ts';
+import type { JobFigures } from '../telemetry/figures.ts';
 
 /** What the operator has settled of requests to third parties. */
 export interface ProxyOptions {

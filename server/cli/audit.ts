@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import { version } from '../../package.json';
-import type { Command, Result, Session } from './commands/command.ts';
+import type { Session } from '../boot/open.ts';
+import type { Command, Result } from './commands/command.ts';
 
 /**
  * Runs a command and writes what became of it into the operator's security log, and into that of the account that it

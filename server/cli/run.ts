@@ -1,7 +1,8 @@
+import type { Session } from '../boot/open.ts';
 import { type Config, ConfigError } from '../config/config.ts';
 import { VaultError } from '../core/errors.ts';
 import { recordedCommand } from './audit.ts';
-import { type Call, CommandError, type Output, type Result, type Session } from './commands/command.ts';
+import { type Call, CommandError, type Output, type Result } from './commands/command.ts';
 import { type OpenOutput, openFileOutput } from './output.ts';
 import { type Line, readLine } from './parse.ts';
 import { jsonOf, textOf } from './print.ts';

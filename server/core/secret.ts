@@ -1,3 +1,5 @@
+/** The exact UTF-8 bytes of a passphrase or password. */
+export type SecretBytes = Secret<Uint8Array>;
 /**
  * A value that must never be printed: passphrases, passwords, endpoint secrets, key bytes.
  * Every implicit way out (string conversion, JSON, inspection) gives `[secret]`; `expose()` is the only

@@ -1,5 +1,4 @@
 import { Elysia } from 'elysia';
-import type { Deps } from '../deps/deps.ts';
 import { buildOpenApi } from './openapi/document.ts';
 import { docsPages } from './pages/docs.ts';
 import { formBundlePages } from './pages/form-bundles.ts';
@@ -7,6 +6,7 @@ import { formGalleryPages } from './pages/form-gallery.ts';
 import { guidePages } from './pages/guide.ts';
 import { mountPages, operatorPages, type Page } from './pages/pages.ts';
 import { sdkPages } from './pages/sdk-files.ts';
+import type { Deps } from './plugins/app-parts.ts';
 import { answerUnrouted, mountRoutes } from './plugins/shell.ts';
 import { ROUTES } from './routes/table.ts';
 

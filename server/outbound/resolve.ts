@@ -1,5 +1,4 @@
-import type { AddressPolicy } from './addresses.ts';
-import { normalAddress } from './addresses.ts';
+import { type AddressPolicy, normalAddress } from './addresses.ts';
 import { createHostsFile } from './hosts-file.ts';
 import { createLookups } from './lookups.ts';
 import { askNameServers } from './name-servers.ts';

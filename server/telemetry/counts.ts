@@ -1,4 +1,4 @@
-import type { Counts } from '../deps/deps.ts';
+import type { Counts } from './observer.ts';
 
 /** A counter with one label, whose values are those of the code. */
 export interface CountRow {

@@ -1,5 +1,44 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { Figures, RedisFigures } from '../deps/deps.ts';
+
+/** How much the threads have to do. */
+export interface ThreadFigures {
+  readonly queued: Readonly<Record<'hot' | 'bulk' | 'cold', number>>;
+  readonly coldRunning: number;
+  readonly threadsAlive: number;
+  readonly threadsBusy: number;
+}
+
+/** What Redis tells of itself; of a Cluster the fullest node, and `isAppendOnly` only when all are. */
+export interface RedisFigures {
+  readonly memoryUsedBytes: number;
+  /** 0 = no limit. */
+  readonly memoryMaxBytes: number;
+  readonly isAppendOnly: boolean;
+  /** Whether the last write and the last rewrite of the append-only file went well. */
+  readonly isAppendOnlyWell: boolean;
+}
+
+/** Asynchronous requests: in the queue of all servers, and in the hands of this one. */
+export interface JobFigures {
+  /** Undefined on a server that has no part in them. */
+  readonly waiting: () => Promise<number | undefined>;
+  readonly inHand: () => number;
+}
+
+/** Work that was let in: short works that have had their turn, and all that is in hand, by class. */
+export interface WorkFigures {
+  readonly running: number;
+  readonly inHand: Readonly<Record<string, number>>;
+}
+
+/** Where the figures come from that are asked for, not told. */
+export interface Figures {
+  readonly threads: () => ThreadFigures;
+  readonly isRedisConnected: () => boolean;
+  readonly redis: () => Promise<RedisFigures>;
+  readonly jobs: JobFigures;
+  readonly work: () => WorkFigures;
+}
 
 /** How often Redis is asked at most, however often the metrics are. */
 const ASK_MS = 5_000;

@@ -1,4 +1,22 @@
 import { writeSync } from 'node:fs';
+import type { ErrorCode } from '../core/errors.ts';
+
+/** One line of the log. It holds route templates, codes and counts, never anything a caller sent but its name. */
+export interface LogLine {
+  readonly time: string;
+  readonly level: 'info' | 'warn' | 'error';
+  readonly event: string;
+  readonly request_id?: string;
+  readonly method?: string;
+  readonly route?: string;
+  readonly status?: number;
+  readonly ms?: number;
+  readonly account?: string;
+  readonly code?: ErrorCode;
+  /** The class of an unknown error and where it was thrown; its message may hold data and is left out. */
+  readonly error?: string;
+  readonly stack?: readonly string[];
+}
 
 const FLUSH_MS = 100;
 const FLUSH_BYTES = 64 * 1_024;

@@ -1,10 +1,26 @@
 import { Counter, Gauge, Registry } from 'prom-client';
-import type { Counts, Figures, Metrics, Observer } from '../deps/deps.ts';
+import type { ErrorCode } from '../core/errors.ts';
 import { COUNTS, EVENT_COUNTS } from './counts.ts';
 import { Durations } from './durations.ts';
 import { watchEventLoop } from './event-loop.ts';
-import { addFigures } from './figures.ts';
+import { addFigures, type Figures } from './figures.ts';
+import type { Counts, Observer } from './observer.ts';
 import { addProcessMetrics, type BuildInfo } from './process-metrics.ts';
+
+export interface Metrics {
+  /** Notes that a request has come; `observeRequest` follows, once. */
+  readonly beginRequest: () => void;
+  /** All metrics in the Prometheus text format. */
+  readonly render: () => Promise<string>;
+  /** Counts one answered request. `route` is the template (`/v1/vault`), never a path. */
+  readonly observeRequest: (
+    route: string,
+    method: string,
+    status: number,
+    seconds: number,
+    code: ErrorCode | undefined,
+  ) => void;
+}
 
 /** The metrics of one server, and the ends that its parts feed. */
 export interface ServerMetrics extends Metrics {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
-import type { Observer, Tracing } from '../deps/deps.ts';
+import type { Observer, Tracing } from './observer.ts';
 import type { Attributes, Span } from './otlp.ts';
 
 /** The span that is under way, as its children see it. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Observer, Tracing } from '../deps/deps.ts';
 import type { ServerMetrics } from './metrics.ts';
+import type { Observer, Tracing } from './observer.ts';
 import { createTracer, type Tracer } from './trace.ts';
 import { createSpanExport, type ExportOptions } from './trace-export.ts';
 

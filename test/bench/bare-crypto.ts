@@ -8,8 +8,7 @@ import {
   hkdfSync,
   randomBytes,
 } from 'node:crypto';
-import type { Figure } from './stats.ts';
-import { median } from './stats.ts';
+import { type Figure, median } from './stats.ts';
 
 const BATCHES = 20;
 const BATCH_MS = 10;

@@ -1,10 +1,9 @@
 /** Everything that hosted forms need in a browser: a vault with the real scripts, a shop of another origin, Chromium. */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { buildForms } from '../../forms/build.ts';
-import type { FormBundles } from '../../server/deps/deps.ts';
+import { buildForms, type FormBundles } from '../../forms/build.ts';
 import { createApp } from '../../server/http/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
-import { createFormPages } from '../../server/http/pages/form-pages.ts';
+import { createFormPages } from '../../server/http/plugins/form-pages.ts';
 import type { CaptureEndpoint } from '../../server/http/schema/capture.ts';
 import type { FormSettings, FormTypeName } from '../../server/http/schema/form.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';

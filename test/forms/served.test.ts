@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { buildForms } from '../../forms/build.ts';
-import type { FormBundles } from '../../server/deps/deps.ts';
+import { buildForms, type FormBundles } from '../../forms/build.ts';
 import { parsePage } from '../domain/form/hostile.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 

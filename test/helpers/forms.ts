@@ -1,4 +1,4 @@
-import type { FormBundle, FormBundles } from '../../server/deps/deps.ts';
+import type { FormBundle, FormBundles } from '../../forms/build.ts';
 
 const bundle = (name: string, text: string): FormBundle => {
   const bytes = new TextEncoder().encode(text);

@@ -1,12 +1,15 @@
 import { randomInt } from 'node:crypto';
 import type Redis from 'ioredis';
+import type { FormBundles } from '../../forms/build.ts';
 import { type OpenVault, openVault, type VaultOptions } from '../../server/boot/assemble.ts';
 import { Secret } from '../../server/core/secret.ts';
-import type { Deps, FormBundles, LogLine, ServiceSettings } from '../../server/deps/deps.ts';
 import { createApp } from '../../server/http/app.ts';
-import { createFormPages } from '../../server/http/pages/form-pages.ts';
+import type { Deps } from '../../server/http/plugins/app-parts.ts';
+import { createFormPages } from '../../server/http/plugins/form-pages.ts';
 import { createHealth } from '../../server/services/admin/health.ts';
+import type { ServiceSettings } from '../../server/services/common/settings.ts';
 import type { RedisTarget } from '../../server/store/redis/client.ts';
+import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { createMetrics, type ServerMetrics } from '../../server/telemetry/metrics.ts';
 import type { Tracer } from '../../server/telemetry/trace.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../server/core/errors.ts';
-import type { StoreInput } from '../../server/deps/deps.ts';
 import { compileJsonBody } from '../../server/http/plugins/body.ts';
+import type { StoreInput } from '../../server/services/vault/vault.ts';
 import { createClient } from './client.ts';
 
 const KEY = '/v1/key';

@@ -1,6 +1,6 @@
 import type { Elysia } from 'elysia';
-import type { Deps } from '../../server/deps/deps.ts';
 import { createApp } from '../../server/http/app.ts';
+import type { Deps } from '../../server/http/plugins/app-parts.ts';
 import type { ErrorBody } from '../../server/http/schema/error.ts';
 import { AUTHORIZATION, createStubDeps, type StubDeps } from './stub-deps.ts';
 import { ENDPOINT } from './stub-endpoints.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createFormPages, type FormPagesOptions } from '../../server/http/pages/form-pages.ts';
+import { createFormPages, type FormPagesOptions } from '../../server/http/plugins/form-pages.ts';
 import { parsePage } from '../domain/form/hostile.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
 import { type Answer, type Client, createClient } from './client.ts';

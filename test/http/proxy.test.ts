@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { VaultError } from '../../server/core/errors.ts';
-import type { NetworkTokenInput, ProxyGetInput, ProxyPostInput } from '../../server/deps/deps.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
 import {
@@ -12,6 +11,11 @@ import {
   ProxyPostReply,
 } from '../../server/http/schema/proxy.ts';
 import { WEBHOOKS } from '../../server/http/schema/webhook-body.ts';
+import type {
+  NetworkTokenInput,
+  ProxyGetInput,
+  ProxyPostInput,
+} from '../../server/services/proxy/prepare.ts';
 import { createClient } from './client.ts';
 import { ACCEPTED, PROXY_REPLY, textOf } from './stub-endpoints.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { Type } from '@sinclair/typebox';
-import type { StoreInput } from '../../server/deps/deps.ts';
 import { compileQuery } from '../../server/http/plugins/query.ts';
+import type { StoreInput } from '../../server/services/vault/vault.ts';
 import { createClient } from './client.ts';
 
 const CANARY = '4929123412341234';

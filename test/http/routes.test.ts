@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { CaptureInput } from '../../server/deps/deps.ts';
+import type { CaptureInput } from '../../server/services/capture/capture.ts';
 import { createClient } from './client.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 

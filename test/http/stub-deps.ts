@@ -1,8 +1,11 @@
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
-import type { Account, AuditNote, Deps, LogLine, Visitor } from '../../server/deps/deps.ts';
+import type { Deps } from '../../server/http/plugins/app-parts.ts';
 import type { WhoAmI } from '../../server/http/schema/admin.ts';
+import type { AuditNote } from '../../server/services/audit/queue.ts';
+import type { Account, Visitor } from '../../server/services/common/caller.ts';
 import { createAdmission } from '../../server/services/request/admission.ts';
+import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
 import { createStubEndpoints } from './stub-endpoints.ts';
 

@@ -1,15 +1,12 @@
 import { VaultError } from '../../server/core/errors.ts';
-import { Secret } from '../../server/core/secret.ts';
-import type {
-  Deps,
-  EndpointAddress,
-  HostedForm,
-  NewEndpoint,
-  SecretBytes,
-  Visitor,
-} from '../../server/deps/deps.ts';
-import { createFormPages } from '../../server/http/pages/form-pages.ts';
+import { Secret, type SecretBytes } from '../../server/core/secret.ts';
+import type { Deps } from '../../server/http/plugins/app-parts.ts';
+import { createFormPages } from '../../server/http/plugins/form-pages.ts';
 import type { Rule } from '../../server/http/schema/rule.ts';
+import type { Visitor } from '../../server/services/common/caller.ts';
+import type { NewEndpoint } from '../../server/services/endpoint/endpoint.ts';
+import type { EndpointAddress } from '../../server/services/endpoint/use.ts';
+import type { HostedForm } from '../../server/services/form/form.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
 import type { Note } from './stub-deps.ts';
 

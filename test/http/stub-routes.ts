@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { VaultError } from '../../server/core/errors.ts';
-import type { Deps } from '../../server/deps/deps.ts';
+import type { Deps } from '../../server/http/plugins/app-parts.ts';
 import { nextTokenHeader } from '../../server/http/plugins/replies.ts';
 import { defineRoute, type Reply, type Route } from '../../server/http/plugins/route.ts';
 import { answerUnrouted, mountRoutes } from '../../server/http/plugins/shell.ts';

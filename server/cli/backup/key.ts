@@ -1,13 +1,13 @@
 import { sealMeta } from '../../../workers/crypto/item/item.ts';
 import { createThreadContext, EMPTY, type ThreadContext } from '../../../workers/jobs/context.ts';
 import { metaOf, referenceMember } from '../../../workers/jobs/items.ts';
+import type { Session } from '../../boot/open.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { Parts } from '../../deps/deps.ts';
+import type { Parts } from '../../services/common/parts.ts';
 import { eachOf } from '../../services/maintenance/each.ts';
 import type { CopiedItem, CopyStore } from '../../store/maintenance/copy.ts';
 import { text } from '../../store/redis/client.ts';
 import { type Bucket, redisKeys } from '../../store/redis/keys.ts';
-import type { Session } from '../commands/command.ts';
 import { fieldsOf } from './account.ts';
 import { type BackupRecord, recordOf } from './record.ts';
 

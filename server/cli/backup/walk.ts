@@ -1,10 +1,11 @@
-import type { AccountInfo } from '../../services/account/account.ts';
+import type { Session } from '../../boot/open.ts';
+import type { AccountInfo } from '../../services/account/record.ts';
 import { eachOf } from '../../services/maintenance/each.ts';
 import { readInstallation } from '../../store/installation.ts';
 import { createCopyStore } from '../../store/maintenance/copy.ts';
 import { redisKeys } from '../../store/redis/keys.ts';
 import { scanNames } from '../../store/redis/scan.ts';
-import { CommandError, type Session } from '../commands/command.ts';
+import { CommandError } from '../commands/command.ts';
 import { copyBeside, copyLeading, copyUnnamed, fieldsOf } from './account.ts';
 import { addHash, copyKey, type KeyCopying, openContext } from './key.ts';
 import { type BackupRecord, recordOf } from './record.ts';

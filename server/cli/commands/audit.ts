@@ -1,6 +1,7 @@
+import type { Session } from '../../boot/open.ts';
 import { parseFilterTime } from '../../domain/text/time-text.ts';
 import { type AuditFault, type ChainReport, parseCheckpoint } from '../../services/audit/verify.ts';
-import { type Call, CommandError, defineCommand, type Session, type Table, type Values } from './command.ts';
+import { type Call, CommandError, defineCommand, type Table, type Values } from './command.ts';
 import { readTextFile } from './file.ts';
 
 const EXPORT = {

@@ -1,7 +1,6 @@
-import type { OpenVault } from '../../boot/assemble.ts';
-import type { Config, MasterKeyRing } from '../../config/config.ts';
+import type { Session } from '../../boot/open.ts';
+import type { Config } from '../../config/config.ts';
 import type { AuditAction } from '../../http/schema/audit.ts';
-import type { RedisTarget } from '../../store/redis/client.ts';
 
 /** A command that cannot be carried out; the message is one line for the operator. */
 export class CommandError extends Error {
@@ -76,15 +75,6 @@ export interface Call<Options extends OptionSet = OptionSet> {
   readonly output: (path?: string) => Promise<Output>;
   /** Aborted when somebody stops the command; it then ends with exit code 1. */
   readonly signal: AbortSignal;
-}
-
-/** A vault that was opened for a command; servers that run on the same data go on. */
-export interface Session {
-  readonly vault: OpenVault;
-  readonly config: Config;
-  /** Where its Redis is, for connections of one's own. */
-  readonly target: RedisTarget;
-  readonly ring: MasterKeyRing;
 }
 
 /** Rows under column names. Cells of digits stand to the right. `empty` is said when there is no row. */

@@ -1,3 +1,9 @@
+/** The operator's prices: decimal texts by billable operation, and one for all others. */
+export interface PriceTable {
+  readonly currency: string;
+  readonly prices: Readonly<Record<string, string>>;
+  readonly default: string;
+}
 /**
  * Exact sums of money: decimal texts in, decimal texts out, whole numbers in between. No price is ever a floating
  * point number.

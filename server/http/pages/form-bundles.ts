@@ -1,5 +1,6 @@
-import type { Deps, FormBundle, FormBundles } from '../../deps/deps.ts';
-import { bundlePath } from './form-pages.ts';
+import type { FormBundle, FormBundles } from '../../../forms/build.ts';
+import type { Deps } from '../plugins/app-parts.ts';
+import { bundlePath } from '../plugins/form-pages.ts';
 import { ASK_AGAIN, FOR_EVER } from './packed.ts';
 import type { Page } from './pages.ts';
 import { respondWith } from './public-file.ts';

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps, HostedForm } from '../../deps/deps.ts';
 import { scriptJson } from '../../domain/form/page.ts';
+import type { HostedForm } from '../../services/form/form.ts';
+import type { Deps } from '../plugins/app-parts.ts';
 import { compileQuery } from '../plugins/query.ts';
 import { FormType } from '../schema/capture.ts';
 import { FORM_LOCALES } from '../schema/form.ts';

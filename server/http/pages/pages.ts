@@ -1,5 +1,5 @@
 import type { Elysia } from 'elysia';
-import type { Deps } from '../../deps/deps.ts';
+import type { Deps } from '../plugins/app-parts.ts';
 import { beginExchange, endExchange, refuse } from '../plugins/exchange.ts';
 import { isOnFormsHost } from '../plugins/forms-host.ts';
 import { answerUnrouted } from '../plugins/shell.ts';

@@ -1,6 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
-import type { AuditNote, Deps } from '../../deps/deps.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
+import type { AuditNote } from '../../services/audit/queue.ts';
+import type { Deps } from './app-parts.ts';
 import type { Exchange } from './exchange.ts';
 import type { Call, Reply, Route } from './route.ts';
 

@@ -1,6 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import { Secret } from '../../core/secret.ts';
-import type { SecretBytes } from '../../deps/deps.ts';
+import { Secret, type SecretBytes } from '../../core/secret.ts';
 
 /** The challenge of every 401 (RFC 7617). */
 export const CHALLENGE = 'Basic realm="vault"';

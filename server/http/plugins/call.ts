@@ -1,7 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
-import type { Account, Caller, Deps, MeterOperation, Visitor } from '../../deps/deps.ts';
 import { sourceOf } from '../../domain/text/source.ts';
+import type { Account, Caller, Visitor } from '../../services/common/caller.ts';
+import type { MeterOperation } from '../schema/admin.ts';
+import type { Deps } from './app-parts.ts';
 import { readCredentials, refuseOtherSites } from './basic-auth.ts';
 import { compileJsonBody, readBody, refuseLargeBody } from './body.ts';
 import { type ClientAddress, createClientAddress } from './client-address.ts';

@@ -1,4 +1,4 @@
-import type { SecretBytes } from '../../deps/deps.ts';
+import type { SecretBytes } from '../../core/secret.ts';
 import { secretBytes } from './passphrase.ts';
 import type { AuthRule, SecretRule } from './route.ts';
 

@@ -1,7 +1,8 @@
 import { causeOf } from '../../core/error-cause.ts';
 import { ERRORS, type ErrorCode, VaultError } from '../../core/errors.ts';
-import type { Deps, LogLine } from '../../deps/deps.ts';
+import type { LogLine } from '../../telemetry/log-sink.ts';
 import type { ErrorBody } from '../schema/error.ts';
+import type { Deps } from './app-parts.ts';
 import { CHALLENGE } from './basic-auth.ts';
 import { type HeaderList, jsonResponse } from './replies.ts';
 

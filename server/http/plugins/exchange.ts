@@ -1,6 +1,7 @@
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
-import type { Account, Deps, Visitor } from '../../deps/deps.ts';
 import { passesLuhn } from '../../domain/card/luhn.ts';
+import type { Account, Visitor } from '../../services/common/caller.ts';
+import type { Deps } from './app-parts.ts';
 import { hasLongBody } from './body.ts';
 import { errorResponse, levelOf, reportUnknown } from './errors.ts';
 import type { HeaderList } from './replies.ts';

@@ -1,4 +1,4 @@
-import type { HttpConfig } from '../../deps/deps.ts';
+import type { HttpConfig } from './app-parts.ts';
 
 /** The name and port of a URL's host, without the ports that go without saying and a last dot; '' where there is none. */
 const hostOf = (url: string): string =>

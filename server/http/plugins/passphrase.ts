@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
-import { Secret } from '../../core/secret.ts';
-import type { SecretBytes } from '../../deps/deps.ts';
+import { Secret, type SecretBytes } from '../../core/secret.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
 import type { PassphraseRule } from './route.ts';
 

@@ -1,7 +1,10 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import type { ErrorCode } from '../../core/errors.ts';
-import type { Caller, Deps, MeterOperation, SecretBytes, Visitor } from '../../deps/deps.ts';
+import type { SecretBytes } from '../../core/secret.ts';
+import type { Caller, Visitor } from '../../services/common/caller.ts';
+import type { MeterOperation } from '../schema/admin.ts';
 import type { AuditAction } from '../schema/audit.ts';
+import type { Deps } from './app-parts.ts';
 
 /** The nouns of the service; each names a tag of the published document and a file in every layer. */
 export type Noun =

@@ -1,7 +1,7 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
-import type { Deps } from '../../deps/deps.ts';
+import type { Deps } from './app-parts.ts';
 import { recordRefusal, recordSuccess } from './audit.ts';
 import { type Arrival, type CallReader, compileCallReader, readCall } from './call.ts';
 import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';

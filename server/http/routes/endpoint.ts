@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
-import type { Deps, NewEndpoint } from '../../deps/deps.ts';
+import type { NewEndpoint } from '../../services/endpoint/endpoint.ts';
 import { prefersHtml } from '../plugins/accept.ts';
+import type { Deps } from '../plugins/app-parts.ts';
 import type { Reply } from '../plugins/route.ts';
 
 /** A query without parameters. */

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps, HostedForm } from '../../deps/deps.ts';
+import type { HostedForm } from '../../services/form/form.ts';
+import type { Deps } from '../plugins/app-parts.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { isOnFormsHost } from '../plugins/forms-host.ts';
 import { defineRoute, type Route } from '../plugins/route.ts';

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { NewPassphrase } from '../../deps/deps.ts';
+import type { NewPassphrase } from '../../services/key/key.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { secretBytes } from '../plugins/passphrase.ts';
 import { nextTokenHeader, replayHeader } from '../plugins/replies.ts';

@@ -3,6 +3,9 @@ import { countCharacters, Identifier } from './common.ts';
 import { PUBLISHED } from './kinds.ts';
 import { ALGORITHM } from './vault.ts';
 
+/** The billable operations. */
+export type MeterOperation = (typeof OPERATIONS)[number];
+
 export const WhoAmI = Type.Object(
   {
     user: Type.String({ description: 'The name of the account.', examples: ['shop'] }),

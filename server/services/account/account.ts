@@ -1,14 +1,29 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Secret } from '../../core/secret.ts';
-import type { Account, AccountService, Parts, SecretBytes, Visitor } from '../../deps/deps.ts';
+import type { Secret, SecretBytes } from '../../core/secret.ts';
 import { type OwnPreference, readPreferences } from '../../domain/account/preference.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import { sourceOf } from '../../domain/text/source.ts';
+import type { WhoAmI } from '../../http/schema/admin.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { Account, Caller, Visitor } from '../common/caller.ts';
 import { createInFlight, createTurns, insist, joinTick } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
+import type { Parts } from '../common/parts.ts';
 import { createAttempts } from '../request/attempts.ts';
+import { type AccountInfo, type AccountRecord, accountPlace, toAccountInfo } from './record.ts';
+
+export interface AccountService {
+  /**
+   * Refuses with `unauthenticated` or `too_many_failures`. Gives every request an account object of its own: what
+   * the request uses is counted by it. Each check of a password that is really made, and each refusal, is an entry
+   * of the security log.
+   */
+  readonly signIn: (
+    credentials: Visitor & { readonly name: string; readonly password: SecretBytes },
+  ) => Promise<Account>;
+  readonly whoami: (caller: Caller) => Promise<WhoAmI>;
+}
 
 const REMEMBER_MS = 60_000;
 const REMEMBERED_MAX = 10_000;
@@ -16,29 +31,6 @@ const CHANGE_TRIES_MAX = 10;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-
-/** An account as its sealed record holds it. */
-interface AccountRecord {
-  readonly aid: string;
-  readonly phc: string;
-  readonly unmasked: boolean;
-  readonly paying: boolean;
-  /** Hosts that the account may send data to; empty = any. */
-  readonly hosts: readonly string[];
-  readonly created_at: string;
-  /** What it has set; records of before there were preferences have none. */
-  readonly preferences?: readonly OwnPreference[];
-}
-
-/** What an operator sees and sets. */
-export interface AccountInfo {
-  readonly name: string;
-  readonly aid: string;
-  readonly unmasked: boolean;
-  readonly paying: boolean;
-  readonly hosts: readonly string[];
-  readonly created_at: string;
-}
 
 export interface AccountSettings {
   readonly unmasked?: boolean | undefined;
@@ -81,16 +73,6 @@ interface Remembered {
   readonly account: Account;
 }
 
-const place = (name: string) => ({ purpose: 'record', account: '', kind: 'account', path: [name] }) as const;
-const toInfo = (name: string, { aid, unmasked, paying, hosts, created_at }: AccountRecord): AccountInfo => ({
-  name,
-  aid,
-  unmasked,
-  paying,
-  hosts,
-  created_at,
-});
-
 const visitorOf = ({ ip, userAgent, requestId }: Visitor): Visitor => ({ ip, userAgent, requestId });
 
 /** Waits for the note of how a check ended before anybody hears of it; what the check could not do is not noted. */
@@ -126,10 +108,10 @@ export function createAccounts(
   };
 
   const openRecord = async (name: string, record: Uint8Array): Promise<AccountRecord> =>
-    JSON.parse(decoder.decode(await crypto.openRecord(place(name), record))) as AccountRecord;
+    JSON.parse(decoder.decode(await crypto.openRecord(accountPlace(name), record))) as AccountRecord;
 
   const sealRecord = (name: string, record: AccountRecord): Promise<Uint8Array> =>
-    crypto.sealRecord(place(name), encoder.encode(JSON.stringify(record)));
+    crypto.sealRecord(accountPlace(name), encoder.encode(JSON.stringify(record)));
 
   // An unknown account costs what a known one costs, so that names cannot be told apart by time.
   const phcOfNobody = (): Promise<string> => {
@@ -331,13 +313,13 @@ export function createAccounts(
         created_at: new Date(now()).toISOString(),
       };
       const added = await accountStore.create(name, await sealRecord(name, record));
-      return added ? toInfo(name, record) : undefined;
+      return added ? toAccountInfo(name, record) : undefined;
     },
 
     async list() {
       const found = await accountStore.list();
       const infos = await Promise.all(
-        found.map(async ({ name, record }) => toInfo(name, await openRecord(name, record))),
+        found.map(async ({ name, record }) => toAccountInfo(name, await openRecord(name, record))),
       );
       return infos.sort((a, b) => (a.name < b.name ? -1 : 1));
     },
@@ -349,7 +331,7 @@ export function createAccounts(
         paying: paying ?? record.paying,
         hosts: hosts ?? record.hosts,
       }));
-      return changed && toInfo(name, changed);
+      return changed && toAccountInfo(name, changed);
     },
 
     async setPassword(name, password) {
@@ -388,7 +370,7 @@ export function createAccounts(
       if (!read) {
         return undefined;
       }
-      const info = toInfo(name, await openRecord(name, read));
+      const info = toAccountInfo(name, await openRecord(name, read));
       await accountStore.remove(name, info.aid);
       return info;
     },

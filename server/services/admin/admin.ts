@@ -1,11 +1,26 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Account, AdminService, Parts, PriceTable } from '../../deps/deps.ts';
-import { addMoney, formatMoney, NO_MONEY, parseMoney, timesMoney } from '../../domain/account/price.ts';
+import {
+  addMoney,
+  formatMoney,
+  NO_MONEY,
+  type PriceTable,
+  parseMoney,
+  timesMoney,
+} from '../../domain/account/price.ts';
 import { formatExpiry } from '../../domain/text/time-text.ts';
-import { OPERATIONS } from '../../http/schema/admin.ts';
+import { type Billing, OPERATIONS, type Usage } from '../../http/schema/admin.ts';
+import type { Account, Caller } from '../common/caller.ts';
 import { createGate, createInFlight } from '../common/coalesce.ts';
+import type { Parts } from '../common/parts.ts';
 import type { Keys } from '../key/key.ts';
 import { type MeteringService, monthOf } from '../request/metering.ts';
+
+export interface AdminService {
+  /** What the account has used since the month began (UTC), at the operator's prices of now. */
+  readonly billing: (caller: Caller) => Promise<Billing>;
+  /** Keys and tokens as they are now, requests of a month (`YYYY-MM`); of the current one when it is left out. */
+  readonly usage: (caller: Caller, month: string | undefined) => Promise<Usage>;
+}
 
 /** Keys whose tokens are counted at once, for all accounts together, so that other requests come between. */
 const KEYS_AT_ONCE = 32;

@@ -1,7 +1,13 @@
 import { VaultError } from '../../core/errors.ts';
-import type { ComplianceService, Parts } from '../../deps/deps.ts';
 import { isPdf, PDF_BYTES_MAX } from '../../domain/account/pdf.ts';
+import type { Caller } from '../common/caller.ts';
 import { coalesce } from '../common/coalesce.ts';
+import type { Parts } from '../common/parts.ts';
+
+export interface ComplianceService {
+  /** The operator's certificate as a PDF. Refuses with `not_allowed` who does not pay, and `certificate_not_found`. */
+  readonly read: (caller: Caller) => Promise<Uint8Array>;
+}
 
 const PLACE = { purpose: 'record', account: '', kind: 'compliance', path: ['pci-dss'] } as const;
 

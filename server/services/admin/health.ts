@@ -1,5 +1,13 @@
-import type { Health } from '../../deps/deps.ts';
 import { coalesce } from '../common/coalesce.ts';
+
+export interface Health {
+  readonly ready: () => Promise<{
+    readonly ready: boolean;
+    readonly checks: Readonly<Record<string, 'ok' | 'failing'>>;
+    /** Protections of Redis that are missing, and that the operator has chosen to do without. */
+    readonly unsafe?: readonly string[];
+  }>;
+}
 
 const KEEP_MS = 1_000;
 

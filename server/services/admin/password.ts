@@ -1,7 +1,21 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Parts, PasswordService } from '../../deps/deps.ts';
+import type { Secret, SecretBytes } from '../../core/secret.ts';
 import type { Accounts } from '../account/account.ts';
+import type { Caller } from '../common/caller.ts';
+import type { Parts } from '../common/parts.ts';
 import type { MeteringService } from '../request/metering.ts';
+
+export interface PasswordService {
+  /**
+   * Puts another password in the place of the one that the caller signed in with, on every server at once; one of 256
+   * random bits when none is chosen. Refuses with `password_changed` when that is no longer the password, and with
+   * `too_many_changes`.
+   */
+  readonly change: (
+    caller: Caller,
+    chosen: SecretBytes | undefined,
+  ) => Promise<{ readonly user: string; readonly password: Secret<string> }>;
+}
 
 const CHANGES_MAX = 5;
 const WINDOW_MS = 60_000;

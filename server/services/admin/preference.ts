@@ -1,5 +1,4 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Caller, PreferenceService } from '../../deps/deps.ts';
 import {
   checkPreference,
   isSystemPreference,
@@ -11,7 +10,18 @@ import {
 import { type JsonValue, parseStoredObject } from '../../domain/json/json.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import type { Accounts } from '../account/account.ts';
+import type { Caller } from '../common/caller.ts';
 import type { MeteringService } from '../request/metering.ts';
+
+/** Preferences of an account; whatever it gives is JSON text, since values keep their exact text. */
+export interface PreferenceService {
+  /** `body` is the JSON text as sent, not yet looked at. */
+  readonly set: (caller: Caller, body: Uint8Array) => Promise<Uint8Array>;
+  readonly read: (caller: Caller, key: string) => Promise<Uint8Array>;
+  readonly list: (caller: Caller) => Promise<Uint8Array>;
+  /** Deletes one; a preference that the vault acts on has its default again. */
+  readonly remove: (caller: Caller, key: string) => Promise<void>;
+}
 
 /** What preferences are built from. */
 export interface PreferenceParts {

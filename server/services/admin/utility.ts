@@ -1,6 +1,15 @@
-import type { Parts, UtilityService } from '../../deps/deps.ts';
+import type { Secret } from '../../core/secret.ts';
 import { checkNumber } from '../../domain/card/number.ts';
+import type { LuhnResult } from '../../http/schema/utility.ts';
+import type { Caller } from '../common/caller.ts';
+import type { Parts } from '../common/parts.ts';
 import type { MeteringService } from '../request/metering.ts';
+
+export interface UtilityService {
+  readonly luhn: (caller: Caller, number: string) => Promise<LuhnResult>;
+  /** A passphrase of `length` characters; the service clamps the length. */
+  readonly passphrase: (caller: Caller, length: number) => Promise<{ readonly passphrase: Secret<string> }>;
+}
 
 const LENGTH_MIN = 32;
 const LENGTH_MAX = 4_096;

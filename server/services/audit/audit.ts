@@ -1,7 +1,7 @@
-import type { AuditNote, AuditService, Parts } from '../../deps/deps.ts';
+import type { Parts } from '../common/parts.ts';
 import { createFlood } from './flood.ts';
-import { type AuditWalk, createAuditList } from './list.ts';
-import { createAuditQueue } from './queue.ts';
+import { type AuditService, type AuditWalk, createAuditList } from './list.ts';
+import { type AuditNote, createAuditQueue } from './queue.ts';
 
 /** The security log, for whoever writes entries, and for whoever looks after it. */
 export interface Audit extends AuditService, AuditWalk {

@@ -1,4 +1,5 @@
-import type { Checkpoint, Parts } from '../../deps/deps.ts';
+import type { Checkpoint } from '../../crypto/client.ts';
+import type { Parts } from '../common/parts.ts';
 import type { Audit } from './audit.ts';
 
 export interface Checkpoints {

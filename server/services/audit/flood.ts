@@ -1,5 +1,6 @@
-import type { AuditNote, Parts } from '../../deps/deps.ts';
 import { sourceOf } from '../../domain/text/source.ts';
+import type { Parts } from '../common/parts.ts';
+import type { AuditNote } from './queue.ts';
 
 /** How long alike refusals are counted together: as long as failed sign-ins are. */
 const WINDOW_MS = 15 * 60 * 1_000;

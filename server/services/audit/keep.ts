@@ -1,5 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Parts } from '../../deps/deps.ts';
+import type { Parts } from '../common/parts.ts';
 import type { Audit } from './audit.ts';
 
 const STEP = 256;

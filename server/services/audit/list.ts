@@ -1,17 +1,38 @@
 import { VaultError } from '../../core/errors.ts';
-import type {
-  AuditFilter,
-  AuditQuery,
-  AuditService,
-  Caller,
-  ChainFacts,
-  OpenedEvent,
-  Parts,
-} from '../../deps/deps.ts';
+import type { AuditFilter, ChainFacts, OpenedEvent } from '../../crypto/client.ts';
 import { formatStoredAt } from '../../domain/text/time-text.ts';
 import type { AuditEntry } from '../../http/schema/audit.ts';
 import { streamOf } from '../common/byte-stream.ts';
+import type { Caller } from '../common/caller.ts';
 import { createCursors } from '../common/cursor.ts';
+import type { Parts } from '../common/parts.ts';
+import type { AuditNote } from './queue.ts';
+
+export interface AuditService {
+  /**
+   * Writes an entry of the security log, and resolves when it is stored. Who answers somebody waits for that: with
+   * `store_unavailable` nothing may leave. Refusals that come in floods are gathered, and counted in one entry later.
+   */
+  readonly record: (note: AuditNote) => Promise<void>;
+  /** A page of the caller's account, newest first. It may be short of its limit, or empty, and have a next one. */
+  readonly list: (
+    caller: Caller,
+    query: AuditQuery,
+  ) => Promise<{ readonly entries: readonly AuditEntry[]; readonly nextToken?: string | undefined }>;
+  /** All of them as the JSON text of a list, piece by piece; the limit is left out of account. */
+  readonly listAll: (caller: Caller, query: Omit<AuditQuery, 'limit'>) => Promise<ReadableStream<Uint8Array>>;
+}
+
+export interface AuditQuery {
+  readonly action?: string | undefined;
+  readonly token?: string | undefined;
+  /** ms since 1970, inclusive. */
+  readonly after?: number | undefined;
+  /** ms since 1970, exclusive. */
+  readonly before?: number | undefined;
+  readonly limit: number;
+  readonly next_token?: string | undefined;
+}
 
 const STEP = 256;
 /** Entries in one piece of a stream. */

@@ -1,7 +1,24 @@
 import { VaultError } from '../../core/errors.ts';
-import type { AuditEvent, Parts } from '../../deps/deps.ts';
+import type { AuditEvent } from '../../crypto/client.ts';
+import type { AuditEntry } from '../../http/schema/audit.ts';
 import { isTransient } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
+import type { Parts } from '../common/parts.ts';
+
+/** Something that happened, as whoever saw it tells it. */
+export interface AuditNote {
+  /** Internal id of the account that it happened to; empty for what concerns the operator alone. */
+  readonly aid: string;
+  readonly action: AuditEntry['action'];
+  /** `success`, or the code of the refusal. */
+  readonly outcome: string;
+  readonly actor: string;
+  readonly ip: string;
+  readonly userAgent: string;
+  readonly requestId: string;
+  /** `NOUN/NAME`: what it was done to. */
+  readonly object?: string | undefined;
+}
 
 const BATCH_MAX = 256;
 const HEADS_MAX = 10_000;

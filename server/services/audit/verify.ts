@@ -1,5 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
-import type { ChainFault, Checkpoint, MarkFacts, Parts } from '../../deps/deps.ts';
+import type { ChainFault, Checkpoint, MarkFacts } from '../../crypto/client.ts';
+import type { Parts } from '../common/parts.ts';
 
 const STEP = 256;
 

@@ -1,12 +1,33 @@
-import type { Caller, CaptureInput, CaptureService, Parts, Visitor } from '../../deps/deps.ts';
 import type { Captured } from '../../http/schema/capture.ts';
 import { STORED_BYTES_MAX } from '../../http/schema/vault.ts';
-import type { Endpoints } from '../endpoint/endpoint.ts';
-import type { EndpointUse, OpenEndpoint } from '../endpoint/use.ts';
-import type { IdempotencyService } from '../request/idempotency.ts';
+import type { Caller, Visitor } from '../common/caller.ts';
+import type { Parts } from '../common/parts.ts';
+import type { CreateEndpointInput, Endpoints, NewEndpoint } from '../endpoint/endpoint.ts';
+import type { EndpointAddress, EndpointUse, OpenEndpoint } from '../endpoint/use.ts';
+import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { Storing } from '../vault/store.ts';
+
+export interface CaptureInput extends EndpointAddress {
+  /** The JSON text as sent, not yet looked at. */
+  readonly body: Uint8Array;
+  readonly number?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly algorithm?: string | undefined;
+  readonly return_card_metadata?: boolean | undefined;
+  /** The hosted form that sends the data, when one does. */
+  readonly form_type?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface CaptureService {
+  readonly create: (
+    caller: Caller,
+    input: CreateEndpointInput & { readonly algorithm?: string | undefined },
+  ) => Promise<NewEndpoint>;
+  readonly use: (visitor: Visitor, input: CaptureInput) => Promise<Repeatable<Captured>>;
+}
 
 /** What capturing is built from, beside the parts of every service. */
 export interface CaptureParts {

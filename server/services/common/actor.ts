@@ -1,4 +1,5 @@
-import type { ActorParams, Caller } from '../../deps/deps.ts';
+import type { ActorParams } from '../../crypto/client.ts';
+import type { Caller } from './caller.ts';
 
 /** Who acts and when, as an action log entry tells it. */
 export const actorOf = (caller: Caller, now: number): ActorParams => ({

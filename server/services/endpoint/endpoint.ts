@@ -1,27 +1,58 @@
 import { VaultError } from '../../core/errors.ts';
-import type {
-  Account,
-  Caller,
-  CreateEndpointInput,
-  EndpointEntry,
-  EndpointInfo,
-  EndpointKind,
-  EndpointPolicy,
-  EndpointRecords,
-  EndpointService,
-  NewEndpoint,
-  Parts,
-  StoredEndpoint,
-} from '../../deps/deps.ts';
+import type { Secret, SecretBytes } from '../../core/secret.ts';
+import type { EndpointPolicy, EndpointRecords } from '../../crypto/client.ts';
 import { parseDuration } from '../../domain/text/duration.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import { formatExpiry } from '../../domain/text/time-text.ts';
+import type { EndpointEntry, StoredEndpoint } from '../../store/endpoint.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { Account, Caller } from '../common/caller.ts';
 import { mapAhead, pause } from '../common/coalesce.ts';
+import type { Parts } from '../common/parts.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyHandle } from '../key/open.ts';
 import type { MeteringService } from '../request/metering.ts';
 import { toAsync } from '../vault/tree.ts';
+
+/** Types only, a part of deps.ts: endpoints, what goes through them, and rules. */
+export type EndpointKind = 'capture' | 'retrieve';
+
+export interface CreateEndpointInput {
+  readonly user: string;
+  readonly passphrase: SecretBytes;
+  readonly unique_id?: string | undefined;
+  /** A duration such as `45m` or `P1D`; 24 hours when left out. */
+  readonly ttl?: string | undefined;
+  readonly rules: readonly string[];
+  readonly return_card_metadata?: boolean | undefined;
+}
+
+/** An endpoint with its secret, shown once. */
+export interface NewEndpoint {
+  readonly url: string;
+  readonly unique_id: string;
+  readonly secret: Secret<string>;
+  /** RFC 3339 in whole seconds; null = never. */
+  readonly expires_at: string | null;
+}
+
+export interface EndpointInfo extends Omit<NewEndpoint, 'secret'> {
+  readonly user: string;
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly expired: boolean;
+}
+
+/** What an account does with its endpoints, of either kind. */
+export interface EndpointService {
+  readonly list: (
+    caller: Caller,
+    kind: EndpointKind,
+    filter: { readonly user?: string | undefined },
+  ) => Promise<readonly EndpointInfo[]>;
+  /** Deletes an endpoint of either kind and frees its id. */
+  readonly remove: (caller: Caller, id: string) => Promise<void>;
+}
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const DEFAULT_TTL = '24h';

@@ -1,24 +1,25 @@
 import { VaultError } from '../../core/errors.ts';
-import type {
-  Account,
-  EndpointAddress,
-  EndpointKind,
-  EndpointPolicy,
-  EndpointRecords,
-  Parts,
-  RateService,
-  SecretBytes,
-  StoredEndpoint,
-  Visitor,
-} from '../../deps/deps.ts';
+import type { SecretBytes } from '../../core/secret.ts';
+import type { EndpointPolicy, EndpointRecords } from '../../crypto/client.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
+import type { StoredEndpoint } from '../../store/endpoint.ts';
 import type { Accounts } from '../account/account.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { Account, Visitor } from '../common/caller.ts';
 import { isTransient, joinTick, pause } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
+import type { Parts } from '../common/parts.ts';
 import type { Keys } from '../key/key.ts';
 import { isRetry, type KeyRef, type Retry } from '../key/open.ts';
+import type { RateService } from '../request/rate.ts';
+import type { EndpointKind } from './endpoint.ts';
+
+/** An endpoint as its user names it; every id and every secret is one that may be tried. */
+export interface EndpointAddress {
+  readonly unique_id: string;
+  readonly secret: SecretBytes;
+}
 
 const KNOWN_MAX = 10_000;
 const KNOWN_MS = 60_000;

@@ -1,10 +1,37 @@
 import { VaultError } from '../../core/errors.ts';
-import type { FormEntry, FormService, HostedForm, Parts, StoredForm } from '../../deps/deps.ts';
 import { checkFormSettings } from '../../domain/form/settings.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
+import type { FormSettings, FormTypeName, ShownFormSettings } from '../../http/schema/form.ts';
+import type { FormEntry, StoredForm } from '../../store/form.ts';
 import { streamOf } from '../common/byte-stream.ts';
+import type { Caller } from '../common/caller.ts';
 import { mapAhead, pause } from '../common/coalesce.ts';
+import type { Parts } from '../common/parts.ts';
 import { toAsync } from '../vault/tree.ts';
+
+/** A form, as its owner has set it up. */
+export interface HostedForm {
+  readonly id: string;
+  readonly form_type: FormTypeName;
+  readonly settings: ShownFormSettings;
+}
+
+export interface FormService {
+  readonly create: (
+    caller: Caller,
+    input: {
+      readonly form_id?: string | undefined;
+      readonly form_type: FormTypeName;
+      readonly settings: FormSettings;
+    },
+  ) => Promise<HostedForm>;
+  readonly read: (caller: Caller, id: string) => Promise<HostedForm>;
+  /** All forms of the account as JSON text, each as `show` presents it. */
+  readonly list: (caller: Caller, show: (form: HostedForm) => object) => Promise<ReadableStream<Uint8Array>>;
+  readonly remove: (caller: Caller, id: string) => Promise<void>;
+  /** A form of anybody, or one of the built-in ones, for whoever asks. */
+  readonly open: (id: string) => Promise<HostedForm>;
+}
 
 /** The sweep first looks at an entry after so long: by then a creation has ended, one way or the other. */
 const FIRST_LOOK_MS = 120_000;

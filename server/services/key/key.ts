@@ -1,13 +1,49 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
-import type { Secret } from '../../core/secret.ts';
-import type { Account, KeyService, Parts, Passphrase } from '../../deps/deps.ts';
+import type { Secret, SecretBytes } from '../../core/secret.ts';
+import type { Passphrase } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
+import type { Key } from '../../http/schema/key.ts';
+import type { Account, Caller } from '../common/caller.ts';
 import { insist } from '../common/coalesce.ts';
 import { createCursors } from '../common/cursor.ts';
-import type { IdempotencyService } from '../request/idempotency.ts';
+import type { Parts } from '../common/parts.ts';
+import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import { createKeyOpener, type KeyHandle, type KeyOpener } from './open.ts';
+
+/** A key with its passphrase, shown once. */
+export interface NewPassphrase {
+  readonly user: string;
+  readonly passphrase: Secret<string>;
+}
+
+export interface KeyService {
+  readonly create: (
+    caller: Caller,
+    input: {
+      readonly user: string;
+      readonly passphrase?: SecretBytes | undefined;
+      readonly idempotencyKey?: string | undefined;
+    },
+  ) => Promise<Repeatable<NewPassphrase>>;
+  readonly list: (
+    caller: Caller,
+    input: { readonly limit?: number | undefined; readonly next_token?: string | undefined },
+  ) => Promise<{ readonly keys: readonly Key[]; readonly nextToken?: string | undefined }>;
+  readonly changePassphrase: (
+    caller: Caller,
+    input: {
+      readonly user: string;
+      readonly passphrase: SecretBytes;
+      readonly new_passphrase?: SecretBytes | undefined;
+    },
+  ) => Promise<NewPassphrase>;
+  readonly remove: (
+    caller: Caller,
+    input: { readonly user: string; readonly safe: boolean },
+  ) => Promise<void>;
+}
 
 const GENERATED_LENGTH = 64;
 /** A record that was only sealed again under another master key is no reason to refuse: that happens seldom. */

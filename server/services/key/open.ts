@@ -1,7 +1,10 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Account, Parts, Passphrase, Refused, WarmBlob, WarmMiss } from '../../deps/deps.ts';
+import type { Passphrase, WarmBlob, WarmMiss } from '../../crypto/client.ts';
+import type { Refused } from '../../store/item.ts';
+import type { Account } from '../common/caller.ts';
 import { createInFlight, pause } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
+import type { Parts } from '../common/parts.ts';
 import { createAttempts } from '../request/attempts.ts';
 
 const KNOWN_MS = 60_000;

@@ -1,4 +1,6 @@
-import type { Bucket, Parts, Renewals } from '../../deps/deps.ts';
+import type { Renewals } from '../../crypto/walk.ts';
+import type { Bucket } from '../../store/item.ts';
+import type { Parts } from '../common/parts.ts';
 import type { KeyTally } from './tally.ts';
 import type { WalkedKey } from './walk.ts';
 

@@ -1,4 +1,4 @@
-import type { Parts } from '../../deps/deps.ts';
+import type { Parts } from '../common/parts.ts';
 import { eachOf } from './each.ts';
 import { renewBucket } from './items.ts';
 import { createKeyTally, type KeyTally } from './tally.ts';

@@ -1,5 +1,6 @@
-import type { Bucket, Parts } from '../../deps/deps.ts';
+import type { Bucket } from '../../store/item.ts';
 import { pause } from '../common/coalesce.ts';
+import type { Parts } from '../common/parts.ts';
 import { type Fault, type Report, settled } from './report.ts';
 import type { WalkedKey } from './walk.ts';
 

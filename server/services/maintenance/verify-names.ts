@@ -1,5 +1,6 @@
-import type { KeyName, Parts } from '../../deps/deps.ts';
+import type { KeyName } from '../../store/maintenance/census.ts';
 import { pause } from '../common/coalesce.ts';
+import type { Parts } from '../common/parts.ts';
 import { type Fault, type Report, settled } from './report.ts';
 import { createRecordWalk } from './walk.ts';
 

@@ -1,4 +1,4 @@
-import type { Parts } from '../../deps/deps.ts';
+import type { Parts } from '../common/parts.ts';
 import type { Fault } from './report.ts';
 
 /** An account whose records are verified. */

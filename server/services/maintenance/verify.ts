@@ -1,5 +1,5 @@
-import type { Parts } from '../../deps/deps.ts';
 import { pause } from '../common/coalesce.ts';
+import type { Parts } from '../common/parts.ts';
 import { eachOf } from './each.ts';
 import { createReport, type Fault, type Report, settled, type Verification } from './report.ts';
 import { createBucketCheck, type VerifiedKey } from './verify-items.ts';

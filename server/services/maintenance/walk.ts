@@ -1,4 +1,6 @@
-import type { Parts, PlacedRecord, RecordKind, WalkPlace } from '../../deps/deps.ts';
+import type { PlacedRecord, WalkPlace } from '../../crypto/walk.ts';
+import type { RecordKind } from '../../store/maintenance/record.ts';
+import type { Parts } from '../common/parts.ts';
 
 /** A sealed record outside of items, where it lies and where it must open. */
 export interface WalkedRecord extends PlacedRecord {

@@ -1,10 +1,12 @@
 import { causeOf } from '../../core/error-cause.ts';
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
-import type { Account, JobBill, Parts, StoredJob } from '../../deps/deps.ts';
 import { isOpen } from '../../domain/proxy/outcome.ts';
 import { pauseMs } from '../../domain/proxy/retry-pause.ts';
+import type { JobBill, StoredJob } from '../../store/job.ts';
 import type { Accounts } from '../account/account.ts';
+import type { Account } from '../common/caller.ts';
 import { insist, isTransient, pause } from '../common/coalesce.ts';
+import type { Parts } from '../common/parts.ts';
 import { monthOf } from '../request/metering.ts';
 import type { Concluded, ProxyJob, ProxySending } from './send.ts';
 import { createJobSlots } from './slots.ts';

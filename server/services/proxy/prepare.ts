@@ -1,17 +1,42 @@
 import { VaultError } from '../../core/errors.ts';
-import type {
-  Account,
-  Caller,
-  ItemAddress,
-  OrderFacts,
-  Parts,
-  Passphrase,
-  ProxyGetInput,
-  RuleSet,
-} from '../../deps/deps.ts';
+import type { SecretBytes } from '../../core/secret.ts';
+import type { OrderFacts, Passphrase, RuleSet } from '../../crypto/client.ts';
 import { actorOf } from '../common/actor.ts';
+import type { Account, Caller, ItemAddress } from '../common/caller.ts';
+import type { Parts } from '../common/parts.ts';
 import type { Keys } from '../key/key.ts';
 import type { Rules } from '../rule/rule.ts';
+
+/** What all three kinds of proxied request bring. */
+interface ProxyInput {
+  readonly passphrase: SecretBytes;
+  /** The order as its JSON text, not yet looked at. */
+  readonly body: Uint8Array;
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** How often a request may be sent, and which rules run over what goes out or comes in. */
+interface AttemptsInput {
+  /** 1 to 16. */
+  readonly attempts: number;
+  readonly rules: readonly string[];
+}
+
+export interface ProxyPostInput extends ItemAddress, ProxyInput, AttemptsInput {
+  /** Whether the reply shows the request as it was filled. */
+  readonly debug: boolean;
+}
+
+export interface ProxyGetInput extends ProxyInput, AttemptsInput {
+  readonly user: string;
+  /** How the token is made; `full` when left out. */
+  readonly algorithm?: string | undefined;
+  readonly smart_parse: boolean;
+}
+
+export interface NetworkTokenInput extends ItemAddress, ProxyInput {
+  readonly requester_id: string;
+}
 
 const NO_BYTES = new Uint8Array(0);
 

@@ -1,29 +1,35 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
-import type {
-  Caller,
-  MeterOperation,
-  NetworkTokenInput,
-  OutboundResult,
-  Parts,
-  Passphrase,
-  ProxyGetInput,
-  ProxyPostInput,
-  ProxyService,
-  Repeatable,
-  RuleSet,
-} from '../../deps/deps.ts';
+import type { Passphrase, RuleSet } from '../../crypto/client.ts';
 import { isOpen } from '../../domain/proxy/outcome.ts';
+import type { MeterOperation } from '../../http/schema/admin.ts';
+import type { OutboundResult } from '../../outbound/call.ts';
+import type { Caller } from '../common/caller.ts';
 import { insist, isTransient, pause } from '../common/coalesce.ts';
+import type { Parts } from '../common/parts.ts';
 import type { Keys } from '../key/key.ts';
 import { isRetry, type Unlocked } from '../key/open.ts';
-import type { IdempotencyService, ReplyCodec, SentMark } from '../request/idempotency.ts';
+import type { IdempotencyService, Repeatable, ReplyCodec, SentMark } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { ProxyJobs } from './job.ts';
-import { createProxyPreparing, type Order, type Prepared } from './prepare.ts';
+import {
+  createProxyPreparing,
+  type NetworkTokenInput,
+  type Order,
+  type Prepared,
+  type ProxyGetInput,
+  type ProxyPostInput,
+} from './prepare.ts';
 import type { ProxyJob, ProxyReply, ProxySending } from './send.ts';
 import { createCallBounds } from './slots.ts';
+
+/** Each answers with the JSON text of the reply: what became of a synchronous request, or that it was accepted. */
+export interface ProxyService {
+  readonly post: (caller: Caller, input: ProxyPostInput) => Promise<Repeatable<Uint8Array>>;
+  readonly get: (caller: Caller, input: ProxyGetInput) => Promise<Repeatable<Uint8Array>>;
+  readonly networkToken: (caller: Caller, input: NetworkTokenInput) => Promise<Repeatable<Uint8Array>>;
+}
 
 /** What all attempts of a synchronous request may take together. */
 const SYNCHRONOUS_MS = 20_000;

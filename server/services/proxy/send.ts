@@ -1,26 +1,27 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
-import type {
-  Account,
-  Caller,
-  FilledRequest,
-  JobFacts,
-  OutboundResult,
-  Parts,
-  ProxyOutcome,
-  ProxyRequester,
-} from '../../deps/deps.ts';
+import type { JobFacts, ProxyOutcome } from '../../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../../domain/proxy/network-token.ts';
 import { asksForRepeat, judgeAttempt, type Verdict } from '../../domain/proxy/outcome.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
+import type { OutboundResult } from '../../outbound/call.ts';
+import type { FilledRequest, Requester } from '../../outbound/third-parties.ts';
 import type { ClientCredentials } from '../cert/cert.ts';
 import { actorOf } from '../common/actor.ts';
+import type { Account, Caller } from '../common/caller.ts';
 import { pause } from '../common/coalesce.ts';
+import type { Parts } from '../common/parts.ts';
 import type { Keys } from '../key/key.ts';
 import { isRetry, type KeyRef } from '../key/open.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { Storing } from '../vault/store.ts';
+
+/** Where the operator lets network tokens be asked for. */
+export interface ProxyRequester extends Requester {
+  readonly id: string;
+  readonly client_cert_id: string | undefined;
+}
 
 const TRIES_MAX = 40;
 const CLOSED_PAUSE_MS = 50;

@@ -1,5 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Parts } from '../../deps/deps.ts';
+import type { Parts } from '../common/parts.ts';
 
 /** How many jobs a server works on at once. */
 export const JOBS_AT_ONCE = 64;

@@ -1,6 +1,39 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Admission, WorkClass } from '../../deps/deps.ts';
+
 import { createFairTurns } from '../common/turns.ts';
+
+/**
+ * What competes for the service, first things first: what is stored, what is read of single items (and everything else
+ * that is short), listings without data, listings with it.
+ */
+export type WorkClass = 'write' | 'read' | 'list' | 'open';
+
+/** Bounds the work in hand of this process, before it is begun. */
+export interface Admission {
+  /**
+   * Takes a place for a piece of work of an account, or of a source where no account is known; refuses at once, with
+   * `overloaded`, when there is none. What it gives must be called when the work is over; once more does nothing.
+   */
+  readonly begin: (work: WorkClass, account: string) => () => void;
+  /** The same for reading a whole key, after a wait of a few seconds at the most where all places are taken. */
+  readonly open: (account: string) => Promise<() => void>;
+  /**
+   * The same for short work, which then waits for its turn: accounts take turns, and classes of the same account.
+   * What it gives must be called exactly once.
+   */
+  readonly enter: (work: 'write' | 'read', account: string) => (() => void) | Promise<() => void>;
+  /** Runs what plans a listing and begins it, few at once, accounts in turn. */
+  readonly plan: <T>(account: string, work: () => Promise<T>) => Promise<T>;
+  readonly stats: () => AdmissionStats;
+}
+
+/** The work in hand, and what was refused so far. */
+export interface AdmissionStats {
+  /** Short works that have had their turn. */
+  readonly running: number;
+  readonly inHand: Readonly<Record<WorkClass, number>>;
+  readonly refused: Readonly<Record<WorkClass, number>>;
+}
 
 /** Requests in hand that nobody minds for a moment: of one account, as many as the threads' queue takes. */
 const BURST = 2_400;

@@ -1,6 +1,6 @@
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
-import type { Parts } from '../../deps/deps.ts';
 import { createMemory } from '../common/memory.ts';
+import type { Parts } from '../common/parts.ts';
 
 const WINDOW_MS = 15 * 60 * 1_000;
 const CLEAR_AGAIN_MS = 20;

@@ -1,5 +1,12 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Account, Parts, Repeatable } from '../../deps/deps.ts';
+import type { Account } from '../common/caller.ts';
+import type { Parts } from '../common/parts.ts';
+
+/** A reply, and whether it is the kept one of an earlier request with the same Idempotency-Key. */
+export interface Repeatable<Reply> {
+  readonly reply: Reply;
+  readonly replayed: boolean;
+}
 
 const RENEW_MS = 10_000;
 const encoder = new TextEncoder();

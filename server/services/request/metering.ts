@@ -1,5 +1,14 @@
-import type { Account, Metering, MeterOperation, Parts } from '../../deps/deps.ts';
+import type { MeterOperation } from '../../http/schema/admin.ts';
+import type { Account } from '../common/caller.ts';
 import { joinTick } from '../common/coalesce.ts';
+import type { Parts } from '../common/parts.ts';
+
+export interface Metering {
+  /** Counts one request, with all that was noted for it, once. `account` is the very object that `signIn` gave it. */
+  readonly request: (account: Pick<Account, 'aid'>) => Promise<void>;
+  /** Takes back what `request` has stored ahead of a request that came to nothing. */
+  readonly takeBack: (account: Pick<Account, 'aid'>) => void;
+}
 
 const REQUESTS = 'api_requests';
 /** No vault has counted anything before: a month has a key of its own, and no directory names them. */

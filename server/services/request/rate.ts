@@ -1,7 +1,18 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Parts, RateService } from '../../deps/deps.ts';
 import { sourceOf } from '../../domain/text/source.ts';
+import type { Account } from '../common/caller.ts';
 import { createMemory } from '../common/memory.ts';
+import type { Parts } from '../common/parts.ts';
+
+/** The rates that the operator allows; undefined, at once, where there is no limit. */
+export interface RateService {
+  /** Counts a request of an address, or refuses it with `rate_limited`. */
+  readonly source: (ip: string) => Promise<void> | undefined;
+  /** The same for an account that has shown who it is. */
+  readonly account: (account: Pick<Account, 'aid'>) => Promise<void> | undefined;
+  /** Requests that this process has refused so far. */
+  readonly refused: () => number;
+}
 
 /** The longest that a rate of one request a minute makes anybody wait. */
 const WAIT_MS_MAX = 60_000;

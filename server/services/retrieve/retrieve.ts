@@ -1,12 +1,38 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Caller, RetrieveInput, RetrieveService, TreeStream, Visitor } from '../../deps/deps.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
-import type { Endpoints } from '../endpoint/endpoint.ts';
-import type { EndpointUse, OpenEndpoint } from '../endpoint/use.ts';
+import type { Caller, Visitor } from '../common/caller.ts';
+import type { CreateEndpointInput, Endpoints, NewEndpoint } from '../endpoint/endpoint.ts';
+import type { EndpointAddress, EndpointUse, OpenEndpoint } from '../endpoint/use.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { VaultTrees } from '../vault/list.ts';
 import type { Reading } from '../vault/read.ts';
+import type { TreeStream } from '../vault/tree.ts';
+
+export interface RetrieveInput extends EndpointAddress {
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly reference_prefix?: string | undefined;
+  readonly decrypt_all: boolean;
+  readonly limit?: number | undefined;
+  readonly next_token?: string | undefined;
+  /** The hosted form that shows the data, when one does. */
+  readonly form_type?: string | undefined;
+}
+
+export interface RetrieveService {
+  readonly create: (
+    caller: Caller,
+    input: CreateEndpointInput & {
+      readonly token?: string | undefined;
+      readonly reference?: string | undefined;
+      /** Left out: what the account's preference is at each use. */
+      readonly mask_fields?: readonly string[] | undefined;
+    },
+  ) => Promise<NewEndpoint>;
+  /** With a token the object as JSON bytes, otherwise the tree of what the endpoint reaches. */
+  readonly use: (visitor: Visitor, input: RetrieveInput) => Promise<Uint8Array | TreeStream>;
+}
 
 /** Entries of a tree whose caller and owner say nothing of it. */
 const LIMIT = 1_024;

@@ -1,9 +1,24 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Account, Parts, RuleService, RuleSet } from '../../deps/deps.ts';
+import type { RuleSet } from '../../crypto/client.ts';
 import { OPERATION_NAMES } from '../../domain/rule/rule.ts';
-import type { Rule } from '../../http/schema/rule.ts';
+import type { OperationNames, Rule } from '../../http/schema/rule.ts';
 import { streamOf } from '../common/byte-stream.ts';
+import type { Account, Caller } from '../common/caller.ts';
+import type { Parts } from '../common/parts.ts';
 import type { MeteringService } from '../request/metering.ts';
+
+export interface RuleService {
+  /** `body` is the JSON text as sent, not yet looked at; a fault in it is refused with its place. */
+  readonly create: (
+    caller: Caller,
+    input: { readonly id: string; readonly body: Uint8Array },
+  ) => Promise<Rule>;
+  readonly read: (caller: Caller, id: string) => Promise<Rule>;
+  /** All rules as JSON text. */
+  readonly list: (caller: Caller) => Promise<ReadableStream<Uint8Array>>;
+  readonly remove: (caller: Caller, id: string) => Promise<void>;
+  readonly operations: (caller: Caller) => Promise<OperationNames>;
+}
 
 /** Rules that are read at once for a list. */
 const STEP = 8;

@@ -1,8 +1,9 @@
 import { Value } from '@sinclair/typebox/value';
 import { VaultError } from '../../core/errors.ts';
-import type { CardFacts, Parts } from '../../deps/deps.ts';
+import type { CardFacts } from '../../crypto/client.ts';
 import { CardMetadata } from '../../http/schema/vault.ts';
 import { createMemory } from '../common/memory.ts';
+import type { Parts } from '../common/parts.ts';
 
 const ISSUERS_KNOWN_MAX = 10_000;
 const ISSUERS_KNOWN_MS = 60_000;

@@ -1,29 +1,26 @@
 import { VaultError } from '../../core/errors.ts';
-import type {
-  Account,
-  Admission,
-  Caller,
-  ListFilter,
-  ListInput,
-  Opening,
-  Parts,
-  Passphrase,
-  TreeStream,
-  View,
-} from '../../deps/deps.ts';
+import type { Opening, Passphrase } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { actorOf } from '../common/actor.ts';
+import type { Account, Caller } from '../common/caller.ts';
 import { mapAhead } from '../common/coalesce.ts';
 import { type CursorScope, createCursors } from '../common/cursor.ts';
+import type { Parts } from '../common/parts.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyRef } from '../key/open.ts';
+import type { Admission } from '../request/admission.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
 import { createPageReader, type Page } from './page.ts';
-import { createPlanner, type Range, standAfter } from './plan.ts';
-import type { ReadView } from './read.ts';
-import { type Branch, toAsync, treeStream } from './tree.ts';
+import { createPlanner, type ListFilter, type Range, standAfter } from './plan.ts';
+import type { ReadView, View } from './read.ts';
+import { type Branch, type TreeStream, toAsync, treeStream } from './tree.ts';
+
+/** A part of a listing as a caller asks for it; what is left out is the account's preference. */
+export interface ListInput extends Omit<ListFilter, 'limit'> {
+  readonly limit?: number | undefined;
+}
 
 /** Pages that are read, opened or logged ahead of the one that is being sent. */
 const PAGES_AHEAD = 3;

@@ -1,6 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Bucket, PageFields, Parts, Position } from '../../deps/deps.ts';
+import type { PageFields } from '../../crypto/client.ts';
+import type { Bucket, Position } from '../../store/item.ts';
 import { createGate } from '../common/coalesce.ts';
+import type { Parts } from '../common/parts.ts';
 import { mergePositions, type Placed, type Range } from './plan.ts';
 
 /** Items in a first page: few where they are opened, so that the reply begins soon and unknown sizes do no harm. */

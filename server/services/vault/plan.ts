@@ -1,5 +1,19 @@
-import type { Account, Bucket, ListFilter, Parts, Position } from '../../deps/deps.ts';
+import type { Bucket, Position } from '../../store/item.ts';
+import type { Account } from '../common/caller.ts';
+import type { Parts } from '../common/parts.ts';
 import type { KeyRef } from '../key/open.ts';
+
+/** A part of a listing. `limit` -1 means no limit; times are milliseconds since 1970. */
+export interface ListFilter {
+  readonly user?: string | undefined;
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly reference_prefix?: string | undefined;
+  readonly stored_after?: number | undefined;
+  readonly stored_before?: number | undefined;
+  readonly limit: number;
+  readonly next_token?: string | undefined;
+}
 
 /** Positions that are read from a bucket at once, at most. */
 const STEP_MAX = 256;

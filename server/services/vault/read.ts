@@ -1,7 +1,16 @@
-import type { Caller, Opening, Parts, RuleSet } from '../../deps/deps.ts';
+import type { Opening, RuleSet } from '../../crypto/client.ts';
 import { actorOf } from '../common/actor.ts';
+import type { Caller } from '../common/caller.ts';
+import type { Parts } from '../common/parts.ts';
 import type { KeyRef, Retry } from '../key/open.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
+
+/** What happens to data on its way out; what is left out is the account's preference. */
+export interface View {
+  readonly mask_fields?: readonly string[] | undefined;
+  readonly rules: readonly string[];
+  readonly return_card_metadata?: boolean | undefined;
+}
 
 /** What happens to data on its way out: forced masks, then rules, then masks of the fields named. */
 export interface ReadView {

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
-import type { Caller, Crypto, Parts, StoredFacts, StoreParams } from '../../deps/deps.ts';
+import type { Crypto, StoredFacts, StoreParams } from '../../crypto/client.ts';
 import { formatStoredAt } from '../../domain/text/time-text.ts';
 import type { CardMetadata, TokenInfo } from '../../http/schema/vault.ts';
 import { actorOf } from '../common/actor.ts';
+import type { Caller } from '../common/caller.ts';
+import type { Parts } from '../common/parts.ts';
 import type { KeyRef, Retry } from '../key/open.ts';
 import type { CardMetadataSource } from './card.ts';
 

@@ -1,5 +1,11 @@
 import { streamOf } from '../common/byte-stream.ts';
 
+/** A tree of items as JSON text, piece by piece. An error in it aborts the connection. */
+export interface TreeStream {
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly nextToken?: string | undefined;
+}
+
 const encoder = new TextEncoder();
 
 /** One key's items on their way out: its identifier, and the JSON texts of its items page by page. */

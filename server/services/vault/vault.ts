@@ -1,17 +1,61 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Caller, ItemAddress, Parts, RuleSet, UpdateInput, VaultService } from '../../deps/deps.ts';
+import type { SecretBytes } from '../../core/secret.ts';
+import type { RuleSet } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
 import { actorOf } from '../common/actor.ts';
+import type { Caller, ItemAddress } from '../common/caller.ts';
 import { createTurns, pause } from '../common/coalesce.ts';
 import { createCursors } from '../common/cursor.ts';
+import type { Parts } from '../common/parts.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyHandle, Retry } from '../key/open.ts';
-import type { IdempotencyService } from '../request/idempotency.ts';
+import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
-import type { Reading } from './read.ts';
+import type { ListInput } from './list.ts';
+import type { Reading, View } from './read.ts';
 import type { Storing } from './store.ts';
+import type { TreeStream } from './tree.ts';
+
+export interface StoreInput {
+  readonly user: string;
+  readonly passphrase: SecretBytes;
+  /** The JSON text as sent, not yet looked at. */
+  readonly body: Uint8Array;
+  readonly number?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly algorithm?: string | undefined;
+  readonly return_card_metadata?: boolean | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface UpdateInput extends ItemAddress {
+  readonly passphrase: SecretBytes;
+  readonly rules: readonly string[];
+  readonly body: Uint8Array;
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface VaultService {
+  readonly store: (caller: Caller, input: StoreInput) => Promise<Repeatable<TokenInfo>>;
+  /** The stored object as JSON bytes. */
+  readonly decrypt: (
+    caller: Caller,
+    input: ItemAddress & View & { readonly passphrase: SecretBytes },
+  ) => Promise<Uint8Array>;
+  readonly list: (caller: Caller, input: ListInput) => Promise<TreeStream>;
+  readonly decryptAll: (
+    caller: Caller,
+    input: ListInput & View & { readonly user: string; readonly passphrase: SecretBytes },
+  ) => Promise<TreeStream>;
+  readonly update: (caller: Caller, input: UpdateInput) => Promise<Repeatable<TokenInfo>>;
+  readonly remove: (caller: Caller, input: ItemAddress) => Promise<void>;
+  readonly log: (
+    caller: Caller,
+    input: ItemAddress & { readonly limit?: number | undefined; readonly next_token?: string | undefined },
+  ) => Promise<{ readonly entries: readonly LogEntry[]; readonly nextToken?: string | undefined }>;
+}
 
 const CHANGED_TRIES_MAX = 20;
 const CLOSED_PAUSE_MS = 50;

@@ -1,5 +1,4 @@
-import type { RedisLink } from './client.ts';
-import { text } from './client.ts';
+import { type RedisLink, text } from './client.ts';
 
 /** What Redis tells of its memory and its file; of a Cluster the fullest node, and all of them for the file. */
 export interface RedisFacts {

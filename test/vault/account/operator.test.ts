@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../../server/core/secret.ts';
-import type { Caller } from '../../../server/deps/deps.ts';
+import type { Caller } from '../../../server/services/common/caller.ts';
 import { commandJson, type Ran, runCommand } from '../../helpers/command.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 

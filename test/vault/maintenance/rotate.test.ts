@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import type { Parts } from '../../../server/deps/deps.ts';
+import type { Parts } from '../../../server/services/common/parts.ts';
 import { createRotation } from '../../../server/services/maintenance/rotate.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';

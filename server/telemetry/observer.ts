@@ -1,6 +1,4 @@
-import type { MeterOperation } from './common.ts';
-
-/** Types only, a part of deps.ts: what the parts of the vault tell of their work while they do it. */
+import type { MeterOperation } from '../http/schema/admin.ts';
 
 /**
  * Everything that is counted without being a line of the log, and what each can come to. A new counter is a row
@@ -48,44 +46,4 @@ export interface Tracing {
   readonly begin: <T>(traceparent: string | null, work: () => Promise<T>) => Promise<T>;
   /** Ends the request that is under way here, if there is one. */
   readonly end: (end: RequestEnd) => void;
-}
-
-/** How much the threads have to do. */
-export interface ThreadFigures {
-  readonly queued: Readonly<Record<'hot' | 'bulk' | 'cold', number>>;
-  readonly coldRunning: number;
-  readonly threadsAlive: number;
-  readonly threadsBusy: number;
-}
-
-/** What Redis tells of itself; of a Cluster the fullest node, and `isAppendOnly` only when all are. */
-export interface RedisFigures {
-  readonly memoryUsedBytes: number;
-  /** 0 = no limit. */
-  readonly memoryMaxBytes: number;
-  readonly isAppendOnly: boolean;
-  /** Whether the last write and the last rewrite of the append-only file went well. */
-  readonly isAppendOnlyWell: boolean;
-}
-
-/** Asynchronous requests: in the queue of all servers, and in the hands of this one. */
-export interface JobFigures {
-  /** Undefined on a server that has no part in them. */
-  readonly waiting: () => Promise<number | undefined>;
-  readonly inHand: () => number;
-}
-
-/** Work that was let in: short works that have had their turn, and all that is in hand, by class. */
-export interface WorkFigures {
-  readonly running: number;
-  readonly inHand: Readonly<Record<string, number>>;
-}
-
-/** Where the figures come from that are asked for, not told. */
-export interface Figures {
-  readonly threads: () => ThreadFigures;
-  readonly isRedisConnected: () => boolean;
-  readonly redis: () => Promise<RedisFigures>;
-  readonly jobs: JobFigures;
-  readonly work: () => WorkFigures;
 }

@@ -1,6 +1,31 @@
-import type { FormBundles, FormPages } from '../../deps/deps.ts';
+import type { FormBundles } from '../../../forms/build.ts';
 import { type FormPageParts, renderFormPage } from '../../domain/form/page.ts';
 import { filePolicy, formHeaders } from '../../domain/form/policy.ts';
+import type { HostedForm } from '../../services/form/form.ts';
+import type { PageVisit } from '../schema/form.ts';
+
+/** What differs from visit to visit of a form. */
+export interface FormVisit {
+  /** Whether the request came in on the host that is for forms alone. */
+  readonly onFormsHost: boolean;
+  readonly testing: boolean;
+  readonly title?: string | undefined;
+  /** The endpoint that the page is made for, where it is made together with one. */
+  readonly visit?: PageVisit | undefined;
+}
+
+/** Forms as pages. */
+export interface FormPages {
+  readonly render: (
+    form: Pick<HostedForm, 'form_type' | 'settings'>,
+    visit: FormVisit,
+  ) => { readonly html: string; readonly headers: Readonly<Record<string, string>> };
+  readonly bundles: FormBundles;
+  /** Fresh each time and not to be guessed: what the gallery's policy knows its script and styles by. */
+  readonly newNonce: () => string;
+  /** Whether there are pages for trying out what forms look like. */
+  readonly gallery: boolean;
+}
 
 /** What form pages are made with. */
 export interface FormPagesOptions {

@@ -1,7 +1,4 @@
-import type { Secret } from '../core/secret.ts';
-import type { OPERATIONS, Preferences } from '../http/schema/admin.ts';
-
-/** Types only, a part of deps.ts: who acts, and what all nouns answer with. */
+import type { Preferences } from '../../http/schema/admin.ts';
 
 /** An account that has signed in. `aid` is its internal id and never leaves the server. */
 export interface Account {
@@ -29,27 +26,9 @@ export interface Caller extends Visitor {
   readonly source: 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
 }
 
-/** The exact UTF-8 bytes of a passphrase or password. */
-export type SecretBytes = Secret<Uint8Array>;
-
-/** A reply, and whether it is the kept one of an earlier request with the same Idempotency-Key. */
-export interface Repeatable<Reply> {
-  readonly reply: Reply;
-  readonly replayed: boolean;
-}
-
 /** One item; `reference` is needed when it was stored with one. */
 export interface ItemAddress {
   readonly user: string;
   readonly token: string;
   readonly reference?: string | undefined;
 }
-
-/** A tree of items as JSON text, piece by piece. An error in it aborts the connection. */
-export interface TreeStream {
-  readonly stream: ReadableStream<Uint8Array>;
-  readonly nextToken?: string | undefined;
-}
-
-/** The billable operations. */
-export type MeterOperation = (typeof OPERATIONS)[number];

@@ -1,0 +1,73 @@
+import type { AccountService } from '../../services/account/account.ts';
+import type { AdminService } from '../../services/admin/admin.ts';
+import type { ComplianceService } from '../../services/admin/certificate.ts';
+import type { Health } from '../../services/admin/health.ts';
+import type { PasswordService } from '../../services/admin/password.ts';
+import type { PreferenceService } from '../../services/admin/preference.ts';
+import type { UtilityService } from '../../services/admin/utility.ts';
+import type { AuditService } from '../../services/audit/list.ts';
+import type { CaptureService } from '../../services/capture/capture.ts';
+import type { CertService } from '../../services/cert/cert.ts';
+import type { EndpointService } from '../../services/endpoint/endpoint.ts';
+import type { FormService } from '../../services/form/form.ts';
+import type { KeyService } from '../../services/key/key.ts';
+import type { ProxyService } from '../../services/proxy/proxy.ts';
+import type { Admission } from '../../services/request/admission.ts';
+import type { Metering } from '../../services/request/metering.ts';
+import type { RateService } from '../../services/request/rate.ts';
+import type { RetrieveService } from '../../services/retrieve/retrieve.ts';
+import type { RuleService } from '../../services/rule/rule.ts';
+import type { VaultService } from '../../services/vault/vault.ts';
+import type { LogLine } from '../../telemetry/log-sink.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import type { Tracing } from '../../telemetry/observer.ts';
+import type { FormPages } from './form-pages.ts';
+
+/** The settings of the HTTP side. */
+export interface HttpConfig {
+  /** The base URL that callers see, without `/v1` and without a trailing slash. */
+  readonly publicUrl: string;
+  /** The origin of the host that is for hosted forms alone, if there is one. */
+  readonly formsUrl?: string | undefined;
+  /** CIDRs whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[];
+  /** Whether the server itself speaks TLS. */
+  readonly tls: boolean;
+  /** How long a request body may take to arrive, in milliseconds. */
+  readonly bodyTimeoutMs: number;
+  /** Whether JSON replies are compared with their schemas: in tests and development. */
+  readonly checkReplies: boolean;
+}
+
+export interface Deps {
+  readonly http: HttpConfig;
+  readonly vault: VaultService;
+  readonly keys: KeyService;
+  readonly endpoints: EndpointService;
+  readonly captures: CaptureService;
+  readonly retrievals: RetrieveService;
+  readonly rules: RuleService;
+  readonly certs: CertService;
+  readonly forms: FormService;
+  readonly formPages: FormPages;
+  readonly proxy: ProxyService;
+  readonly utility: UtilityService;
+  readonly accounts: AccountService;
+  readonly rates: RateService;
+  readonly admin: AdminService;
+  readonly admission: Admission;
+  readonly audit: AuditService;
+  readonly passwords: PasswordService;
+  readonly preferences: PreferenceService;
+  readonly compliance: ComplianceService;
+  readonly metering: Metering;
+  readonly health: Health;
+  readonly metrics: Metrics;
+  /** Left out: no traces are made. */
+  readonly tracing?: Tracing | undefined;
+  readonly log: (line: LogLine) => void;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** A fresh request id, in the alphabet of X-Request-Id. */
+  readonly newRequestId: () => string;
+}

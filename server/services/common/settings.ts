@@ -1,0 +1,19 @@
+export interface ServiceSettings {
+  readonly environment: 'staging' | 'production';
+  /** Of the server, as `whoami` tells it. */
+  readonly version: string;
+  /** 0 = no limit. */
+  readonly authFailuresMax: number;
+  /** Requests a minute; 0 = no limit. */
+  readonly ratePerAccount: number;
+  /** Requests a minute; 0 = no limit. */
+  readonly ratePerSource: number;
+  /** 0 = every request pays the full passphrase derivation. */
+  readonly warmUnlockSeconds: number;
+  /** How long sensitive authentication data is kept, ms; 0 = until it is deleted. */
+  readonly sadTtlMs: number;
+  /** Whether it is deleted once it has gone out with a request that succeeded. */
+  readonly sadAfterProxy: boolean;
+  /** How long entries of security logs are kept, ms; 0 = for ever. */
+  readonly auditRetentionMs: number;
+}
