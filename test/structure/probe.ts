@@ -1,0 +1,76 @@
+/**
+ * Loaded by every thread of the instrumented server. Between the messages `record` and `report` of the measuring
+ * process it records calls, Redis commands and requests; then it sends them there.
+ */
+import { isMainThread } from 'node:worker_threads';
+import type Redis from 'ioredis';
+
+/** What one thread recorded. All times are milliseconds since 1970, with fractions. */
+export interface Recording {
+  readonly isMain: boolean;
+  /** Ids of functions. */
+  readonly calls: [id: number, at: number][];
+  readonly commands: [name: string, at: number][];
+  /** When each request arrived and when its response was made. */
+  readonly requests: [from: number, to: number][];
+}
+
+const channel = new BroadcastChannel('measure');
+let recording: Recording | undefined;
+
+// The one clock that threads have in common: `process.hrtime` starts at zero in each.
+const now = (): number => performance.timeOrigin + performance.now();
+
+function obey(order: unknown): void {
+  if (order === 'record') {
+    recording = { isMain: isMainThread, calls: [], commands: [], requests: [] };
+  } else if (order === 'report') {
+    isMainThread ? process.send?.(recording) : channel.postMessage(recording);
+    recording = undefined;
+  }
+}
+
+/** Times the requests of every server that is started from now on. */
+function interceptRequests(serve: (options: object) => unknown): void {
+  Reflect.set(Bun, 'serve', (options: { readonly fetch: (...args: unknown[]) => unknown }) => {
+    const fetch = async (...args: unknown[]): Promise<unknown> => {
+      const from = now();
+      const response = await options.fetch(...args);
+      recording?.requests.push([from, now()]);
+      return response;
+    };
+    return serve({ ...options, fetch });
+  });
+}
+
+/** What the server does at intervals is no part of a request: nothing is recorded while it runs. */
+function muteIntervals(start: typeof setInterval): void {
+  Reflect.set(globalThis, 'setInterval', (run: () => void, periodMs: number) =>
+    start(() => {
+      const paused = recording;
+      recording = undefined;
+      run();
+      recording = paused;
+    }, periodMs),
+  );
+}
+
+function interceptCommands({ prototype }: typeof Redis): void {
+  const { sendCommand } = prototype;
+  prototype.sendCommand = function (command, stream) {
+    recording?.commands.push([command.name, now()]);
+    return sendCommand.call(this, command, stream);
+  };
+}
+
+Reflect.set(globalThis, '__called', (id: number) => recording?.calls.push([id, now()]));
+channel.onmessage = ({ data }) => (typeof data === 'string' ? obey(data) : process.send?.(data));
+if (isMainThread) {
+  process.on('message', (order) => {
+    obey(order);
+    channel.postMessage(order);
+  });
+  muteIntervals(setInterval);
+  interceptRequests(Bun.serve as (options: object) => unknown); // the options are passed on as they are
+  interceptCommands((await import('ioredis')).default);
+}
