@@ -117,9 +117,9 @@ describe('on a page', () => {
     const { page } = await world.open('/guide/capture', DESKTOP);
     await page
       .getByRole('navigation', { name: 'On this page' })
-      .getByRole('link', { name: 'Sending again' })
+      .getByRole('link', { name: 'Idempotency' })
       .click();
-    await page.locator('.headings a[aria-current]', { hasText: 'Sending again' }).waitFor();
+    await page.locator('.headings a[aria-current]', { hasText: 'Idempotency' }).waitFor();
     await page.getByRole('link', { name: 'Next' }).click();
     expect(page.url()).toBe(`${world.url}/guide/retrieve`);
     expect(await page.locator('#_contents [aria-current]').textContent()).toBe('Retrieval endpoints');
