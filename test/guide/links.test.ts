@@ -63,7 +63,7 @@ describe('a link of a Markdown file', () => {
   const html = (address: string): string => pages.get(`/guide/${address}`) ?? '';
 
   test('to another becomes one to its page, with its place', () => {
-    expect(html('settings')).toContain('href="/guide/production#stopping-and-replacing"');
+    expect(html('settings')).toContain('href="/guide/production#graceful-shutdown"');
     expect(html('decisions')).toContain('href="/guide/decisions/backup"');
     expect(html('capture')).toContain('href="/guide/settings#masking"');
   });

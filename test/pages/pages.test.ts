@@ -135,7 +135,7 @@ describe.each(Object.entries(OPERATIONS))('the errors that the guide %s lists', 
 
 test('the codes that the guide of webhooks explains are codes', () => {
   const markdown = readFileSync(join(ROOT, 'docs', 'guides', 'webhooks.md'), 'utf8');
-  const explained = /^## When nobody knows$(.*?)^## /ms.exec(markdown)?.[1] ?? '';
+  const explained = /^## Unknown outcomes$(.*?)^## /ms.exec(markdown)?.[1] ?? '';
   const codes = [...explained.matchAll(/^\| (`.*?) \|/gm)].flatMap(
     ([, cell = '']) => cell.match(/\w+/g) ?? [],
   );

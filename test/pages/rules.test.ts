@@ -35,7 +35,7 @@ const outOf = (name: string, given: Arguments, a: string): string => {
   const operation = { name, input_field: 'a', output_field: 'out', arguments: Object.fromEntries(filled) };
   const result = outcome(() => run([operation as Operation], a === '' ? '{}' : `{"a":${a}}`));
   if (!result.startsWith('{')) {
-    return result.startsWith('invalid_request body[0].arguments') ? 'refused' : result;
+    return result.startsWith('invalid_request body[0].arguments') ? 'rejected' : result;
   }
   const out = objectOf(result).get('out');
   return out === undefined ? 'skipped' : stringifyJson(out);
@@ -91,7 +91,7 @@ describe('the arguments of the operations', () => {
     const { [argument]: _, ...without } = given;
     const left = outOf(name, without, a);
     if (value === undefined) {
-      expect(left).toBe('refused');
+      expect(left).toBe('rejected');
       return;
     }
     const explicit = outOf(name, { ...without, [argument]: JSON.parse(value) }, a);
@@ -105,7 +105,7 @@ describe('the arguments of the operations', () => {
       const { given = {} } = EXAMPLES.find((example) => example.name === name) ?? {};
       for (const argument of all) {
         const operation = { name, arguments: { ...given, [argument]: {} } } as unknown as Operation;
-        // A value that fits nowhere is refused at its own place where the argument is known.
+        // A value that fits nowhere is rejected at its own place where the argument is known.
         const place = documented.has(argument) ? `body[0].arguments.${argument}` : 'body[0].arguments';
         expect([name, argument, outcome(() => run([operation], '{}'))]).toEqual([
           name,
