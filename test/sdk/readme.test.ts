@@ -46,7 +46,7 @@ test('the examples of sdk/README.md do what they say', async () => {
   expect(card).toEqual({ card_number: '4111111111111111', expiry: '12/29' });
   expect(tokens).toEqual([token]);
   expect([...expiries]).toEqual([[token, '12/29']]);
-  expect(known).toBe('there already');
+  expect(known).toBe('exists');
   expect(saved).toEqual({ token: expect.any(String), user: 'customers', reference: url.split('/').at(-1) });
   expect(shown).toEqual({ card_number: '************4444', card_holder: 'Zoë' });
   expect(await (await receive(receivedCall())).text()).toBe('4711: 402');
