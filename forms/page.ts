@@ -26,7 +26,7 @@ interface Mounted {
   wipe(idle: boolean): void;
 }
 
-const mountPart = (context: FormContext): Mounted => {
+function mountPart(context: FormContext): Mounted {
   if (isRetrieval(visit)) {
     const view = createItemView(context);
     view.load();
@@ -41,10 +41,10 @@ const mountPart = (context: FormContext): Mounted => {
     }
   };
   return { element: form.element, wipe: form.wipe, act };
-};
+}
 
 /** Tells the page around how high the form is, each time that this changes. */
-const reportHeight = (element: HTMLElement, tell: (message: FrameMessage) => void): void => {
+function reportHeight(element: HTMLElement, tell: (message: FrameMessage) => void): void {
   let last = 0;
   const report = (): void => {
     const height = Math.ceil(element.getBoundingClientRect().height);
@@ -54,7 +54,7 @@ const reportHeight = (element: HTMLElement, tell: (message: FrameMessage) => voi
     }
   };
   new ResizeObserver(report).observe(element);
-};
+}
 
 /** The element that holds the form; there is one in a page. */
 class VaultForm extends HTMLElement {
@@ -93,10 +93,10 @@ class VaultForm extends HTMLElement {
 }
 
 /** The owner's scripts have run by then, and the address was clear before the first of them. */
-const begin = (): void => {
+function begin(): void {
   customElements.define(TAG, VaultForm);
   (document.querySelector('#vault-form-root') ?? document.body).append(document.createElement(TAG));
-};
+}
 
 if (document.readyState === 'loading') {
   document.addEventListener('DOMContentLoaded', begin);

@@ -12,14 +12,14 @@ export const COLORS = {
 /** Above this luminance black is easier to read than white: where both have a contrast of about 4.6 to 1. */
 const LUMINANCE_MIDDLE = 0.179;
 
-const linear = (channel: number): number => {
+function linear(channel: number): number {
   const part = channel / 255;
   return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-};
+}
 
 /** Black or white, whichever is easier to read on a colour in `rgb()`, by the contrast of WCAG 2. */
-export const readableOn = (rgb: string): string => {
+export function readableOn(rgb: string): string {
   const [red = 0, green = 0, blue = 0] = (rgb.match(/[\d.]+/g) ?? []).map(Number);
   const luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
   return luminance > LUMINANCE_MIDDLE ? '#10131a' : '#fff';
-};
+}

@@ -9,30 +9,35 @@ const LOGO = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]+
 
 type Members = Readonly<Record<string, unknown>>;
 
-const members = (value: unknown): Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+function members(value: unknown): Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
 
-const text = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : undefined;
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
 
 /** The first of the words is the default. */
-const oneOf = <Word extends string>(value: unknown, words: readonly [Word, ...Word[]]): Word =>
-  words.find((word) => word === value) ?? words[0];
+function oneOf<Word extends string>(value: unknown, words: readonly [Word, ...Word[]]): Word {
+  return words.find((word) => word === value) ?? words[0];
+}
 
-const texts = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+}
 
 /** The texts among the members of these names. */
-const pick = <Name extends string>(given: Members, names: readonly Name[]): { [Each in Name]?: string } =>
-  Object.fromEntries(
+function pick<Name extends string>(given: Members, names: readonly Name[]): { [Each in Name]?: string } {
+  return Object.fromEntries(
     names.flatMap((name) => {
       const value = text(given[name]);
       return value === undefined ? [] : [[name, value]];
     }),
   ) as { [Each in Name]?: string };
+}
 
 /** Reads the configuration; whatever is missing or odd takes its default, so that a form always shows. */
-export const readConfig = (json: string): PageConfig => {
+export function readConfig(json: string): PageConfig {
   const given = members(parse(json));
   const visit = readVisit(members(given['visit']));
   return {
@@ -43,60 +48,65 @@ export const readConfig = (json: string): PageConfig => {
     settings: readSettings(members(given['settings'])),
     ...(visit === undefined ? {} : { visit }),
   };
-};
+}
 
-const parse = (json: string): unknown => {
+function parse(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
     return undefined;
   }
-};
+}
 
-const readSettings = (given: Members): PageSettings => ({
-  display_mode: oneOf(given['display_mode'], ['standalone', 'embedded']),
-  force_keypad: given['force_keypad'] === true,
-  hide_card: given['hide_card'] === true,
-  highlight_fields: given['highlight_fields'] === true,
-  disable_luhn: given['disable_luhn'] === true,
-  strip_spaces: given['strip_spaces'] === true,
-  field_options: readOptions(members(given['field_options'])),
-  additional_fields: readFields(given['additional_fields']),
-  theme: readTheme(members(given['theme'])),
-  color_mode: oneOf(given['color_mode'], ['light', 'dark', 'auto']),
-  locale:
-    oneOf<'' | 'en' | 'es' | 'fr' | 'de' | 'ar'>(given['locale'], ['', 'en', 'es', 'fr', 'de', 'ar']) || null,
-  frame_ancestors: texts(given['frame_ancestors']),
-});
+function readSettings(given: Members): PageSettings {
+  return {
+    display_mode: oneOf(given['display_mode'], ['standalone', 'embedded']),
+    force_keypad: given['force_keypad'] === true,
+    hide_card: given['hide_card'] === true,
+    highlight_fields: given['highlight_fields'] === true,
+    disable_luhn: given['disable_luhn'] === true,
+    strip_spaces: given['strip_spaces'] === true,
+    field_options: readOptions(members(given['field_options'])),
+    additional_fields: readFields(given['additional_fields']),
+    theme: readTheme(members(given['theme'])),
+    color_mode: oneOf(given['color_mode'], ['light', 'dark', 'auto']),
+    locale:
+      oneOf<'' | 'en' | 'es' | 'fr' | 'de' | 'ar'>(given['locale'], ['', 'en', 'es', 'fr', 'de', 'ar']) ||
+      null,
+    frame_ancestors: texts(given['frame_ancestors']),
+  };
+}
 
 /** Only what is switched off matters: everything else means true. */
-const readOptions = (given: Members): PageSettings['field_options'] =>
-  Object.fromEntries(
+function readOptions(given: Members): PageSettings['field_options'] {
+  return Object.fromEntries(
     Object.entries(given).map(([name, value]) => {
       const { validate, visible } = members(value);
       return [name, { validate: validate !== false, visible: visible !== false }];
     }),
   );
+}
 
-const readFields = (given: unknown): PageField[] =>
-  (Array.isArray(given) ? given : []).flatMap((item): PageField[] => {
+function readFields(given: unknown): PageField[] {
+  return (Array.isArray(given) ? given : []).flatMap((item): PageField[] => {
     const field = members(item);
     const name = text(field['name']);
     return name === undefined
       ? []
       : [{ name, label: text(field['label']) ?? name, required: field['required'] === true }];
   });
+}
 
-const readTheme = (given: Members): PageSettings['theme'] => {
+function readTheme(given: Members): PageSettings['theme'] {
   const { logo_image: logo = '', ...colors } = pick(given, [...COLOR_NAMES, 'logo_image']);
   return {
     style: oneOf(given['style'], ['vault', 'modern']),
     ...colors,
     ...(LOGO.test(logo) && { logo_image: logo }),
   };
-};
+}
 
-const readVisit = (given: Members): PageVisit | undefined => {
+function readVisit(given: Members): PageVisit | undefined {
   const { unique_id, secret, ...item } = pick(given, ['unique_id', 'secret', 'token', 'reference']);
   return unique_id === undefined || secret === undefined ? undefined : { unique_id, secret, ...item };
-};
+}

@@ -8,11 +8,7 @@ export type Attributes = Readonly<Record<string, string | number | boolean | und
 /** What an element may hold; texts become text nodes. */
 export type Child = Node | string | undefined;
 
-const build = <Made extends Element>(
-  made: Made,
-  attributes: Attributes,
-  children: readonly Child[],
-): Made => {
+function build<Made extends Element>(made: Made, attributes: Attributes, children: readonly Child[]): Made {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== false && value !== undefined) {
       made.setAttribute(name, value === true ? '' : String(value));
@@ -20,25 +16,30 @@ const build = <Made extends Element>(
   }
   made.append(...children.filter((child) => child !== undefined));
   return made;
-};
+}
 
 /** Makes an element of HTML. */
-export const h = <Tag extends keyof HTMLElementTagNameMap>(
+export function h<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
   ...children: readonly Child[]
-): HTMLElementTagNameMap[Tag] => build(document.createElement(tag), attributes, children);
+): HTMLElementTagNameMap[Tag] {
+  return build(document.createElement(tag), attributes, children);
+}
 
 /** Makes an element of SVG. */
-export const svg = <Tag extends keyof SVGElementTagNameMap>(
+export function svg<Tag extends keyof SVGElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
   ...children: readonly Child[]
-): SVGElementTagNameMap[Tag] => build(document.createElementNS(SVG, tag), attributes, children);
+): SVGElementTagNameMap[Tag] {
+  return build(document.createElementNS(SVG, tag), attributes, children);
+}
 
 /** An icon of one path, in a square of 24, drawn in the colour of the text around it. */
-export const icon = (path: string, name = 'vf-icon'): SVGSVGElement =>
-  svg('svg', { class: name, viewBox: '0 0 24 24', 'aria-hidden': 'true' }, svg('path', { d: path }));
+export function icon(path: string, name = 'vf-icon'): SVGSVGElement {
+  return svg('svg', { class: name, viewBox: '0 0 24 24', 'aria-hidden': 'true' }, svg('path', { d: path }));
+}
 
 export const LOCK =
   'M7 10V7.5a5 5 0 0 1 10 0V10M6.5 10h11A1.5 1.5 0 0 1 19 11.5v7a1.5 1.5 0 0 1-1.5 1.5h-11A1.5 1.5 0 0 1 5 18.5v-7A1.5 1.5 0 0 1 6.5 10Z';

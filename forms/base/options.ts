@@ -61,34 +61,34 @@ const ENDPOINT_URL = /^(?<base>https?:\/\/[^?#\\\s]+)?\/v1\/(?<mode>capture|retr
 const SCRIPT_PATH = /\/forms\/(?:[^/]+\/)?[\w.-]+\.js$/;
 const ID = /^(?!(?:iframe|\.{1,2})$)[A-Za-z0-9_.@:-]{1,128}$/;
 
-const refuse = (text: string): never => {
+function refuse(text: string): never {
   throw new TypeError(text);
-};
+}
 
-const parseUrl = (text: string): URL | null => {
+function parseUrl(text: string): URL | null {
   try {
     return new URL(text);
   } catch {
     return null;
   }
-};
+}
 
 /**
  * Where the service of a script is: its URL up to `/forms/`, whether it has a version or not. Undefined for a script
  * that lies elsewhere, such as in a shop's own bundle.
  */
-export const baseOfScript = (script: string | undefined): string | undefined => {
+export function baseOfScript(script: string | undefined): string | undefined {
   const url = parseUrl(script ?? '');
   return url !== null && /^https?:$/.test(url.protocol) && SCRIPT_PATH.test(url.pathname)
     ? url.origin + url.pathname.replace(SCRIPT_PATH, '')
     : undefined;
-};
+}
 
 /**
  * Checks the options and works out the frame. The secret goes into the fragment of its address, which is never sent
  * to a server. Throws a TypeError that says what is wrong, and never the secret.
  */
-export const planForm = (given: FormOptions, scriptBase: string | undefined): FormPlan => {
+export function planForm(given: FormOptions, scriptBase: string | undefined): FormPlan {
   const options = checkShape(given);
   const mode = modeOf(options.secret);
   const { base, id } = endpointOf(options.url, mode);
@@ -110,10 +110,10 @@ export const planForm = (given: FormOptions, scriptBase: string | undefined): Fo
     origin: formsHost ? url.origin : 'null',
     label: label ?? title ?? (mode === 'capture' ? 'Payment details' : 'Stored payment details'),
   };
-};
+}
 
 /** The options without those left out: a typing mistake must not pass for one of these. */
-const checkShape = (given: FormOptions): FormOptions => {
+function checkShape(given: FormOptions): FormOptions {
   if (typeof given !== 'object' || given === null) {
     refuse('A form takes an object of options: { url, secret, … }.');
   }
@@ -133,9 +133,9 @@ const checkShape = (given: FormOptions): FormOptions => {
   const { secret = refuse('The option "secret" is missing: the secret that came with the endpoint.') } =
     options;
   return { ...options, url, secret };
-};
+}
 
-const modeOf = (secret: string): Mode => {
+function modeOf(secret: string): Mode {
   if (secret.startsWith('vcs1_')) {
     return 'capture';
   }
@@ -144,9 +144,9 @@ const modeOf = (secret: string): Mode => {
     : refuse(
         'The option "secret" must be that of a capture endpoint (vcs1_…) or retrieval endpoint (vrs1_…).',
       );
-};
+}
 
-const endpointOf = (url: string, mode: Mode): { readonly base: string | undefined; readonly id: string } => {
+function endpointOf(url: string, mode: Mode): { readonly base: string | undefined; readonly id: string } {
   const { base, mode: found, id = '' } = ENDPOINT_URL.exec(url)?.groups ?? {};
   if (found === undefined) {
     refuse(
@@ -160,17 +160,17 @@ const endpointOf = (url: string, mode: Mode): { readonly base: string | undefine
   return ID.test(decoded)
     ? { base, id: decoded }
     : refuse('The option "url" does not end with the id of an endpoint.');
-};
+}
 
-const decode = (text: string): string => {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
     return '';
   }
-};
+}
 
-const checkMode = ({ token, extraData }: FormOptions, mode: Mode): void => {
+function checkMode({ token, extraData }: FormOptions, mode: Mode): void {
   if (mode === 'capture' && token !== undefined) {
     refuse('The option "token" is for retrieval endpoints: a capture makes the token.');
   }
@@ -180,9 +180,9 @@ const checkMode = ({ token, extraData }: FormOptions, mode: Mode): void => {
   if (mode === 'retrieve' && extraData !== undefined) {
     refuse('The option "extraData" is for capture endpoints.');
   }
-};
+}
 
-const baseUrlOf = (base: string | undefined): URL => {
+function baseUrlOf(base: string | undefined): URL {
   if (base === undefined) {
     return refuse('The option "baseUrl" is missing: this script does not come from the service itself.');
   }
@@ -190,9 +190,9 @@ const baseUrlOf = (base: string | undefined): URL => {
   return url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(base)
     ? url
     : refuse('The option "baseUrl" must be the https URL of the service, without user, query and fragment.');
-};
+}
 
-const fragmentOf = (options: FormOptions, id: string): string => {
+function fragmentOf(options: FormOptions, id: string): string {
   const { secret, token, reference, locale, extraData = {} } = options;
   const parameters = new URLSearchParams({ unique_id: id, secret });
   const add = (name: string, value: string | undefined): void => {
@@ -213,4 +213,4 @@ const fragmentOf = (options: FormOptions, id: string): string => {
     add(name, value);
   }
   return parameters.toString();
-};
+}

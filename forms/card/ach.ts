@@ -7,7 +7,7 @@ const ROUTING_DIGITS = 9;
 const ACCOUNT_DIGITS_MAX = 17;
 
 /** Makes the form's fields, which are posted as they are. */
-export const createAch = (context: PartContext): FormPart => {
+export function createAch(context: PartContext): FormPart {
   const { texts } = context;
   const fields = createFields(
     context,
@@ -45,4 +45,4 @@ export const createAch = (context: PartContext): FormPart => {
     fields,
     posted: () => Object.fromEntries(fields.map((field) => [field.plan.name, field.value()])),
   };
-};
+}

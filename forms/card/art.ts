@@ -29,24 +29,25 @@ const NAME_CHARACTERS_MAX = 26;
 const NAME_CHARACTERS_LARGE = 18;
 const NUMBER_CHARACTERS_LARGE = 19;
 
-const shorten = (name: string): string =>
-  name.length > NAME_CHARACTERS_MAX ? `${name.slice(0, NAME_CHARACTERS_MAX - 1)}…` : name;
+function shorten(name: string): string {
+  return name.length > NAME_CHARACTERS_MAX ? `${name.slice(0, NAME_CHARACTERS_MAX - 1)}…` : name;
+}
 
 /** The number with dots for what is still to come. */
-const dotted = (number: string, brand: string): string => {
+function dotted(number: string, brand: string): string {
   const full = brand === AMEX ? '•••• •••••• •••••' : '•••• •••• •••• ••••';
   return number + full.slice(number.length);
-};
+}
 
 /** Writes a text, faint when it only shows the place, and smaller when it is long. */
-const write = (element: Element, text: string, place: string, charactersLarge: number): void => {
+function write(element: Element, text: string, place: string, charactersLarge: number): void {
   element.textContent = text || place;
   element.classList.toggle('vf-faint', text === '');
   element.classList.toggle('vf-long', text.length > charactersLarge);
-};
+}
 
 /** Makes the card. With `highlight` the part in focus gets a frame. */
-export const createCardArt = (texts: Texts, highlight: boolean): CardArt => {
+export function createCardArt(texts: Texts, highlight: boolean): CardArt {
   const front = createFront(texts);
   const back = createBack();
   const turn = h('div', { class: 'vf-turn' }, front.element, back.element);
@@ -77,4 +78,4 @@ export const createCardArt = (texts: Texts, highlight: boolean): CardArt => {
       refresh();
     },
   };
-};
+}

@@ -18,7 +18,7 @@ interface Adornments {
   readonly code: Element;
 }
 
-const sketch = (context: PartContext, number: () => string, adornments: Adornments): FieldSketch[] => {
+function sketch(context: PartContext, number: () => string, adornments: Adornments): FieldSketch[] {
   const codeLengths = (): readonly number[] => codeLengthsOf(brandOf(onlyDigits(number())));
   // One alone has the whole row.
   const half = isVisible(context, 'expiry') && isVisible(context, 'cvv');
@@ -56,10 +56,10 @@ const sketch = (context: PartContext, number: () => string, adornments: Adornmen
       values: () => ({ n: codeLengths().join('–') }),
     },
   ];
-};
+}
 
 /** Makes the form's fields and its card. The number is posted in its groups, or as digits alone where set so. */
-export const createCard = (context: PartContext): FormPart => {
+export function createCard(context: PartContext): FormPart {
   const { settings } = context.config;
   const brandBox = h('span', { class: 'vf-adornment' });
   const codeBox = h('span', { class: 'vf-adornment' });
@@ -106,4 +106,4 @@ export const createCard = (context: PartContext): FormPart => {
       };
     },
   };
-};
+}

@@ -18,25 +18,30 @@ export interface Front {
   readonly mark: SVGElement;
 }
 
-const write = (x: number, y: number, name: string, anchor: 'start' | 'end', text = ''): SVGElement =>
-  svg('text', { x, y, class: name, 'text-anchor': anchor, direction: 'ltr' }, text);
+function write(x: number, y: number, name: string, anchor: 'start' | 'end', text = ''): SVGElement {
+  return svg('text', { x, y, class: name, 'text-anchor': anchor, direction: 'ltr' }, text);
+}
 
-const path = (d: string, name: string): SVGElement => svg('path', { d, class: name });
+function path(d: string, name: string): SVGElement {
+  return svg('path', { d, class: name });
+}
 
-const frame = (part: CardPart, x: number, y: number, width: number, height: number): SVGElement =>
-  svg('rect', { x, y, width, height, rx: 9, class: 'vf-frame', 'data-part': part });
+function frame(part: CardPart, x: number, y: number, width: number, height: number): SVGElement {
+  return svg('rect', { x, y, width, height, rx: 9, class: 'vf-frame', 'data-part': part });
+}
 
-const side = (name: string, ...children: SVGElement[]): SVGElement =>
-  svg(
+function side(name: string, ...children: SVGElement[]): SVGElement {
+  return svg(
     'svg',
     { class: `vf-side ${name}`, viewBox: `0 0 ${WIDTH} ${HEIGHT}` },
     path('M150 0C132 84 226 116 340 104V0Z', 'vf-shine'),
     path('M340 214V150C262 128 196 160 176 214Z', 'vf-shine'),
     ...children,
   );
+}
 
 /** Draws the front. */
-export const createFront = (texts: Texts): Front => {
+export function createFront(texts: Texts): Front {
   const number = write(26, 128, 'vf-art-number', 'start');
   // As wide as the lines below it, in whatever typeface the machine has.
   number.setAttribute('textLength', '288');
@@ -62,10 +67,10 @@ export const createFront = (texts: Texts): Front => {
     mark,
   );
   return { element, number, name, expiry, code, mark };
-};
+}
 
 /** Draws the back, with the part that the code is written to. */
-export const createBack = (): { readonly element: SVGElement; readonly code: SVGElement } => {
+export function createBack(): { readonly element: SVGElement; readonly code: SVGElement } {
   const code = write(292, 113, 'vf-art-code', 'end');
   const element = side(
     'vf-back',
@@ -76,4 +81,4 @@ export const createBack = (): { readonly element: SVGElement; readonly code: SVG
     code,
   );
   return { element, code };
-};
+}

@@ -41,20 +41,22 @@ export type FieldName =
   | 'account_holder';
 
 /** Whether the settings leave the field in. */
-export const isVisible = ({ config }: PartContext, name: string): boolean =>
-  config.settings.field_options[name]?.visible !== false;
+export function isVisible({ config }: PartContext, name: string): boolean {
+  return config.settings.field_options[name]?.visible !== false;
+}
 
 /** Whether the settings want the field checked. */
-const isChecked = ({ config }: PartContext, name: string): boolean =>
-  !config.settings.disable_luhn && config.settings.field_options[name]?.validate !== false;
+function isChecked({ config }: PartContext, name: string): boolean {
+  return !config.settings.disable_luhn && config.settings.field_options[name]?.validate !== false;
+}
 
 /** Makes those of the fields that are visible. */
-export const createFields = (
+export function createFields(
   context: PartContext,
   sketches: readonly FieldSketch[],
   changed: () => void,
-): Field[] =>
-  sketches
+): Field[] {
+  return sketches
     .filter(({ name }) => isVisible(context, name))
     .map((sketch) => {
       const { texts } = context;
@@ -70,9 +72,10 @@ export const createFields = (
       };
       return createField(plan, changed);
     });
+}
 
 /** The fields that the owner added, as they are posted: by their names. */
-export const createAdditional = (context: PartContext): FormPart => {
+export function createAdditional(context: PartContext): FormPart {
   const { config, texts } = context;
   const fields = config.settings.additional_fields
     .filter(({ name }) => isVisible(context, name))
@@ -92,4 +95,4 @@ export const createAdditional = (context: PartContext): FormPart => {
     fields,
     posted: () => Object.fromEntries(fields.map((field) => [field.plan.name, field.value()])),
   };
-};
+}

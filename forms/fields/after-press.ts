@@ -4,7 +4,7 @@
  */
 let pressed = false;
 
-const watchPresses = (): void => {
+function watchPresses(): void {
   addEventListener(
     'pointerdown',
     () => {
@@ -21,15 +21,15 @@ const watchPresses = (): void => {
       true,
     );
   }
-};
+}
 
 watchPresses();
 
 /** Calls `act` once no pointer is down and the click, if the press makes one, has been handled. */
-export const afterPress = (act: () => void): void => {
+export function afterPress(act: () => void): void {
   if (pressed) {
     addEventListener('pointerup', () => setTimeout(act), { once: true, capture: true });
   } else {
     setTimeout(act);
   }
-};
+}

@@ -6,16 +6,20 @@ import { brandName } from './brand.ts';
 const WIDTH = 40;
 const HEIGHT = 26;
 
-const plate = (fill: string): SVGElement => svg('rect', { width: WIDTH, height: HEIGHT, rx: 4.5, fill });
+function plate(fill: string): SVGElement {
+  return svg('rect', { width: WIDTH, height: HEIGHT, rx: 4.5, fill });
+}
 
-const disc = (cx: number, fill: string, opacity = 1): SVGElement =>
-  svg('circle', { cx, cy: 13, r: 7.5, fill, opacity });
+function disc(cx: number, fill: string, opacity = 1): SVGElement {
+  return svg('circle', { cx, cy: 13, r: 7.5, fill, opacity });
+}
 
-const bar = (x: number, fill: string): SVGElement =>
-  svg('rect', { x, y: 5, width: 7.5, height: 16, rx: 2.5, fill });
+function bar(x: number, fill: string): SVGElement {
+  return svg('rect', { x, y: 5, width: 7.5, height: 16, rx: 2.5, fill });
+}
 
-const words = (text: string, fill: string, size: number): SVGElement =>
-  svg(
+function words(text: string, fill: string, size: number): SVGElement {
+  return svg(
     'text',
     {
       x: WIDTH / 2,
@@ -28,8 +32,11 @@ const words = (text: string, fill: string, size: number): SVGElement =>
     },
     text,
   );
+}
 
-const slant = (x: number, fill: string): SVGElement => svg('path', { d: `M${x + 3} 5h9l-3.5 16h-9z`, fill });
+function slant(x: number, fill: string): SVGElement {
+  return svg('path', { d: `M${x + 3} 5h9l-3.5 16h-9z`, fill });
+}
 
 const MARKS: Readonly<Record<string, () => Child[]>> = {
   visa: () => [
@@ -55,26 +62,29 @@ const MARKS: Readonly<Record<string, () => Child[]>> = {
   unionpay: () => [plate('#fff'), slant(5, '#d7263d'), slant(14, '#1d4f91'), slant(23, '#13787d')],
 };
 
-const unknown = (): Child[] => [
-  svg('rect', { x: 0.75, y: 0.75, width: 38.5, height: 24.5, rx: 4, class: 'vf-blank' }),
-  svg('path', { d: 'M1 8.5h38M6 18h8', class: 'vf-blank' }),
-];
+function unknown(): Child[] {
+  return [
+    svg('rect', { x: 0.75, y: 0.75, width: 38.5, height: 24.5, rx: 4, class: 'vf-blank' }),
+    svg('path', { d: 'M1 8.5h38M6 18h8', class: 'vf-blank' }),
+  ];
+}
 
 /** The mark of a network; a plain card when none is known, and its name on a plate when it has no mark. */
-export const brandMark = (brand: string): SVGSVGElement => {
+export function brandMark(brand: string): SVGSVGElement {
   const name = brandName(brand);
   const size = Math.min(11, 46 / Math.max(1, name.length));
   const draw = MARKS[brand] ?? (brand === '' ? unknown : () => [plate('#3d4a5f'), words(name, '#fff', size)]);
   const label = brand === '' ? { 'aria-hidden': 'true' } : { role: 'img', 'aria-label': name };
   return svg('svg', { class: 'vf-mark', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, ...label }, ...draw());
-};
+}
 
 /** Where the security code is: on the back of most cards, on the front of American Express. */
-export const codeMark = (front: boolean): SVGSVGElement =>
-  svg(
+export function codeMark(front: boolean): SVGSVGElement {
+  return svg(
     'svg',
     { class: 'vf-mark', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, 'aria-hidden': 'true' },
     svg('rect', { x: 0.75, y: 0.75, width: 38.5, height: 24.5, rx: 4, class: 'vf-blank' }),
     svg('path', { d: front ? 'M6 18.5h12M6 8h5' : 'M1 7.5h38M6 16h12', class: 'vf-blank' }),
     svg('rect', { x: 23, y: front ? 6 : 12, width: 12, height: 8, rx: 4, class: 'vf-spot' }),
   );
+}

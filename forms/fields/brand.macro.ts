@@ -22,7 +22,7 @@ export interface BrandTable {
   readonly shapes: Readonly<Record<string, BrandShape>>;
 }
 
-const stretchesOf = (indexOf: (brand: string | undefined) => string): string => {
+function stretchesOf(indexOf: (brand: string | undefined) => string): string {
   const parts: string[] = [];
   let last = 0;
   let previous = '';
@@ -34,10 +34,10 @@ const stretchesOf = (indexOf: (brand: string | undefined) => string): string => 
     }
   }
   return parts.join(' ');
-};
+}
 
 /** Only leads that say something else than the lead one digit shorter. */
-const leadsOf = (indexOf: (brand: string | undefined) => string): string => {
+function leadsOf(indexOf: (brand: string | undefined) => string): string {
   const parts: string[] = [];
   const walk = (lead: string, inherited: string | undefined): void => {
     const brand = cardBrand(lead);
@@ -52,10 +52,10 @@ const leadsOf = (indexOf: (brand: string | undefined) => string): string => {
     walk(String(digit), undefined);
   }
   return parts.sort((one, other) => other.indexOf(':') - one.indexOf(':')).join(' ');
-};
+}
 
-const shapes = (): Record<string, BrandShape> =>
-  Object.fromEntries(
+function shapes(): Record<string, BrandShape> {
+  return Object.fromEntries(
     creditCardType('').flatMap(({ type, lengths, gaps, code }) => {
       const shape: BrandShape = {
         ...(lengths.join() === '16' ? {} : { lengths }),
@@ -65,10 +65,11 @@ const shapes = (): Record<string, BrandShape> =>
       return Object.keys(shape).length === 0 ? [] : [[type, shape]];
     }),
   );
+}
 
 /** Makes the table; the package itself would be three times as large. */
-export const brandTable = (): BrandTable => {
+export function brandTable(): BrandTable {
   const names = [...new Set(BRAND_STRETCHES.map(({ brand }) => brand ?? ''))];
   const indexOf = (brand: string | undefined): string => names.indexOf(brand ?? '').toString(36);
   return { names, stretches: stretchesOf(indexOf), leads: leadsOf(indexOf), shapes: shapes() };
-};
+}

@@ -20,11 +20,12 @@ const NICE: Readonly<Record<string, string>> = {
   rupay: 'RuPay',
 };
 
-const pairs = (text: string): [string, string][] =>
-  text.split(' ').map((part) => {
+function pairs(text: string): [string, string][] {
+  return text.split(' ').map((part) => {
     const [key = '', index = ''] = part.split(':');
     return [key, TABLE.names[Number.parseInt(index, 36)] ?? ''];
   });
+}
 
 const LEADS = pairs(TABLE.leads);
 const STRETCHES = pairs(TABLE.stretches);
@@ -33,7 +34,7 @@ const STRETCHES = pairs(TABLE.stretches);
  * The network of a number that may still be incomplete, in the words of the service (`visa`, `american-express`);
  * empty when none is known. From eight digits on it is the service's own answer for the same digits.
  */
-export const brandOf = (digits: string): string => {
+export function brandOf(digits: string): string {
   if (digits.length < LEAD_DIGITS) {
     return LEADS.find(([start]) => digits.startsWith(start))?.[1] ?? '';
   }
@@ -48,21 +49,26 @@ export const brandOf = (digits: string): string => {
     found = brand;
   }
   return found;
-};
+}
 
 /** What a network is called in texts; one that is not listed by its identifier with a capital. */
-export const brandName = (brand: string): string =>
-  NICE[brand] ?? brand.charAt(0).toUpperCase() + brand.slice(1);
+export function brandName(brand: string): string {
+  return NICE[brand] ?? brand.charAt(0).toUpperCase() + brand.slice(1);
+}
 
 /** The lengths that a network's numbers have; unknown networks may have any that cards have. */
-export const lengthsOf = (brand: string): readonly number[] =>
-  brand === ''
+export function lengthsOf(brand: string): readonly number[] {
+  return brand === ''
     ? Array.from({ length: LENGTH_MAX - LENGTH_MIN + 1 }, (_, at) => LENGTH_MIN + at)
     : (TABLE.shapes[brand]?.lengths ?? [16]);
+}
 
 /** After how many digits a space comes. */
-export const gapsOf = (brand: string): readonly number[] => TABLE.shapes[brand]?.gaps ?? [4, 8, 12, 16];
+export function gapsOf(brand: string): readonly number[] {
+  return TABLE.shapes[brand]?.gaps ?? [4, 8, 12, 16];
+}
 
 /** How many digits the security code has; unknown networks may have three or four. */
-export const codeLengthsOf = (brand: string): readonly number[] =>
-  brand === '' ? [3, 4] : [TABLE.shapes[brand]?.code ?? 3];
+export function codeLengthsOf(brand: string): readonly number[] {
+  return brand === '' ? [3, 4] : [TABLE.shapes[brand]?.code ?? 3];
+}

@@ -3,7 +3,7 @@ import { h } from '../base/dom.ts';
 import { type FieldPlan, labelOf, type Part } from './field.ts';
 
 /** Makes the choices; none is chosen at first. */
-export const createChoice = (plan: FieldPlan, changed: () => void): Part => {
+export function createChoice(plan: FieldPlan, changed: () => void): Part {
   const choices = plan.choices ?? [];
   const inputs = choices.map(({ value }) =>
     h('input', { type: 'radio', id: `vf-${plan.name}-${value}`, name: plan.name, value }),
@@ -27,4 +27,4 @@ export const createChoice = (plan: FieldPlan, changed: () => void): Part => {
     clear: () => choose(''),
     focus: () => (inputs.find(({ checked }) => checked) ?? inputs[0])?.focus(),
   };
-};
+}

@@ -4,15 +4,18 @@
 const ZEROS = [0xff10, 0x660, 0x6f0];
 
 /** The same text with such digits as ASCII ones; every character keeps its place. */
-export const asciiDigits = (text: string): string =>
-  text.replace(/[０-９٠-٩۰-۹]/g, (digit) => {
+export function asciiDigits(text: string): string {
+  return text.replace(/[０-９٠-٩۰-۹]/g, (digit) => {
     const unit = digit.charCodeAt(0);
     const zero = ZEROS.find((start) => unit >= start && unit < start + 10) ?? unit;
     return String(unit - zero);
   });
+}
 
 /** The digits of a text, of any of those scripts, as ASCII digits. */
-export const onlyDigits = (text: string): string => asciiDigits(text).replace(/\D/g, '');
+export function onlyDigits(text: string): string {
+  return asciiDigits(text).replace(/\D/g, '');
+}
 
 /** One change of a field: what it held, what it holds now, where the caret is, and the event's `inputType`. */
 export interface Typed {
@@ -30,10 +33,12 @@ export interface Edited {
 
 export type Edit = (typed: Typed) => Edited;
 
-const isInsert = (kind: string): boolean => !kind.startsWith('delete');
+function isInsert(kind: string): boolean {
+  return !kind.startsWith('delete');
+}
 
 /** The place after so many digits; when something was put in, also after the separator that follows them. */
-const placeAfter = (text: string, count: number, skipSeparator: boolean): number => {
+function placeAfter(text: string, count: number, skipSeparator: boolean): number {
   let left = count;
   let at = 0;
   while (at < text.length && left > 0) {
@@ -44,18 +49,18 @@ const placeAfter = (text: string, count: number, skipSeparator: boolean): number
     at += 1;
   }
   return at;
-};
+}
 
 /**
  * Writes a field of digits anew after a change. The caret stays with the digits that it stood between; deleting a
  * separator takes the digit on its other side; a digit typed into a full field is not taken, so that none falls off
  * at the end.
  */
-export const editDigits = (
+export function editDigits(
   { before, value, caret, kind }: Typed,
   format: (digits: string) => string,
   lengthMax: (digits: string) => number,
-): Edited => {
+): Edited {
   const had = onlyDigits(before);
   let digits = onlyDigits(value);
   let at = onlyDigits(value.slice(0, caret)).length;
@@ -71,10 +76,9 @@ export const editDigits = (
   }
   const text = format(digits);
   return { value: text, caret: placeAfter(text, at, isInsert(kind)) };
-};
+}
 
 /** An edit for a field of digits without separators. */
-export const plainDigits =
-  (lengthMax: () => number): Edit =>
-  (typed) =>
-    editDigits(typed, (digits) => digits, lengthMax);
+export function plainDigits(lengthMax: () => number): Edit {
+  return (typed) => editDigits(typed, (digits) => digits, lengthMax);
+}

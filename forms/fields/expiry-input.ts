@@ -18,7 +18,7 @@ const FORMS = [
 ];
 
 /** Reads 01/30, 1/30, 0130, 01/2030, 012030 and 2030-01. Undefined for anything else and for no month. */
-export const parseExpiry = (text: string): Expiry | undefined => {
+export function parseExpiry(text: string): Expiry | undefined {
   for (const form of FORMS) {
     const { month, year } = form.exec(asciiDigits(text).trim())?.groups ?? {};
     if (month !== undefined && year !== undefined && Number(month) >= 1 && Number(month) <= 12) {
@@ -26,15 +26,19 @@ export const parseExpiry = (text: string): Expiry | undefined => {
     }
   }
   return undefined;
-};
+}
 
-const two = (value: number): string => String(value % 100).padStart(2, '0');
+function two(value: number): string {
+  return String(value % 100).padStart(2, '0');
+}
 
 /** MM/YY. */
-export const showExpiry = ({ month, year }: Expiry): string => `${two(month)}/${two(year)}`;
+export function showExpiry({ month, year }: Expiry): string {
+  return `${two(month)}/${two(year)}`;
+}
 
 /** The members that a date is posted as; no member when the text is no date. */
-export const expiryParts = (text: string): Readonly<Record<string, string>> => {
+export function expiryParts(text: string): Readonly<Record<string, string>> {
   const date = parseExpiry(text);
   return date === undefined
     ? {}
@@ -44,25 +48,25 @@ export const expiryParts = (text: string): Readonly<Record<string, string>> => {
         expiry_year: String(date.year),
         expiry_year_short: two(date.year),
       };
-};
+}
 
 /** Whether a card may be used in this month: cards are good until the end of theirs. */
-export const expiryState = ({ month, year }: Expiry, now: Date): 'good' | 'past' | 'far' => {
+export function expiryState({ month, year }: Expiry, now: Date): 'good' | 'past' | 'far' {
   const months = (year - now.getFullYear()) * 12 + month - (now.getMonth() + 1);
   if (months < 0) {
     return 'past';
   }
   return months > YEARS_AHEAD_MAX * 12 ? 'far' : 'good';
-};
+}
 
 /** A year of four digits while it is typed; once complete its first two go. */
-const yearOf = (digits: string): string => {
+function yearOf(digits: string): string {
   const year = digits.slice(0, digits.startsWith('20') ? 4 : 2);
   return year.length === 4 ? year.slice(2) : year;
-};
+}
 
 /** Splits what is typed into month and year, at the separator or where the month must end. */
-const partsOf = (text: string, inserting: boolean): [string, string] => {
+function partsOf(text: string, inserting: boolean): [string, string] {
   const [head = '', ...rest] = text.split(/\D+/);
   const digits = head + rest.join('');
   if (rest.length > 0 && head.length <= 2) {
@@ -72,7 +76,7 @@ const partsOf = (text: string, inserting: boolean): [string, string] => {
     return [`0${digits.charAt(0)}`, digits.slice(1)];
   }
   return [digits.slice(0, 2), digits.slice(2)];
-};
+}
 
 /** Edits the expiry field. A month needs no leading zero, and the slash comes by itself. */
 export const editExpiry: Edit = ({ before, value, caret, kind }) => {

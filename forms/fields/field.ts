@@ -46,12 +46,18 @@ export interface Field extends Part {
 }
 
 /** Whether something must be filled in. */
-export const isRequired = ({ optional, problem }: FieldPlan): boolean =>
-  optional === undefined && problem !== undefined;
+export function isRequired({ optional, problem }: FieldPlan): boolean {
+  return optional === undefined && problem !== undefined;
+}
 
 /** The id of the element that says what is wrong with a field. */
-export const errorId = ({ name }: FieldPlan): string => `vf-${name}-error`;
+export function errorId({ name }: FieldPlan): string {
+  return `vf-${name}-error`;
+}
 
 /** The inside of a field's label. */
-export const labelOf = ({ label, optional }: FieldPlan): (Node | string)[] =>
-  optional === undefined ? [label] : [label, ' ', h('span', { class: 'vf-optional' }, `(${optional})`)];
+export function labelOf({ label, optional }: FieldPlan): (Node | string)[] {
+  return optional === undefined
+    ? [label]
+    : [label, ' ', h('span', { class: 'vf-optional' }, `(${optional})`)];
+}

@@ -2,4 +2,6 @@
 import { FORM_FIELDS } from '../../server/http/schema/form.ts';
 
 /** The names of the fields of each type of form, in their order. */
-export const formFields = (): typeof FORM_FIELDS => FORM_FIELDS;
+export function formFields(): typeof FORM_FIELDS {
+  return FORM_FIELDS;
+}

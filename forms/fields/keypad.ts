@@ -15,7 +15,7 @@ export interface Keypad {
 }
 
 /** Takes the fields over: they no longer take the keyboard, and open the keypad when they get the focus. */
-export const createKeypad = (fields: readonly Field[], texts: Texts): Keypad => {
+export function createKeypad(fields: readonly Field[], texts: Texts): Keypad {
   let open: { readonly field: Field; readonly element: HTMLElement } | undefined;
   const close = (): void => {
     open?.element.remove();
@@ -63,13 +63,14 @@ export const createKeypad = (fields: readonly Field[], texts: Texts): Keypad => 
     }
   }
   return { close };
-};
+}
 
 /** Whether the focus goes to the keypad, which is still the field for whoever fills it in. */
-export const isInKeypad = (target: EventTarget | null): boolean =>
-  target instanceof Element && target.closest('.vf-keypad') !== null;
+export function isInKeypad(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest('.vf-keypad') !== null;
+}
 
-const build = (field: Field, texts: Texts, close: () => void): HTMLElement => {
+function build(field: Field, texts: Texts, close: () => void): HTMLElement {
   const status = h('p', { class: 'vf-hidden', role: 'status' });
   const press = (text: (value: string) => string, kind: string): void => {
     field.put(text(field.inputs[0]?.value ?? ''), kind);
@@ -116,4 +117,4 @@ const build = (field: Field, texts: Texts, close: () => void): HTMLElement => {
     }
   });
   return element;
-};
+}

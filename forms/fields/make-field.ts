@@ -5,7 +5,7 @@ import { createChoice } from './choice.ts';
 import { errorId, type Field, type FieldPlan, isRequired } from './field.ts';
 import { createText } from './text-input.ts';
 
-const frameOf = (plan: FieldPlan): HTMLElement => {
+function frameOf(plan: FieldPlan): HTMLElement {
   const attributes = { class: plan.half === true ? 'vf-field vf-half' : 'vf-field', 'data-field': plan.name };
   return plan.choices === undefined
     ? h('div', attributes)
@@ -15,10 +15,10 @@ const frameOf = (plan: FieldPlan): HTMLElement => {
         'aria-describedby': errorId(plan),
         'aria-required': isRequired(plan) ? 'true' : 'false',
       });
-};
+}
 
 /** Makes a field; `changed` is called after every change of its value. */
-export const createField = (plan: FieldPlan, changed: () => void): Field => {
+export function createField(plan: FieldPlan, changed: () => void): Field {
   const part = plan.choices === undefined ? createText(plan, changed) : createChoice(plan, changed);
   const error = h('p', { class: 'vf-error', id: errorId(plan), hidden: true });
   const element = frameOf(plan);
@@ -56,4 +56,4 @@ export const createField = (plan: FieldPlan, changed: () => void): Field => {
       return sentence === undefined;
     },
   };
-};
+}

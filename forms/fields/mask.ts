@@ -30,14 +30,15 @@ const TAIL_DIGITS = 4;
 const NUMBER = /^[\d\s*-]{12,}$/;
 
 /** The date of items that were stored with its parts alone. */
-const expiryOf = (month = '', year = ''): string =>
-  month && year && `${month.padStart(2, '0')}/${year.slice(-2)}`;
+function expiryOf(month = '', year = ''): string {
+  return month && year && `${month.padStart(2, '0')}/${year.slice(-2)}`;
+}
 
 /**
  * The values that a form of this type shows, in its order, those left out that the item does not have. A form for
  * cards shows a bank account as one; what has nothing of either is shown with all its texts and numbers.
  */
-export const storedValues = (item: object, { form_type, settings }: PageConfig): StoredValue[] => {
+export function storedValues(item: object, { form_type, settings }: PageConfig): StoredValue[] {
   const texts = new Map(
     Object.entries(item).filter(
       (entry): entry is [string, string] => entry[1] && typeof entry[1] === 'string',
@@ -68,16 +69,19 @@ export const storedValues = (item: object, { form_type, settings }: PageConfig):
       : found.some(({ name }) => name === 'expiry' || texts.has(name)) || NUMBER.test(textOf('card_number'));
   const all = isMeant ? found : [...texts.keys()].map((name) => shownAs(name));
   return all.filter(({ name }) => settings.field_options[name]?.visible !== false);
-};
+}
 
-const isWholeNumber = (text: string): boolean => /^[\d\s-]+$/.test(text);
+function isWholeNumber(text: string): boolean {
+  return /^[\d\s-]+$/.test(text);
+}
 
 /** The text as it is shown once revealed: a card number in its groups. */
-export const shownText = ({ name, text }: StoredValue): string =>
-  name === 'card_number' && isWholeNumber(text) ? groupNumber(onlyDigits(text)) : text;
+export function shownText({ name, text }: StoredValue): string {
+  return name === 'card_number' && isWholeNumber(text) ? groupNumber(onlyDigits(text)) : text;
+}
 
 /** The text while hidden: of numbers of cards and accounts the last four digits stay, of others not even the length. */
-export const hiddenText = ({ name, text }: StoredValue): string => {
+export function hiddenText({ name, text }: StoredValue): string {
   const tail = text.slice(-TAIL_DIGITS);
   if (name === 'card_number') {
     const amex = brandOf(onlyDigits(text)) === 'american-express';
@@ -87,4 +91,4 @@ export const hiddenText = ({ name, text }: StoredValue): string => {
     return `•••• ${tail}`;
   }
   return name === 'cvv' ? '•••' : '••••••';
-};
+}

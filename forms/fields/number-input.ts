@@ -13,16 +13,16 @@ const RUNS_MAX = 50;
 const UNCHECKED = 'unionpay';
 
 /** The digits in the groups that their network prints them in: 4-4-4-4, or 4-6-5. */
-export const groupNumber = (digits: string): string => {
+export function groupNumber(digits: string): string {
   const gaps = gapsOf(brandOf(digits));
   return [...digits].map((digit, at) => (gaps.includes(at) ? ` ${digit}` : digit)).join('');
-};
+}
 
 /** Whether the digits are a whole card number: a length that its network has, and the check digit. */
-export const isCardNumber = (digits: string): boolean => {
+export function isCardNumber(digits: string): boolean {
   const brand = brandOf(digits);
   return lengthsOf(brand).includes(digits.length) && (brand === UNCHECKED || passesLuhn(digits));
-};
+}
 
 /** Edits the number field: any separators, digits of any script, the groups of the network. */
 export const editNumber: Edit = (typed) =>
@@ -32,7 +32,7 @@ export const editNumber: Edit = (typed) =>
  * The card number in a text that was pasted, when there is a whole one: "4111-1111…", a number with the date and the
  * code behind it, or with something before it. Undefined otherwise; then the text counts as typed.
  */
-export const pickNumber = (pasted: string): string | undefined => {
+export function pickNumber(pasted: string): string | undefined {
   const text = asciiDigits(pasted);
   const whole = onlyDigits(text.replace(DATE, ''));
   const runs = (text.match(/\d+/g) ?? []).slice(0, RUNS_MAX);
@@ -44,4 +44,4 @@ export const pickNumber = (pasted: string): string | undefined => {
     [whole, ...joined].find((digits) => brandOf(digits) !== '' && isCardNumber(digits)) ??
     (isCardNumber(whole) ? whole : undefined)
   );
-};
+}

@@ -5,8 +5,8 @@ import { errorId, type FieldPlan, isRequired, labelOf, type Part } from './field
 /** A longer label may need more than one line, so that it cannot stand inside the input. */
 const LABEL_CHARACTERS_LINE = 30;
 
-const inputOf = (plan: FieldPlan): HTMLInputElement =>
-  h('input', {
+function inputOf(plan: FieldPlan): HTMLInputElement {
+  return h('input', {
     class: 'vf-input',
     id: `vf-${plan.name}`,
     name: plan.name,
@@ -23,9 +23,10 @@ const inputOf = (plan: FieldPlan): HTMLInputElement =>
     dir: plan.digits === true ? 'ltr' : 'auto',
     ...plan.attributes,
   });
+}
 
 /** Makes the input; `changed` is called after every change of its value. */
-export const createText = (plan: FieldPlan, changed: () => void): Part => {
+export function createText(plan: FieldPlan, changed: () => void): Part {
   const input = inputOf(plan);
   let before = '';
   const fill = input.autocomplete;
@@ -79,4 +80,4 @@ export const createText = (plan: FieldPlan, changed: () => void): Part => {
     },
     focus: () => input.focus(),
   };
-};
+}

@@ -13,37 +13,42 @@ const NAME_DIGITS_MAX = 8;
 const ROUTING_WEIGHTS = [3, 7, 1];
 
 /** A number that stopped short of every length its network has is not complete; any other is not valid. */
-export const checkNumber = (value: string): Problem | undefined => {
+export function checkNumber(value: string): Problem | undefined {
   const digits = onlyDigits(value);
   if (isCardNumber(digits)) {
     return undefined;
   }
   return digits.length < Math.min(...lengthsOf(brandOf(digits))) ? 'number_short' : 'number_bad';
-};
+}
 
 /** A name is any text that is not a number: people type the number into it by mistake. */
-export const checkName = (value: string): Problem | undefined =>
-  onlyDigits(value).length > NAME_DIGITS_MAX ? 'name_bad' : undefined;
+export function checkName(value: string): Problem | undefined {
+  return onlyDigits(value).length > NAME_DIGITS_MAX ? 'name_bad' : undefined;
+}
 
-export const checkExpiry = (value: string, now: Date): Problem | undefined => {
+export function checkExpiry(value: string, now: Date): Problem | undefined {
   const date = parseExpiry(value);
   if (date === undefined) {
     return 'expiry_bad';
   }
   const state = expiryState(date, now);
   return state === 'good' ? undefined : state === 'past' ? 'expiry_past' : 'expiry_bad';
-};
+}
 
 /** Three digits, or four for American Express; `number` is what the number field holds. */
-export const checkCode = (value: string, number: string): Problem | undefined =>
-  codeLengthsOf(brandOf(onlyDigits(number))).includes(onlyDigits(value).length) ? undefined : 'cvv_bad';
+export function checkCode(value: string, number: string): Problem | undefined {
+  return codeLengthsOf(brandOf(onlyDigits(number))).includes(onlyDigits(value).length)
+    ? undefined
+    : 'cvv_bad';
+}
 
 /** Nine digits whose weighted sum ends in 0, as the American Bankers Association prescribes. */
-export const checkRouting = (value: string): Problem | undefined => {
+export function checkRouting(value: string): Problem | undefined {
   const digits = asciiDigits(value);
   const sum = [...digits].reduce((all, digit, at) => all + Number(digit) * (ROUTING_WEIGHTS[at % 3] ?? 0), 0);
   return /^\d{9}$/.test(digits) && sum > 0 && sum % 10 === 0 ? undefined : 'routing_bad';
-};
+}
 
-export const checkAccount = (value: string): Problem | undefined =>
-  /^\d{4,17}$/.test(asciiDigits(value)) ? undefined : 'account_bad';
+export function checkAccount(value: string): Problem | undefined {
+  return /^\d{4,17}$/.test(asciiDigits(value)) ? undefined : 'account_bad';
+}

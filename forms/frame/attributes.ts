@@ -23,7 +23,7 @@ export const ATTRIBUTES: readonly string[] = [...Object.keys(TEXTS), ...Object.k
 const OF_EVERY_ELEMENT = /^(?:id|class|style|slot|hidden|title|lang|dir|(?:data|aria)-.*)$/;
 
 /** What a developer should hear of an element with these attributes, of which nothing else would tell; or undefined. */
-export const adviceFor = (names: readonly string[], missing: readonly string[]): string | undefined => {
+export function adviceFor(names: readonly string[], missing: readonly string[]): string | undefined {
   const strange = names.filter(
     (name) => name !== 'secret' && !ATTRIBUTES.includes(name) && !OF_EVERY_ELEMENT.test(name),
   );
@@ -32,13 +32,13 @@ export const adviceFor = (names: readonly string[], missing: readonly string[]):
     missing.length > 0 && `shows nothing without: ${missing.join(', ')}`,
   ].filter((part) => part !== false);
   return parts.length > 0 ? `<vault-card-form> ${parts.join('; ')}.` : undefined;
-};
+}
 
 /**
  * The options in an element's attributes, all but the secret. A switch is on when it is there, unless it says
  * `false`; extra data is written as in a query, `order=7&shop=main`.
  */
-export const optionsOf = (read: (name: string) => string | null): Omit<FormOptions, 'secret'> => {
+export function optionsOf(read: (name: string) => string | null): Omit<FormOptions, 'secret'> {
   const texts = Object.entries(TEXTS).map(([name, option]) => [option, read(name) ?? '']);
   const switches = Object.entries(SWITCHES).map(([name, option]) => [
     option,
@@ -49,4 +49,4 @@ export const optionsOf = (read: (name: string) => string | null): Omit<FormOptio
     ...Object.fromEntries([...texts, ...switches]),
     ...(extra.length > 0 && { extraData: Object.fromEntries(extra) }),
   };
-};
+}

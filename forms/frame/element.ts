@@ -20,10 +20,10 @@ const ADVICE_MS = 1000;
 const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
 
 /** Makes the element's class on top of whatever mounts a form. */
-export const createElementClass = (
+export function createElementClass(
   mount: (container: Element, options: FormOptions) => FormHandle,
-): (new () => VaultCardFormElement) =>
-  class VaultCardForm extends Base {
+): new () => VaultCardFormElement {
+  return class VaultCardForm extends Base {
     static observedAttributes = [...ATTRIBUTES, 'secret'];
     #secret: string | undefined;
     #handle: FormHandle | undefined;
@@ -99,6 +99,7 @@ export const createElementClass = (
       this.#handle = undefined;
     }
   };
+}
 
 declare global {
   interface HTMLElementTagNameMap {

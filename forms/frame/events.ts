@@ -7,11 +7,11 @@ export const EVENTS = ['ready', 'height', 'success', 'error'] as const;
 const READY_MS = 10_000;
 
 /** Throws a TypeError that says which events there are. */
-export const checkEvent = (name: string): void => {
+export function checkEvent(name: string): void {
   if (!EVENTS.some((event) => event === name)) {
     throw new TypeError(`There is no event "${name}". There are: ${EVENTS.join(', ')}.`);
   }
-};
+}
 
 /** What is used of a window's timers. */
 interface Timers {
@@ -20,7 +20,7 @@ interface Timers {
 }
 
 /** A wait for a form to be ready: it can begin anew, and `late` is called once unless it ends before. */
-export const createWait = (timers: Timers, late: () => void) => {
+export function createWait(timers: Timers, late: () => void) {
   let timer: number | undefined;
   const end = (): void => {
     timers.clearTimeout(timer);
@@ -33,4 +33,4 @@ export const createWait = (timers: Timers, late: () => void) => {
     },
     end,
   };
-};
+}

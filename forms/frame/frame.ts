@@ -37,27 +37,25 @@ export interface Frame {
 }
 
 /** An origin that messages can be addressed to; opaque ones are `null`. */
-const isOrigin = (origin: string | undefined): origin is string =>
-  origin !== undefined && /^https?:/.test(origin);
+function isOrigin(origin: string | undefined): origin is string {
+  return origin !== undefined && /^https?:/.test(origin);
+}
 
 /** The message, if it may be acted on: from the parent window itself, from an allowed origin, and one that we know. */
-export const hear = (
-  event: Heard,
-  own: FrameWindow,
-  allowed: readonly string[],
-): ParentMessage | undefined =>
-  own.parent !== own &&
-  event.source === own.parent &&
-  (allowed.length === 0 || allowed.includes(event.origin)) &&
-  isParentMessage(event.data)
+export function hear(event: Heard, own: FrameWindow, allowed: readonly string[]): ParentMessage | undefined {
+  return own.parent !== own &&
+    event.source === own.parent &&
+    (allowed.length === 0 || allowed.includes(event.origin)) &&
+    isParentMessage(event.data)
     ? event.data
     : undefined;
+}
 
 /** Starts to listen; `act` is called for what the page around asks. */
-export const openFrame = (
+export function openFrame(
   { own, ancestors, allowed }: FrameDeps,
   act: (type: ParentMessage['type']) => void,
-): Frame => {
+): Frame {
   const { parent } = own;
   const framed = parent !== own;
   let target = isOrigin(ancestors?.[0]) ? ancestors[0] : undefined;
@@ -100,4 +98,4 @@ export const openFrame = (
       own.setTimeout(flush, HELLO_MS);
     },
   };
-};
+}

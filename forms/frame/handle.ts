@@ -37,7 +37,7 @@ export interface FormHandle {
 }
 
 /** Puts the form into the container, as its last child. */
-export const mountPlan = (container: Element, plan: FormPlan): FormHandle => {
+export function mountPlan(container: Element, plan: FormPlan): FormHandle {
   const view = container.ownerDocument.defaultView ?? window;
   const iframe = frameOf(container.ownerDocument, plan);
   const events = new EventTarget();
@@ -113,12 +113,12 @@ export const mountPlan = (container: Element, plan: FormPlan): FormHandle => {
       return () => events.removeEventListener(event, forward);
     },
   } satisfies FormHandle);
-};
+}
 
 /** Between two schemes browsers put a background. The form has none, so the frame must not take the page's either. */
 const STYLE = { display: 'block', width: '100%', border: '0', colorScheme: 'normal' };
 
-const frameOf = (page: Document, { origin, label }: FormPlan): HTMLIFrameElement => {
+function frameOf(page: Document, { origin, label }: FormPlan): HTMLIFrameElement {
   const iframe = page.createElement('iframe');
   iframe.setAttribute('sandbox', '');
   iframe.allow = origin === 'null' ? 'clipboard-write' : `clipboard-write ${origin}`;
@@ -126,4 +126,4 @@ const frameOf = (page: Document, { origin, label }: FormPlan): HTMLIFrameElement
   // Styles set one by one pass a page's policy; a style attribute would not.
   Object.assign(iframe.style, STYLE);
   return iframe;
-};
+}

@@ -12,14 +12,15 @@ export interface Heard {
  * The message of a form, if it comes from the window of its frame and from the origin that it must have, and says
  * what forms say; undefined for anything else.
  */
-export const messageFrom = (heard: Heard, frameWindow: unknown, origin: string): FrameMessage | undefined => {
+export function messageFrom(heard: Heard, frameWindow: unknown, origin: string): FrameMessage | undefined {
   // A frame outside the page has no window: null, like the source of an event that no window sent.
   const isOurs = frameWindow !== null && heard.source === frameWindow && heard.origin === origin;
   return isOurs && isFrameMessage(heard.data) ? heard.data : undefined;
-};
+}
 
 const HEIGHT_MAX = 5000;
 
 /** The height of a frame for the height that its form reports, in whole CSS pixels from 0 to 5,000. */
-export const frameHeight = (reported: number): number =>
-  Math.min(Math.max(Math.ceil(reported), 0), HEIGHT_MAX);
+export function frameHeight(reported: number): number {
+  return Math.min(Math.max(Math.ceil(reported), 0), HEIGHT_MAX);
+}

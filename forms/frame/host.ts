@@ -20,7 +20,7 @@ const TAG = 'vault-card-form';
 /** `Node.ELEMENT_NODE`: an element of another window is an instance of no class of this one. */
 const ELEMENT_NODE = 1;
 
-const elementOf = (element: Element | string): Element => {
+function elementOf(element: Element | string): Element {
   const found = typeof element === 'string' ? document.querySelector(element) : element;
   if (found === null) {
     throw new TypeError(`The page has no element ${element}.`);
@@ -29,10 +29,10 @@ const elementOf = (element: Element | string): Element => {
     throw new TypeError('A form is mounted into an element, or into the one that a selector finds.');
   }
   return found;
-};
+}
 
 /** Makes the functions for a script that came from this URL, and defines the element. */
-export const createForms = (scriptUrl: string | undefined): VaultForms => {
+export function createForms(scriptUrl: string | undefined): VaultForms {
   const base = baseOfScript(scriptUrl);
   const mountCardForm: VaultForms['mountCardForm'] = (element, options) => {
     const plan = planForm(options, base);
@@ -52,4 +52,4 @@ export const createForms = (scriptUrl: string | undefined): VaultForms => {
   };
   defineVaultCardForm();
   return { mountCardForm, mountForm, VaultCardForm, defineVaultCardForm };
-};
+}

@@ -37,11 +37,12 @@ const PARENT_SHAPES: Readonly<Record<ParentMessage['type'], Shape>> = {
   'vault.reset': {},
 };
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 /** Structured clones have only own members, but the guards also serve objects that a test or a caller made. */
-const fits = (value: unknown, shapes: Readonly<Record<string, Shape>>): boolean => {
+function fits(value: unknown, shapes: Readonly<Record<string, Shape>>): boolean {
   if (!isObject(value) || !Object.hasOwn(value, 'type')) {
     return false;
   }
@@ -61,10 +62,14 @@ const fits = (value: unknown, shapes: Readonly<Record<string, Shape>>): boolean 
         (shape[name] !== 'number' || Number.isFinite(value[name])),
     )
   );
-};
+}
 
 /** Whether a message's data is one that form pages send. Who sent it is for the caller to check. */
-export const isFrameMessage = (data: unknown): data is FrameMessage => fits(data, FRAME_SHAPES);
+export function isFrameMessage(data: unknown): data is FrameMessage {
+  return fits(data, FRAME_SHAPES);
+}
 
 /** Whether a message's data is one that form pages act on. Who sent it is for the caller to check. */
-export const isParentMessage = (data: unknown): data is ParentMessage => fits(data, PARENT_SHAPES);
+export function isParentMessage(data: unknown): data is ParentMessage {
+  return fits(data, PARENT_SHAPES);
+}

@@ -14,7 +14,7 @@ export interface PackedTexts {
 }
 
 /** Packs the texts; throws when one of them holds the separator. */
-export const packTexts = (): PackedTexts => {
+export function packTexts(): PackedTexts {
   const names = Object.keys(EN) as (keyof Texts)[];
   const pack = (texts: Texts): string => {
     const list = names.map((name) => texts[name]);
@@ -27,4 +27,4 @@ export const packTexts = (): PackedTexts => {
     names: names.join(SEPARATOR),
     texts: { en: pack(EN), es: pack(ES), fr: pack(FR), de: pack(DE), ar: pack(AR) },
   };
-};
+}

@@ -1,14 +1,14 @@
 /** Taking the visit out of everything in which scripts that come later could read it. */
 
 /** Takes it out of the address bar and the history, and out of what the browser has measured of the navigation. */
-export const clearAddress = (): void => {
+export function clearAddress(): void {
   try {
     history.replaceState(null, '', location.pathname);
   } catch {
     // A page without an address of its own, such as about:srcdoc, has nothing to hide either.
   }
   hideNavigation();
-};
+}
 
 const TIMINGS = ['PerformanceEntry', 'PerformanceResourceTiming', 'PerformanceNavigationTiming'] as const;
 
@@ -16,7 +16,7 @@ const TIMINGS = ['PerformanceEntry', 'PerformanceResourceTiming', 'PerformanceNa
  * The entry of the navigation keeps the whole address, and cannot be removed. Nothing here may rest on a function that
  * a later script can replace; in its sandbox the page has no other window to get the browser's own ones from.
  */
-const hideNavigation = (): void => {
+function hideNavigation(): void {
   const [entry] = performance.getEntriesByType('navigation');
   const getName = Object.getOwnPropertyDescriptor(PerformanceEntry.prototype, 'name')?.get;
   if (entry === undefined || getName === undefined) {
@@ -34,4 +34,4 @@ const hideNavigation = (): void => {
   for (const timing of TIMINGS) {
     Reflect.deleteProperty(window[timing].prototype, 'toJSON');
   }
-};
+}

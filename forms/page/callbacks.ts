@@ -7,7 +7,7 @@ declare global {
 }
 
 /** Calls one of them, if it is there. What it throws is shown in the console and disturbs nothing. */
-export const callBack = (name: 'success' | 'error', value: unknown): void => {
+export function callBack(name: 'success' | 'error', value: unknown): void {
   const callbacks = window.vaultCallbacks;
   const callback: unknown =
     typeof callbacks === 'object' && callbacks !== null && name in callbacks
@@ -20,4 +20,4 @@ export const callBack = (name: 'success' | 'error', value: unknown): void => {
   } catch (error) {
     reportError(error);
   }
-};
+}

@@ -1,17 +1,17 @@
 /** Copying a text to the clipboard, also in a sandboxed frame, where the newer way is often forbidden. */
 
 /** Whether the text is in the clipboard now. */
-export const copyText = async (text: string): Promise<boolean> => {
+export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
     return copyBySelection(text);
   }
-};
+}
 
 /** The text is in the page only until the browser has taken it, and never in an attribute. */
-const copyBySelection = (text: string): boolean => {
+function copyBySelection(text: string): boolean {
   const area = document.createElement('textarea');
   const focused = document.activeElement;
   area.value = text;
@@ -29,4 +29,4 @@ const copyBySelection = (text: string): boolean => {
       focused.focus();
     }
   }
-};
+}

@@ -40,8 +40,11 @@ const BY_STATUS: Readonly<Record<number, keyof Texts>> = {
 const PASSING: readonly (keyof Texts)[] = ['e_network', 'e_limit', 'e_busy', 'e_server'];
 
 /** The name of the sentence for a failure. */
-export const failureText = ({ status, code }: Failure): keyof Texts =>
-  (Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined) ?? BY_STATUS[status] ?? 'e_server';
+export function failureText({ status, code }: Failure): keyof Texts {
+  return (Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined) ?? BY_STATUS[status] ?? 'e_server';
+}
 
 /** Whether to offer another try with the same values. */
-export const mayPass = (failure: Failure): boolean => PASSING.includes(failureText(failure));
+export function mayPass(failure: Failure): boolean {
+  return PASSING.includes(failureText(failure));
+}

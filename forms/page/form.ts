@@ -51,7 +51,7 @@ interface Fields {
 const NOTHING: FormPart = { fields: [], posted: () => ({}) };
 const MAKE = { pcd: createCard, ach: createAch, custom: () => NOTHING };
 
-const createFields = (context: PartContext): Fields => {
+function createFields(context: PartContext): Fields {
   const { settings, form_type } = context.config;
   const own = MAKE[form_type](context);
   const added = createAdditional(context);
@@ -73,10 +73,10 @@ const createFields = (context: PartContext): Fields => {
       }
     },
   };
-};
+}
 
 /** Checks a field when it is left, unless it is left for its own keypad or before anything was typed. */
-const watchField = (field: Field, { art }: FormPart): void => {
+function watchField(field: Field, { art }: FormPart): void {
   field.element.addEventListener('focusin', () => art?.focus(field.plan.name as CardPart));
   field.element.addEventListener('focusout', ({ relatedTarget }) => {
     const within = relatedTarget instanceof Node && field.element.contains(relatedTarget);
@@ -90,34 +90,35 @@ const watchField = (field: Field, { art }: FormPart): void => {
       }
     });
   });
-};
+}
 
 /** The members of the reply that the page around may know. */
-const successMessage = (reply: unknown): FrameMessage => {
+function successMessage(reply: unknown): FrameMessage {
   const given: Readonly<Record<string, unknown>> =
     typeof reply === 'object' && reply !== null ? { ...reply } : {};
   const { token, reference, user } = given;
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
   return { type: 'vault.success', token: text(token), reference: text(reference), user: text(user) };
-};
+}
 
 /** Where the service has pages for trying out what forms look like. */
 const PREVIEW = /\/forms\/preview(?:\/|$)/;
 
-const isConnected = ({ visit }: FormContext): boolean =>
-  visit.unique_id !== undefined && visit.secret !== undefined;
+function isConnected({ visit }: FormContext): boolean {
+  return visit.unique_id !== undefined && visit.secret !== undefined;
+}
 
 /** Checks every field, and leads to the first that is wrong. */
-const checkAll = ({ list }: Fields, view: FormView, texts: Texts): boolean => {
+function checkAll({ list }: Fields, view: FormView, texts: Texts): boolean {
   const wrong = list.filter((field) => !field.check());
   const labels = wrong.map(({ plan }) => plan.label).join(', ');
   view.announce(wrong.length === 0 ? '' : fill(texts.check, { list: labels }));
   wrong[0]?.focus();
   return wrong.length === 0;
-};
+}
 
 /** Sends what was typed; the same values with the same key until it is clear what became of them. */
-const send = async (context: FormContext, fields: Fields, attempts: Attempts): Promise<Outcome> => {
+async function send(context: FormContext, fields: Fields, attempts: Attempts): Promise<Outcome> {
   const { config, visit } = context;
   const { unique_id, secret, reference, extra } = visit;
   if (unique_id === undefined || secret === undefined) {
@@ -129,10 +130,10 @@ const send = async (context: FormContext, fields: Fields, attempts: Attempts): P
   const outcome = await call(url, { method: 'POST', headers, body }, context);
   attempts.settle(outcome);
   return outcome;
-};
+}
 
 /** Says why nothing was stored: in the page, to the owner's function, and to the page around. */
-const tellFailure = (failure: Failure, context: FormContext, fields: Fields, view: FormView): void => {
+function tellFailure(failure: Failure, context: FormContext, fields: Fields, view: FormView): void {
   const { status, code, error, field } = failure;
   const { texts, tell } = context;
   view.alert(texts[failureText(failure)], mayPass(failure));
@@ -141,10 +142,10 @@ const tellFailure = (failure: Failure, context: FormContext, fields: Fields, vie
   (named?.focus ?? view.focusNext)();
   callBack('error', { status, code, error });
   tell({ type: 'vault.error', status, code });
-};
+}
 
 /** Makes the form. */
-export const createForm = (context: FormContext): CaptureForm => {
+export function createForm(context: FormContext): CaptureForm {
   const { texts } = context;
   const fields = createFields(context);
   const view = createFormView(context, fields.list, fields.art);
@@ -207,4 +208,4 @@ export const createForm = (context: FormContext): CaptureForm => {
       view.alert(idle && typed ? texts.idle : undefined, false);
     },
   };
-};
+}

@@ -32,7 +32,7 @@ interface Row {
 }
 
 /** Makes the view; it is empty until `load`. */
-export const createItemView = (context: FormContext): ItemView => {
+export function createItemView(context: FormContext): ItemView {
   const { config, visit, texts } = context;
   const body = h('div', { class: 'vf-body' });
   const element = h('div', { class: 'vf-panel' }, createHead(context), body);
@@ -87,10 +87,10 @@ export const createItemView = (context: FormContext): ItemView => {
       }
     },
   };
-};
+}
 
 /** Puts the rows in, and returns what hides them again. */
-const fillBody = (body: HTMLElement, values: readonly StoredValue[], context: FormContext): (() => void) => {
+function fillBody(body: HTMLElement, values: readonly StoredValue[], context: FormContext): () => void {
   const { config, texts } = context;
   if (values.length === 0) {
     body.replaceChildren(h('p', { class: 'vf-empty' }, texts.empty));
@@ -130,9 +130,9 @@ const fillBody = (body: HTMLElement, values: readonly StoredValue[], context: Fo
     ...[art?.element, list, secret ? toggle : undefined].filter((child) => child !== undefined),
   );
   return () => reveal(false);
-};
+}
 
-const createRow = (value: StoredValue, { texts }: FormContext): Row => {
+function createRow(value: StoredValue, { texts }: FormContext): Row {
   // Values without a label are fields of ours, which have a text of their name.
   const label = value.label ?? texts[value.name as keyof typeof texts];
   const shown = h('dd', { class: 'vf-value', dir: 'auto' });
@@ -171,4 +171,4 @@ const createRow = (value: StoredValue, { texts }: FormContext): Row => {
       shown.textContent = open ?? (now || !value.secret ? shownText(value) : hiddenText(value));
     },
   };
-};
+}

@@ -12,7 +12,7 @@ export interface PageContext {
 }
 
 /** The top of the page. Within another page a heading shows only if it was asked for. */
-export const createHead = ({ config, visit, texts }: PageContext): HTMLElement => {
+export function createHead({ config, visit, texts }: PageContext): HTMLElement {
   const { theme, display_mode } = config.settings;
   const asked = visit.title ?? config.title;
   const usual = display_mode === 'standalone' ? texts[`head_${config.form_type}`] : undefined;
@@ -30,8 +30,9 @@ export const createHead = ({ config, visit, texts }: PageContext): HTMLElement =
     logo,
     line === undefined ? undefined : h('div', { class: 'vf-heading' }, titled, badge),
   );
-};
+}
 
 /** The bottom of the page, where something can be sent. */
-export const createFoot = ({ texts }: PageContext): HTMLElement =>
-  h('p', { class: 'vf-foot' }, icon(LOCK), texts.secure);
+export function createFoot({ texts }: PageContext): HTMLElement {
+  return h('p', { class: 'vf-foot' }, icon(LOCK), texts.secure);
+}

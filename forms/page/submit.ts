@@ -25,12 +25,12 @@ const BUSY = [429, 503];
 const FINAL = [400, 401, 403, 404, 405, 410, 413, 415, 422];
 
 /** Where a call goes: `https://host/v1/capture/shop?form_type=pcd`. Parameters without a value are left out. */
-export const callUrl = (
+export function callUrl(
   api: string,
   kind: 'capture' | 'retrieve',
   id: string,
   query: Readonly<Record<string, string | undefined>>,
-): string => {
+): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) {
@@ -38,32 +38,32 @@ export const callUrl = (
     }
   }
   return `${api}/v1/${kind}/${encodeURIComponent(id)}?${parameters}`;
-};
+}
 
 /** The object to store: the page's own texts first, so that fields win; empty members are dropped. */
-export const bodyOf = (
+export function bodyOf(
   extra: Readonly<Record<string, string>>,
   fields: Readonly<Record<string, string>>,
-): string => {
+): string {
   const filled = Object.entries(fields).filter(([, value]) => value !== '');
   return JSON.stringify({ ...extra, ...Object.fromEntries(filled) });
-};
+}
 
 /** JSON with each number as the text that it was: the numbers of JavaScript lose digits of long ones, and last zeros. */
-export const readJson = (json: string): unknown => {
+export function readJson(json: string): unknown {
   let inText = false;
   const quoted = json.replace(/\\.|"|-?\d[\d.eE+-]*/g, (part) => {
     inText = inText !== (part === '"');
     return inText || part === '"' ? part : `"${part}"`;
   });
   return JSON.parse(quoted);
-};
+}
 
 /**
  * Calls the service, and again when it says that it is busy and for how long. Never throws. The request carries no
  * cookies and no address, and its reply is kept nowhere.
  */
-export const call = async (url: string, init: RequestInit, deps: CallDeps): Promise<Outcome> => {
+export async function call(url: string, init: RequestInit, deps: CallDeps): Promise<Outcome> {
   for (let tries = 0; ; tries++) {
     try {
       const response = await deps.fetch(url, {
@@ -90,9 +90,9 @@ export const call = async (url: string, init: RequestInit, deps: CallDeps): Prom
       return { failure: { status: 0, code: 'network', error: 'The service could not be reached.' } };
     }
   }
-};
+}
 
-const failureOf = (status: number, body: unknown): Failure => {
+function failureOf(status: number, body: unknown): Failure {
   const given: Readonly<Record<string, unknown>> =
     typeof body === 'object' && body !== null ? { ...body } : {};
   const { code, error, field } = given;
@@ -102,7 +102,7 @@ const failureOf = (status: number, body: unknown): Failure => {
     error: typeof error === 'string' ? error : '',
     ...(typeof field === 'string' ? { field } : {}),
   };
-};
+}
 
 /** The keys of a form's attempts. */
 export interface Attempts {
@@ -114,7 +114,7 @@ export interface Attempts {
 }
 
 /** Gives each attempt its key: the same one for the same body until the service has clearly taken or refused it. */
-export const createAttempts = (makeKey: () => string = newKey): Attempts => {
+export function createAttempts(makeKey: () => string = newKey): Attempts {
   let open: { readonly body: string; readonly key: string } | undefined;
   return {
     keyFor: (body: string): string => {
@@ -130,4 +130,4 @@ export const createAttempts = (makeKey: () => string = newKey): Attempts => {
       open = undefined;
     },
   };
-};
+}

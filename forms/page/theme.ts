@@ -8,22 +8,22 @@ import { pageStyles } from '../styles/styles.macro.ts' with { type: 'macro' };
 const READ_ON = { primary_color: '--vf-on-primary', card_primary_color: '--vf-on-card' } as const;
 
 /** Adds the styles before all others of the page, so that the owner's own win. The policy knows them by their hash. */
-const addStyles = (): void => {
+function addStyles(): void {
   const style = document.createElement('style');
   style.textContent = pageStyles();
   document.head.prepend(style);
-};
+}
 
 /** Lets the browser resolve a colour of any notation. */
-const resolve = (element: HTMLElement, color: string): string => {
+function resolve(element: HTMLElement, color: string): string {
   element.style.color = color;
   const rgb = getComputedStyle(element).color;
   element.style.removeProperty('color');
   return rgb;
-};
+}
 
 /** Dresses the page. Follows the system's light or dark as long as the page is open when the form says `auto`. */
-export const applyTheme = (form: HTMLElement, config: PageConfig, locale: Locale): void => {
+export function applyTheme(form: HTMLElement, config: PageConfig, locale: Locale): void {
   const { theme, color_mode, display_mode } = config.settings;
   addStyles();
   const root = document.documentElement;
@@ -48,4 +48,4 @@ export const applyTheme = (form: HTMLElement, config: PageConfig, locale: Locale
       }
     }
   }
-};
+}

@@ -20,11 +20,11 @@ export interface FormView {
 }
 
 /** Makes the elements. */
-export const createFormView = (
+export function createFormView(
   context: PageContext,
   fields: readonly Field[],
   art: HTMLElement | undefined,
-): FormView => {
+): FormView {
   const { config, texts } = context;
   const alert = h('div', { class: 'vf-alert', role: 'alert' });
   const status = h('p', { class: 'vf-hidden', role: 'status' });
@@ -60,13 +60,13 @@ export const createFormView = (
     },
     showForm: () => body.replaceChildren(form),
   };
-};
+}
 
 /** The inside of an alert: sign, sentence, and a button that sends the form it is in. */
-export const alertParts = (sentence: string | undefined, again: string | undefined): Element[] => {
+export function alertParts(sentence: string | undefined, again: string | undefined): Element[] {
   if (sentence === undefined) {
     return [];
   }
   const parts = [icon(ALERT), h('p', {}, sentence)];
   return again === undefined ? parts : [...parts, h('button', { type: 'submit', class: 'vf-again' }, again)];
-};
+}

@@ -21,7 +21,7 @@ const RETRIEVE_SECRET = /^vrs1_/;
  * Reads the address: members of the fragment win over those of the query, and both over what the service put into
  * the page. Empty members count as left out.
  */
-export const readVisit = (search: string, hash: string, config: PageConfig): Visit => {
+export function readVisit(search: string, hash: string, config: PageConfig): Visit {
   const given = new Map<string, string>(Object.entries(config.visit ?? {}));
   for (const part of [search, hash]) {
     for (const [name, value] of new URLSearchParams(part.replace(/^[?#]/, ''))) {
@@ -39,7 +39,9 @@ export const readVisit = (search: string, hash: string, config: PageConfig): Vis
     given.delete(name);
   }
   return { ...Object.fromEntries(own), extra: Object.fromEntries(given) };
-};
+}
 
 /** Whether the page shows a stored item rather than a form. */
-export const isRetrieval = ({ secret }: Visit): boolean => RETRIEVE_SECRET.test(secret ?? '');
+export function isRetrieval({ secret }: Visit): boolean {
+  return RETRIEVE_SECRET.test(secret ?? '');
+}

@@ -4,7 +4,7 @@ const IDLE_MS = 600_000;
 const SIGNS_OF_LIFE = ['input', 'keydown', 'pointerdown'] as const;
 
 /** Calls `wipe` at each such moment; `idle` tells which of them it was. */
-export const wipeWhenLeft = (wipe: (idle: boolean) => void): void => {
+export function wipeWhenLeft(wipe: (idle: boolean) => void): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const wait = (): void => {
     clearTimeout(timer);
@@ -15,4 +15,4 @@ export const wipeWhenLeft = (wipe: (idle: boolean) => void): void => {
   }
   wait();
   addEventListener('pagehide', () => wipe(false));
-};
+}

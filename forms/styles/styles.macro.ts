@@ -7,8 +7,8 @@ import state from './state.css' with { type: 'text' };
 import vault from './vault.css' with { type: 'text' };
 
 /** Takes out comments and the white space that means nothing, and writes values shorter; the sheets hold no texts that it could harm. */
-const shorten = (css: string): string =>
-  css
+function shorten(css: string): string {
+  return css
     .replace(/\/\*.*?\*\//gs, '')
     .replace(/\s+/g, ' ')
     .replace(/ ?([{};,>~]) ?/g, '$1')
@@ -18,6 +18,9 @@ const shorten = (css: string): string =>
     .replaceAll('transparent', '#0000')
     .replace(/="(\w+)"\]/g, '=$1]')
     .trim();
+}
 
 /** All style sheets of the page, those of the base styles last. */
-export const pageStyles = (): string => shorten([base, field, card, state, vault, modern].join('\n'));
+export function pageStyles(): string {
+  return shorten([base, field, card, state, vault, modern].join('\n'));
+}

@@ -98,32 +98,35 @@ export interface AdminCalls {
 
 const preferences = ['preferences'] as const;
 
-export const createAdminCalls = (transport: Transport): AdminCalls => ({
-  whoami: (options) => readJson(transport, { method: 'GET', path: ['whoami'], repeat: 'always', options }),
-  billing: (options) => readJson(transport, { method: 'GET', path: ['billing'], repeat: 'always', options }),
-  usage: (query = {}, options) =>
-    readJson(transport, { method: 'GET', path: ['usage'], repeat: 'always', query, options }),
-  certificate: (options) =>
-    transport.bytes({ method: 'GET', path: ['certificate'], repeat: 'always', options }),
-  changePassword: (change = {}, options) =>
-    readJson(transport, {
-      method: 'POST',
-      path: ['change-password'],
-      repeat: 'when_refused',
-      body: JSON.stringify(change),
-      options,
-    }),
-  setPreference: ({ key, value }, options) =>
-    readJson(transport, {
-      method: 'POST',
-      path: preferences,
-      repeat: 'always',
-      body: JSON.stringify({ key, value }),
-      options,
-    }),
-  getPreference: ({ key }, options) => readOne(transport, preferences, { key }, options),
-  listPreferences: (options) =>
-    readJson(transport, { method: 'GET', path: preferences, repeat: 'always', options }),
-  deletePreference: (query, options) =>
-    readJson(transport, { method: 'DELETE', path: preferences, repeat: 'always', query, options }),
-});
+export function createAdminCalls(transport: Transport): AdminCalls {
+  return {
+    whoami: (options) => readJson(transport, { method: 'GET', path: ['whoami'], repeat: 'always', options }),
+    billing: (options) =>
+      readJson(transport, { method: 'GET', path: ['billing'], repeat: 'always', options }),
+    usage: (query = {}, options) =>
+      readJson(transport, { method: 'GET', path: ['usage'], repeat: 'always', query, options }),
+    certificate: (options) =>
+      transport.bytes({ method: 'GET', path: ['certificate'], repeat: 'always', options }),
+    changePassword: (change = {}, options) =>
+      readJson(transport, {
+        method: 'POST',
+        path: ['change-password'],
+        repeat: 'when_refused',
+        body: JSON.stringify(change),
+        options,
+      }),
+    setPreference: ({ key, value }, options) =>
+      readJson(transport, {
+        method: 'POST',
+        path: preferences,
+        repeat: 'always',
+        body: JSON.stringify({ key, value }),
+        options,
+      }),
+    getPreference: ({ key }, options) => readOne(transport, preferences, { key }, options),
+    listPreferences: (options) =>
+      readJson(transport, { method: 'GET', path: preferences, repeat: 'always', options }),
+    deletePreference: (query, options) =>
+      readJson(transport, { method: 'DELETE', path: preferences, repeat: 'always', query, options }),
+  };
+}

@@ -30,7 +30,7 @@ export interface AuditCalls {
   readonly pages: (query?: ReadAudit, options?: CallOptions) => Pages<AuditEntry[]>;
 }
 
-export const createAuditCalls = (transport: Transport): AuditCalls => {
+export function createAuditCalls(transport: Transport): AuditCalls {
   const list: AuditCalls['list'] = (query, options) =>
     readPage(transport, { method: 'GET', path: ['audit'], repeat: 'always', query, options });
 
@@ -39,4 +39,4 @@ export const createAuditCalls = (transport: Transport): AuditCalls => {
     pages: ({ next_token, ...query } = {}, options) =>
       walk((nextToken) => list({ ...query, next_token: nextToken }, options), next_token),
   };
-};
+}

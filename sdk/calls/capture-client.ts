@@ -29,7 +29,7 @@ export interface CaptureClient {
  * const checkout = captureClient({ url: 'https://vault.example/v1/capture/web-shop', secret });
  * const { token, reference } = await checkout.submit({ data: { card_number: '4111111111111111' } });
  */
-export const captureClient = (options: EndpointOptions): CaptureClient => {
+export function captureClient(options: EndpointOptions): CaptureClient {
   const { transport, access } = linkTo('capture', options);
   return { submit: async (item, callOptions) => submitTo(transport, access, item, callOptions) };
-};
+}

@@ -63,30 +63,32 @@ export interface CaptureCalls {
 const path = ['capture'] as const;
 
 /** `passphrase` is the client's own, for calls that bring none. */
-export const createCaptureCalls = (transport: Transport, passphrase: string | undefined): CaptureCalls => ({
-  create: async ({ passphrase: own, ...query }, options) =>
-    readJson(transport, {
-      method: 'POST',
-      path,
-      repeat: 'when_refused',
-      query,
-      passphrase: neededPassphrase(own, passphrase),
-      options,
-    }),
-  list: (query, options) => readJson(transport, { method: 'GET', path, repeat: 'always', query, options }),
-  submit: async (item, options) => submitTo(transport, item, item, options),
-  delete: ({ unique_id }, options) =>
-    readJson(transport, { method: 'DELETE', path: [...path, unique_id], repeat: 'always', options }),
-});
+export function createCaptureCalls(transport: Transport, passphrase: string | undefined): CaptureCalls {
+  return {
+    create: async ({ passphrase: own, ...query }, options) =>
+      readJson(transport, {
+        method: 'POST',
+        path,
+        repeat: 'when_refused',
+        query,
+        passphrase: neededPassphrase(own, passphrase),
+        options,
+      }),
+    list: (query, options) => readJson(transport, { method: 'GET', path, repeat: 'always', query, options }),
+    submit: async (item, options) => submitTo(transport, item, item, options),
+    delete: ({ unique_id }, options) =>
+      readJson(transport, { method: 'DELETE', path: [...path, unique_id], repeat: 'always', options }),
+  };
+}
 
 /** Stores an item through an endpoint. Of the item only its own members are sent. */
-export const submitTo = (
+export function submitTo(
   transport: Transport,
   access: EndpointAccess,
   { data, reference, number, algorithm, return_card_metadata, form_type }: CaptureItem,
   options: KeyedCallOptions | undefined,
-): Promise<Captured> =>
-  readJson(transport, {
+): Promise<Captured> {
+  return readJson(transport, {
     ...callTo('capture', access),
     method: 'POST',
     repeat: 'keyed',
@@ -94,3 +96,4 @@ export const submitTo = (
     body: textOfData(data),
     options,
   });
+}

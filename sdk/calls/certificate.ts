@@ -83,32 +83,34 @@ export interface CertificateCalls {
 const CSR = ['proxy', 'csr'] as const;
 const CERT = ['proxy', 'cert'] as const;
 
-export const createCertificateCalls = (transport: Transport): CertificateCalls => ({
-  createCsr: (subject, options) =>
-    readJson(transport, {
-      method: 'POST',
-      path: CSR,
-      repeat: 'when_refused',
-      body: JSON.stringify(subject),
-      options,
-    }),
-  getCsr: ({ id }, options) => readOne(transport, CSR, { id }, options),
-  listCsrs: (options) => readJson(transport, { method: 'GET', path: CSR, repeat: 'always', options }),
-  deleteCsr: (query, options) =>
-    readJson(transport, { method: 'DELETE', path: CSR, repeat: 'always', query, options }),
-  create: ({ pem, ...query }, options) =>
-    readJson(transport, {
-      method: 'POST',
-      path: CERT,
-      repeat: 'when_refused',
-      query,
-      body: pem,
-      type: 'application/x-pem-file',
-      options,
-    }),
-  get: ({ id }, options) => readOne(transport, CERT, { id }, options),
-  list: (query, options) =>
-    readJson(transport, { method: 'GET', path: CERT, repeat: 'always', query, options }),
-  delete: (query, options) =>
-    readJson(transport, { method: 'DELETE', path: CERT, repeat: 'always', query, options }),
-});
+export function createCertificateCalls(transport: Transport): CertificateCalls {
+  return {
+    createCsr: (subject, options) =>
+      readJson(transport, {
+        method: 'POST',
+        path: CSR,
+        repeat: 'when_refused',
+        body: JSON.stringify(subject),
+        options,
+      }),
+    getCsr: ({ id }, options) => readOne(transport, CSR, { id }, options),
+    listCsrs: (options) => readJson(transport, { method: 'GET', path: CSR, repeat: 'always', options }),
+    deleteCsr: (query, options) =>
+      readJson(transport, { method: 'DELETE', path: CSR, repeat: 'always', query, options }),
+    create: ({ pem, ...query }, options) =>
+      readJson(transport, {
+        method: 'POST',
+        path: CERT,
+        repeat: 'when_refused',
+        query,
+        body: pem,
+        type: 'application/x-pem-file',
+        options,
+      }),
+    get: ({ id }, options) => readOne(transport, CERT, { id }, options),
+    list: (query, options) =>
+      readJson(transport, { method: 'GET', path: CERT, repeat: 'always', query, options }),
+    delete: (query, options) =>
+      readJson(transport, { method: 'DELETE', path: CERT, repeat: 'always', query, options }),
+  };
+}

@@ -24,16 +24,16 @@ export interface EndpointLink {
 const ADDRESS = /^(.*)\/v1\/(capture|retrieve)\/([\w.@:-]{1,128})\/?$/;
 
 /** Takes an endpoint's URL or path apart; refuses one of the other kind, and anything else. */
-const partsOf = (kind: EndpointKind, url: string): { readonly base: string; readonly uniqueId: string } => {
+function partsOf(kind: EndpointKind, url: string): { readonly base: string; readonly uniqueId: string } {
   const [, base, found, uniqueId] = ADDRESS.exec(url) ?? [];
   if (base === undefined || uniqueId === undefined || found !== kind) {
     throw new VaultError(`url must be that of a ${kind} endpoint.`);
   }
   return { base, uniqueId };
-};
+}
 
 /** Checks a third party's options; nothing is sent yet. */
-export const linkTo = (kind: EndpointKind, options: EndpointOptions): EndpointLink => {
+export function linkTo(kind: EndpointKind, options: EndpointOptions): EndpointLink {
   checkNames(options, ['url', 'secret', ...CONNECTION]);
   const { url, secret, ...connection } = options;
   const { base, uniqueId } = partsOf(kind, url);
@@ -44,13 +44,13 @@ export const linkTo = (kind: EndpointKind, options: EndpointOptions): EndpointLi
     transport: createTransport({ ...connection, baseUrl: base }),
     access: { unique_id: uniqueId, secret: checkedSecret(secret) },
   };
-};
+}
 
 /** The parts of a call that lead to an endpoint. Where a URL is given, it is a path of this very service. */
-export const callTo = (
+export function callTo(
   kind: EndpointKind,
   { unique_id, url, secret }: EndpointAccess,
-): Pick<Call, 'path' | 'secret'> => {
+): Pick<Call, 'path' | 'secret'> {
   if (unique_id !== undefined) {
     return { path: [kind, unique_id], secret: { kind, text: secret } };
   }
@@ -59,4 +59,4 @@ export const callTo = (
     throw new VaultError('url must be the path that creating the endpoint returned.');
   }
   return { path: [kind, uniqueId], secret: { kind, text: secret } };
-};
+}

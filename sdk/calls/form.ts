@@ -46,18 +46,20 @@ export interface FormCalls {
 
 const path = ['retrieve', 'iframe'] as const;
 
-export const createFormCalls = (transport: Transport): FormCalls => ({
-  create: ({ form_type, form_id, ...settings } = {}, options) =>
-    readJson(transport, {
-      method: 'POST',
-      path,
-      repeat: 'when_refused',
-      query: { form_type, form_id },
-      body: JSON.stringify(settings),
-      options,
-    }),
-  get: ({ form_id }, options) => readOne(transport, path, { form_id }, options),
-  list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
-  delete: ({ form_id }, options) =>
-    readJson(transport, { method: 'DELETE', path: [...path, form_id], repeat: 'always', options }),
-});
+export function createFormCalls(transport: Transport): FormCalls {
+  return {
+    create: ({ form_type, form_id, ...settings } = {}, options) =>
+      readJson(transport, {
+        method: 'POST',
+        path,
+        repeat: 'when_refused',
+        query: { form_type, form_id },
+        body: JSON.stringify(settings),
+        options,
+      }),
+    get: ({ form_id }, options) => readOne(transport, path, { form_id }, options),
+    list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
+    delete: ({ form_id }, options) =>
+      readJson(transport, { method: 'DELETE', path: [...path, form_id], repeat: 'always', options }),
+  };
+}

@@ -72,7 +72,7 @@ export interface KeyCalls {
 
 const path = ['key'] as const;
 
-export const createKeyCalls = (transport: Transport): KeyCalls => {
+export function createKeyCalls(transport: Transport): KeyCalls {
   const list: KeyCalls['list'] = (query, options) =>
     readPage(transport, { method: 'GET', path, repeat: 'always', query, options });
 
@@ -94,4 +94,4 @@ export const createKeyCalls = (transport: Transport): KeyCalls => {
     delete: (query, options) =>
       readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
   };
-};
+}

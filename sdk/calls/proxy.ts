@@ -87,7 +87,7 @@ export interface ProxyCalls {
 type Order = ProxyOrder & { readonly passphrase?: string | undefined };
 
 /** `passphrase` is the client's own, for calls that bring none. */
-export const createProxyCalls = (transport: Transport, passphrase: string | undefined): ProxyCalls => {
+export function createProxyCalls(transport: Transport, passphrase: string | undefined): ProxyCalls {
   const send = async <T>(
     name: string,
     query: Readonly<Record<string, QueryValue>>,
@@ -116,4 +116,4 @@ export const createProxyCalls = (transport: Transport, passphrase: string | unde
     networkToken: ({ webhook, passphrase: own, ...query }, options) =>
       send('network_token', query, { webhook }, own, options),
   };
-};
+}

@@ -73,7 +73,7 @@ export interface RetrieveClient {
 }
 
 /** Of items and filters only their own members are sent. */
-export const createRetrieveClient = (transport: Transport, access: EndpointAccess): RetrieveClient => {
+export function createRetrieveClient(transport: Transport, access: EndpointAccess): RetrieveClient {
   const callOf = (query: Call['query'], options: CallOptions | undefined): Call => ({
     ...callTo('retrieve', access),
     method: 'GET',
@@ -101,7 +101,7 @@ export const createRetrieveClient = (transport: Transport, access: EndpointAcces
     decryptAll: ({ reference, reference_prefix, limit } = {}, options) =>
       openItems(transport, () => callOf({ reference, reference_prefix, limit }, options)),
   };
-};
+}
 
 /**
  * A client of one retrieval endpoint, for whoever was given its secret and nothing else. It knows no account, sends no
@@ -112,7 +112,7 @@ export const createRetrieveClient = (transport: Transport, access: EndpointAcces
  * const desk = retrieveClient({ url: 'https://vault.example/v1/retrieve/call-centre', secret });
  * const card = await desk.decrypt({ token });
  */
-export const retrieveClient = (options: EndpointOptions): RetrieveClient => {
+export function retrieveClient(options: EndpointOptions): RetrieveClient {
   const { transport, access } = linkTo('retrieve', options);
   return createRetrieveClient(transport, access);
-};
+}

@@ -107,7 +107,7 @@ export interface RetrieveCalls {
 const path = ['retrieve'] as const;
 
 /** `passphrase` is the client's own, for calls that bring none. */
-export const createRetrieveCalls = (transport: Transport, passphrase: string | undefined): RetrieveCalls => {
+export function createRetrieveCalls(transport: Transport, passphrase: string | undefined): RetrieveCalls {
   const through = (access: EndpointAccess) => createRetrieveClient(transport, access);
 
   return {
@@ -129,4 +129,4 @@ export const createRetrieveCalls = (transport: Transport, passphrase: string | u
     delete: ({ unique_id }, options) =>
       readJson(transport, { method: 'DELETE', path: [...path, unique_id], repeat: 'always', options }),
   };
-};
+}

@@ -53,20 +53,22 @@ export interface RuleCalls {
 
 const path = ['rule'] as const;
 
-export const createRuleCalls = (transport: Transport): RuleCalls => ({
-  create: ({ operations, ...query }, options) =>
-    readJson(transport, {
-      method: 'POST',
-      path,
-      repeat: 'when_refused',
-      query,
-      body: JSON.stringify(operations),
-      options,
-    }),
-  get: ({ id }, options) => readOne(transport, path, { id }, options),
-  list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
-  delete: (query, options) =>
-    readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
-  operations: (options) =>
-    readJson(transport, { method: 'GET', path: [...path, 'operations'], repeat: 'always', options }),
-});
+export function createRuleCalls(transport: Transport): RuleCalls {
+  return {
+    create: ({ operations, ...query }, options) =>
+      readJson(transport, {
+        method: 'POST',
+        path,
+        repeat: 'when_refused',
+        query,
+        body: JSON.stringify(operations),
+        options,
+      }),
+    get: ({ id }, options) => readOne(transport, path, { id }, options),
+    list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
+    delete: (query, options) =>
+      readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
+    operations: (options) =>
+      readJson(transport, { method: 'GET', path: [...path, 'operations'], repeat: 'always', options }),
+  };
+}

@@ -28,9 +28,11 @@ export interface UtilityCalls {
   readonly passphrase: (query?: GeneratePassphrase, options?: CallOptions) => Promise<GeneratedPassphrase>;
 }
 
-export const createUtilityCalls = (transport: Transport): UtilityCalls => ({
-  luhn: (query, options) =>
-    readJson(transport, { method: 'GET', path: ['luhn'], repeat: 'always', query, options }),
-  passphrase: (query, options) =>
-    readJson(transport, { method: 'GET', path: ['passphrase'], repeat: 'always', query, options }),
-});
+export function createUtilityCalls(transport: Transport): UtilityCalls {
+  return {
+    luhn: (query, options) =>
+      readJson(transport, { method: 'GET', path: ['luhn'], repeat: 'always', query, options }),
+    passphrase: (query, options) =>
+      readJson(transport, { method: 'GET', path: ['passphrase'], repeat: 'always', query, options }),
+  };
+}

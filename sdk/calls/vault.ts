@@ -124,7 +124,7 @@ export interface VaultCalls {
 const path = ['vault'] as const;
 
 /** `passphrase` is the client's own, for calls that bring none. */
-export const createVaultCalls = (transport: Transport, passphrase: string | undefined): VaultCalls => {
+export function createVaultCalls(transport: Transport, passphrase: string | undefined): VaultCalls {
   const list: VaultCalls['list'] = (query, options) =>
     readPage(transport, { method: 'GET', path, repeat: 'always', query, options });
 
@@ -186,4 +186,4 @@ export const createVaultCalls = (transport: Transport, passphrase: string | unde
     logPages: ({ next_token, ...query }, options) =>
       walk((nextToken) => log({ ...query, next_token: nextToken }, options), next_token),
   };
-};
+}

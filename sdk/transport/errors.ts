@@ -58,14 +58,14 @@ export class VaultApiError extends VaultError {
   }
 }
 
-const messageOf = ({ status, code, field, requestId }: ApiErrorParts): string => {
+function messageOf({ status, code, field, requestId }: ApiErrorParts): string {
   const id = requestId === undefined ? '' : ` (request ${requestId})`;
   if (code === 'unknown') {
     return `The answer was ${status}, and not from the vault${id}: check its address, and what stands before it.`;
   }
   const place = field === undefined ? '' : ` at ${field}`;
   return `The vault answered ${status} ${code}${place}${id}: see /guide/errors#${code}.`;
-};
+}
 
 /**
  * The service could not be reached, or its reply broke off. Where a call changes something, it may or may
@@ -104,15 +104,17 @@ const REASON = /^[A-Za-z][A-Za-z_]{0,63}$/;
 // Secrets of endpoints are made of the same characters as ids; a proxy could repeat one in the place of an id.
 const SECRET = /v[cr]s1_/;
 
-const matching = (value: unknown, pattern: RegExp): string | undefined =>
-  typeof value === 'string' && pattern.test(value) && !SECRET.test(value) ? value : undefined;
+function matching(value: unknown, pattern: RegExp): string | undefined {
+  return typeof value === 'string' && pattern.test(value) && !SECRET.test(value) ? value : undefined;
+}
 
 /** The id that a reply has in its headers, where it can be one. */
-export const requestIdOf = (headers: Headers): string | undefined =>
-  matching(headers.get('x-request-id'), REQUEST_ID);
+export function requestIdOf(headers: Headers): string | undefined {
+  return matching(headers.get('x-request-id'), REQUEST_ID);
+}
 
 /** Reads an error reply: only values of the expected shape are kept, whatever else the body says. */
-export const apiErrorOf = (status: number, headers: Headers, text: string): VaultApiError => {
+export function apiErrorOf(status: number, headers: Headers, text: string): VaultApiError {
   const body = membersOf(text);
   const code = matching(body['code'], CODE);
   return new VaultApiError({
@@ -123,19 +125,19 @@ export const apiErrorOf = (status: number, headers: Headers, text: string): Vaul
     field: matching(body['field'], FIELD),
     retryAfterSeconds: retryAfterSeconds(headers.get('retry-after')),
   });
-};
+}
 
-const membersOf = (text: string): Record<string, unknown> => {
+function membersOf(text: string): Record<string, unknown> {
   try {
     const body: unknown = JSON.parse(text);
     return typeof body === 'object' && body !== null ? { ...body } : {};
   } catch {
     return {};
   }
-};
+}
 
 /** `Retry-After` is seconds or an HTTP date (RFC 9110, section 10.2.3). */
-const retryAfterSeconds = (value: string | null): number | undefined => {
+function retryAfterSeconds(value: string | null): number | undefined {
   if (value === null) {
     return undefined;
   }
@@ -144,17 +146,17 @@ const retryAfterSeconds = (value: string | null): number | undefined => {
   }
   const date = Date.parse(value);
   return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - Date.now()) / 1000));
-};
+}
 
 /**
  * Makes a connection error of whatever `fetch` threw. The original is not kept: its message, and in some
  * runtimes a property, holds the URL.
  */
-export const connectionErrorOf = (thrown: unknown): VaultConnectionError => {
+export function connectionErrorOf(thrown: unknown): VaultConnectionError {
   const reason = matching(codeOf(thrown), REASON) ?? matching(codeOf(causeOf(thrown)), REASON);
   const hint = HINTS.find(([pattern]) => reason !== undefined && pattern.test(reason))?.[1] ?? '.';
   return new VaultConnectionError(`The connection to the vault failed${hint}`, reason);
-};
+}
 
 /** What the codes of the runtimes mean to who has just begun: most of these are a wrong address. */
 const HINTS = [
@@ -165,7 +167,10 @@ const HINTS = [
   [/RESET|SOCKET/i, ': it was closed with no answer. Is it https?'],
 ] as const;
 
-const causeOf = (thrown: unknown): unknown => (thrown instanceof Error ? thrown.cause : undefined);
+function causeOf(thrown: unknown): unknown {
+  return thrown instanceof Error ? thrown.cause : undefined;
+}
 
-const codeOf = (thrown: unknown): unknown =>
-  typeof thrown === 'object' && thrown !== null && 'code' in thrown ? thrown.code : undefined;
+function codeOf(thrown: unknown): unknown {
+  return typeof thrown === 'object' && thrown !== null && 'code' in thrown ? thrown.code : undefined;
+}

@@ -12,11 +12,11 @@ const SECRET_HEADERS: Readonly<Record<EndpointKind, string>> = {
  * Refuses a passphrase that is not Unicode text, and a secret or an idempotency key that no header can carry.
  * The secret of an endpoint takes the place of `authorization`, which whoever holds an endpoint must never see.
  */
-export const headersOf = (
+export function headersOf(
   call: Call,
   authorization: string | undefined,
   retries: number,
-): Record<string, string> => {
+): Record<string, string> {
   const headers: Record<string, string> = { Accept: 'application/json' };
   if (call.secret !== undefined) {
     headers[SECRET_HEADERS[call.secret.kind]] = checkedSecret(call.secret.text);
@@ -35,30 +35,30 @@ export const headersOf = (
     headers['Idempotency-Key'] = checkedKey(key);
   }
   return headers;
-};
+}
 
-const randomKey = (): string => {
+function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-};
+}
 
-const checkedKey = (key: string): string => {
+function checkedKey(key: string): string {
   if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
     throw new VaultError('idempotencyKey must be 1 to 255 printable ASCII characters.');
   }
   return key;
-};
+}
 
 /** Refuses what cannot be a secret before a runtime's own error could quote it. */
-export const checkedSecret = (secret: string): string => {
+export function checkedSecret(secret: string): string {
   if (typeof secret !== 'string' || !/^[\x21-\x7e]{1,256}$/.test(secret)) {
     throw new VaultError('secret must be the text that creating the endpoint returned.');
   }
   return secret;
-};
+}
 
 /** RFC 7617, with the user and password in UTF-8. */
-export const basicAuth = (username: string, password: string): string => {
+export function basicAuth(username: string, password: string): string {
   if (!username || !password) {
     throw new VaultError('username and password are needed, and one of them is missing or empty.');
   }
@@ -67,4 +67,4 @@ export const basicAuth = (username: string, password: string): string => {
   }
   const bytes = new TextEncoder().encode(`${username}:${password}`);
   return `Basic ${btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))}`;
-};
+}

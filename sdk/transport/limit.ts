@@ -39,7 +39,7 @@ export interface Limit {
  * Begins a limit of `timeoutMs`. An abort by the caller surfaces as the signal's own reason, an elapsed limit
  * as `VaultTimeoutError`, anything else that is not already a `VaultError` as a connection failure.
  */
-export const createLimit = (timeoutMs: number, outer: AbortSignal | undefined, clock: Clock): Limit => {
+export function createLimit(timeoutMs: number, outer: AbortSignal | undefined, clock: Clock): Limit {
   const controller = new AbortController();
   const { signal } = controller;
   let endsAtMs = 0;
@@ -75,10 +75,10 @@ export const createLimit = (timeoutMs: number, outer: AbortSignal | undefined, c
       outer?.removeEventListener('abort', follow);
     },
   };
-};
+}
 
-const pause = (ms: number, signal: AbortSignal, clock: Clock): Promise<void> =>
-  new Promise((resolve, reject) => {
+function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<void> {
+  return new Promise((resolve, reject) => {
     const stop = (): void => {
       cancel();
       reject(signal.reason);
@@ -89,3 +89,4 @@ const pause = (ms: number, signal: AbortSignal, clock: Clock): Promise<void> =>
     });
     signal.addEventListener('abort', stop, { once: true });
   });
+}

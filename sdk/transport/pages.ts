@@ -20,38 +20,40 @@ export type Pages<T> = AsyncGenerator<Page<T>, void, undefined>;
  * Parses a reply's JSON. That it has the type of its route is the service's promise and is not checked again.
  * The parser's own error would quote the text, so it is replaced.
  */
-export const jsonOf = <T>(text: string): T => {
+export function jsonOf<T>(text: string): T {
   try {
     return JSON.parse(text) as T;
   } catch {
     throw new VaultConnectionError('The reply is not JSON.');
   }
-};
+}
 
 /** Makes a call and parses its reply. */
-export const readJson = async <T>(transport: Transport, call: Call): Promise<T> =>
-  jsonOf<T>((await transport.send(call)).text);
+export async function readJson<T>(transport: Transport, call: Call): Promise<T> {
+  return jsonOf<T>((await transport.send(call)).text);
+}
 
 /** Reads the one thing that some ids name; without them it is refused, since the route would list instead. */
-export const readOne = async <T>(
+export async function readOne<T>(
   transport: Transport,
   path: readonly string[],
   ids: Readonly<Record<string, string | undefined>>,
   options: CallOptions | undefined,
-): Promise<T> =>
-  readJson(transport, { method: 'GET', path, repeat: 'always', query: needText(ids), options });
+): Promise<T> {
+  return readJson(transport, { method: 'GET', path, repeat: 'always', query: needText(ids), options });
+}
 
 /** Makes a call and takes its reply as one page. */
-export const readPage = async <T>(transport: Transport, call: Call): Promise<Page<T>> => {
+export async function readPage<T>(transport: Transport, call: Call): Promise<Page<T>> {
   const reply = await transport.send(call);
   return { data: jsonOf<T>(reply.text), next_token: reply.nextToken };
-};
+}
 
 /**
  * Passes on what leads to the next page, and throws once it leads back: such a listing would never end. It compares
  * with one of those before, which it takes anew ever more rarely (Brent), so that a way of any length needs no memory.
  */
-export const createTrail = (): ((nextToken: string | undefined) => string | undefined) => {
+export function createTrail(): (nextToken: string | undefined) => string | undefined {
   let mark: string | undefined;
   let lap = 1;
   let left = 1;
@@ -70,7 +72,7 @@ export const createTrail = (): ((nextToken: string | undefined) => string | unde
     }
     return nextToken;
   };
-};
+}
 
 /** Walks a listing from a page on, the first where `from` is undefined. */
 export async function* walk<T>(

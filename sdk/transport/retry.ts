@@ -19,10 +19,7 @@ export interface Exchange {
 }
 
 /** Attempts until one succeeds, cannot be repeated, or would have to wait past the limit. */
-export const repeated = async <T>(
-  exchange: Exchange,
-  read: (response: Response) => Promise<T>,
-): Promise<T> => {
+export async function repeated<T>(exchange: Exchange, read: (response: Response) => Promise<T>): Promise<T> {
   const { limit } = exchange;
   for (let failures = 0; ; failures += 1) {
     try {
@@ -40,14 +37,14 @@ export const repeated = async <T>(
       await limit.pause(waitMs);
     }
   }
-};
+}
 
 /** One attempt, of which is told whatever comes of it. */
-const attemptOnce = async <T>(
+async function attemptOnce<T>(
   { attempt, limit, clock, tell }: Exchange,
   number: number,
   read: (response: Response) => Promise<T>,
-): Promise<T> => {
+): Promise<T> {
   const startedMs = clock.nowMs();
   let response: Response | undefined;
   const end = (error: unknown): void =>
@@ -71,10 +68,10 @@ const attemptOnce = async <T>(
     end(error);
     throw error;
   }
-};
+}
 
 /** What the service says of a refusal is short. Of anything longer, which may have no end, nothing is kept. */
-const refusalText = async ({ body }: Response): Promise<string> => {
+async function refusalText({ body }: Response): Promise<string> {
   const reader = body?.getReader();
   const decoder = new TextDecoder();
   let text = '';
@@ -90,9 +87,9 @@ const refusalText = async ({ body }: Response): Promise<string> => {
     }
   }
   return text;
-};
+}
 
-const mayRepeat = (error: unknown, repeat: Repeat): boolean => {
+function mayRepeat(error: unknown, repeat: Repeat): boolean {
   if (error instanceof VaultConnectionError) {
     return repeat !== 'when_refused';
   }
@@ -104,14 +101,15 @@ const mayRepeat = (error: unknown, repeat: Repeat): boolean => {
   }
   // The same request, sent before by this client or by one that died, is still being worked on.
   return error.code === 'idempotency_conflict' && error.retryAfterSeconds !== undefined;
-};
+}
 
-const didNothing = (error: unknown): boolean =>
-  error instanceof VaultApiError && (error.status === 429 || error.code === 'overloaded');
+function didNothing(error: unknown): boolean {
+  return error instanceof VaultApiError && (error.status === 429 || error.code === 'overloaded');
+}
 
 /** Exponential, between half and all of the step so that callers spread out; on top of any `Retry-After`. */
-const backoffMs = (error: unknown, failures: number, clock: Clock): number => {
+function backoffMs(error: unknown, failures: number, clock: Clock): number {
   const asked = error instanceof VaultApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
   const step = Math.min(BACKOFF_FIRST_MS * 2 ** failures, BACKOFF_MAX_MS);
   return asked + step * (0.5 + clock.random() / 2);
-};
+}

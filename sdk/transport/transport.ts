@@ -30,7 +30,7 @@ export interface TransportOptions extends ConnectionOptions {
 }
 
 /** Checks the options once; everything about a single call is checked when it is made. */
-export const createTransport = (options: TransportOptions, clock: Clock = systemClock): Transport => {
+export function createTransport(options: TransportOptions, clock: Clock = systemClock): Transport {
   const base = baseOf(options.baseUrl);
   const ownRetries = checkedRetries(options.retries ?? RETRIES);
   const timeoutMs = checkedTimeout(options.timeoutMs ?? TIMEOUT_MS);
@@ -79,10 +79,12 @@ export const createTransport = (options: TransportOptions, clock: Clock = system
       }
     },
   };
-};
+}
 
 /** Runtimes at the edge of a network keep no credentials, and some refuse a request that mentions them. */
-const knowsCredentials = (): boolean => typeof Request === 'function' && 'credentials' in Request.prototype;
+function knowsCredentials(): boolean {
+  return typeof Request === 'function' && 'credentials' in Request.prototype;
+}
 
 async function* piecesOf(response: Response, limit: Limit): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -107,12 +109,12 @@ async function* piecesOf(response: Response, limit: Limit): AsyncGenerator<strin
   }
 }
 
-const nextTokenOf = (response: Response): string | undefined =>
-  response.headers.get('x-vault-next-token') ?? undefined;
+function nextTokenOf(response: Response): string | undefined {
+  return response.headers.get('x-vault-next-token') ?? undefined;
+}
 
-const tellerOf =
-  ({ method, path }: Call, onAttempt: ConnectionOptions['onAttempt']): Exchange['tell'] =>
-  (attempt) => {
+function tellerOf({ method, path }: Call, onAttempt: ConnectionOptions['onAttempt']): Exchange['tell'] {
+  return (attempt) => {
     try {
       const told: unknown = onAttempt?.({ method, path: `/${path.join('/')}`, ...attempt });
       // One that is async fails later, when nobody waits for it, and in Node that ends the program.
@@ -121,17 +123,18 @@ const tellerOf =
       // A log that fails must not lose the reply of a call that did not.
     }
   };
+}
 
-const checkedRetries = (retries: number): number => {
+function checkedRetries(retries: number): number {
   if (!Number.isInteger(retries) || retries < 0) {
     throw new VaultError('retries must be 0 or a positive integer.');
   }
   return retries;
-};
+}
 
-const checkedTimeout = (timeoutMs: number): number => {
+function checkedTimeout(timeoutMs: number): number {
   if (!(timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX)) {
     throw new VaultError(`timeoutMs must be over 0 and at most ${TIMEOUT_MS_MAX}.`);
   }
   return timeoutMs;
-};
+}

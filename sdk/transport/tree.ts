@@ -18,7 +18,7 @@ const OUTSIDE: Readonly<Record<number, RegExp>> = { 0: /[\s{]/, [ROOT]: /[\s",:[
  * A reader of `{ "<user>": [ item, … ] }` that holds no more than the item in progress. Each item comes back
  * as its exact JSON text.
  */
-export const createTreeReader = (): TreeReader => {
+export function createTreeReader(): TreeReader {
   /** What has come of the item in progress. */
   let parts: string[] = [];
   let heldLength = 0;
@@ -86,7 +86,8 @@ export const createTreeReader = (): TreeReader => {
       }
     },
   };
-};
+}
 
-const brokenOff = (): VaultConnectionError =>
-  new VaultConnectionError('The reply broke off before it was complete.');
+function brokenOff(): VaultConnectionError {
+  return new VaultConnectionError('The reply broke off before it was complete.');
+}

@@ -8,7 +8,7 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 type Sign = (prefix: string, body: Uint8Array) => Promise<Uint8Array>;
 
 /** A signer with the key that a secret stands for; refuses what cannot be a secret. */
-export const signer = async (secret: string): Promise<Sign> => {
+export async function signer(secret: string): Promise<Sign> {
   const { subtle } = crypto;
   if (subtle === undefined) {
     throw new VaultError('This page has no WebCrypto: webhooks are checked on servers, or under https.');
@@ -23,9 +23,9 @@ export const signer = async (secret: string): Promise<Sign> => {
     content.set(body, before.length);
     return new Uint8Array(await subtle.sign('HMAC', key, content));
   };
-};
+}
 
-const keyOf = (secret: string): Uint8Array<ArrayBuffer> => {
+function keyOf(secret: string): Uint8Array<ArrayBuffer> {
   // Without this, a setting that is missing would be a key that everybody knows.
   if (typeof secret !== 'string' || secret === '' || secret === ENCODED) {
     throw new VaultError('secret must be the secret of the webhook.');
@@ -38,17 +38,18 @@ const keyOf = (secret: string): Uint8Array<ArrayBuffer> => {
     throw new VaultError('secret must be Base64 after whsec_.');
   }
   return Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
-};
+}
 
 /** The SHA-256 of a text, by which texts of any length are compared without telling how much of them fits. */
-export const sha256 = async (text: string): Promise<Uint8Array> =>
-  new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+export async function sha256(text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+}
 
 /** Compares in a time that depends on the lengths alone. */
-export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => {
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   let different = a.length ^ b.length;
   for (let at = 0; at < b.length; at += 1) {
     different |= (a[at] ?? 0) ^ (b[at] ?? 0);
   }
   return different === 0;
-};
+}

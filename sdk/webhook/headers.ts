@@ -9,7 +9,7 @@ export type WebhookHeaders =
   | { readonly [name: string]: string | readonly string[] | undefined };
 
 /** Every value of a header; `name` is in lower case. */
-export const headerValues = (headers: WebhookHeaders, name: string): readonly string[] => {
+export function headerValues(headers: WebhookHeaders, name: string): readonly string[] {
   if (hasGet(headers)) {
     const value = headers.get(name);
     return typeof value === 'string' ? [value] : [];
@@ -17,9 +17,10 @@ export const headerValues = (headers: WebhookHeaders, name: string): readonly st
   return Object.entries(headers)
     .filter(([own]) => own.toLowerCase() === name)
     .flatMap(([, value]) => value ?? []);
-};
+}
 
-const hasGet = (
+function hasGet(
   headers: WebhookHeaders,
-): headers is { readonly get: (name: string) => string | null | undefined } =>
-  typeof headers.get === 'function';
+): headers is { readonly get: (name: string) => string | null | undefined } {
+  return typeof headers.get === 'function';
+}

@@ -61,12 +61,12 @@ const SECONDS = /^\d{1,15}$/;
 /** Of what Standard Webhooks knows, the kind that is made with a secret. */
 const VERSION = 'v1,';
 
-const verify = async <Metadata extends object = object>(
+async function verify<Metadata extends object = object>(
   headers: WebhookHeaders,
   body: string | Uint8Array | ArrayBuffer,
   secret: string,
   { toleranceSeconds = TOLERANCE_SECONDS, now = Date.now() }: VerifyOptions = {},
-): Promise<WebhookPayload & Readonly<Metadata>> => {
+): Promise<WebhookPayload & Readonly<Metadata>> {
   if (!(toleranceSeconds >= 0 && toleranceSeconds < Number.POSITIVE_INFINITY)) {
     throw new VaultError('toleranceSeconds must be a number of seconds.');
   }
@@ -91,9 +91,9 @@ const verify = async <Metadata extends object = object>(
     throw new VaultWebhookError('secret_mismatch');
   }
   return parsed(bytes) as WebhookPayload & Readonly<Metadata>;
-};
+}
 
-const bytesOf = (body: string | Uint8Array | ArrayBuffer): Uint8Array => {
+function bytesOf(body: string | Uint8Array | ArrayBuffer): Uint8Array {
   if (typeof body === 'string') {
     return new TextEncoder().encode(body);
   }
@@ -104,43 +104,44 @@ const bytesOf = (body: string | Uint8Array | ArrayBuffer): Uint8Array => {
     throw new VaultError('body must be the text or the bytes as received, before any parser.');
   }
   return new Uint8Array(body);
-};
+}
 
-const onlyHeader = (headers: WebhookHeaders, name: string): string | undefined => {
+function onlyHeader(headers: WebhookHeaders, name: string): string | undefined {
   const values = headerValues(headers, name);
   if (values.length > 1) {
     throw new VaultWebhookError('header_malformed');
   }
   return values[0];
-};
+}
 
-const neededHeader = (headers: WebhookHeaders, name: string): string => {
+function neededHeader(headers: WebhookHeaders, name: string): string {
   const value = onlyHeader(headers, name);
   if (value === undefined || value === '') {
     throw new VaultWebhookError('header_missing');
   }
   return value;
-};
+}
 
 /** Looks at every signature, so that the time taken does not tell which one was close. */
-const listed = (signatures: string, expected: Uint8Array): boolean => {
+function listed(signatures: string, expected: Uint8Array): boolean {
   const wanted = new TextEncoder().encode(VERSION + base64(expected));
   const found = signatures.split(' ').map((entry) => sameBytes(new TextEncoder().encode(entry), wanted));
   return found.includes(true);
-};
+}
 
-const base64 = (bytes: Uint8Array): string =>
-  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+function base64(bytes: Uint8Array): string {
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+}
 
 /** Most servers show the bytes of a header one by one as characters, some read them as UTF-8. */
-const isSecret = async (shown: string, secret: string): Promise<boolean> => {
+async function isSecret(shown: string, secret: string): Promise<boolean> {
   const text = new TextEncoder().encode(secret);
   const singly = Array.from(text, (byte) => String.fromCharCode(byte)).join('');
   const [given, ...forms] = await Promise.all([shown, secret, singly].map((form) => sha256(form)));
   return given !== undefined && forms.map((form) => sameBytes(given, form)).includes(true);
-};
+}
 
-const parsed = (bytes: Uint8Array): object => {
+function parsed(bytes: Uint8Array): object {
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
@@ -151,7 +152,7 @@ const parsed = (bytes: Uint8Array): object => {
     throw new VaultWebhookError('body_malformed');
   }
   return value;
-};
+}
 
 /**
  * The checks of whoever receives webhooks.
