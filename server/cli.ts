@@ -39,6 +39,6 @@ const exitCode = await runCommandLine(process.argv.slice(2), {
   signal: stopping.signal,
   config: () => loadConfig(processEnv(), process.execArgv),
   // Imported when needed: a help text and a wrong command line do not load the server.
-  open: async (config) => (await import('./boot/open.ts')).openSession(config),
+  open: async (config) => (await import('./boot/open.ts')).openConfigured(config),
 });
 process.exit(exitCode);

@@ -7,7 +7,7 @@ import { type Door, openDoor } from '../http/listen/door.ts';
 import { findFreePort, judgePort } from '../http/listen/port.ts';
 import type { Deps } from '../http/plugins/app-parts.ts';
 import { createServerStore } from '../store/server.ts';
-import type { OpenVault } from './assemble.ts';
+import type { System } from './assemble.ts';
 import { createSiblings, type Siblings } from './siblings.ts';
 
 const IDLE_SECONDS = 120;
@@ -90,10 +90,10 @@ const openShared = async (
 export async function openConfiguredDoor(
   config: Config,
   deps: Deps,
-  { vault, note }: { readonly vault: OpenVault; readonly note: Note },
+  { vault, note }: { readonly vault: Pick<System, 'redis' | 'randomId'>; readonly note: Note },
 ): Promise<KnownDoor> {
   const siblings = createSiblings(createServerStore(vault.redis), {
-    id: vault.parts.randomId(),
+    id: vault.randomId(),
     address: config.host,
     port: config.port,
     version,

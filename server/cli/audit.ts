@@ -17,19 +17,19 @@ export const recordedCommand = async (
     return run();
   }
   const accountId = async (): Promise<string | undefined> =>
-    audit.account ? (await vault.accounts.lookUp(argument))?.aid : undefined;
+    audit.account ? (await vault.services.accounts.lookUp(argument))?.aid : undefined;
   const before = await accountId();
   const record = async (outcome: string): Promise<void> => {
     const aid = before ?? (await accountId());
     const note = {
       ...{ action: audit.action, outcome, actor: 'operator', ip: 'local' },
       userAgent: `cardvault-cli/${version} (${userInfo().username})`,
-      requestId: vault.parts.randomId(),
+      requestId: vault.randomId(),
       object: audit.account ? `account/${argument}` : undefined,
     };
-    await vault.audit.record({ ...note, aid: '' });
+    await vault.services.audit.record({ ...note, aid: '' });
     if (aid !== undefined) {
-      await vault.audit.record({ ...note, aid });
+      await vault.services.audit.record({ ...note, aid });
     }
   };
   let result: Result | undefined;

@@ -14,9 +14,7 @@ export interface Terminal extends ProgressScreen {
   /** Reads the settings; called only for a command line that is right. */
   readonly config: () => Config;
   /** Opens the vault that the settings describe. */
-  readonly open: (
-    config: Config,
-  ) => Promise<{ readonly session: Session; readonly close: () => Promise<void> }>;
+  readonly open: (config: Config) => Promise<Session>;
   /** Aborted when somebody stops the command. */
   readonly signal: AbortSignal;
 }
@@ -81,12 +79,12 @@ const perform = async ({ command }: Line, call: Call, terminal: Terminal): Promi
   if (command.opens === 'config') {
     return stoppable(command.run(call, config), terminal.signal);
   }
-  const { session, close } = await terminal.open(config);
+  const session = await terminal.open(config);
   try {
     const work = () => stoppable(command.run(call, session), terminal.signal);
     return await recordedCommand(command, call.argument, session, work);
   } finally {
-    await close();
+    await session.close();
   }
 };
 

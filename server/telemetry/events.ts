@@ -1,5 +1,8 @@
 type Fields = Readonly<Record<string, unknown>>;
 
+/** Records an event of the server in log, metrics and traces. Fields hold constants, counts and ids, no data of a caller. */
+export type RecordEvent = (event: string, fields?: Fields) => void;
+
 /** Events that an operator should look at when there are many of them. */
 const WARNINGS: ReadonlySet<string> = new Set([
   'certificate_not_renewed',

@@ -31,6 +31,14 @@ export interface Observer {
   readonly threadJob: (lane: string, waitedMs: number, ranMs: number, code: string | undefined) => void;
 }
 
+/** An observer that ignores every report. */
+export const NOOP_OBSERVER: Observer = {
+  count: () => undefined,
+  step: (_name, work) => work(),
+  redisCall: () => undefined,
+  threadJob: () => undefined,
+};
+
 /** What is told of a request when its reply is known: constants of the code, and its id. */
 export interface RequestEnd {
   readonly route: string;

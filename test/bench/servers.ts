@@ -126,10 +126,10 @@ export const startVault = async (
 
 /** Adds the account without unmasked output, as the operator's command line does, while the vault runs. */
 export const addMaskedAccount = async (vault: Vault): Promise<void> => {
-  const opened = await openConfigured(loadConfig(vault.settings, []), () => undefined);
+  const opened = await openConfigured(loadConfig(vault.settings, []));
   try {
     const password = new Secret(new TextEncoder().encode(PASSWORD));
-    await opened.vault.accounts.create(MASKED_ACCOUNT, password, {});
+    await opened.vault.services.accounts.create(MASKED_ACCOUNT, password, {});
   } finally {
     await opened.close();
   }

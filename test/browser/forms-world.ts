@@ -75,7 +75,7 @@ const startVault = async (bundles: FormBundles) => {
     bundles,
     publicUrl,
     gallery: true,
-    newNonce: vault.opened.parts.randomId,
+    newNonce: vault.opened.randomId,
   });
   const app = createApp({ ...vault.deps, http: { ...vault.deps.http, publicUrl }, formPages });
   const server = listen(app, { hostname: '127.0.0.1', port, idleTimeoutSeconds: 30 });

@@ -68,10 +68,10 @@ export const send = async (folder: string, order: Omit<Order, 'first'>): Promise
 
 /** Makes the two accounts, as the operator's command line does. */
 export const makeAccounts = async (vault: Vault): Promise<void> => {
-  const opened = await openConfigured(loadConfig(vault.settings, []), () => undefined);
+  const opened = await openConfigured(loadConfig(vault.settings, []));
   try {
     for (const name of ['flood', 'small']) {
-      await opened.vault.accounts.create(name, new Secret(new TextEncoder().encode(PASSWORD)), {
+      await opened.vault.services.accounts.create(name, new Secret(new TextEncoder().encode(PASSWORD)), {
         unmasked: true,
       });
     }

@@ -30,13 +30,7 @@ export const runCommand = async (
         throw new Error('this command line opened a vault');
       }
       const { target, ring } = vault;
-      const session = {
-        vault: vault.opened,
-        config,
-        target,
-        ring,
-      } as const;
-      return { session, close: async () => undefined };
+      return { vault: vault.opened, config, target, ring, unsafe: [], close: async () => undefined };
     });
   const code = await runCommandLine(args, {
     out: (text) => void out.push(typeof text === 'string' ? text : new TextDecoder().decode(text)),
@@ -47,13 +41,13 @@ export const runCommand = async (
     config: settings.config ?? (() => loadConfig({}, [])),
     open: async (config) => {
       opened += 1;
-      const { session, close } = await given(config);
+      const session = await given(config);
       open += 1;
       return {
-        session,
+        ...session,
         close: async () => {
           open -= 1;
-          await close();
+          await session.close();
         },
       };
     },

@@ -51,8 +51,8 @@ const good = async (work: Promise<Answer>): Promise<Answer> => {
 /** Makes an account with a record of every kind. The vault's jobs must not run, so that one waits. */
 export const furnish = async (vault: TestVault): Promise<Furnished> => {
   const client = await vault.account();
-  await vault.opened.accounts.set(client.name, { paying: true });
-  await vault.opened.compliance.load(Buffer.from('%PDF-1.7\n%%EOF\n'));
+  await vault.opened.services.accounts.set(client.name, { paying: true });
+  await vault.opened.services.compliance.load(Buffer.from('%PDF-1.7\n%%EOF\n'));
   await client.key('u');
   await client.key('empty');
   const card = await client.store('u', CARD, { reference: 'order/1' });
@@ -88,7 +88,7 @@ export const furnish = async (vault: TestVault): Promise<Furnished> => {
   const job = acceptedId(await proxyPost({ account: client, user: 'u', token: opened }, order));
   const replied = await good(client.send('POST', '/vault', REPEATABLE));
   await loadBinTable(vault.opened, BINS);
-  await vault.opened.compliance.load(Buffer.from('%PDF-1.7\n%%EOF\n'));
+  await vault.opened.services.compliance.load(Buffer.from('%PDF-1.7\n%%EOF\n'));
   const kid = await vault.kidOf(client, 'u');
   const capturedInfo = captured.as<{ readonly token: string; readonly reference: string }>();
   return {

@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto';
 import type Redis from 'ioredis';
 import type { FormBundles } from '../../forms/build.ts';
-import { type OpenVault, openVault, type VaultOptions } from '../../server/boot/assemble.ts';
+import { assemble, type System } from '../../server/boot/assemble.ts';
+import { createHttpParts } from '../../server/boot/http.ts';
+import type { SystemOptions } from '../../server/boot/options.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { createApp } from '../../server/http/app.ts';
-import type { Deps } from '../../server/http/plugins/app-parts.ts';
-import { createFormPages } from '../../server/http/plugins/form-pages.ts';
-import { createHealth } from '../../server/services/admin/health.ts';
+import type { Deps, HttpConfig } from '../../server/http/plugins/app-parts.ts';
 import type { ServiceSettings } from '../../server/services/common/settings.ts';
 import type { RedisTarget } from '../../server/store/redis/client.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
@@ -47,12 +47,17 @@ export interface VaultSettings extends Partial<ServiceSettings> {
   /** False: accepted requests wait until the test starts the vault's jobs. */
   readonly jobs?: boolean;
   /** The operator's prices; everything is free when left out. */
-  readonly prices?: VaultOptions['prices'];
+  readonly prices?: SystemOptions['prices'];
   /** Makes spans of what the vault does; none when left out. */
   readonly traces?: Tracer;
 }
 
-type ProxySettings = NonNullable<VaultOptions['proxy']>;
+interface ProxySettings {
+  /** CIDRs that may be reached besides public addresses. */
+  readonly allow: SystemOptions['proxyAllow'];
+  readonly caPem: SystemOptions['proxyCa'];
+  readonly requesters: SystemOptions['networkTokenRequesters'];
+}
 
 interface NewAccount {
   readonly unmasked?: boolean;
@@ -63,7 +68,7 @@ interface NewAccount {
 
 /** A real vault with its HTTP application, in the tests' own process. */
 export interface TestVault {
-  readonly opened: OpenVault;
+  readonly opened: System;
   readonly deps: Deps;
   readonly app: ReturnType<typeof createApp>;
   readonly handle: Handle;
@@ -75,7 +80,7 @@ export interface TestVault {
   readonly raw: Redis;
   readonly socketPath: string;
   readonly target: RedisTarget;
-  readonly ring: VaultOptions['ring'];
+  readonly ring: SystemOptions['ring'];
   /** Makes an account with a fresh name, with unmasked output unless told otherwise, and its client. */
   readonly account: (settings?: NewAccount) => Promise<AccountClient>;
   /** The internal id of a key, which its names in Redis begin with. */
@@ -94,119 +99,68 @@ interface VaultEvent extends Readonly<Record<string, unknown>> {
 
 let accountsMade = 0;
 
-const depsOf = (
-  opened: OpenVault,
-  { now = Date.now, trustedProxies = [], formsUrl, bundles = SMALL_BUNDLES, traces }: VaultSettings,
-  lines: LogLine[],
-  metrics: ServerMetrics,
-): Deps => ({
-  http: {
-    publicUrl: 'http://localhost',
-    formsUrl,
-    trustedProxies,
-    tls: false,
-    bodyTimeoutMs: 30_000,
-    checkReplies: true,
-  },
-  vault: opened.vault,
-  keys: opened.keys,
-  endpoints: opened.endpoints,
-  captures: opened.captures,
-  retrievals: opened.retrievals,
-  rules: opened.rules,
-  certs: opened.certs,
-  forms: opened.forms,
-  formPages: createFormPages({
-    bundles,
-    publicUrl: 'http://localhost',
-    formsUrl,
-    gallery: opened.parts.settings.environment === 'staging',
-    newNonce: opened.parts.randomId,
-  }),
-  proxy: opened.proxy,
-  utility: opened.utility,
-  admin: opened.admin,
-  passwords: opened.passwords,
-  preferences: opened.preferences,
-  compliance: opened.compliance,
-  accounts: opened.accounts,
-  rates: opened.rates,
-  admission: opened.admission,
-  audit: opened.audit,
-  metering: opened.metering,
-  health: createHealth({ redis: () => opened.probe() }, now),
-  metrics,
-  tracing: traces?.tracing,
-  log: (line) => lines.push(line),
-  now,
-  newRequestId: opened.parts.randomId,
-});
-
 const ringOf = ({
   masterKey = MASTER_KEY,
   masterKeys = new Map([['k1', masterKey]]),
-}: VaultSettings): VaultOptions['ring'] => ({
+}: VaultSettings): SystemOptions['ring'] => ({
   writeId: [...masterKeys.keys()][0] ?? '',
   keys: masterKeys,
 });
 
-const openServices = (
+const serviceSettingsOf = ({
+  environment = 'staging',
+  version = '0.0.0-test',
+  authFailuresMax = 10,
+  ratePerAccount = 0,
+  ratePerSource = 0,
+  warmUnlockSeconds = 60,
+  sadTtlMs = 0,
+  sadAfterProxy = false,
+  auditRetentionMs = 0,
+}: VaultSettings): ServiceSettings => ({
+  ...{ environment, version, authFailuresMax, ratePerAccount, ratePerSource },
+  ...{ warmUnlockSeconds, sadTtlMs, sadAfterProxy, auditRetentionMs },
+});
+
+const openSystem = (
   settings: VaultSettings,
   redis: RedisPlace,
   events: VaultEvent[],
   metrics: ServerMetrics,
-): Promise<OpenVault> => {
-  const { workers = 1, now = Date.now, masterKey: _______, masterKeys: ________, ...rest } = settings;
-  const {
-    redis: _,
-    join: __,
-    alone: _________,
-    trustedProxies: ___,
-    jobs: ____,
-    formsUrl: _____,
-    ...known
-  } = rest;
-  const { bundles: ______, proxy, prices = FREE, replicas = 0, ...services } = known;
-  return openVault({
+): Promise<System> => {
+  const { workers = 1, now = Date.now, proxy = {}, prices = FREE, replicas = 0, traces } = settings;
+  return assemble({
     redis: targetOf(redis),
-    replicas,
+    redisWait: replicas,
     ring: ringOf(settings),
     argon2: ARGON2,
-    workers,
-    settings: {
-      environment: 'staging',
-      version: '0.0.0-test',
-      authFailuresMax: 10,
-      ratePerAccount: 0,
-      ratePerSource: 0,
-      warmUnlockSeconds: 60,
-      sadTtlMs: 0,
-      sadAfterProxy: false,
-      auditRetentionMs: 0,
-      ...services,
-    },
-    proxy: { allow: [], requesters: [], ...proxy },
-    prices,
-    now,
-    observer: settings.traces?.observe(metrics.observer) ?? metrics.observer,
-    onEvent: (event, fields) => {
+    settings: serviceSettingsOf(settings),
+    proxyAllow: proxy.allow ?? [],
+    proxyCa: proxy.caPem,
+    networkTokenRequesters: proxy.requesters ?? [],
+    ...{ workers, prices, now },
+    observer: traces?.observe(metrics.observer) ?? metrics.observer,
+    recordEvent: (event, fields = {}) => {
       metrics.observeEvent(event, fields);
-      settings.traces?.event(event, fields);
+      traces?.event(event, fields);
       events.push({ event, ...fields });
     },
   });
 };
 
-const makeAccount = async (
-  opened: OpenVault,
-  handle: Handle,
-  settings: NewAccount,
-): Promise<AccountClient> => {
+const httpConfigOf = ({ trustedProxies = [], formsUrl }: VaultSettings): HttpConfig => ({
+  ...{ publicUrl: 'http://localhost', formsUrl, trustedProxies },
+  tls: false,
+  bodyTimeoutMs: 30_000,
+  checkReplies: true,
+});
+
+const makeAccount = async (opened: System, handle: Handle, settings: NewAccount): Promise<AccountClient> => {
   accountsMade += 1;
   const name = `account-${accountsMade}`;
   const { unmasked = true, password = `password of ${name}: ü`, hosts } = settings;
   const bytes = new TextEncoder().encode(password);
-  const made = await opened.accounts.create(name, new Secret(bytes), { unmasked, hosts });
+  const made = await opened.services.accounts.create(name, new Secret(bytes), { unmasked, hosts });
   if (made === undefined) {
     throw new Error('the account was there before');
   }
@@ -230,16 +184,22 @@ const openServer = async (
     await raw.flushall();
   }
   const metrics = createMetrics({ version: '0.0.0-test', environment: 'staging' });
-  const opened = await openServices(settings, redis, events, metrics).catch((error: unknown) => {
+  const opened = await openSystem(settings, redis, events, metrics).catch((error: unknown) => {
     raw.disconnect();
     metrics.close();
     throw error;
   });
   metrics.watch(opened.figures);
   if (settings.proxy !== undefined && settings.jobs !== false) {
-    opened.jobs.start();
+    opened.services.jobs.start();
   }
-  const deps = depsOf(opened, settings, lines, metrics);
+  const deps = createHttpParts(opened, {
+    http: httpConfigOf(settings),
+    bundles: settings.bundles ?? SMALL_BUNDLES,
+    metrics,
+    tracing: settings.traces?.tracing,
+    log: (line) => lines.push(line),
+  });
   const app = createApp(deps);
   const handle = handleOf((request) => app.handle(request));
   return {
@@ -254,10 +214,10 @@ const openServer = async (
     target: targetOf(redis),
     ring: ringOf(settings),
     account: (wanted = {}) => makeAccount(opened, handle, wanted),
-    kidOf: async ({ aid }, user) => (await opened.keys.find({ aid }, user)).kid,
+    kidOf: async ({ aid }, user) => (await opened.services.keys.find({ aid }, user)).kid,
     usage: async ({ aid }) => {
       const month = new Date(now()).toISOString().slice(0, 7);
-      return Object.fromEntries(await opened.parts.accountStore.readUsage(aid, month));
+      return Object.fromEntries(await opened.stores.accountStore.readUsage(aid, month));
     },
     secondServer: (other) => openTestVault({ ...settings, ...other, redis, join: true }),
     close: async () => {

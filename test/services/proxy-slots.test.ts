@@ -5,7 +5,7 @@ import { createCallBounds, createJobSlots, JOBS_AT_ONCE } from '../../server/ser
 const PLACES = JOBS_AT_ONCE / 2;
 
 test('an account has its places and no more, whatever the others do', () => {
-  const slots = createJobSlots({ now: () => 0, chance: () => 0 });
+  const slots = createJobSlots({ now: () => 0, random: () => 0 });
   for (let i = 0; i < PLACES; i++) {
     expect(slots.take('greedy', `greedy.${i}`)).toBeUndefined();
   }
@@ -18,7 +18,7 @@ test('an account has its places and no more, whatever the others do', () => {
 
 test('the more wait, the longer each does, up to a minute; who asks again counts once', () => {
   let now = 0;
-  const slots = createJobSlots({ now: () => now, chance: () => 1 });
+  const slots = createJobSlots({ now: () => now, random: () => 1 });
   for (let i = 0; i < PLACES; i++) {
     slots.take('a', `a.running-${i}`);
   }
@@ -38,7 +38,7 @@ test('the more wait, the longer each does, up to a minute; who asks again counts
 });
 
 test('each account gets less than is left, so that a newcomer finds a place beside six others', () => {
-  const slots = createJobSlots({ now: () => 0, chance: () => 0 });
+  const slots = createJobSlots({ now: () => 0, random: () => 0 });
   const takeAll = (aid: string): number => {
     let taken = 0;
     while (slots.take(aid, `${aid}.${taken}`) === undefined) {

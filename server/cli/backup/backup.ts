@@ -20,7 +20,7 @@ const backup = defineCommand({
     if (installation === undefined) {
       throw new CommandError('There is no vault in this Redis.', 1);
     }
-    const madeAt = vault.parts.now();
+    const madeAt = vault.now();
     const file = await output(argument);
     const shown = progress('Copying', 'items');
     const facts = { env: config.env, server: version, madeAt, ring, root: installation.root };

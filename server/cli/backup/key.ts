@@ -3,8 +3,10 @@ import { createThreadContext, EMPTY, type ThreadContext } from '../../../workers
 import { metaOf, referenceMember } from '../../../workers/jobs/items.ts';
 import type { Session } from '../../boot/open.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { Parts } from '../../services/common/parts.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import type { ServiceSettings } from '../../services/common/settings.ts';
 import { eachOf } from '../../services/maintenance/each.ts';
+import type { KeyStore } from '../../store/key.ts';
 import type { CopiedItem, CopyStore } from '../../store/maintenance/copy.ts';
 import { text } from '../../store/redis/client.ts';
 import { type Bucket, redisKeys } from '../../store/redis/keys.ts';
@@ -18,7 +20,9 @@ const RECORD_BYTES = 256 * 1_024;
 
 /** What the copy of keys works with. */
 export interface KeyCopying {
-  readonly parts: Pick<Parts, 'crypto' | 'keyStore' | 'settings'>;
+  readonly crypto: Pick<Crypto, 'describeKey'>;
+  readonly keyStore: Pick<KeyStore, 'read'>;
+  readonly settings: Pick<ServiceSettings, 'sadAfterProxy'>;
   readonly copies: CopyStore;
   readonly buckets: number;
   readonly context: ThreadContext;
@@ -88,7 +92,7 @@ const memberOf = (
  * had gone. A file may be kept for years, and nothing in it goes when its time has come.
  */
 const withoutExpiring = (
-  { context, parts: { settings } }: KeyCopying,
+  { context, settings }: KeyCopying,
   { aid, kid }: { readonly aid: string; readonly kid: string },
   item: CopiedItem,
 ): CopiedItem => {
@@ -159,9 +163,9 @@ async function copyBucket(with_: KeyCopying, aid: string, bucket: Bucket): Promi
   }
 }
 
-const kidOf = async ({ parts, damaged }: KeyCopying, aid: string, user: string, record: Uint8Array) => {
+const kidOf = async ({ crypto, damaged }: KeyCopying, aid: string, user: string, record: Uint8Array) => {
   try {
-    return (await parts.crypto.describeKey({ aid, user }, record)).kid;
+    return (await crypto.describeKey({ aid, user }, record)).kid;
   } catch (error) {
     if (error instanceof VaultError && error.code === 'integrity_failed') {
       damaged();
@@ -176,8 +180,8 @@ const kidOf = async ({ parts, damaged }: KeyCopying, aid: string, user: string, 
  * was deleted meanwhile is named, so that a restore removes what was copied of it. False when the key is not there.
  */
 export async function copyKey(with_: KeyCopying, aid: string, user: string): Promise<boolean> {
-  const { parts, buckets, add } = with_;
-  const before = await parts.keyStore.read(aid, user);
+  const { keyStore, buckets, add } = with_;
+  const before = await keyStore.read(aid, user);
   if (before === undefined) {
     return false;
   }
@@ -189,7 +193,7 @@ export async function copyKey(with_: KeyCopying, aid: string, user: string): Pro
   }
   const all = Array.from({ length: buckets }, (_, number) => ({ kid, number }));
   await eachOf(all, (bucket) => copyBucket(with_, aid, bucket), BUCKETS_AT_ONCE);
-  const record = await parts.keyStore.read(aid, user);
+  const record = await keyStore.read(aid, user);
   const isSame =
     record !== undefined && (record.equals(before) || (await kidOf(with_, aid, user, record)) === kid);
   if (!isSame) {

@@ -1,4 +1,4 @@
-import type { OpenVault } from '../../boot/assemble.ts';
+import type { System } from '../../boot/assemble.ts';
 import { eachOf } from '../../services/maintenance/each.ts';
 import { redisKeys } from '../../store/redis/keys.ts';
 
@@ -14,8 +14,8 @@ export interface Leftovers {
 }
 
 /** Ends every passphrase change that the copy holds half of: older endpoints stop, and older generations stay out. */
-async function finishChanges({ parts }: OpenVault, aid: string): Promise<number> {
-  const { keyStore, endpointStore, crypto } = parts;
+async function finishChanges({ stores, crypto }: System, aid: string): Promise<number> {
+  const { keyStore, endpointStore } = stores;
   let keys = 0;
   let after: string | undefined;
   for (;;) {
@@ -43,20 +43,20 @@ async function finishChanges({ parts }: OpenVault, aid: string): Promise<number>
 
 /** Makes a restored vault whole, before any server may use it. Can be done again. */
 export async function finishVault(
-  vault: OpenVault,
+  vault: System,
   { keys, accounts }: Leftovers,
   seen: (keys: number) => void,
 ): Promise<void> {
   for (const { aid, kid } of keys) {
-    await vault.parts.endpointStore.removeAll(aid, kid);
-    await vault.parts.keyStore.purge(aid, kid);
+    await vault.stores.endpointStore.removeAll(aid, kid);
+    await vault.stores.keyStore.purge(aid, kid);
   }
   if (accounts.length > 0) {
     // The sweep of the first server that starts removes what is left of them.
     await vault.redis.write('SADD', [redisKeys.goneAccounts, ...accounts]);
   }
   let done = 0;
-  for (const { aid } of await vault.accounts.list()) {
+  for (const { aid } of await vault.services.accounts.list()) {
     done += await finishChanges(vault, aid);
     seen(done);
   }

@@ -56,11 +56,11 @@ async function write(
   file: OpenBackup,
   target: RedisTarget,
   { progress, signal }: Call,
-  refuseUnsafe: (redis: RedisLink) => Promise<unknown>,
+  check: (redis: RedisLink) => Promise<unknown>,
 ): Promise<Leftovers> {
   const redis = await openRedis(target, { replicas: 0 });
   try {
-    await refuseUnsafe(redis);
+    await check(redis);
     const id = file.header.salt;
     // An earlier try of the same file is written over; whether there is one, the claim says.
     const state = await claimRestore(redis, id, await isEmpty(redis));
@@ -93,11 +93,12 @@ async function restoreInto(
   target: RedisTarget,
   { config, ring, file, call }: { config: Config; ring: MasterKeyRing; file: OpenBackup; call: Call },
 ): Promise<void> {
-  const { refuseUnsafe, vaultOptionsOf } = await import('../../boot/open.ts');
-  const leftovers = await write(file, target, call, (redis) => refuseUnsafe(redis, config, silent));
-  const { openVault } = await import('../../boot/assemble.ts');
-  const options = vaultOptionsOf({ ...config, workers: 1 }, ring, silent);
-  const vault = await openVault({ ...options, redis: target, restoring: true });
+  const { checkSafety } = await import('../../boot/redis-target.ts');
+  const leftovers = await write(file, target, call, (redis) => checkSafety(redis, config, silent));
+  const { assemble } = await import('../../boot/assemble.ts');
+  const { settingsOf } = await import('../../boot/options.ts');
+  const settings = settingsOf(config);
+  const vault = await assemble({ ...config, workers: 1, redis: target, ring, settings, restoring: true });
   try {
     const shown = call.progress('Finishing', 'keys');
     await finishVault(vault, leftovers, shown.at);
@@ -120,7 +121,7 @@ const restore = defineCommand({
     const file = await openBackup(call.argument, ring, config.env);
     try {
       const counts = await verify(file, call);
-      const { openTarget } = await import('../../boot/open.ts');
+      const { openTarget } = await import('../../boot/redis-target.ts');
       const redis = await openTarget(config, silent);
       try {
         await restoreInto(redis.target, { config, ring, file, call });

@@ -36,7 +36,7 @@ async function copyAllUnnamed({ session, copies, add }: Walk): Promise<void> {
 }
 
 async function copyKeysOf(walk: Walk, aid: string): Promise<number> {
-  const { keyStore } = walk.session.vault.parts;
+  const { keyStore } = walk.session.vault.stores;
   let keys = 0;
   let after: string | undefined;
   for (;;) {
@@ -95,12 +95,12 @@ async function copyAudit({ copies, add }: Walk): Promise<void> {
 
 /** Accounts come last, as they are now: of one that was deleted meanwhile a restore removes all that was copied. */
 async function copyAccounts({ session, add }: Walk, begun: readonly AccountInfo[]): Promise<number> {
-  const { accounts, parts } = session.vault;
-  const left = new Map((await accounts.list()).map(({ name, aid }) => [aid, name]));
+  const { services, stores } = session.vault;
+  const left = new Map((await services.accounts.list()).map(({ name, aid }) => [aid, name]));
   let copied = 0;
   for (const { aid } of begun) {
     const name = left.get(aid);
-    const record = name === undefined ? undefined : await parts.accountStore.read(name);
+    const record = name === undefined ? undefined : await stores.accountStore.read(name);
     if (name === undefined || record === undefined) {
       await add(recordOf('gone', aid, []));
       continue;
@@ -130,7 +130,7 @@ export async function copyVault(
   let keys = 0;
   const walk: Walk = {
     session,
-    parts: vault.parts,
+    ...{ crypto: vault.crypto, keyStore: vault.stores.keyStore, settings: vault.settings },
     copies: createCopyStore(vault.redis),
     buckets: installation.buckets,
     context: openContext(session, installation.root),
@@ -146,13 +146,13 @@ export async function copyVault(
   const { buckets, root } = installation;
   await add(recordOf('hash', redisKeys.installation, ['buckets', buckets, 'root', root]));
   await copyAllUnnamed(walk);
-  const accounts = await vault.accounts.list();
+  const accounts = await vault.services.accounts.list();
   for (const { aid } of accounts) {
     await copyLeading(walk.copies, aid, add);
   }
   for (const account of accounts) {
     keys += await copyKeysOf(walk, account.aid);
-    await copyBeside(walk.copies, account, vault.parts.now(), add);
+    await copyBeside(walk.copies, account, vault.now(), add);
   }
   await copyBins(walk);
   await copyOperators(walk);

@@ -87,8 +87,8 @@ const createAccount = defineCommand({
     settingsOf(call.options);
   },
   async run({ argument, options }, { vault }) {
-    const made = await vault.accounts.makePassword();
-    const account = await vault.accounts.create(argument, made.map(encode), settingsOf(options));
+    const made = await vault.services.accounts.makePassword();
+    const account = await vault.services.accounts.create(argument, made.map(encode), settingsOf(options));
     if (account === undefined) {
       throw new CommandError('There is already an account of this name.', 1);
     }
@@ -106,7 +106,7 @@ const listAccounts = defineCommand({
   summary: 'Lists the accounts: name, masking, paying, hosts it may send data to, time of making.',
   opens: 'vault',
   async run(_call, { vault }) {
-    const accounts = await vault.accounts.list();
+    const accounts = await vault.services.accounts.list();
     return { data: accounts.map(dataOf), shown: tableOf(accounts) };
   },
 });
@@ -125,14 +125,16 @@ const setAccount = defineCommand({
     }
   },
   async run({ argument, options }, { vault }) {
-    const account = existing(await vault.accounts.set(argument, settingsOf(options)));
+    const account = existing(await vault.services.accounts.set(argument, settingsOf(options)));
     return { data: dataOf(account), shown: tableOf([account]) };
   },
 });
 
 const renew = async (vault: Session['vault'], name: string): Promise<Secret<string>> => {
-  const password = await vault.accounts.makePassword();
-  return existing((await vault.accounts.setPassword(name, password.map(encode))) ? password : undefined);
+  const password = await vault.services.accounts.makePassword();
+  return existing(
+    (await vault.services.accounts.setPassword(name, password.map(encode))) ? password : undefined,
+  );
 };
 
 const renewPassword = defineCommand({

@@ -28,7 +28,7 @@ const aidOf = async (
   if (account === undefined) {
     return id;
   }
-  const found = await vault.accounts.lookUp(account);
+  const found = await vault.services.accounts.lookUp(account);
   if (found === undefined) {
     throw new CommandError('There is no account of this name.', 1);
   }
@@ -52,7 +52,7 @@ const exportAudit = defineCommand({
     const aid = await aidOf(session, options);
     const out = await output(options.to);
     const filter = { after: timeOf('after', options), before: timeOf('before', options) };
-    for await (const entries of session.vault.audit.walk(aid, filter)) {
+    for await (const entries of session.vault.services.audit.walk(aid, filter)) {
       await out.write(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
     }
     await out.commit();
@@ -100,17 +100,17 @@ const verifyAudit = defineCommand({
   opens: 'vault',
   async run({ options, progress }, { vault }) {
     const given = await checkpointsOf(options.checkpoints);
-    const chains = await vault.auditVerifier.chains(given);
-    const retention = vault.parts.settings.auditRetentionMs;
-    const keptSince = retention === 0 ? 0 : vault.parts.now() - retention;
+    const chains = await vault.services.auditVerifier.chains(given);
+    const retention = vault.settings.auditRetentionMs;
+    const keptSince = retention === 0 ? 0 : vault.now() - retention;
     const shown = progress('Checking', 'logs', chains.length);
     const reports: ChainReport[] = [];
     for (const aid of chains) {
-      reports.push(await vault.auditVerifier.verify(aid, given, keptSince));
+      reports.push(await vault.services.auditVerifier.verify(aid, given, keptSince));
       shown.at(reports.length);
     }
     shown.end();
-    const names = new Map((await vault.accounts.list()).map(({ aid, name }) => [aid, name]));
+    const names = new Map((await vault.services.accounts.list()).map(({ aid, name }) => [aid, name]));
     const failed = reports.some(({ fault }) => fault !== undefined);
     return { data: reports, shown: tableOf(reports, names), failed };
   },
@@ -122,7 +122,7 @@ const auditKey = defineCommand({
   summary: 'Prints the public key that checkpoints of security logs are signed under.',
   opens: 'vault',
   async run(_call, { vault }) {
-    const pem = await vault.parts.crypto.auditKey();
+    const pem = await vault.crypto.auditKey();
     return { data: { public_key: pem }, shown: pem.trimEnd() };
   },
 });

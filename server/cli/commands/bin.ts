@@ -1,11 +1,11 @@
-import type { OpenVault } from '../../boot/assemble.ts';
+import type { System } from '../../boot/assemble.ts';
 import { type BinCsvError, parseBinCsv, segmentBins } from '../../domain/card/bin-table.ts';
 import { CommandError, defineCommand } from './command.ts';
 import { readTextFile } from './file.ts';
 
 /** Puts a BIN table in the place of the old one, or names the first line that is wrong and loads nothing. */
 export async function loadBinTable(
-  { parts }: Pick<OpenVault, 'parts'>,
+  { stores, randomId }: Pick<System, 'stores' | 'randomId'>,
   csvText: string,
 ): Promise<{ readonly rows: number; readonly segments: number } | { readonly error: BinCsvError }> {
   const parsed = parseBinCsv(csvText);
@@ -14,7 +14,7 @@ export async function loadBinTable(
   }
   const segments = segmentBins(parsed.rows);
   const texts = segments.map(({ low, high, issuers }) => ({ low, high, issuers: JSON.stringify(issuers) }));
-  await parts.binStore.load(parts.randomId(), texts);
+  await stores.binStore.load(randomId(), texts);
   return { rows: parsed.rows.length, segments: segments.length };
 }
 

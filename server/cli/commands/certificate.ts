@@ -11,7 +11,7 @@ const loadCertificate = defineCommand({
   opens: 'vault',
   async run({ argument }, { vault }) {
     const pdf = await readBinaryFile(argument, PDF_BYTES_MAX);
-    if (!(await vault.compliance.load(pdf))) {
+    if (!(await vault.services.compliance.load(pdf))) {
       throw new CommandError('FILE is not a whole PDF; nothing was loaded.', 1);
     }
     return { data: { bytes: pdf.length }, shown: `Loaded a certificate of ${pdf.length} bytes.` };

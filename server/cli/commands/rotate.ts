@@ -43,9 +43,9 @@ const rotateMaster = defineCommand({
   audit: { action: 'master_key.rotate' },
   opens: 'vault',
   async run({ progress }, { vault }) {
-    const { parts } = vault;
-    const { writeId, ids } = parts.masterKeys;
-    const rotation = await createRotation(parts)((pass) => {
+    const { crypto, masterKeys, now, stores } = vault;
+    const { writeId, ids } = masterKeys;
+    const rotation = await createRotation({ crypto, masterKeys, now, ...stores })((pass) => {
       const shown = progress(`Pass ${pass}`, 'records');
       let seen = 0;
       return {

@@ -33,10 +33,14 @@ const verify = defineCommand({
   async run({ options, progress }, { vault }) {
     const shown = progress('Verifying', 'records');
     let seen = 0;
-    const found = await createVerification(vault.parts)(options.account, (records) => {
-      seen += records;
-      shown.at(seen);
-    });
+    const { crypto, masterKeys, now, stores } = vault;
+    const found = await createVerification({ crypto, masterKeys, now, ...stores })(
+      options.account,
+      (records) => {
+        seen += records;
+        shown.at(seen);
+      },
+    );
     shown.end();
     if (found === undefined) {
       throw new CommandError('There is no account of this name.', 1);

@@ -1,16 +1,20 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { type OwnPreference, readPreferences } from '../../domain/account/preference.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import { sourceOf } from '../../domain/text/source.ts';
 import type { WhoAmI } from '../../http/schema/admin.ts';
+import type { AccountStore } from '../../store/account.ts';
+import type { Observer } from '../../telemetry/observer.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Account, Caller, Visitor } from '../common/caller.ts';
+import type { Clock, RandomId } from '../common/clock.ts';
 import { createInFlight, createTurns, insist, joinTick } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
-import type { Parts } from '../common/parts.ts';
-import { createAttempts } from '../request/attempts.ts';
+import type { ServiceSettings } from '../common/settings.ts';
+import type { Attempts } from '../request/attempts.ts';
 import { type AccountInfo, type AccountRecord, accountPlace, toAccountInfo } from './record.ts';
 
 export interface AccountService {
@@ -89,14 +93,26 @@ async function recorded<T>(check: Promise<T>, record: (outcome: string) => Promi
   }
 }
 
-export function createAccounts(
-  { crypto, accountStore, now, randomId, settings, observer }: Parts,
-  audit: Pick<Audit, 'record'>,
-): Accounts {
+interface AccountDependencies {
+  readonly crypto: Pick<
+    Crypto,
+    'digestSecret' | 'hashPassword' | 'makePassphrase' | 'openRecord' | 'sealRecord' | 'verifyPassword'
+  >;
+  readonly accountStore: AccountStore;
+  readonly attempts: Attempts;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly now: Clock;
+  readonly randomId: RandomId;
+  readonly settings: Pick<ServiceSettings, 'environment' | 'version'>;
+  readonly observer: Pick<Observer, 'count' | 'step'>;
+}
+
+/** Makes the accounts of a server: who may sign in, and how an account is created, changed and removed. */
+export function createAccounts(dependencies: AccountDependencies): Accounts {
+  const { crypto, accountStore, attempts, audit, now, randomId, settings, observer } = dependencies;
   // Sign-ins are remembered by a digest that only this process can compute, for a minute, and only while the
   // stored record has the password that was checked: a change on any server ends them at once.
   const memory = createMemory<Remembered>(REMEMBERED_MAX, REMEMBER_MS, now);
-  const attempts = createAttempts({ accountStore, settings });
   const checking = createInFlight<Remembered>();
   const readers = createMemory<() => Promise<Buffer | undefined>>(REMEMBERED_MAX, REMEMBER_MS, now);
   let nobody: Promise<string> | undefined;

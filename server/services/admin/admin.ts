@@ -9,9 +9,10 @@ import {
 } from '../../domain/account/price.ts';
 import { formatExpiry } from '../../domain/text/time-text.ts';
 import { type Billing, OPERATIONS, type Usage } from '../../http/schema/admin.ts';
+import type { ItemStore } from '../../store/item.ts';
 import type { Account, Caller } from '../common/caller.ts';
+import type { Clock } from '../common/clock.ts';
 import { createGate, createInFlight } from '../common/coalesce.ts';
-import type { Parts } from '../common/parts.ts';
 import type { Keys } from '../key/key.ts';
 import { type MeteringService, monthOf } from '../request/metering.ts';
 
@@ -26,11 +27,12 @@ export interface AdminService {
 const KEYS_AT_ONCE = 32;
 const KEYS_STEP = 1_024;
 
-/** What the account's own routes are built from, beside the parts of every service. */
-export interface AdminParts {
-  readonly metering: MeteringService;
-  readonly keys: Keys;
+interface AdminDependencies {
+  readonly itemStore: Pick<ItemStore, 'countItems'>;
+  readonly metering: Pick<MeteringService, 'read'>;
+  readonly keys: Pick<Keys, 'find' | 'users'>;
   readonly prices: PriceTable;
+  readonly now: Clock;
 }
 
 interface Held {
@@ -39,11 +41,7 @@ interface Held {
 }
 
 /** What an account has used, what it costs, and what it has stored. */
-export function createAdmin(
-  { itemStore, now }: Pick<Parts, 'itemStore' | 'now'>,
-  with_: AdminParts,
-): AdminService {
-  const { metering, keys, prices } = with_;
+export function createAdmin({ itemStore, metering, keys, prices, now }: AdminDependencies): AdminService {
   const gate = createGate(KEYS_AT_ONCE);
   const counting = createInFlight<Held>();
 

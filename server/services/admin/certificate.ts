@@ -1,8 +1,10 @@
 import { VaultError } from '../../core/errors.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { isPdf, PDF_BYTES_MAX } from '../../domain/account/pdf.ts';
+import type { ComplianceStore } from '../../store/admin.ts';
 import type { Caller } from '../common/caller.ts';
+import type { RandomId } from '../common/clock.ts';
 import { coalesce } from '../common/coalesce.ts';
-import type { Parts } from '../common/parts.ts';
 
 export interface ComplianceService {
   /** The operator's certificate as a PDF. Refuses with `not_allowed` who does not pay, and `certificate_not_found`. */
@@ -21,7 +23,11 @@ export function createCompliance({
   crypto,
   complianceStore,
   randomId,
-}: Pick<Parts, 'crypto' | 'complianceStore' | 'randomId'>): Compliance {
+}: {
+  readonly crypto: Pick<Crypto, 'sealRecord' | 'openRecord'>;
+  readonly complianceStore: ComplianceStore;
+  readonly randomId: RandomId;
+}): Compliance {
   // One document of megabytes in memory, however many ask for it.
   let known: { readonly version: string; readonly pdf: Uint8Array } | undefined;
 

@@ -1,8 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
+import type { AccountStore } from '../../store/account.ts';
 import type { Accounts } from '../account/account.ts';
 import type { Caller } from '../common/caller.ts';
-import type { Parts } from '../common/parts.ts';
 import type { MeteringService } from '../request/metering.ts';
 
 export interface PasswordService {
@@ -22,17 +22,14 @@ const WINDOW_MS = 60_000;
 
 const encoder = new TextEncoder();
 
-/** What the change of a password is built from, beside the parts of every service. */
-export interface PasswordParts {
-  readonly metering: MeteringService;
+interface PasswordDependencies {
+  readonly accountStore: Pick<AccountStore, 'countAttempt' | 'passwordCounter'>;
+  readonly metering: Pick<MeteringService, 'request'>;
   readonly accounts: Pick<Accounts, 'changePassword' | 'makePassword'>;
 }
 
 /** Changes of an account's own password. */
-export function createPasswords(
-  { accountStore }: Pick<Parts, 'accountStore'>,
-  { accounts, metering }: PasswordParts,
-): PasswordService {
+export function createPasswords({ accountStore, accounts, metering }: PasswordDependencies): PasswordService {
   const refuseMany = async (aid: string): Promise<void> => {
     const waitMs = await accountStore.countAttempt(accountStore.passwordCounter(aid), CHANGES_MAX, WINDOW_MS);
     if (waitMs > 0) {

@@ -24,8 +24,8 @@ export interface PreferenceService {
 }
 
 /** What preferences are built from. */
-export interface PreferenceParts {
-  readonly metering: MeteringService;
+interface PreferenceDependencies {
+  readonly metering: Pick<MeteringService, 'count'>;
   readonly accounts: Pick<Accounts, 'preferencesOf' | 'changePreferences'>;
 }
 
@@ -43,7 +43,7 @@ const needed = (value: JsonValue | undefined, field: string): JsonValue => {
 };
 
 /** What an account wants to be served like, and whatever else it keeps there. */
-export function createPreferences({ accounts, metering }: PreferenceParts): PreferenceService {
+export function createPreferences({ accounts, metering }: PreferenceDependencies): PreferenceService {
   const shown = async (caller: Caller, key: string): Promise<Uint8Array> => {
     const found = showPreferences(await accounts.preferencesOf(caller.account)).find(
       (each) => each.key === key,

@@ -1,8 +1,8 @@
 import type { Secret } from '../../core/secret.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { checkNumber } from '../../domain/card/number.ts';
 import type { LuhnResult } from '../../http/schema/utility.ts';
 import type { Caller } from '../common/caller.ts';
-import type { Parts } from '../common/parts.ts';
 import type { MeteringService } from '../request/metering.ts';
 
 export interface UtilityService {
@@ -15,7 +15,13 @@ const LENGTH_MIN = 32;
 const LENGTH_MAX = 4_096;
 
 /** Checks and generators that touch no stored data. */
-export function createUtility({ crypto }: Pick<Parts, 'crypto'>, metering: MeteringService): UtilityService {
+export function createUtility({
+  crypto,
+  metering,
+}: {
+  readonly crypto: Pick<Crypto, 'makePassphrase'>;
+  readonly metering: Pick<MeteringService, 'count'>;
+}): UtilityService {
   return {
     async luhn({ account }, number) {
       metering.count(account, 'utility');

@@ -1,4 +1,8 @@
-import type { Parts } from '../common/parts.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import type { AuditStore } from '../../store/audit.ts';
+import type { RecordEvent } from '../../telemetry/events.ts';
+import type { Clock, RandomId } from '../common/clock.ts';
+import type { Cursors } from '../common/cursor.ts';
 import { createFlood } from './flood.ts';
 import { type AuditService, type AuditWalk, createAuditList } from './list.ts';
 import { type AuditNote, createAuditQueue } from './queue.ts';
@@ -16,14 +20,20 @@ export interface Audit extends AuditService, AuditWalk {
   readonly takeMoved: () => readonly string[];
 }
 
-type Used = Pick<Parts, 'crypto' | 'auditStore' | 'now' | 'randomId' | 'cursorKey'> & {
-  readonly note: (event: string, fields?: Readonly<Record<string, unknown>>) => void;
-};
+interface AuditDependencies {
+  readonly crypto: Pick<Crypto, 'describeChain' | 'readAudit' | 'sealAudit'>;
+  readonly auditStore: AuditStore;
+  readonly cursors: Cursors;
+  readonly now: Clock;
+  readonly randomId: RandomId;
+  readonly note: RecordEvent;
+}
 
-export function createAudit(parts: Used): Audit {
-  const { now, note } = parts;
-  const queue = createAuditQueue({ ...parts, onLost: (events) => note('audit_lost', { events }) });
-  const flood = createFlood(parts);
+/** The security logs of a server; entries that could not be written are reported to `note`. */
+export function createAudit({ crypto, auditStore, cursors, now, randomId, note }: AuditDependencies): Audit {
+  const onLost = (events: number): void => note('audit_lost', { events });
+  const queue = createAuditQueue({ crypto, auditStore, now, randomId, onLost });
+  const flood = createFlood(now);
 
   let soon: { readonly note: AuditNote; readonly timeMs: number }[] = [];
 
@@ -51,7 +61,7 @@ export function createAudit(parts: Used): Audit {
 
   return {
     record: (told) => (flood.admits(told) ? write(told) : Promise.resolve()),
-    ...createAuditList(parts),
+    ...createAuditList({ crypto, auditStore }, cursors),
     recordSoon(told) {
       if (flood.admits(told)) {
         soon.push({ note: told, timeMs: Math.floor(now()) });

@@ -1,5 +1,6 @@
-import type { Checkpoint } from '../../crypto/client.ts';
-import type { Parts } from '../common/parts.ts';
+import type { Checkpoint, Crypto } from '../../crypto/client.ts';
+import type { AuditStore } from '../../store/audit.ts';
+import type { Clock } from '../common/clock.ts';
 import type { Audit } from './audit.ts';
 
 export interface Checkpoints {
@@ -9,18 +10,20 @@ export interface Checkpoints {
   readonly catchUp: () => Promise<void>;
 }
 
-type Used = Pick<Parts, 'crypto' | 'auditStore' | 'now'> & {
+interface CheckpointDependencies {
+  readonly crypto: Pick<Crypto, 'describeChain' | 'signCheckpoint'>;
+  readonly auditStore: Pick<AuditStore, 'chains' | 'putCheckpoint' | 'readCheckpoint' | 'readMarks'>;
+  readonly audit: Pick<Audit, 'takeMoved'>;
+  readonly now: Clock;
   readonly announce: (checkpoint: Checkpoint) => void;
-};
+}
 
 /**
  * Signs how far security logs have come, tells it, and keeps the newest one of each chain. Two servers that sign the
  * same chain do no harm: both tell the truth, and the later one stays.
  */
-export function createCheckpoints(
-  { crypto, auditStore, now, announce }: Used,
-  audit: Pick<Audit, 'takeMoved'>,
-): Checkpoints {
+export function createCheckpoints(dependencies: CheckpointDependencies): Checkpoints {
+  const { crypto, auditStore, audit, now, announce } = dependencies;
   /** Chains whose checkpoint failed: it is taken the next time. */
   const failed = new Set<string>();
 

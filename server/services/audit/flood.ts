@@ -1,5 +1,5 @@
 import { sourceOf } from '../../domain/text/source.ts';
-import type { Parts } from '../common/parts.ts';
+import type { Clock } from '../common/clock.ts';
 import type { AuditNote } from './queue.ts';
 
 /** How long alike refusals are counted together: as long as failed sign-ins are. */
@@ -41,7 +41,7 @@ export interface Flood {
 }
 
 /** Counts the refusals of this process. Successes are not its concern: they cost who brings them about more than us. */
-export function createFlood({ now }: Pick<Parts, 'now'>): Flood {
+export function createFlood(now: Clock): Flood {
   let window: Window | undefined;
   let over: Gathered[] = [];
 

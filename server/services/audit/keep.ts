@@ -1,5 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Parts } from '../common/parts.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import type { AuditStore } from '../../store/audit.ts';
+import type { Clock, RandomId } from '../common/clock.ts';
+import type { ServiceSettings } from '../common/settings.ts';
 import type { Audit } from './audit.ts';
 
 const STEP = 256;
@@ -11,21 +14,23 @@ export interface AuditRetention {
   readonly sweep: (liveAids: readonly string[]) => Promise<void>;
 }
 
+interface AuditRetentionDependencies {
+  readonly crypto: Pick<Crypto, 'describeChain' | 'trimAudit'>;
+  readonly auditStore: Pick<AuditStore, 'chains' | 'read' | 'readMarks' | 'remove' | 'trim'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly now: Clock;
+  readonly randomId: RandomId;
+  readonly settings: Pick<ServiceSettings, 'auditRetentionMs'>;
+  readonly onDamaged: (aid: string) => void;
+}
+
 /**
  * Retention takes entries from the old end alone. A sealed mark tells where the rest begins and what it must follow,
  * so that nobody else can pass a removal off as one of ours. The newest entry of an account that is there stays.
  */
-export function createAuditRetention(
-  {
-    crypto,
-    auditStore,
-    now,
-    randomId,
-    settings,
-  }: Pick<Parts, 'crypto' | 'auditStore' | 'now' | 'randomId' | 'settings'>,
-  audit: Pick<Audit, 'record'>,
-  onDamaged: (aid: string) => void,
-): AuditRetention {
+export function createAuditRetention(dependencies: AuditRetentionDependencies): AuditRetention {
+  const { crypto, auditStore, audit, now, randomId, settings, onDamaged } = dependencies;
+
   /** Removes some old entries; false when there are no more. */
   const trimSome = async (aid: string, beforeMs: number): Promise<boolean> => {
     const marks = await auditStore.readMarks(aid);

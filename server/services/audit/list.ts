@@ -1,11 +1,11 @@
 import { VaultError } from '../../core/errors.ts';
-import type { AuditFilter, ChainFacts, OpenedEvent } from '../../crypto/client.ts';
+import type { AuditFilter, ChainFacts, Crypto, OpenedEvent } from '../../crypto/client.ts';
 import { formatStoredAt } from '../../domain/text/time-text.ts';
 import type { AuditEntry } from '../../http/schema/audit.ts';
+import type { AuditStore } from '../../store/audit.ts';
 import { streamOf } from '../common/byte-stream.ts';
 import type { Caller } from '../common/caller.ts';
-import { createCursors } from '../common/cursor.ts';
-import type { Parts } from '../common/parts.ts';
+import type { Cursors } from '../common/cursor.ts';
 import type { AuditNote } from './queue.ts';
 
 export interface AuditService {
@@ -42,7 +42,10 @@ const LOOKED_AT_MAX = 16_384;
 
 const encoder = new TextEncoder();
 
-type Used = Pick<Parts, 'crypto' | 'auditStore' | 'cursorKey'>;
+interface ChainDependencies {
+  readonly crypto: Pick<Crypto, 'describeChain' | 'readAudit'>;
+  readonly auditStore: Pick<AuditStore, 'read' | 'readMarks'>;
+}
 
 const shown = ({ sequence, timeMs, ip, userAgent, requestId, ...event }: OpenedEvent): AuditEntry => ({
   id: String(sequence),
@@ -70,7 +73,7 @@ interface Found {
  * nothing of what follows. Times may step back; how far they ever did stands in the chain, and so a time is found by
  * halving all the same.
  */
-export function createChainReader({ crypto, auditStore }: Pick<Used, 'crypto' | 'auditStore'>) {
+export function createChainReader({ crypto, auditStore }: ChainDependencies) {
   const describe = async (aid: string): Promise<ChainFacts> =>
     crypto.describeChain(aid, await auditStore.readMarks(aid));
 
@@ -144,10 +147,10 @@ export interface AuditWalk {
 
 /** The listings of security logs. */
 export function createAuditList(
-  parts: Used,
+  chain: ChainDependencies,
+  cursors: Cursors,
 ): Pick<AuditService, 'list' | 'listAll'> & Pick<AuditWalk, 'walk'> {
-  const chains = createChainReader(parts);
-  const cursors = createCursors(parts.cursorKey);
+  const chains = createChainReader(chain);
 
   const begin = async (
     aid: string,

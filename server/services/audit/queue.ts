@@ -1,9 +1,10 @@
 import { VaultError } from '../../core/errors.ts';
-import type { AuditEvent } from '../../crypto/client.ts';
+import type { AuditEvent, Crypto } from '../../crypto/client.ts';
 import type { AuditEntry } from '../../http/schema/audit.ts';
+import type { AuditStore } from '../../store/audit.ts';
+import type { Clock, RandomId } from '../common/clock.ts';
 import { isTransient } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
-import type { Parts } from '../common/parts.ts';
 
 /** Something that happened, as whoever saw it tells it. */
 export interface AuditNote {
@@ -59,16 +60,21 @@ interface Line {
   running: Promise<void> | undefined;
 }
 
-type Used = Pick<Parts, 'crypto' | 'auditStore' | 'now' | 'randomId'> & {
+interface AuditQueueDependencies {
+  readonly crypto: Pick<Crypto, 'sealAudit'>;
+  readonly auditStore: Pick<AuditStore, 'append' | 'enter' | 'readMarks'>;
+  readonly now: Clock;
+  readonly randomId: RandomId;
   readonly onLost: (events: number) => void;
-};
+}
 
 /**
  * Events on their way into their chains. Those of one chain that come while one append is under way go together in
  * the next one. An append names the head that it follows and the number of its batch: whoever lost a race with
  * another server seals the batch anew, and one whose reply was lost is never written twice.
  */
-export function createAuditQueue({ crypto, auditStore, now, randomId, onLost }: Used): AuditQueue {
+export function createAuditQueue(dependencies: AuditQueueDependencies): AuditQueue {
+  const { crypto, auditStore, now, randomId, onLost } = dependencies;
   const writer = randomId();
   const lines = new Map<string, Line>();
   const heads = createMemory<Uint8Array>(HEADS_MAX, HEAD_KEEP_MS, now);

@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
-import type { ChainFault, Checkpoint, MarkFacts } from '../../crypto/client.ts';
-import type { Parts } from '../common/parts.ts';
+import type { ChainFault, Checkpoint, Crypto, MarkFacts } from '../../crypto/client.ts';
+import type { AuditStore } from '../../store/audit.ts';
 
 const STEP = 256;
 
@@ -75,7 +75,10 @@ const isDamage = (error: unknown): boolean =>
 export function createAuditVerifier({
   crypto,
   auditStore,
-}: Pick<Parts, 'crypto' | 'auditStore'>): AuditVerifier {
+}: {
+  readonly crypto: Pick<Crypto, 'checkCheckpoint' | 'describeChain' | 'verifyAudit'>;
+  readonly auditStore: Pick<AuditStore, 'chains' | 'read' | 'readCheckpoint' | 'readMarks'>;
+}): AuditVerifier {
   const describe = async (aid: string): Promise<Bounds> => {
     const marks = await auditStore.readMarks(aid);
     return { ...(await crypto.describeChain(aid, marks)), entries: marks.entries };

@@ -1,7 +1,7 @@
+import type { Crypto } from '../../crypto/client.ts';
 import type { Captured } from '../../http/schema/capture.ts';
 import { STORED_BYTES_MAX } from '../../http/schema/vault.ts';
 import type { Caller, Visitor } from '../common/caller.ts';
-import type { Parts } from '../common/parts.ts';
 import type { CreateEndpointInput, Endpoints, NewEndpoint } from '../endpoint/endpoint.ts';
 import type { EndpointAddress, EndpointUse, OpenEndpoint } from '../endpoint/use.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
@@ -29,19 +29,19 @@ export interface CaptureService {
   readonly use: (visitor: Visitor, input: CaptureInput) => Promise<Repeatable<Captured>>;
 }
 
-/** What capturing is built from, beside the parts of every service. */
-export interface CaptureParts {
-  readonly metering: MeteringService;
+interface CaptureDependencies {
+  readonly crypto: Pick<Crypto, 'captureItem'>;
+  readonly metering: Pick<MeteringService, 'begin' | 'request' | 'wholly'>;
   readonly idempotency: IdempotencyService;
-  readonly rules: Rules;
-  readonly storing: Storing;
-  readonly endpoints: Endpoints;
+  readonly rules: Pick<Rules, 'find'>;
+  readonly storing: Pick<Storing, 'storeUnder'>;
+  readonly endpoints: Pick<Endpoints, 'create'>;
   readonly endpointUse: EndpointUse;
 }
 
 /** Capture endpoints: whoever has the secret can store items under the key, and do nothing else. */
-export function createCaptures({ crypto }: Pick<Parts, 'crypto'>, with_: CaptureParts): CaptureService {
-  const { metering, idempotency, rules, storing, endpoints, endpointUse } = with_;
+export function createCaptures(dependencies: CaptureDependencies): CaptureService {
+  const { crypto, metering, idempotency, rules, storing, endpoints, endpointUse } = dependencies;
 
   const store = async (
     caller: Caller,

@@ -1,7 +1,9 @@
 import { VaultError } from '../../core/errors.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import type { Certificate, Csr } from '../../http/schema/cert.ts';
+import type { CertStore } from '../../store/cert.ts';
 import type { Caller } from '../common/caller.ts';
-import type { Parts } from '../common/parts.ts';
+import type { RandomId } from '../common/clock.ts';
 import type { MeteringService } from '../request/metering.ts';
 
 /** Types only, a part of deps.ts: client certificates for requests to third parties. */
@@ -43,7 +45,7 @@ export interface ClientCredentials {
   readonly find: (
     aid: string,
     certId: string,
-  ) => Promise<Awaited<ReturnType<Parts['crypto']['clientCredential']>> | undefined>;
+  ) => Promise<Awaited<ReturnType<Crypto['clientCredential']>> | undefined>;
 }
 
 const place = (kind: 'csr' | 'certificate', aid: string, id: string) =>
@@ -52,7 +54,13 @@ const place = (kind: 'csr' | 'certificate', aid: string, id: string) =>
 const parseCertificate = (opened: Uint8Array): Certificate =>
   JSON.parse(decoder.decode(opened)) as Certificate;
 
-export const createClientCredentials = ({ crypto, certStore }: Parts): ClientCredentials => ({
+export const createClientCredentials = ({
+  crypto,
+  certStore,
+}: {
+  readonly crypto: Pick<Crypto, 'clientCredential' | 'openRecord'>;
+  readonly certStore: Pick<CertStore, 'readCertificate' | 'readCsrKey'>;
+}): ClientCredentials => ({
   async find(aid, certId) {
     const record = await certStore.readCertificate(aid, certId);
     if (!record) {
@@ -67,7 +75,17 @@ export const createClientCredentials = ({ crypto, certStore }: Parts): ClientCre
 });
 
 /** Client certificates: requests whose key pairs are made here and never leave, and what was issued from them. */
-export function createCerts({ crypto, certStore, randomId }: Parts, metering: MeteringService): CertService {
+export function createCerts({
+  crypto,
+  certStore,
+  metering,
+  randomId,
+}: {
+  readonly crypto: Pick<Crypto, 'createCsr' | 'openRecord' | 'readCertificate' | 'sealRecord'>;
+  readonly certStore: CertStore;
+  readonly metering: Pick<MeteringService, 'count'>;
+  readonly randomId: RandomId;
+}): CertService {
   const openCsr = async (aid: string, id: string, record: Uint8Array): Promise<Csr> => {
     const { spki: _, ...csr } = JSON.parse(
       decoder.decode(await crypto.openRecord(place('csr', aid, id), record)),

@@ -1,14 +1,14 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
-import type { EndpointPolicy, EndpointRecords } from '../../crypto/client.ts';
+import type { Crypto, EndpointPolicy, EndpointRecords } from '../../crypto/client.ts';
 import { parseDuration } from '../../domain/text/duration.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import { formatExpiry } from '../../domain/text/time-text.ts';
-import type { EndpointEntry, StoredEndpoint } from '../../store/endpoint.ts';
+import type { EndpointEntry, EndpointStore, StoredEndpoint } from '../../store/endpoint.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Account, Caller } from '../common/caller.ts';
+import type { Clock, RandomId } from '../common/clock.ts';
 import { mapAhead, pause } from '../common/coalesce.ts';
-import type { Parts } from '../common/parts.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyHandle } from '../key/open.ts';
 import type { MeteringService } from '../request/metering.ts';
@@ -92,14 +92,19 @@ function expiryOf(ttl: string, now: number): number | null {
   return duration === 'forever' ? null : Math.ceil((now + duration) / 1_000) * 1_000;
 }
 
+interface EndpointDependencies {
+  readonly crypto: Pick<Crypto, 'createEndpoint' | 'describeEndpoint'>;
+  readonly endpointStore: EndpointStore;
+  readonly metering: Pick<MeteringService, 'count'>;
+  readonly keys: Pick<Keys, 'find' | 'withUnlocked'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly now: Clock;
+  readonly randomId: RandomId;
+}
+
 /** Endpoints of either kind: how they begin, are listed and end. What they do is their own service's. */
-export function createEndpoints(
-  parts: Parts,
-  metering: MeteringService,
-  keys: Keys,
-  audit: Pick<Audit, 'record'>,
-): Endpoints {
-  const { crypto, endpointStore, now, randomId } = parts;
+export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
+  const { crypto, endpointStore, metering, keys, audit, now, randomId } = dependencies;
 
   type Sealed = EndpointRecords & { readonly secret: NewEndpoint['secret']; readonly key: KeyHandle };
 

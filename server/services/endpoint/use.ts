@@ -1,15 +1,15 @@
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
-import type { EndpointPolicy, EndpointRecords } from '../../crypto/client.ts';
+import type { Crypto, EndpointPolicy, EndpointRecords } from '../../crypto/client.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
-import type { StoredEndpoint } from '../../store/endpoint.ts';
+import type { EndpointStore, StoredEndpoint } from '../../store/endpoint.ts';
 import type { Accounts } from '../account/account.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Account, Visitor } from '../common/caller.ts';
+import type { Clock } from '../common/clock.ts';
 import { isTransient, joinTick, pause } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
-import type { Parts } from '../common/parts.ts';
 import type { Keys } from '../key/key.ts';
 import { isRetry, type KeyRef, type Retry } from '../key/open.ts';
 import type { RateService } from '../request/rate.ts';
@@ -57,11 +57,14 @@ export interface EndpointUse {
 }
 
 /** What the way in is built from, beside the parts of every service. */
-export interface EndpointUseParts {
-  readonly accounts: Accounts;
-  readonly keys: Keys;
-  readonly rates: RateService;
+interface EndpointUseDependencies {
+  readonly crypto: Pick<Crypto, 'checkEndpoint' | 'decoyEndpoint' | 'digestSecret'>;
+  readonly endpointStore: Pick<EndpointStore, 'read'>;
+  readonly accounts: Pick<Accounts, 'lookUp'>;
+  readonly keys: Pick<Keys, 'find'>;
+  readonly rates: Pick<RateService, 'account'>;
   readonly audit: Pick<Audit, 'record' | 'recordSoon'>;
+  readonly now: Clock;
 }
 
 /** What a secret has opened. */
@@ -78,11 +81,8 @@ interface Ground {
 }
 
 /** What capturing and retrieving have in common: the way from an id and a secret to an endpoint that may be used. */
-export function createEndpointUse(
-  parts: Parts,
-  { accounts, keys, rates, audit }: EndpointUseParts,
-): EndpointUse {
-  const { crypto, endpointStore, now } = parts;
+export function createEndpointUse(dependencies: EndpointUseDependencies): EndpointUse {
+  const { crypto, endpointStore, accounts, keys, rates, audit, now } = dependencies;
   // Policies by a digest of the secret that was right for them, which only this process can compute. The secret is
   // checked once more, by the wrap that it opens, in the same request.
   const proven = createMemory<Proven>(KNOWN_MAX, KNOWN_MS, now);

@@ -1,12 +1,14 @@
 import { VaultError } from '../../core/errors.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { checkFormSettings } from '../../domain/form/settings.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import type { FormSettings, FormTypeName, ShownFormSettings } from '../../http/schema/form.ts';
-import type { FormEntry, StoredForm } from '../../store/form.ts';
+import type { FormEntry, FormStore, StoredForm } from '../../store/form.ts';
 import { streamOf } from '../common/byte-stream.ts';
 import type { Caller } from '../common/caller.ts';
+import type { Clock, RandomId } from '../common/clock.ts';
 import { mapAhead, pause } from '../common/coalesce.ts';
-import type { Parts } from '../common/parts.ts';
+import type { ServiceSettings } from '../common/settings.ts';
 import { toAsync } from '../vault/tree.ts';
 
 /** A form, as its owner has set it up. */
@@ -59,7 +61,19 @@ const isEntered = (aid: string, nonce: string, stored: StoredForm | undefined): 
   stored?.nonce === nonce && stored.aid === aid;
 
 /** Hosted forms: named settings of pages that anybody may load. They are sealed, since they hold an owner's code. */
-export function createForms({ crypto, formStore, now, randomId, settings: server }: Parts): Forms {
+export function createForms({
+  crypto,
+  formStore,
+  now,
+  randomId,
+  settings: { environment },
+}: {
+  readonly crypto: Pick<Crypto, 'sealRecord' | 'openRecord'>;
+  readonly formStore: FormStore;
+  readonly now: Clock;
+  readonly randomId: RandomId;
+  readonly settings: Pick<ServiceSettings, 'environment'>;
+}): Forms {
   const place = (aid: string, id: string) =>
     ({ purpose: 'record', account: aid, kind: 'form', path: [id] }) as const;
 
@@ -131,7 +145,7 @@ export function createForms({ crypto, formStore, now, randomId, settings: server
       if (BUILT_IN.has(id)) {
         throw new VaultError('form_exists', { field: 'query.form_id' });
       }
-      const form = { form_type, settings: checkFormSettings(form_type, settings, server.environment) };
+      const form = { form_type, settings: checkFormSettings(form_type, settings, environment) };
       const sealed = await crypto.sealRecord(place(aid, id), encoder.encode(JSON.stringify(form)));
       await put(aid, { nonce: randomId(), id }, sealed);
       return { id, ...form };

@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
-import type { Passphrase } from '../../crypto/client.ts';
+import type { Crypto, Passphrase } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import type { Key } from '../../http/schema/key.ts';
+import type { EndpointStore } from '../../store/endpoint.ts';
+import type { KeyStore } from '../../store/key.ts';
 import type { Account, Caller } from '../common/caller.ts';
+import type { RandomId } from '../common/clock.ts';
 import { insist } from '../common/coalesce.ts';
-import { createCursors } from '../common/cursor.ts';
-import type { Parts } from '../common/parts.ts';
+import type { Cursors } from '../common/cursor.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
-import { createKeyOpener, type KeyHandle, type KeyOpener } from './open.ts';
+import type { KeyHandle, KeyOpener } from './open.ts';
 
 /** A key with its passphrase, shown once. */
 export interface NewPassphrase {
@@ -68,11 +70,20 @@ export interface Keys extends KeyService, Pick<KeyOpener, 'find' | 'withUnlocked
   readonly removeAll: (aid: string) => Promise<void>;
 }
 
-/** Keys: their life from creation to deletion. Refuses as the contract says; a lost passphrase is lost data. */
-export function createKeys(parts: Parts, metering: MeteringService, idempotency: IdempotencyService): Keys {
-  const { crypto, keyStore, endpointStore, randomId } = parts;
-  const cursors = createCursors(parts.cursorKey);
-  const opener = createKeyOpener(parts);
+interface KeyDependencies {
+  readonly crypto: Pick<Crypto, 'createKey' | 'changePassphrase' | 'makePassphrase'>;
+  readonly keyStore: KeyStore;
+  readonly endpointStore: Pick<EndpointStore, 'removeAll'>;
+  readonly opener: KeyOpener;
+  readonly metering: Pick<MeteringService, 'count' | 'request'>;
+  readonly idempotency: IdempotencyService;
+  readonly cursors: Cursors;
+  readonly randomId: RandomId;
+}
+
+/** Keys: their life from creation to deletion. Errors are those of the contract; a lost passphrase is lost data. */
+export function createKeys(dependencies: KeyDependencies): Keys {
+  const { crypto, keyStore, endpointStore, opener, metering, idempotency, cursors, randomId } = dependencies;
   const { find, prove, withUnlocked } = opener;
 
   const generate = (): Promise<Secret<string>> => crypto.makePassphrase(GENERATED_LENGTH);

@@ -1,11 +1,16 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Passphrase, WarmBlob, WarmMiss } from '../../crypto/client.ts';
+import type { Crypto, Passphrase, WarmBlob, WarmMiss } from '../../crypto/client.ts';
+import type { AccountStore } from '../../store/account.ts';
+import type { EndpointStore } from '../../store/endpoint.ts';
 import type { Refused } from '../../store/item.ts';
+import type { KeyStore } from '../../store/key.ts';
+import type { Observer } from '../../telemetry/observer.ts';
 import type { Account } from '../common/caller.ts';
+import type { Clock } from '../common/clock.ts';
 import { createInFlight, pause } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
-import type { Parts } from '../common/parts.ts';
-import { createAttempts } from '../request/attempts.ts';
+import type { ServiceSettings } from '../common/settings.ts';
+import type { Attempts } from '../request/attempts.ts';
 
 const KNOWN_MS = 60_000;
 const KNOWN_MAX = 10_000;
@@ -78,12 +83,23 @@ export function isRetry(result: unknown): result is Retry {
   return kind === 'closed' || kind === 'stale' || kind === 'warm_miss';
 }
 
-export function createKeyOpener(parts: Parts): KeyOpener {
-  const { crypto, keyStore, endpointStore, accountStore, now, settings, observer } = parts;
+interface KeyOpenerDependencies {
+  readonly crypto: Pick<Crypto, 'checkWarm' | 'describeKey' | 'digestSecret' | 'lengthOf' | 'unlockKey'>;
+  readonly keyStore: Pick<KeyStore, 'read' | 'replace' | 'moveFences' | 'finishChange'>;
+  readonly endpointStore: Pick<EndpointStore, 'stopBefore'>;
+  readonly accountStore: Pick<AccountStore, 'passphraseCounter'>;
+  readonly attempts: Attempts;
+  readonly now: Clock;
+  readonly settings: Pick<ServiceSettings, 'warmUnlockSeconds'>;
+  readonly observer: Pick<Observer, 'count' | 'step'>;
+}
+
+/** Makes the one opener of a server: what it remembers is remembered once. */
+export function createKeyOpener(dependencies: KeyOpenerDependencies): KeyOpener {
+  const { crypto, keyStore, endpointStore, accountStore, attempts, now, settings, observer } = dependencies;
   const known = createMemory<KeyHandle>(KNOWN_MAX, KNOWN_MS, now);
   const warm = createMemory<Warm>(WARM_MAX, settings.warmUnlockSeconds * 1_000, now);
   const unlocking = createInFlight<WarmBlob>();
-  const attempts = createAttempts(parts);
   // Keys whose fences are known to stand at their newest generation.
   const fenced = createMemory<number>(KNOWN_MAX, KNOWN_MS, now);
 

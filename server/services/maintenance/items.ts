@@ -1,8 +1,7 @@
 import type { Renewals } from '../../crypto/walk.ts';
 import type { Bucket } from '../../store/item.ts';
-import type { Parts } from '../common/parts.ts';
 import type { KeyTally } from './tally.ts';
-import type { WalkedKey } from './walk.ts';
+import type { MaintenanceDependencies, WalkedKey } from './walk.ts';
 
 const LOG_STEP = 500;
 
@@ -20,7 +19,12 @@ export interface ItemsRenewed {
  * name what they have seen by names that stay.
  */
 export async function renewBucket(
-  { crypto, surveyStore, itemStore, now }: Pick<Parts, 'crypto' | 'surveyStore' | 'itemStore' | 'now'>,
+  {
+    crypto,
+    surveyStore,
+    itemStore,
+    now,
+  }: Pick<MaintenanceDependencies, 'crypto' | 'surveyStore' | 'itemStore' | 'now'>,
   key: WalkedKey,
   bucket: Bucket,
   report: { readonly tally: KeyTally; readonly seen: (items: number) => void },

@@ -1,8 +1,7 @@
-import type { Parts } from '../common/parts.ts';
 import { eachOf } from './each.ts';
 import { renewBucket } from './items.ts';
 import { createKeyTally, type KeyTally } from './tally.ts';
-import { createRecordWalk, type WalkedKey, type WalkedRecord } from './walk.ts';
+import { createRecordWalk, type MaintenanceDependencies, type WalkedKey, type WalkedRecord } from './walk.ts';
 
 /** A record that no key of the ring opens in its place. */
 export interface LostRecord {
@@ -70,7 +69,7 @@ const lose = (pass: Pass, record: LostRecord): void => {
  * is still what was read, so that this can be stopped at any point and run again, also twice at once. The root comes
  * last: with the new key alone a server starts only once everything else is under it.
  */
-export function createRotation(parts: Parts) {
+export function createRotation(parts: MaintenanceDependencies) {
   const { crypto, auditStore, itemStore, recordStore, masterKeys } = parts;
   const walk = createRecordWalk(parts);
   const buckets = Array.from({ length: itemStore.buckets }, (_, number) => number);

@@ -1,8 +1,7 @@
 import type { Bucket } from '../../store/item.ts';
 import { pause } from '../common/coalesce.ts';
-import type { Parts } from '../common/parts.ts';
 import { type Fault, type Report, settled } from './report.ts';
-import type { WalkedKey } from './walk.ts';
+import type { MaintenanceDependencies, WalkedKey } from './walk.ts';
 
 /** A key whose items are verified: the newest generation as it is stored now, undefined once the key is gone. */
 export interface VerifiedKey extends WalkedKey {
@@ -18,7 +17,7 @@ const TAG_BYTES = 16;
 const CLOSED_MS_MAX = 120_000;
 
 /** Verifies one bucket of a key: its items with all that belongs to them, its indexes both ways, and its fence. */
-export function createBucketCheck(parts: Parts, report: Report) {
+export function createBucketCheck(parts: MaintenanceDependencies, report: Report) {
   const { crypto, surveyStore, censusStore, itemStore, now } = parts;
 
   const faultOf = (key: VerifiedKey, kind: string, token: string, what: string): Fault => ({

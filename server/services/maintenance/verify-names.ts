@@ -1,13 +1,12 @@
 import type { KeyName } from '../../store/maintenance/census.ts';
 import { pause } from '../common/coalesce.ts';
-import type { Parts } from '../common/parts.ts';
 import { type Fault, type Report, settled } from './report.ts';
-import { createRecordWalk } from './walk.ts';
+import { createRecordWalk, type MaintenanceDependencies } from './walk.ts';
 
 type Of<Kind extends KeyName['kind']> = Extract<KeyName, { readonly kind: Kind }>;
 
 /** Looks at the names of all keys in Redis: whether each is one of ours, and somebody's. */
-export function createNameCheck(parts: Parts, report: Report) {
+export function createNameCheck(parts: MaintenanceDependencies, report: Report) {
   const { crypto, keyStore, endpointStore, formStore, censusStore } = parts;
   const walk = createRecordWalk(parts);
   const aids = new Set<string>();

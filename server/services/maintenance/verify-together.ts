@@ -1,5 +1,5 @@
-import type { Parts } from '../common/parts.ts';
 import type { Fault } from './report.ts';
+import type { MaintenanceDependencies } from './walk.ts';
 
 /** An account whose records are verified. */
 export interface VerifiedAccount {
@@ -9,7 +9,11 @@ export interface VerifiedAccount {
 
 type Look = (kind: string, place: string, what: string, state?: Fault['state']) => Fault;
 
-async function lookAtRequests({ recordStore }: Parts, aid: string, look: Look): Promise<Fault[]> {
+async function lookAtRequests(
+  { recordStore }: MaintenanceDependencies,
+  aid: string,
+  look: Look,
+): Promise<Fault[]> {
   const idsOf = async (kind: 'csr' | 'csr key'): Promise<Set<string>> => {
     const ids: string[] = [];
     for await (const page of recordStore.list(kind, aid)) {
@@ -24,7 +28,11 @@ async function lookAtRequests({ recordStore }: Parts, aid: string, look: Look): 
   ];
 }
 
-async function lookAtEndpoints({ endpointStore }: Parts, aid: string, look: Look): Promise<Fault[]> {
+async function lookAtEndpoints(
+  { endpointStore }: MaintenanceDependencies,
+  aid: string,
+  look: Look,
+): Promise<Fault[]> {
   const faults: Fault[] = [];
   for (const { id, nonce } of await endpointStore.entries(aid)) {
     const stored = await endpointStore.read(id);
@@ -39,7 +47,11 @@ async function lookAtEndpoints({ endpointStore }: Parts, aid: string, look: Look
   return faults;
 }
 
-async function lookAtForms({ formStore }: Parts, aid: string, look: Look): Promise<Fault[]> {
+async function lookAtForms(
+  { formStore }: MaintenanceDependencies,
+  aid: string,
+  look: Look,
+): Promise<Fault[]> {
   const faults: Fault[] = [];
   for (const { id, nonce } of await formStore.entries(aid)) {
     const stored = await formStore.read(id);
@@ -50,7 +62,7 @@ async function lookAtForms({ formStore }: Parts, aid: string, look: Look): Promi
   return faults;
 }
 
-async function lookAtJobs({ jobStore }: Parts, aid: string, look: Look): Promise<Fault[]> {
+async function lookAtJobs({ jobStore }: MaintenanceDependencies, aid: string, look: Look): Promise<Fault[]> {
   const faults: Fault[] = [];
   for await (const ids of jobStore.list(aid)) {
     const found = await Promise.all(ids.map((id) => jobStore.read(aid, id)));
@@ -61,7 +73,10 @@ async function lookAtJobs({ jobStore }: Parts, aid: string, look: Look): Promise
 }
 
 /** What belongs together in an account: requests and their keys, directories and what they name. */
-export async function lookTogether(parts: Parts, { aid, name }: VerifiedAccount): Promise<Fault[]> {
+export async function lookTogether(
+  parts: MaintenanceDependencies,
+  { aid, name }: VerifiedAccount,
+): Promise<Fault[]> {
   const look: Look = (kind, place, what, state = 'bad') => ({ kind, account: name, place, what, state });
   const found = await Promise.all(
     [lookAtRequests, lookAtEndpoints, lookAtForms, lookAtJobs].map((of) => of(parts, aid, look)),

@@ -1,11 +1,10 @@
 import { pause } from '../common/coalesce.ts';
-import type { Parts } from '../common/parts.ts';
 import { eachOf } from './each.ts';
 import { createReport, type Fault, type Report, settled, type Verification } from './report.ts';
 import { createBucketCheck, type VerifiedKey } from './verify-items.ts';
 import { createNameCheck } from './verify-names.ts';
 import { lookTogether, type VerifiedAccount } from './verify-together.ts';
-import { createRecordWalk, type WalkedRecord } from './walk.ts';
+import { createRecordWalk, type MaintenanceDependencies, type WalkedRecord } from './walk.ts';
 
 export type { Verification } from './report.ts';
 
@@ -18,7 +17,7 @@ const badOf = (kind: string, account: string, place: string, what: string): Faul
 });
 
 /** Opens pages of records, and reports those that do not open in their place. */
-function createOpening({ crypto, recordStore }: Parts, report: Report) {
+function createOpening({ crypto, recordStore }: MaintenanceDependencies, report: Report) {
   const lookAgain = async ({ kind, aid, id, place }: WalkedRecord, bad: Fault): Promise<Fault[]> => {
     const record = kind === 'root' ? await recordStore.readRoot() : await recordStore.read(kind, aid, id);
     const [look] = record ? await crypto.lookAtRecords([{ place, record }]) : [];
@@ -47,7 +46,7 @@ function createOpening({ crypto, recordStore }: Parts, report: Report) {
  * again before it counts. No passphrase is needed: what only a passphrase opens is compared with the hash that the
  * service has sealed.
  */
-export function createVerification(parts: Parts) {
+export function createVerification(parts: MaintenanceDependencies) {
   const { crypto, keyStore, itemStore, censusStore, recordStore } = parts;
   const walk = createRecordWalk(parts);
   const buckets = Array.from({ length: itemStore.buckets }, (_, number) => number);

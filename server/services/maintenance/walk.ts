@@ -1,6 +1,34 @@
+import type { Crypto } from '../../crypto/client.ts';
 import type { PlacedRecord, WalkPlace } from '../../crypto/walk.ts';
-import type { RecordKind } from '../../store/maintenance/record.ts';
-import type { Parts } from '../common/parts.ts';
+import type { ComplianceStore } from '../../store/admin.ts';
+import type { AuditStore } from '../../store/audit.ts';
+import type { EndpointStore } from '../../store/endpoint.ts';
+import type { FormStore } from '../../store/form.ts';
+import type { ItemStore } from '../../store/item.ts';
+import type { JobStore } from '../../store/job.ts';
+import type { KeyStore } from '../../store/key.ts';
+import type { CensusStore } from '../../store/maintenance/census.ts';
+import type { RecordKind, RecordStore } from '../../store/maintenance/record.ts';
+import type { SurveyStore } from '../../store/maintenance/survey.ts';
+import type { Clock } from '../common/clock.ts';
+
+/** What record maintenance works on. */
+export interface MaintenanceDependencies {
+  readonly crypto: Crypto;
+  readonly auditStore: Pick<AuditStore, 'chains'>;
+  readonly censusStore: CensusStore;
+  readonly complianceStore: Pick<ComplianceStore, 'read'>;
+  readonly endpointStore: Pick<EndpointStore, 'entries' | 'read'>;
+  readonly formStore: Pick<FormStore, 'entries' | 'read'>;
+  readonly itemStore: ItemStore;
+  readonly jobStore: Pick<JobStore, 'list' | 'read'>;
+  readonly keyStore: Pick<KeyStore, 'changesLeft' | 'purgesLeft' | 'read' | 'users'>;
+  readonly recordStore: RecordStore;
+  readonly surveyStore: SurveyStore;
+  /** Ids of the master keys: the one that writes, and all that read. */
+  readonly masterKeys: { readonly writeId: string; readonly ids: readonly string[] };
+  readonly now: Clock;
+}
 
 /** A sealed record outside of items, where it lies and where it must open. */
 export interface WalkedRecord extends PlacedRecord {
@@ -61,7 +89,7 @@ export interface RecordWalk {
   readonly replies: () => AsyncGenerator<readonly WalkedRecord[], void, void>;
 }
 
-export function createRecordWalk(parts: Parts): RecordWalk {
+export function createRecordWalk(parts: MaintenanceDependencies): RecordWalk {
   const { complianceStore, keyStore, recordStore, endpointStore, formStore, jobStore } = parts;
 
   async function* endpoints(aid: string): AsyncGenerator<readonly WalkedRecord[], void, void> {
@@ -193,7 +221,7 @@ export function createRecordWalk(parts: Parts): RecordWalk {
 
 /** The records of one job: what it does next, and the reply of its last attempt where that is kept. */
 export async function jobRecords(
-  { jobStore }: Pick<Parts, 'jobStore'>,
+  { jobStore }: Pick<MaintenanceDependencies, 'jobStore'>,
   aid: string,
   id: string,
 ): Promise<WalkedRecord[]> {

@@ -1,12 +1,15 @@
 import { causeOf } from '../../core/error-cause.ts';
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { isOpen } from '../../domain/proxy/outcome.ts';
 import { pauseMs } from '../../domain/proxy/retry-pause.ts';
-import type { JobBill, StoredJob } from '../../store/job.ts';
+import type { ThirdParties } from '../../outbound/third-parties.ts';
+import type { JobBill, JobStore, StoredJob } from '../../store/job.ts';
+import type { RecordEvent } from '../../telemetry/events.ts';
 import type { Accounts } from '../account/account.ts';
 import type { Account } from '../common/caller.ts';
+import type { Clock, RandomFraction, RandomId } from '../common/clock.ts';
 import { insist, isTransient, pause } from '../common/coalesce.ts';
-import type { Parts } from '../common/parts.ts';
 import { monthOf } from '../request/metering.ts';
 import type { Concluded, ProxyJob, ProxySending } from './send.ts';
 import { createJobSlots } from './slots.ts';
@@ -35,14 +38,19 @@ export interface ProxyJobs {
   readonly close: () => void;
 }
 
-/** What jobs are built from, beside the parts of every service. */
-export interface JobParts {
+interface JobDependencies {
+  readonly crypto: Pick<Crypto, 'openJob' | 'openReport' | 'sealReport'>;
+  readonly jobStore: JobStore;
+  readonly thirdParties: Pick<ThirdParties, 'tell'>;
   readonly accounts: Pick<Accounts, 'lookUp'>;
   readonly sending: ProxySending;
   /** Puts a name into the queue, which calls `run` with it; behind those with a smaller place. */
   readonly enqueue: (name: string, place: number) => Promise<void>;
   /** Tells of what happened to a job; never what was sent. */
-  readonly note: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+  readonly note: RecordEvent;
+  readonly now: Clock;
+  readonly randomId: RandomId;
+  readonly random: RandomFraction;
 }
 
 interface Place {
@@ -70,10 +78,10 @@ const HAS_RUN_OUT: ReadonlySet<ErrorCode> = new Set(['target_unreachable', 'targ
 
 const failed = (code: ErrorCode): Concluded => ({ outcome: { kind: 'failure', code }, bytes: NO_BYTES });
 
-export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
-  const { crypto, jobStore, thirdParties, now, randomId, chance } = parts;
-  const { accounts, sending, enqueue, note } = with_;
-  const slots = createJobSlots(parts);
+export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
+  const { crypto, jobStore, thirdParties, accounts, sending, enqueue, note } = dependencies;
+  const { now, randomId, random } = dependencies;
+  const slots = createJobSlots({ now, random });
   // Attempts of this process that were recorded, perhaps, and certainly not made.
   const unsent = new Set<string>();
   let closed = false;
@@ -233,7 +241,7 @@ export function createProxyJobs(parts: Parts, with_: JobParts): ProxyJobs {
       return forget(place, begun.nonce);
     }
     await insist(() => jobStore.end(aid, id, begun.nonce, { sent: true }));
-    return pauseMs(made, chance());
+    return pauseMs(made, random());
   };
 
   const run: ProxyJobs['run'] = async (name) => {

@@ -1,9 +1,11 @@
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
-import type { OrderFacts, Passphrase, RuleSet } from '../../crypto/client.ts';
+import type { Crypto, OrderFacts, Passphrase, RuleSet } from '../../crypto/client.ts';
+import type { ThirdParties } from '../../outbound/third-parties.ts';
+import type { ItemStore } from '../../store/item.ts';
 import { actorOf } from '../common/actor.ts';
 import type { Account, Caller, ItemAddress } from '../common/caller.ts';
-import type { Parts } from '../common/parts.ts';
+import type { Clock } from '../common/clock.ts';
 import type { Keys } from '../key/key.ts';
 import type { Rules } from '../rule/rule.ts';
 
@@ -75,17 +77,25 @@ export interface ProxyPreparing {
   ) => Promise<Prepared>;
 }
 
+interface PreparingDependencies {
+  readonly crypto: Pick<Crypto, 'checkWarm' | 'fillProxy' | 'prepareFetch' | 'readProxyOrder'>;
+  readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read'>;
+  readonly thirdParties: Pick<ThirdParties, 'vet'>;
+  readonly keys: Pick<Keys, 'withUnlocked'>;
+  readonly rules: Pick<Rules, 'find'>;
+  readonly now: Clock;
+}
+
 type Kind = 'post' | 'get' | 'network_token';
 type FillOptions = Pick<
-  Parameters<Parts['crypto']['fillProxy']>[0],
+  Parameters<Crypto['fillProxy']>[0],
   'id' | 'what' | 'attempts' | 'debug' | 'requesterId'
 >;
 
-/** Builds it; only keys and rules of the other services are needed. */
-export function createProxyPreparing(
-  { crypto, itemStore, thirdParties, now }: Parts,
-  { keys, rules }: { readonly keys: Keys; readonly rules: Rules },
-): ProxyPreparing {
+/** Makes what turns an order into a request that can be sent, and the record of it. */
+export function createProxyPreparing(dependencies: PreparingDependencies): ProxyPreparing {
+  const { crypto, itemStore, thirdParties, keys, rules, now } = dependencies;
+
   const readOrder: ProxyPreparing['readOrder'] = async ({ aid, preferences }, what, body) => {
     const params = { what, webhookAttempts: preferences.webhook_max_attempts };
     const { facts, order } = await crypto.readProxyOrder(aid, params, body);

@@ -1,25 +1,28 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
-import type { Passphrase, RuleSet } from '../../crypto/client.ts';
+import type { Crypto, Passphrase, RuleSet } from '../../crypto/client.ts';
 import { isOpen } from '../../domain/proxy/outcome.ts';
 import type { MeterOperation } from '../../http/schema/admin.ts';
 import type { OutboundResult } from '../../outbound/call.ts';
+import type { ThirdParties } from '../../outbound/third-parties.ts';
+import type { JobStore } from '../../store/job.ts';
+import type { RecordEvent } from '../../telemetry/events.ts';
 import type { Caller } from '../common/caller.ts';
+import type { Clock, RandomId } from '../common/clock.ts';
 import { insist, isTransient, pause } from '../common/coalesce.ts';
-import type { Parts } from '../common/parts.ts';
 import type { Keys } from '../key/key.ts';
 import { isRetry, type Unlocked } from '../key/open.ts';
 import type { IdempotencyService, Repeatable, ReplyCodec, SentMark } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { ProxyJobs } from './job.ts';
-import {
-  createProxyPreparing,
-  type NetworkTokenInput,
-  type Order,
-  type Prepared,
-  type ProxyGetInput,
-  type ProxyPostInput,
+import type {
+  NetworkTokenInput,
+  Order,
+  Prepared,
+  ProxyGetInput,
+  ProxyPostInput,
+  ProxyPreparing,
 } from './prepare.ts';
 import type { ProxyJob, ProxyReply, ProxySending } from './send.ts';
 import { createCallBounds } from './slots.ts';
@@ -39,16 +42,21 @@ const NO_RULES: RuleSet = { ids: [], records: [] };
 
 const encoder = new TextEncoder();
 
-/** What the proxy is built from, beside the parts of every service. */
-export interface ProxyParts {
-  readonly metering: MeteringService;
+interface ProxyDependencies {
+  readonly crypto: Pick<Crypto, 'openJob' | 'openReply' | 'reportProxy' | 'sealReply'>;
+  readonly jobStore: Pick<JobStore, 'create'>;
+  readonly thirdParties: Pick<ThirdParties, 'checkHeaders' | 'contentOf'>;
+  readonly metering: Pick<MeteringService, 'count' | 'settle'>;
   readonly idempotency: IdempotencyService;
-  readonly keys: Keys;
-  readonly rules: Rules;
+  readonly keys: Pick<Keys, 'prove'>;
+  readonly rules: Pick<Rules, 'find'>;
+  readonly preparing: ProxyPreparing;
   readonly sending: ProxySending;
   readonly jobs: Pick<ProxyJobs, 'wake'>;
   /** Writes to the log. */
-  readonly note: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+  readonly note: RecordEvent;
+  readonly now: Clock;
+  readonly randomId: RandomId;
 }
 
 const idFromSeed = (seed: string): string =>
@@ -94,10 +102,18 @@ const accepted = (id: string, shown: Uint8Array): Uint8Array => {
 };
 
 /** Requests to third parties: filled with stored data, or fetching what is to be stored. */
-export function createProxy(parts: Parts, with_: ProxyParts): ProxyService {
-  const { crypto, jobStore, thirdParties, now, randomId } = parts;
-  const { metering, idempotency, keys, rules, sending, jobs, note } = with_;
-  const { readOrder, vet, fill, prepareFetch } = createProxyPreparing(parts, with_);
+export function createProxy(dependencies: ProxyDependencies): ProxyService {
+  const {
+    crypto,
+    jobStore,
+    thirdParties,
+    metering,
+    idempotency,
+    keys,
+    rules,
+    preparing: { readOrder, vet, fill, prepareFetch },
+  } = dependencies;
+  const { sending, jobs, note, now, randomId } = dependencies;
   const calls = createCallBounds();
 
   const openJob = async ({ account }: Caller, id: string, record: Uint8Array): Promise<ProxyJob> => {

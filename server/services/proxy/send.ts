@@ -1,17 +1,20 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
-import type { JobFacts, ProxyOutcome } from '../../crypto/client.ts';
+import type { Crypto, JobFacts, ProxyOutcome } from '../../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../../domain/proxy/network-token.ts';
 import { asksForRepeat, judgeAttempt, type Verdict } from '../../domain/proxy/outcome.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
 import type { OutboundResult } from '../../outbound/call.ts';
-import type { FilledRequest, Requester } from '../../outbound/third-parties.ts';
+import type { FilledRequest, Requester, ThirdParties } from '../../outbound/third-parties.ts';
+import type { ItemStore } from '../../store/item.ts';
+import type { RecordEvent } from '../../telemetry/events.ts';
 import type { ClientCredentials } from '../cert/cert.ts';
 import { actorOf } from '../common/actor.ts';
 import type { Account, Caller } from '../common/caller.ts';
+import type { Clock, RandomFraction } from '../common/clock.ts';
 import { pause } from '../common/coalesce.ts';
-import type { Parts } from '../common/parts.ts';
+import type { ServiceSettings } from '../common/settings.ts';
 import type { Keys } from '../key/key.ts';
 import { isRetry, type KeyRef } from '../key/open.ts';
 import type { Rules } from '../rule/rule.ts';
@@ -64,15 +67,20 @@ export interface ProxySending {
   readonly conclude: (job: ProxyJob, reply: ProxyReply) => Promise<Concluded>;
 }
 
-/** What sending is built from, beside the parts of every service. */
-export interface SendingParts {
-  readonly keys: Keys;
-  readonly rules: Rules;
-  readonly storing: Storing;
+interface SendingDependencies {
+  readonly crypto: Pick<Crypto, 'dropSad' | 'sealLog' | 'storeFetched'>;
+  readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'dropSad' | 'read'>;
+  readonly thirdParties: Pick<ThirdParties, 'send' | 'vet'>;
+  readonly keys: Pick<Keys, 'find'>;
+  readonly rules: Pick<Rules, 'find'>;
+  readonly storing: Pick<Storing, 'storeUnder'>;
   readonly credentials: ClientCredentials;
   readonly requesters: readonly ProxyRequester[];
   /** Writes to the log. */
-  readonly note: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+  readonly note: RecordEvent;
+  readonly now: Clock;
+  readonly random: RandomFraction;
+  readonly settings: Pick<ServiceSettings, 'environment' | 'sadAfterProxy'>;
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
@@ -81,10 +89,19 @@ const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 const headerOf = ({ headers }: ProxyReply, name: string): string | undefined =>
   headers.find(([given]) => given.toLowerCase() === name)?.[1];
 
-export function createProxySending(parts: Parts, with_: SendingParts): ProxySending {
-  const { crypto, itemStore, thirdParties, now, chance, settings } = parts;
-  const { keys, rules, storing, credentials, note } = with_;
-  const requesters = new Map(with_.requesters.map((requester) => [requester.id, requester]));
+export function createProxySending(dependencies: SendingDependencies): ProxySending {
+  const {
+    crypto,
+    itemStore,
+    thirdParties,
+    keys,
+    rules,
+    storing,
+    credentials,
+    requesters: allRequesters,
+  } = dependencies;
+  const { note, now, random, settings } = dependencies;
+  const requesters = new Map(allRequesters.map((requester) => [requester.id, requester]));
   const simulates = settings.environment === 'staging';
 
   const callerOf = ({ id, facts, account }: ProxyJob): Caller => ({
@@ -204,7 +221,7 @@ export function createProxySending(parts: Parts, with_: SendingParts): ProxySend
   const judge: ProxySending['judge'] = ({ facts: { attempts, repeatable } }, result, made) =>
     judgeAttempt(
       result.ok ? { ok: true, status: result.status, retryAfter: headerOf(result, 'retry-after') } : result,
-      { made, attempts, repeatable, now: now(), random: chance() },
+      { made, attempts, repeatable, now: now(), random: random() },
     );
 
   const store = async (

@@ -1,5 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Parts } from '../common/parts.ts';
+import type { Clock, RandomFraction } from '../common/clock.ts';
 
 /** How many jobs a server works on at once. */
 export const JOBS_AT_ONCE = 64;
@@ -38,7 +38,13 @@ function forgetOld(waiting: Map<string, number>, now: number): void {
 }
 
 /** The more jobs of an account wait, the longer each does, so that asking again costs little. */
-export function createJobSlots({ now, chance }: Pick<Parts, 'now' | 'chance'>): JobSlots {
+export function createJobSlots({
+  now,
+  random,
+}: {
+  readonly now: Clock;
+  readonly random: RandomFraction;
+}): JobSlots {
   const shares = new Map<string, Share>();
   let running = 0;
   return {
@@ -54,7 +60,7 @@ export function createJobSlots({ now, chance }: Pick<Parts, 'now' | 'chance'>): 
       }
       forgetOld(share.waiting, now());
       share.waiting.set(name, now());
-      return Math.min(WAIT_MS_MAX, Math.ceil(WAIT_MS + chance() * SPREAD_MS * share.waiting.size));
+      return Math.min(WAIT_MS_MAX, Math.ceil(WAIT_MS + random() * SPREAD_MS * share.waiting.size));
     },
     give(aid) {
       const share = shares.get(aid);

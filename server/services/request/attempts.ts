@@ -1,6 +1,7 @@
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
+import type { AccountStore } from '../../store/account.ts';
 import { createMemory } from '../common/memory.ts';
-import type { Parts } from '../common/parts.ts';
+import type { ServiceSettings } from '../common/settings.ts';
 
 const WINDOW_MS = 15 * 60 * 1_000;
 const CLEAR_AGAIN_MS = 20;
@@ -19,9 +20,11 @@ export interface Attempts {
 
 export function createAttempts({
   accountStore,
-
   settings,
-}: Pick<Parts, 'accountStore' | 'settings'>): Attempts {
+}: {
+  readonly accountStore: Pick<AccountStore, 'countAttempt' | 'clearAttempts' | 'giveBackAttempt'>;
+  readonly settings: Pick<ServiceSettings, 'authFailuresMax'>;
+}): Attempts {
   const cleared = createMemory<true>(COUNTERS_MAX, CLEAR_AGAIN_MS, () => performance.now());
 
   /** Another server may have counted too, so successes clear, but not each of the many of one moment. */

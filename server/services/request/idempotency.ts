@@ -1,6 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import type { IdempotencyStore } from '../../store/idempotency.ts';
 import type { Account } from '../common/caller.ts';
-import type { Parts } from '../common/parts.ts';
+import type { RandomId } from '../common/clock.ts';
 
 /** A reply, and whether it is the kept one of an earlier request with the same Idempotency-Key. */
 export interface Repeatable<Reply> {
@@ -71,7 +73,15 @@ function encodeParts(parts: IdempotentRequest['parts']): Uint8Array {
   return Buffer.concat(chunks);
 }
 
-export function createIdempotency({ crypto, idempotencyStore, randomId }: Parts): IdempotencyService {
+export function createIdempotency({
+  crypto,
+  idempotencyStore,
+  randomId,
+}: {
+  readonly crypto: Pick<Crypto, 'fingerprint' | 'sealRecord' | 'openRecord'>;
+  readonly idempotencyStore: IdempotencyStore;
+  readonly randomId: RandomId;
+}): IdempotencyService {
   const place = (account: Pick<Account, 'aid'>, digest: string) =>
     ({ purpose: 'idem', account: account.aid, kind: 'reply', path: [digest] }) as const;
 

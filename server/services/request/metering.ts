@@ -1,7 +1,9 @@
 import type { MeterOperation } from '../../http/schema/admin.ts';
+import type { AccountStore } from '../../store/account.ts';
+import type { Observer } from '../../telemetry/observer.ts';
 import type { Account } from '../common/caller.ts';
+import type { Clock } from '../common/clock.ts';
 import { joinTick } from '../common/coalesce.ts';
-import type { Parts } from '../common/parts.ts';
 
 export interface Metering {
   /** Counts one request, with all that was noted for it, once. `account` is the very object that `signIn` gave it. */
@@ -91,7 +93,11 @@ export function createMetering({
   accountStore,
   now,
   observer,
-}: Pick<Parts, 'accountStore' | 'now' | 'observer'>): MeteringService {
+}: {
+  readonly accountStore: Pick<AccountStore, 'addUsage' | 'removeCounts' | 'readUsage'>;
+  readonly now: Clock;
+  readonly observer: Pick<Observer, 'count'>;
+}): MeteringService {
   const noted = new WeakMap<Owner, Map<string, number>>();
   const handed = new WeakMap<Owner, Handed>();
   let batch = new Map<string, Entry>();

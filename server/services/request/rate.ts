@@ -1,8 +1,10 @@
 import { VaultError } from '../../core/errors.ts';
 import { sourceOf } from '../../domain/text/source.ts';
+import type { RateStore } from '../../store/rate.ts';
 import type { Account } from '../common/caller.ts';
+import type { Clock } from '../common/clock.ts';
 import { createMemory } from '../common/memory.ts';
-import type { Parts } from '../common/parts.ts';
+import type { ServiceSettings } from '../common/settings.ts';
 
 /** The rates that the operator allows; undefined, at once, where there is no limit. */
 export interface RateService {
@@ -26,7 +28,11 @@ export function createRates({
   rateStore,
   now,
   settings,
-}: Pick<Parts, 'rateStore' | 'now' | 'settings'>): RateService {
+}: {
+  readonly rateStore: RateStore;
+  readonly now: Clock;
+  readonly settings: Pick<ServiceSettings, 'ratePerAccount' | 'ratePerSource'>;
+}): RateService {
   const refusedUntil = createMemory<number>(REFUSED_MAX, WAIT_MS_MAX, now);
   let refused = 0;
 

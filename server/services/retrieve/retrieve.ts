@@ -38,12 +38,12 @@ export interface RetrieveService {
 const LIMIT = 1_024;
 
 /** What retrieving is built from. */
-export interface RetrieveParts {
-  readonly metering: MeteringService;
-  readonly rules: Rules;
+interface RetrieveDependencies {
+  readonly metering: Pick<MeteringService, 'begin' | 'count' | 'request' | 'wholly'>;
+  readonly rules: Pick<Rules, 'find'>;
   readonly reading: Reading;
   readonly trees: VaultTrees;
-  readonly endpoints: Endpoints;
+  readonly endpoints: Pick<Endpoints, 'create'>;
   readonly endpointUse: EndpointUse;
 }
 
@@ -62,8 +62,8 @@ function withinLock(
 }
 
 /** Retrieval endpoints: whoever has the secret can read what the endpoint reaches, and do nothing else. */
-export function createRetrievals(with_: RetrieveParts): RetrieveService {
-  const { metering, rules, reading, trees, endpoints, endpointUse } = with_;
+export function createRetrievals(dependencies: RetrieveDependencies): RetrieveService {
+  const { metering, rules, reading, trees, endpoints, endpointUse } = dependencies;
 
   const viewOf = async ({ account }: Caller, { key, policy }: OpenEndpoint) => ({
     rules: await rules.find(key.aid, policy.rules),

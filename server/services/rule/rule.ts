@@ -1,10 +1,10 @@
 import { VaultError } from '../../core/errors.ts';
-import type { RuleSet } from '../../crypto/client.ts';
+import type { Crypto, RuleSet } from '../../crypto/client.ts';
 import { OPERATION_NAMES } from '../../domain/rule/rule.ts';
 import type { OperationNames, Rule } from '../../http/schema/rule.ts';
+import type { RuleStore } from '../../store/rule.ts';
 import { streamOf } from '../common/byte-stream.ts';
 import type { Account, Caller } from '../common/caller.ts';
-import type { Parts } from '../common/parts.ts';
 import type { MeteringService } from '../request/metering.ts';
 
 export interface RuleService {
@@ -38,7 +38,15 @@ export interface Rules extends RuleService {
 const NO_RULES: RuleSet = { ids: [], records: [] };
 
 /** Rules: named lists of operations. They are sealed, since a template or a key in one may be confidential. */
-export function createRules({ crypto, ruleStore }: Parts, metering: MeteringService): Rules {
+export function createRules({
+  crypto,
+  ruleStore,
+  metering,
+}: {
+  readonly crypto: Pick<Crypto, 'checkRule' | 'openRecord' | 'sealRecord'>;
+  readonly ruleStore: RuleStore;
+  readonly metering: Pick<MeteringService, 'count'>;
+}): Rules {
   const place = (aid: string, id: string) =>
     ({ purpose: 'record', account: aid, kind: 'rule', path: [id] }) as const;
 

@@ -2,8 +2,9 @@ import { Value } from '@sinclair/typebox/value';
 import { VaultError } from '../../core/errors.ts';
 import type { CardFacts } from '../../crypto/client.ts';
 import { CardMetadata } from '../../http/schema/vault.ts';
+import type { BinStore } from '../../store/bin.ts';
+import type { Clock } from '../common/clock.ts';
 import { createMemory } from '../common/memory.ts';
-import type { Parts } from '../common/parts.ts';
 
 const ISSUERS_KNOWN_MAX = 10_000;
 const ISSUERS_KNOWN_MS = 60_000;
@@ -27,7 +28,13 @@ function parseIssuers(text: string): CardMetadata['issuer'] {
   throw new VaultError('integrity_failed');
 }
 
-export function createCardMetadata({ binStore, now }: Pick<Parts, 'binStore' | 'now'>): CardMetadataSource {
+export function createCardMetadata({
+  binStore,
+  now,
+}: {
+  readonly binStore: Pick<BinStore, 'find'>;
+  readonly now: Clock;
+}): CardMetadataSource {
   const memory = createMemory<CardMetadata['issuer']>(ISSUERS_KNOWN_MAX, ISSUERS_KNOWN_MS, now);
 
   const issuersOf = async (digits: string): Promise<CardMetadata['issuer']> => {

@@ -1,11 +1,12 @@
 import { VaultError } from '../../core/errors.ts';
-import type { Opening, Passphrase } from '../../crypto/client.ts';
+import type { Crypto, Opening, Passphrase } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
+import type { ItemStore } from '../../store/item.ts';
 import { actorOf } from '../common/actor.ts';
 import type { Account, Caller } from '../common/caller.ts';
+import type { Clock } from '../common/clock.ts';
 import { mapAhead } from '../common/coalesce.ts';
-import { type CursorScope, createCursors } from '../common/cursor.ts';
-import type { Parts } from '../common/parts.ts';
+import type { CursorScope, Cursors } from '../common/cursor.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyRef } from '../key/open.ts';
 import type { Admission } from '../request/admission.ts';
@@ -57,13 +58,16 @@ export interface OpenTreeRequest extends TreeRequest {
   readonly operation: 'decrypt' | 'retrieve';
 }
 
-/** What listings are built from, beside the parts of every service. */
-export interface VaultListParts {
-  readonly admission: Admission;
-  readonly metering: MeteringService;
-  readonly keys: Keys;
+interface VaultListDependencies {
+  readonly crypto: Pick<Crypto, 'decryptItems' | 'describeItem' | 'encodeReference' | 'listItems'>;
+  readonly itemStore: ItemStore;
+  readonly admission: Pick<Admission, 'begin' | 'open' | 'plan'>;
+  readonly metering: Pick<MeteringService, 'count' | 'settle'>;
+  readonly keys: Pick<Keys, 'find' | 'prove' | 'users'>;
   readonly cards: CardMetadataSource;
-  readonly rules: Rules;
+  readonly rules: Pick<Rules, 'find'>;
+  readonly cursors: Cursors;
+  readonly now: Clock;
 }
 
 async function* wholeRanges(
@@ -76,11 +80,10 @@ async function* wholeRanges(
 }
 
 /** Lists and bulk decryption: the plan of ranges, then page by page through the threads into one JSON stream. */
-export function createVaultList(parts: Parts, { admission, metering, keys, cards, rules }: VaultListParts) {
-  const { crypto, itemStore, now } = parts;
-  const cursors = createCursors(parts.cursorKey);
-  const planner = createPlanner(parts);
-  const readPages = createPageReader(parts);
+export function createVaultList(dependencies: VaultListDependencies) {
+  const { crypto, itemStore, admission, metering, keys, cards, rules, cursors, now } = dependencies;
+  const planner = createPlanner(itemStore, crypto);
+  const readPages = createPageReader(itemStore);
 
   const scopeOf = ({ account, route, filter }: TreeRequest): CursorScope => [
     account.aid,

@@ -1,8 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import type { PageFields } from '../../crypto/client.ts';
-import type { Bucket, Position } from '../../store/item.ts';
+import type { Bucket, ItemStore, Position } from '../../store/item.ts';
 import { createGate } from '../common/coalesce.ts';
-import type { Parts } from '../common/parts.ts';
 import { mergePositions, type Placed, type Range } from './plan.ts';
 
 /** Items in a first page: few where they are opened, so that the reply begins soon and unknown sizes do no harm. */
@@ -41,7 +40,7 @@ function groupByBucket(kid: string, places: readonly Placed[]) {
 }
 
 /** Reads ranges page by page; what a page holds is bounded in items and in bytes. */
-export function createPageReader({ itemStore }: Pick<Parts, 'itemStore'>) {
+export function createPageReader(itemStore: Pick<ItemStore, 'readMany' | 'positions'>) {
   /** Undefined when the items are too many bytes for one page. */
   const read = async (
     kid: string,
@@ -113,7 +112,7 @@ export function createPageReader({ itemStore }: Pick<Parts, 'itemStore'>) {
         }
       }
     };
-    for await (const place of mergePositions({ itemStore }, range)) {
+    for await (const place of mergePositions(itemStore, range)) {
       places.push(place);
       if (places.length >= size) {
         yield* drain(false);

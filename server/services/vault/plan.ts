@@ -1,6 +1,6 @@
-import type { Bucket, Position } from '../../store/item.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import type { Bucket, ItemStore, Position } from '../../store/item.ts';
 import type { Account } from '../common/caller.ts';
-import type { Parts } from '../common/parts.ts';
 import type { KeyRef } from '../key/open.ts';
 
 /** A part of a listing. `limit` -1 means no limit; times are milliseconds since 1970. */
@@ -41,7 +41,7 @@ const before = (a: Placed, b: Placed): number => a.storedAt - b.storedAt || (a.t
 
 /** Merges the buckets' positions of a range into the order of the listing, reading each bucket as it goes. */
 export async function* mergePositions(
-  parts: Pick<Parts, 'itemStore'>,
+  itemStore: Pick<ItemStore, 'positions'>,
   range: Range,
   step = STEP_MAX,
 ): AsyncGenerator<Placed> {
@@ -49,7 +49,6 @@ export async function* mergePositions(
     yield* range.picked;
     return;
   }
-  const { itemStore } = parts;
   const sources = range.after.map((after, number) => ({
     number,
     at: after,
@@ -101,8 +100,7 @@ export async function* mergePositions(
 }
 
 /** Works out which items a listing covers, from the time indexes or the reference indexes. */
-export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
-  const { itemStore, crypto } = parts;
+export function createPlanner(itemStore: ItemStore, crypto: Pick<Crypto, 'encodeReference'>) {
   const numbers = Array.from({ length: itemStore.buckets }, (_, number) => number);
 
   const pick = async (
@@ -170,7 +168,7 @@ export function createPlanner(parts: Pick<Parts, 'itemStore' | 'crypto'>) {
       const places: Placed[] = [];
       // Tokens are spread evenly: a bucket's share and half as much again seldom needs a second look.
       const step = Math.min(STEP_MAX, Math.ceil((1.5 * limit) / itemStore.buckets) + 2);
-      for await (const place of mergePositions(parts, range, step)) {
+      for await (const place of mergePositions(itemStore, range, step)) {
         places.push(place);
         if (places.length === limit) {
           break;

@@ -1,7 +1,8 @@
-import type { Opening, RuleSet } from '../../crypto/client.ts';
+import type { Crypto, Opening, RuleSet } from '../../crypto/client.ts';
+import type { ItemStore } from '../../store/item.ts';
 import { actorOf } from '../common/actor.ts';
 import type { Caller } from '../common/caller.ts';
-import type { Parts } from '../common/parts.ts';
+import type { Clock } from '../common/clock.ts';
 import type { KeyRef, Retry } from '../key/open.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
 
@@ -37,7 +38,17 @@ export interface Reading {
   ) => Promise<Uint8Array | 'missing' | Retry>;
 }
 
-export function createReading({ crypto, itemStore, now }: Parts, cards: CardMetadataSource): Reading {
+export function createReading({
+  crypto,
+  itemStore,
+  cards,
+  now,
+}: {
+  readonly crypto: Pick<Crypto, 'openItem'>;
+  readonly itemStore: Pick<ItemStore, 'read' | 'bucketOf' | 'appendLog'>;
+  readonly cards: CardMetadataSource;
+  readonly now: Clock;
+}): Reading {
   return {
     async openOne(caller, key, opening, { token, reference, view, onOpened }) {
       const read = await itemStore.read(key.kid, token, key.gen);

@@ -3,9 +3,11 @@ import { VaultError } from '../../core/errors.ts';
 import type { Crypto, StoredFacts, StoreParams } from '../../crypto/client.ts';
 import { formatStoredAt } from '../../domain/text/time-text.ts';
 import type { CardMetadata, TokenInfo } from '../../http/schema/vault.ts';
+import type { ItemStore } from '../../store/item.ts';
 import { actorOf } from '../common/actor.ts';
 import type { Caller } from '../common/caller.ts';
-import type { Parts } from '../common/parts.ts';
+import type { Clock } from '../common/clock.ts';
+import type { ServiceSettings } from '../common/settings.ts';
 import type { KeyRef, Retry } from '../key/open.ts';
 import type { CardMetadataSource } from './card.ts';
 
@@ -52,9 +54,19 @@ export interface Storing {
 }
 
 /** How items get into the store, whoever brings them. */
-export function createStoring(parts: Parts, cards: CardMetadataSource): Storing {
-  const { crypto, itemStore, now, settings } = parts;
-
+export function createStoring({
+  crypto,
+  itemStore,
+  cards,
+  now,
+  settings,
+}: {
+  readonly crypto: Pick<Crypto, 'sealLog'>;
+  readonly itemStore: Pick<ItemStore, 'write'>;
+  readonly cards: CardMetadataSource;
+  readonly now: Clock;
+  readonly settings: Pick<ServiceSettings, 'environment' | 'sadTtlMs'>;
+}): Storing {
   const sadExpiry = (): number => (settings.sadTtlMs === 0 ? 0 : now() + settings.sadTtlMs);
 
   const tokenInfo: Storing['tokenInfo'] = async (facts, user, storedAt) => {

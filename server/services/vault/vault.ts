@@ -1,13 +1,14 @@
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
-import type { RuleSet } from '../../crypto/client.ts';
+import type { Crypto, RuleSet } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
+import type { ItemStore } from '../../store/item.ts';
 import { actorOf } from '../common/actor.ts';
 import type { Caller, ItemAddress } from '../common/caller.ts';
+import type { Clock } from '../common/clock.ts';
 import { createTurns, pause } from '../common/coalesce.ts';
-import { createCursors } from '../common/cursor.ts';
-import type { Parts } from '../common/parts.ts';
+import type { Cursors } from '../common/cursor.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyHandle, Retry } from '../key/open.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
@@ -65,22 +66,28 @@ const LOG_LIMIT = 1_024;
 
 const NO_BYTES = new Uint8Array(0);
 
-/** What the vault's own routes are built from, beside the parts of every service. */
-export interface VaultParts {
-  readonly metering: MeteringService;
+interface VaultDependencies {
+  readonly crypto: Pick<Crypto, 'checkWarm' | 'describeItem' | 'readLog' | 'storeItem' | 'updateItem'>;
+  readonly itemStore: Pick<ItemStore, 'read' | 'readLog' | 'remove' | 'write'>;
+  readonly metering: Pick<MeteringService, 'begin' | 'count' | 'wholly'>;
   readonly idempotency: IdempotencyService;
-  readonly keys: Keys;
-  readonly rules: Rules;
+  readonly keys: Pick<Keys, 'find' | 'prove' | 'withUnlocked'>;
+  readonly rules: Pick<Rules, 'find'>;
   readonly storing: Storing;
   readonly reading: Reading;
   readonly trees: Pick<VaultService, 'list' | 'decryptAll'>;
+  readonly cursors: Cursors;
+  readonly now: Clock;
 }
 
-export function createVault(parts: Parts, with_: VaultParts): VaultService {
-  const { crypto, itemStore, now } = parts;
-  const { metering, idempotency, keys, rules, storing, reading } = with_;
-  const { list, decryptAll } = with_.trees;
-  const cursors = createCursors(parts.cursorKey);
+/** The routes of the vault itself: items stored, read, changed, removed and listed. */
+export function createVault(dependencies: VaultDependencies): VaultService {
+  const { crypto, itemStore, metering, idempotency, keys, rules, storing, reading } = dependencies;
+  const {
+    trees: { list, decryptAll },
+    cursors,
+    now,
+  } = dependencies;
   const turns = createTurns();
 
   const store: VaultService['store'] = async (caller, input) => {

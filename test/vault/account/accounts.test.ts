@@ -41,7 +41,11 @@ const whoami = async (
 const encode = (text: string, encoding: BufferEncoding = 'utf8'): string =>
   Buffer.from(text, encoding).toString('base64');
 const accountNamed = async (name: string, password: string): Promise<void> => {
-  const made = await vault.opened.accounts.create(name, new Secret(new TextEncoder().encode(password)), {});
+  const made = await vault.opened.services.accounts.create(
+    name,
+    new Secret(new TextEncoder().encode(password)),
+    {},
+  );
   expect(made?.name).toBe(name);
 };
 
@@ -151,7 +155,7 @@ describe('a sign-in that is remembered', () => {
     await vault.opened.removeAccount(client.name);
     expect((await client.send('GET', '/whoami')).outcome).toBe('401 unauthenticated');
     const password = new Secret(new TextEncoder().encode(client.password));
-    await vault.opened.accounts.create(client.name, password, { unmasked: true });
+    await vault.opened.services.accounts.create(client.name, password, { unmasked: true });
     expect((await client.sdk.keys.list()).data).toEqual([]);
     await client.key('u');
     const reading = { query: { user: 'u', token }, passphrase: PASSPHRASE };
@@ -166,10 +170,10 @@ describe('a sign-in that is remembered', () => {
     try {
       const there = client.via(second.handle);
       expect(await there.open('u', token)).toBe('{"number":"12345"}');
-      await vault.opened.accounts.set(client.name, { unmasked: false });
+      await vault.opened.services.accounts.set(client.name, { unmasked: false });
       expect(await there.open('u', token)).toBe('{"number":"*2345"}');
       expect(await client.open('u', token)).toBe('{"number":"*2345"}');
-      await second.opened.accounts.remove(client.name);
+      await second.opened.services.accounts.remove(client.name);
       expect((await client.send('GET', '/whoami')).outcome).toBe('401 unauthenticated');
       expect((await there.send('GET', '/whoami')).outcome).toBe('401 unauthenticated');
     } finally {

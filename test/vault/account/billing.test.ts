@@ -174,7 +174,8 @@ describe('usage', () => {
     const client = await vault.account();
     await client.key('one');
     await client.store('one', { number: '1' });
-    const { crypto, keyStore, itemStore } = vault.opened.parts;
+    const { crypto, stores } = vault.opened;
+    const { keyStore, itemStore } = stores;
     const place = (user: string) =>
       ({ purpose: 'record', account: client.aid, kind: 'key', path: [user] }) as const;
     const record = (await keyStore.read(client.aid, 'one')) ?? new Uint8Array();

@@ -22,12 +22,12 @@ beforeEach(async () => {
 });
 afterAll(() => vault.close());
 
-const pay = () => vault.opened.accounts.set(client.name, { paying: true });
+const pay = () => vault.opened.services.accounts.set(client.name, { paying: true });
 
 test('who takes it and does not read it holds a piece of it, and no copy of the whole', async () => {
   await pay();
   const document = pdf('x'.repeat(5_000_000));
-  await vault.opened.compliance.load(document);
+  await vault.opened.services.compliance.load(document);
   const authorization = basicAuth(client.name, client.password);
   const request = new Request('http://localhost/v1/certificate', { headers: { authorization } });
   const reader = (await vault.handle(request)).body?.getReader();
@@ -38,7 +38,7 @@ test('who takes it and does not read it holds a piece of it, and no copy of the 
 
 test('who does not pay may not read it, loaded or not; who pays hears when there is none', async () => {
   expect((await client.send('GET', '/certificate')).outcome).toBe('403 not_allowed');
-  await vault.opened.compliance.load(pdf('one'));
+  await vault.opened.services.compliance.load(pdf('one'));
   expect((await client.send('GET', '/certificate')).outcome).toBe('403 not_allowed');
   await vault.raw.del('{pci}');
   await pay();
@@ -50,7 +50,7 @@ test('who does not pay may not read it, loaded or not; who pays hears when there
 test('who pays gets the very bytes, to be saved and not to be kept, and pays nothing for it', async () => {
   await pay();
   const document = pdf(`${'x'.repeat(2_000_000)}`);
-  expect(await vault.opened.compliance.load(document)).toBe(true);
+  expect(await vault.opened.services.compliance.load(document)).toBe(true);
   const { headers } = await client.send('GET', '/certificate');
   expect(Object.fromEntries(headers)).toMatchObject({
     'content-type': 'application/pdf',
@@ -67,7 +67,7 @@ test('a new one takes the place of the old one, on every server at once', async 
   const second = await vault.secondServer();
   try {
     for (const text of ['first', 'second', 'third']) {
-      await vault.opened.compliance.load(pdf(text));
+      await vault.opened.services.compliance.load(pdf(text));
       for (const server of [vault, second]) {
         const bytes = await client.via(server.handle).sdk.admin.certificate();
         expect(Buffer.from(bytes).toString('latin1')).toContain(text);
@@ -80,7 +80,7 @@ test('a new one takes the place of the old one, on every server at once', async 
 
 test('it is sealed, and one that was tampered with is not given out', async () => {
   await pay();
-  await vault.opened.compliance.load(pdf('a confidential-canary within'));
+  await vault.opened.services.compliance.load(pdf('a confidential-canary within'));
   expect(canariesIn({ text: 'confidential-canary' }, await dumpRedis(vault.raw))).toEqual([]);
   const record = (await vault.raw.hgetBuffer('{pci}', 'r')) ?? Buffer.alloc(0);
   record[record.length - 1] = (record.at(-1) ?? 0) ^ 1;
@@ -95,9 +95,9 @@ test.each([
   ['something before it', ' %PDF-1.7\n%%EOF'],
 ])('%s is no PDF, and what was loaded stays', async (_, text) => {
   await pay();
-  await vault.opened.compliance.load(pdf('kept'));
+  await vault.opened.services.compliance.load(pdf('kept'));
   expect(isPdf(Buffer.from(text))).toBe(false);
-  expect(await vault.opened.compliance.load(Buffer.from(text))).toBe(false);
+  expect(await vault.opened.services.compliance.load(Buffer.from(text))).toBe(false);
   expect(Buffer.from(await client.sdk.admin.certificate()).toString('latin1')).toContain('kept');
 });
 
@@ -106,9 +106,11 @@ test('one of 10 MB is taken, and not a byte more', async () => {
   const document = Buffer.alloc(PDF_BYTES_MAX, 'x');
   document.write('%PDF-2.0\n', 0);
   document.write('%%EOF', document.length - 5);
-  expect(await vault.opened.compliance.load(document)).toBe(true);
+  expect(await vault.opened.services.compliance.load(document)).toBe(true);
   expect((await client.sdk.admin.certificate()).length).toBe(PDF_BYTES_MAX);
-  expect(await vault.opened.compliance.load(Buffer.concat([document, Buffer.from('\n')]))).toBe(false);
+  expect(await vault.opened.services.compliance.load(Buffer.concat([document, Buffer.from('\n')]))).toBe(
+    false,
+  );
   const file = join(mkdtempSync(join(tmpdir(), 'cv-pdf-')), 'a.pdf');
   writeFileSync(file, 'too long');
   await expect(readBinaryFile(file, 7)).rejects.toThrow('larger than 7 bytes');

@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const usageOf = async (who: AccountClient, month = '2026-02'): Promise<Readonly<Record<string, number>>> =>
   Object.fromEntries(
-    [...(await vault.opened.parts.accountStore.readUsage(who.aid, month))].filter(([, n]) => n !== 0),
+    [...(await vault.opened.stores.accountStore.readUsage(who.aid, month))].filter(([, n]) => n !== 0),
   );
 
 describe('counts are exact', () => {
@@ -72,7 +72,7 @@ describe('counts are exact', () => {
         }
       }),
     );
-    await Promise.all([vault.opened.metering.flush(), second.opened.metering.flush()]);
+    await Promise.all([vault.opened.services.metering.flush(), second.opened.services.metering.flush()]);
     expect(await usageOf(who)).toEqual(oracle);
   }, 30_000);
 
@@ -80,7 +80,7 @@ describe('counts are exact', () => {
     const who = await vault.account();
     await who.key('u');
     const before = await usageOf(who);
-    const { accountStore } = vault.opened.parts;
+    const { accountStore } = vault.opened.stores;
     const held = holdNext(accountStore, 'addUsage');
     const first = who.send('GET', '/luhn?number=1');
     await held.reached;
@@ -102,7 +102,7 @@ describe('counts are exact', () => {
   test('for a refused request nothing is left that another one would store', async () => {
     const who = await vault.account();
     await who.send('POST', '/rule?id=r', { body: [{ name: 'noop' }] });
-    failNext(vault.opened.parts.crypto, 'openRecord', new Error('a fault behind the count'));
+    failNext(vault.opened.crypto, 'openRecord', new Error('a fault behind the count'));
     expect((await who.send('GET', '/rule?id=r')).status).toBe(500);
     expect((await who.send('GET', '/whoami')).status).toBe(200);
     expect(await usageOf(who)).toEqual({ rule: 1, api_requests: 2 });
@@ -113,10 +113,10 @@ describe('counts are exact', () => {
     await who.key('u');
     const before = await usageOf(who);
     const change = () => who.send('PUT', '/key', { body: { user: 'u', passphrase: PASSPHRASE } });
-    failNext(vault.opened.parts.accountStore, 'addUsage', new Error('Redis broke'));
+    failNext(vault.opened.stores.accountStore, 'addUsage', new Error('Redis broke'));
     expect((await change()).status).toBe(500);
     expect(await usageOf(who)).toEqual(before);
-    const held = holdNext(vault.opened.parts.keyStore, 'change');
+    const held = holdNext(vault.opened.stores.keyStore, 'change');
     const late = change();
     await held.reached;
     expect(
@@ -125,7 +125,7 @@ describe('counts are exact', () => {
     ).toBe(200);
     held.release();
     expect((await late).outcome).toBe('409 key_changed');
-    await vault.opened.metering.flush();
+    await vault.opened.services.metering.flush();
     expect(await usageOf(who)).toMatchObject({ key: 2, api_requests: 2 });
   });
 
@@ -133,20 +133,20 @@ describe('counts are exact', () => {
     const who = await vault.account();
     await who.key('u');
     const shop = await createCapture(who, 'u');
-    const { itemStore } = vault.opened.parts;
+    const { itemStore } = vault.opened.stores;
     const before = await usageOf(who);
     failNext(itemStore, 'write', new Error('Redis broke'));
     const held = holdNext(itemStore, 'write');
     const late = capture(vault, shop, { body: { number: '1' } });
     await held.reached;
-    await vault.opened.metering.flush();
+    await vault.opened.services.metering.flush();
     expect(await usageOf(who)).toMatchObject({ capture: 1 });
     try {
       clock = FEBRUARY + 1;
       held.release();
       expect((await late).status).toBe(500);
       await who.send('GET', '/luhn?number=1');
-      await vault.opened.metering.flush();
+      await vault.opened.services.metering.flush();
       expect(await usageOf(who)).toEqual(before);
       expect(await usageOf(who, '2026-03')).toEqual({ utility: 1, api_requests: 1 });
     } finally {
@@ -159,7 +159,7 @@ describe('counts are exact', () => {
     await who.key('u');
     const token = await who.store('u', { number: '1' });
     const desk = await createRetrieve(who, 'u', { token });
-    const { itemStore } = vault.opened.parts;
+    const { itemStore } = vault.opened.stores;
     const body = { number: '2' };
     const works = {
       store: () => who.send('POST', '/vault?user=u', { passphrase: PASSPHRASE, body }),
@@ -174,16 +174,16 @@ describe('counts are exact', () => {
       const held = holdNext(itemStore, write);
       const failing = work();
       await held.reached;
-      await vault.opened.metering.flush();
+      await vault.opened.services.metering.flush();
       expect((await usageOf(who))[operation]).toBe((before[operation] ?? 0) + 1);
       held.release();
       expect((await failing).status).toBe(500);
-      await vault.opened.metering.flush();
+      await vault.opened.services.metering.flush();
       expect(await usageOf(who)).toEqual(before);
 
       answerNext(itemStore, write, async () => ({ kind: 'closed' }));
       expect((await work()).status).toBe(200);
-      await vault.opened.metering.flush();
+      await vault.opened.services.metering.flush();
       const requests = (before['api_requests'] ?? 0) + 1;
       expect(await usageOf(who)).toEqual({
         ...before,
@@ -197,13 +197,13 @@ describe('counts are exact', () => {
     const who = await vault.account();
     await who.key('u');
     const before = await usageOf(who);
-    const { itemStore, accountStore } = vault.opened.parts;
+    const { itemStore, accountStore } = vault.opened.stores;
     const held = holdNext(accountStore, 'addUsage');
     failNext(itemStore, 'write', new Error('Redis broke'));
     const failed = await who.send('POST', '/vault?user=u', { passphrase: PASSPHRASE, body: { number: '1' } });
     expect(failed.status).toBe(500);
     await held.reached;
-    const flushed = vault.opened.metering.flush();
+    const flushed = vault.opened.services.metering.flush();
     held.release();
     await flushed;
     // What is sent only now would come too late.
@@ -215,15 +215,15 @@ describe('counts are exact', () => {
   test('an account that is deleted under a request is left without counts', async () => {
     const who = await vault.account();
     await who.key('u');
-    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const held = holdNext(vault.opened.stores.itemStore, 'write');
     const late = who.send('POST', '/vault?user=u', { passphrase: PASSPHRASE, body: { number: '1' } });
     await held.reached;
-    await vault.opened.metering.flush();
+    await vault.opened.services.metering.flush();
     expect(await usageOf(who)).toMatchObject({ store: 1 });
     await vault.opened.removeAccount(who.name);
     held.release();
     expect((await late).status).not.toBe(200);
-    await vault.opened.metering.flush();
+    await vault.opened.services.metering.flush();
     expect(await vault.raw.exists(redisKeys.usage(who.aid, '2026-02'))).toBe(0);
   });
 
@@ -233,12 +233,12 @@ describe('counts are exact', () => {
     const shop = await createCapture(who, 'u');
     const before = await usageOf(who);
     const post = () => capture(vault, shop, { body: { number: '1' }, idempotencyKey: 'kept' });
-    failNext(vault.opened.parts.idempotencyStore, 'keep', new Error('Redis broke'));
+    failNext(vault.opened.stores.idempotencyStore, 'keep', new Error('Redis broke'));
     expect((await post()).status).toBe(500);
-    await vault.opened.metering.flush();
+    await vault.opened.services.metering.flush();
     expect(await usageOf(who)).toEqual(before);
     expect((await post()).status).toBe(200);
-    await vault.opened.metering.flush();
+    await vault.opened.services.metering.flush();
     expect(await usageOf(who)).toEqual({
       ...before,
       capture: 1,
@@ -251,18 +251,18 @@ describe('counts are exact', () => {
     await who.key('u');
     const shop = await createCapture(who, 'u');
     const before = await usageOf(who);
-    const { itemStore, accountStore } = vault.opened.parts;
+    const { itemStore, accountStore } = vault.opened.stores;
     failNext(itemStore, 'write', new Error('Redis broke'));
     const held = holdNext(itemStore, 'write');
     const late = capture(vault, shop, { body: { number: '1' } });
     await held.reached;
-    await vault.opened.metering.flush();
+    await vault.opened.services.metering.flush();
     failNext(accountStore, 'addUsage', new Error('Redis broke'));
     held.release();
     expect((await late).status).toBe(500);
-    await vault.opened.metering.flush();
+    await vault.opened.services.metering.flush();
     expect((await who.send('GET', '/whoami')).status).toBe(200);
-    await vault.opened.metering.flush();
+    await vault.opened.services.metering.flush();
     expect(await usageOf(who)).toEqual({ ...before, api_requests: (before['api_requests'] ?? 0) + 1 });
   });
 });

@@ -38,7 +38,7 @@ const bytesOf = (secret: Secret<string>) => secret.map((text) => new TextEncoder
 
 /** An account of this name, signed in with the password that it was made with. */
 const callerOf = async (name: string, password: string): Promise<Caller> => {
-  const account = await vault.opened.accounts.signIn({
+  const account = await vault.opened.services.accounts.signIn({
     name,
     password: bytesOf(new Secret(password)),
     ip: '127.0.0.1',
@@ -84,17 +84,17 @@ describe('accounts', () => {
     const made = await account('create', 'op-gone');
     expect(await statusOf('op-gone', made.password)).toBe(200);
     const caller = await callerOf('op-gone', made.password);
-    await vault.opened.passwords.change(caller, undefined);
-    const { reply } = await vault.opened.keys.create(caller, { user: 'k' });
-    const { kid } = await vault.opened.keys.find(caller.account, 'k');
-    await vault.opened.vault.store(caller, {
+    await vault.opened.services.passwords.change(caller, undefined);
+    const { reply } = await vault.opened.services.keys.create(caller, { user: 'k' });
+    const { kid } = await vault.opened.services.keys.find(caller.account, 'k');
+    await vault.opened.services.vault.store(caller, {
       user: 'k',
       passphrase: bytesOf(reply.passphrase),
       body: new TextEncoder().encode('{"number":"4111111111111111"}'),
       return_card_metadata: false,
     });
     expect((await vault.raw.keys(`{${kid}.*}i*`)).length).toBe(1);
-    await vault.opened.rates.account(caller.account);
+    await vault.opened.services.rates.account(caller.account);
     const kinds = (await vault.raw.keys(`{a:${caller.account.aid}}*`)).map((name) =>
       name.replace(/^.*}/, ''),
     );
@@ -109,8 +109,8 @@ describe('accounts', () => {
   test('what an interrupted deletion left is swept later', async () => {
     const made = await account('create', 'op-cut');
     const caller = await callerOf('op-cut', made.password);
-    await vault.opened.keys.create(caller, { user: 'k' });
-    await vault.opened.accounts.remove('op-cut');
+    await vault.opened.services.keys.create(caller, { user: 'k' });
+    await vault.opened.services.accounts.remove('op-cut');
     const log = `{a:${caller.account.aid}}log`;
     expect(await vault.raw.keys(`{a:${caller.account.aid}}*`)).not.toEqual([log]);
     await vault.opened.sweep();

@@ -142,14 +142,14 @@ describe('at one instant', () => {
     const done = answers.find(({ status }) => status === 200);
     expect(await signIn(client, done === undefined ? '' : passwordOf(done))).toBe(200);
     expect(await signIn(client, client.password, second)).toBe(401);
-    await vault.opened.metering.flush();
-    await second.opened.metering.flush();
+    await vault.opened.services.metering.flush();
+    await second.opened.services.metering.flush();
     expect(await vault.usage(client)).toEqual({ api_requests: 4 });
   });
 
   test('a sign-in with the old password does not join a check that began before the change', async () => {
     const client = await vault.account();
-    const { crypto } = second.opened.parts;
+    const { crypto } = second.opened;
     const held = holdNext(crypto, 'verifyPassword');
     const early = signIn(client, client.password, second);
     await held.reached;
@@ -164,11 +164,11 @@ describe('at one instant', () => {
 
   test('an operator who resets the password is not undone by a change that began before', async () => {
     const client = await vault.account();
-    const held = holdNext(vault.opened.parts.crypto, 'hashPassword');
+    const held = holdNext(vault.opened.crypto, 'hashPassword');
     const late = change(client, undefined);
     await held.reached;
-    const reset = await second.opened.accounts.makePassword();
-    await second.opened.accounts.setPassword(
+    const reset = await second.opened.services.accounts.makePassword();
+    await second.opened.services.accounts.setPassword(
       client.name,
       reset.map((text) => new TextEncoder().encode(text)),
     );
@@ -179,7 +179,7 @@ describe('at one instant', () => {
 
   test('an account that was deleted and made anew keeps its own password', async () => {
     const client = await vault.account();
-    const held = holdNext(vault.opened.parts.crypto, 'hashPassword');
+    const held = holdNext(vault.opened.crypto, 'hashPassword');
     const late = change(client, undefined);
     await held.reached;
     await second.opened.removeAccount(client.name);
@@ -191,7 +191,7 @@ describe('at one instant', () => {
 describe('when Redis falters', () => {
   test('a change whose reply is lost is found to have happened, and its password is shown', async () => {
     const client = await vault.account();
-    const { accountStore } = vault.opened.parts;
+    const { accountStore } = vault.opened.stores;
     const replace = accountStore.replace.bind(accountStore);
     accountStore.replace = async (...args) => {
       await replace(...args);
@@ -206,7 +206,7 @@ describe('when Redis falters', () => {
   test('a change that cannot be counted is not made', async () => {
     const client = await vault.account();
     await signIn(client, client.password);
-    const { accountStore } = vault.opened.parts;
+    const { accountStore } = vault.opened.stores;
     const addUsage = accountStore.addUsage.bind(accountStore);
     accountStore.addUsage = () => Promise.reject(new Error('no space'));
     try {

@@ -88,7 +88,7 @@ describe('a preference', () => {
   });
 
   test('of an account that was made anew is not for a request of the one before', async () => {
-    const { accounts, preferences } = vault.opened;
+    const { accounts, preferences } = vault.opened.services;
     const { name, password } = client;
     const caller = {
       ...{ ip: '127.0.0.1', userAgent: '', requestId: 'r', source: 'vault' as const },
@@ -178,12 +178,12 @@ describe('a preference', () => {
 
   test('signs nobody out, and costs no check of the password', async () => {
     await client.send('GET', '/whoami');
-    const check = spyOn(vault.opened.parts.crypto, 'verifyPassword');
+    const check = spyOn(vault.opened.crypto, 'verifyPassword');
     for (let n = 0; n < 3; n++) {
       expect((await set('default_limit', n + 1)).outcome).toBe('200');
       expect((await client.send('GET', '/whoami')).outcome).toBe('200');
     }
-    await vault.opened.accounts.set(client.name, { unmasked: false });
+    await vault.opened.services.accounts.set(client.name, { unmasked: false });
     expect((await client.send('GET', '/whoami')).outcome).toBe('200');
     expect(check.mock.calls).toEqual([]);
     check.mockRestore();

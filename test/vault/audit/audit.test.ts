@@ -68,11 +68,11 @@ describe('an entry', () => {
     expect((await account.send('GET', '/whoami', { headers })).status).toBe(401);
     await account.send('GET', '/retrieve/5555555555554444');
     await vault.opened.checkpoint();
-    const { head } = await vault.opened.parts.auditStore.readMarks('');
-    const { head: newest } = await vault.opened.parts.crypto.describeChain('', { head, start: undefined });
-    const entries = await vault.opened.parts.auditStore.read('', [newest.sequence, newest.sequence - 1]);
+    const { head } = await vault.opened.stores.auditStore.readMarks('');
+    const { head: newest } = await vault.opened.crypto.describeChain('', { head, start: undefined });
+    const entries = await vault.opened.stores.auditStore.read('', [newest.sequence, newest.sequence - 1]);
     const sealed = entries.filter((entry) => entry !== undefined);
-    const { events } = await vault.opened.parts.crypto.readAudit('', newest.sequence, {}, sealed);
+    const { events } = await vault.opened.crypto.readAudit('', newest.sequence, {}, sealed);
     expect(events.map(({ action, object }) => [action, object])).toEqual([
       ['endpoint.use', 'endpoint'],
       ['sign_in', 'account'],
@@ -172,7 +172,7 @@ describe('what comes at once', () => {
     const from = { ip: '', userAgent: '', requestId: '' };
     await Promise.all(
       objects.map((object, i) =>
-        (i % 2 === 0 ? vault : second).opened.audit.record({ ...note, ...from, object }),
+        (i % 2 === 0 ? vault : second).opened.services.audit.record({ ...note, ...from, object }),
       ),
     );
     await Promise.all(
@@ -199,10 +199,10 @@ test('a full Redis is not filled further by entries of who reads; what is delete
     ...rule,
     body: [{ name: 'noop' }],
   });
-  const { aid } = (await vault.opened.accounts.lookUp(account.name)) ?? { aid: '' };
+  const { aid } = (await vault.opened.services.accounts.lookUp(account.name)) ?? { aid: '' };
   const headOf = async (): Promise<number> => {
-    const { head } = await vault.opened.parts.auditStore.readMarks(aid);
-    return (await vault.opened.parts.crypto.describeChain(aid, { head, start: undefined })).head.sequence;
+    const { head } = await vault.opened.stores.auditStore.readMarks(aid);
+    return (await vault.opened.crypto.describeChain(aid, { head, start: undefined })).head.sequence;
   };
   const before = await headOf();
   await vault.raw.config('SET', 'maxmemory', '1mb');

@@ -55,7 +55,7 @@ describe('while entries cannot be written', () => {
     });
     // What was done meanwhile is not forgotten: it comes with the next entry, once, in its order.
     await entriesOf(account, { limit: 1 });
-    await vault.opened.audit.flush();
+    await vault.opened.services.audit.flush();
     const after = Number(before[0]?.id) + 1;
     const late = (await entriesOf(account)).filter(({ id }) => Number(id) > after).reverse();
     expect(late.map(lineOf).slice(0, 6)).toEqual([
@@ -67,14 +67,14 @@ describe('while entries cannot be written', () => {
       `sign_in unauthenticated account/${account.name}`,
     ]);
     expect(new Set(late.map(({ request_id }) => request_id)).size).toBe(late.length);
-    expect((await vault.opened.auditVerifier.verify(account.aid)).fault).toBeUndefined();
+    expect((await vault.opened.services.auditVerifier.verify(account.aid)).fault).toBeUndefined();
   });
 
   test('deletions work on a Redis that is full, and are noted', async () => {
     await account.send('POST', '/rule', { query: { id: 'full' }, body: [{ name: 'noop' }] });
     await vault.raw.config('SET', 'maxmemory', '1mb');
     try {
-      await vault.opened.audit.record({
+      await vault.opened.services.audit.record({
         ...{ aid: account.aid, action: 'rule.delete', outcome: 'success', actor: 'operator' },
         ...{ ip: '', userAgent: '', requestId: '', object: 'rule/full' },
       });
@@ -88,7 +88,7 @@ describe('while entries cannot be written', () => {
 describe('a reply that is lost', () => {
   /** Lets the next appends happen, and loses their replies. */
   const loseReplies = (times: number): void => {
-    const { auditStore } = vault.opened.parts;
+    const { auditStore } = vault.opened.stores;
     const { append } = auditStore;
     let left = times;
     Reflect.set(auditStore, 'append', async (...given: Parameters<typeof append>) => {
@@ -111,13 +111,13 @@ describe('a reply that is lost', () => {
       await account.send('POST', '/rule', { query: { id }, body: [{ name: 'noop' }] });
       await other.send('POST', '/rule', { query: { id: `${id}-other` }, body: [{ name: 'noop' }] });
     }
-    await vault.opened.audit.flush();
+    await vault.opened.services.audit.flush();
     const entries = await entriesOf(account, { action: 'rule.create' });
     const objects = entries
       .map(({ object = '' }) => object)
       .filter((object) => object.includes(`lost-${times}`));
     expect(objects.sort()).toEqual(ids.flatMap((id) => [`rule/${id}`, `rule/${id}-other`]).sort());
-    expect((await vault.opened.auditVerifier.verify(account.aid)).fault).toBeUndefined();
+    expect((await vault.opened.services.auditVerifier.verify(account.aid)).fault).toBeUndefined();
     await second.close();
   });
 });

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 const lengthOf = (aid: string): Promise<number> => vault.raw.hlen(`{a:${aid}}log`);
-const operatorLog = async () => (await Array.fromAsync(vault.opened.audit.walk('', {}))).flat();
+const operatorLog = async () => (await Array.fromAsync(vault.opened.services.audit.walk('', {}))).flat();
 const signIn = (name: string, ip: string) =>
   account.send('GET', '/whoami', {
     headers: { authorization: basicAuth(name, 'wrong'), 'x-forwarded-for': ip },
@@ -50,7 +50,7 @@ describe('refusals in a flood', () => {
     const refused = { action: 'sign_in', outcome: 'unauthenticated', actor: 'anonymous' } as const;
     const from = { userAgent: '', requestId: '' };
     for (let i = 0; i < 1_000; i++) {
-      await vault.opened.audit.record({
+      await vault.opened.services.audit.record({
         ...refused,
         ...from,
         aid: account.aid,

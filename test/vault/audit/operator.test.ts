@@ -37,7 +37,7 @@ describe('what the operator does', () => {
     await run('account', 'set', 'shop', '--unmasked');
     await run('account', 'password', 'shop');
     await run('account', 'password', 'nobody');
-    const { aid } = (await vault.opened.accounts.lookUp('shop')) ?? { aid: '' };
+    const { aid } = (await vault.opened.services.accounts.lookUp('shop')) ?? { aid: '' };
     const own = await exported('--account', 'shop');
     expect(own.map(lineOf)).toEqual([
       'password.change success account/shop',
@@ -62,7 +62,7 @@ describe('what the operator does', () => {
 describe('audit', () => {
   test('verify tells of every log, and ends with 1 where one is wrong', async () => {
     await run('account', 'create', 'checked');
-    const { aid } = (await vault.opened.accounts.lookUp('checked')) ?? { aid: '' };
+    const { aid } = (await vault.opened.services.accounts.lookUp('checked')) ?? { aid: '' };
     const whole = await run('audit', 'verify');
     expect(whole.code).toBe(0);
     expect(whole.out).toContain('in order');

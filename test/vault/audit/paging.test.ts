@@ -14,7 +14,13 @@ const times: number[] = [];
 
 const record = (object: string, aid = account.aid): Promise<void> => {
   const from = { actor: 'operator', ip: '', userAgent: '', requestId: '' };
-  return vault.opened.audit.record({ ...from, aid, action: 'rule.create', outcome: 'success', object });
+  return vault.opened.services.audit.record({
+    ...from,
+    aid,
+    action: 'rule.create',
+    outcome: 'success',
+    object,
+  });
 };
 
 /** 200 events between jumps of the clock, a day to and fro. */

@@ -30,11 +30,11 @@ test('a rotation of the master key leaves every chain and checkpoint as it was, 
   expect((await runCommand(['rotate-master'], { vault: both })).code).toBe(0);
   const alone = await vault.secondServer({ masterKeys: new Map([['new', NEW]]) });
   for (const aid of ['', kept.aid, gone.aid]) {
-    const report = await alone.opened.auditVerifier.verify(aid, given);
+    const report = await alone.opened.services.auditVerifier.verify(aid, given);
     expect([report.checkpoints, report.fault]).toEqual([2, undefined]);
   }
   const entries = (
-    await Array.fromAsync(alone.opened.audit.walk('', { action: 'master_key.rotate' }))
+    await Array.fromAsync(alone.opened.services.audit.walk('', { action: 'master_key.rotate' }))
   ).flat();
   expect(entries.map(({ outcome }) => outcome)).toEqual(['success']);
   for (const opened of [alone, both, vault]) {

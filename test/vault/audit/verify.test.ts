@@ -20,7 +20,7 @@ const key = (): string => `{a:${aid}}log`;
 const add = async (count: number): Promise<void> => {
   const from = { actor: 'operator', ip: '', userAgent: '', requestId: '' };
   for (let i = 0; i < count; i++) {
-    await vault.opened.audit.record({
+    await vault.opened.services.audit.record({
       ...from,
       aid,
       action: 'rule.create',
@@ -30,7 +30,7 @@ const add = async (count: number): Promise<void> => {
   }
 };
 const verify = (given: readonly Checkpoint[] = []) =>
-  vault.opened.auditVerifier.verify(aid, given, now - 10 * DAY_MS);
+  vault.opened.services.auditVerifier.verify(aid, given, now - 10 * DAY_MS);
 const checkpointsSoFar = (): readonly Checkpoint[] =>
   vault.events
     .filter(({ event }) => event === 'audit_checkpoint')
@@ -161,7 +161,7 @@ describe('a checkpoint kept elsewhere', () => {
     await vault.raw.hdel('{audit}', aid);
     expect((await verify()).fault).toBeUndefined();
     expect((await verify(given)).fault).toEqual({ sequence: 1, reason: 'cut' });
-    expect(await vault.opened.auditVerifier.chains(given)).toContain(aid);
+    expect(await vault.opened.services.auditVerifier.chains(given)).toContain(aid);
   });
 
   test('that this vault has not signed is refused', async () => {
@@ -204,7 +204,7 @@ describe('retention', () => {
     expect((await verify(given)).fault).toBeUndefined();
     await add(2);
     expect(await verify()).toMatchObject({ first: ENTRIES + 1, last: ENTRIES + 7 });
-    const pages = await Array.fromAsync(vault.opened.audit.walk(aid, {}));
+    const pages = await Array.fromAsync(vault.opened.services.audit.walk(aid, {}));
     expect(pages.flat()).toHaveLength(7);
     await vault.raw.hdel(key(), String(ENTRIES + 1));
     expect((await verify()).fault).toEqual({ sequence: ENTRIES + 1, reason: 'missing' });
@@ -222,7 +222,7 @@ describe('retention', () => {
     expect(vault.events.some(({ event }) => event === 'audit_damaged')).toBe(true);
     expect(await vault.raw.exists(key())).toBe(0);
     expect(await verify(checkpointsSoFar())).toMatchObject({ first: 0, last: 0 });
-    const noted = (await Array.fromAsync(vault.opened.audit.walk('', {}))).flat();
+    const noted = (await Array.fromAsync(vault.opened.services.audit.walk('', {}))).flat();
     expect(noted).toContainEqual(
       expect.objectContaining({ action: 'audit.expire', object: `account/${aid}` }),
     );

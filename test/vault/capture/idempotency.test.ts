@@ -103,7 +103,7 @@ describe('a repeat', () => {
 
   test('while the first is in flight is a conflict', async () => {
     const key = freshKey();
-    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const held = holdNext(vault.opened.stores.itemStore, 'write');
     const first = post(key);
     await held.reached;
     expect((await post(key)).outcome).toBe('409 idempotency_conflict');
@@ -116,7 +116,7 @@ describe('a repeat', () => {
   test('of one whose reply was lost is made again, under the same token', async () => {
     const key = freshKey();
     const before = await items();
-    failNext(vault.opened.parts.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    failNext(vault.opened.stores.idempotencyStore, 'keep', new VaultError('store_unavailable'));
     const lost = await post(key);
     expect([lost.outcome, lost.headers.get('access-control-allow-origin')]).toEqual([
       '503 store_unavailable',

@@ -176,7 +176,7 @@ describe('captures and the deletion of their endpoint', () => {
 
   test('one that was let in before it is stored under the key of the owner all the same', async () => {
     const shop = await createCapture(account, 'u', { unique_id: 'late' });
-    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const held = holdNext(vault.opened.stores.itemStore, 'write');
     const capturing = capture(vault, shop, { body: CARD });
     await held.reached;
     expect((await account.send('DELETE', '/capture/late')).outcome).toBe('200');
@@ -234,7 +234,7 @@ describe('captures and the deletion of their key', () => {
   test('one that began before the deletion does not land after it', async () => {
     await account.key('late-key');
     const shop = await createCapture(account, 'late-key', { unique_id: 'of-late-key' });
-    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const held = holdNext(vault.opened.stores.itemStore, 'write');
     const capturing = capture(vault, shop, { body: CARD });
     await held.reached;
     const kid = await vault.kidOf(account, 'late-key');
@@ -248,7 +248,7 @@ describe('captures and the deletion of their key', () => {
   test('nor in a key that was made anew under the same name and passphrase', async () => {
     await account.key('anew');
     const shop = await createCapture(account, 'anew', { unique_id: 'of-anew' });
-    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const held = holdNext(vault.opened.stores.itemStore, 'write');
     const capturing = capture(vault, shop, { body: CARD });
     await held.reached;
     expect((await account.send('DELETE', '/key', { query: { user: 'anew' } })).outcome).toBe('200');
@@ -262,7 +262,7 @@ describe('captures and the deletion of their key', () => {
   test('a creation does not land under a key that is gone, nor under one made anew', async () => {
     for (const anew of [false, true]) {
       await account.key('creating');
-      const held = holdNext(vault.opened.parts.endpointStore, 'enter');
+      const held = holdNext(vault.opened.stores.endpointStore, 'enter');
       const query = { user: 'creating', unique_id: 'of-creating', ttl: '0' };
       const creating = account.send('POST', '/capture', { query, passphrase: PASSPHRASE });
       await held.reached;

@@ -67,8 +67,8 @@ describe('a creation whose process died', () => {
   /** What is left when nothing comes after a step: the failing call, and no clean-up either. */
   const dieAt = async (step: 'enter' | 'commit'): Promise<string> => {
     const id = freshId();
-    failNext(vault.opened.parts.endpointStore, step, died);
-    failNext(vault.opened.parts.endpointStore, 'remove', died);
+    failNext(vault.opened.stores.endpointStore, step, died);
+    failNext(vault.opened.stores.endpointStore, 'remove', died);
     expect((await create(id)).outcome).toBe('503 store_unavailable');
     return id;
   };
@@ -132,7 +132,7 @@ describe('a creation whose process died', () => {
   test('is not what one is that only failed: its id is free at once', async () => {
     for (const step of ['enter', 'commit'] as const) {
       const id = freshId();
-      failNext(vault.opened.parts.endpointStore, step, died);
+      failNext(vault.opened.stores.endpointStore, step, died);
       expect((await create(id)).outcome).toBe('503 store_unavailable');
       expect(await entered()).not.toContain(id);
       expect((await create(id)).outcome).toBe('200');
@@ -143,7 +143,7 @@ describe('a creation whose process died', () => {
 describe('a creation that took too long', () => {
   test('makes no endpoint when its reservation has run out, nor harms who has the id by then', async () => {
     const id = freshId();
-    const held = holdNext(vault.opened.parts.endpointStore, 'commit');
+    const held = holdNext(vault.opened.stores.endpointStore, 'commit');
     const slow = create(id);
     await held.reached;
     await runOut(id);
@@ -157,7 +157,7 @@ describe('a creation that took too long', () => {
 
   test('nor when nobody has it, and then it is free', async () => {
     const id = freshId();
-    const held = holdNext(vault.opened.parts.endpointStore, 'commit');
+    const held = holdNext(vault.opened.stores.endpointStore, 'commit');
     const slow = create(id);
     await held.reached;
     await runOut(id);
@@ -174,7 +174,7 @@ describe('a deletion whose process died', () => {
     const made = await createCapture(account, 'u', { unique_id: id, ttl: '0' });
     const before = await vault.raw.hget(redisKeys.endpoint(id), 'n');
     expect(before).toBeString();
-    const held = holdNext(vault.opened.parts.endpointStore, 'remove');
+    const held = holdNext(vault.opened.stores.endpointStore, 'remove');
     const removing = account.send('DELETE', `/capture/${id}`);
     await held.reached;
     // As far as a process came that died behind the first of the two steps.
@@ -224,7 +224,7 @@ describe('the sweep', () => {
       expect([at, ids.includes(short.unique_id)]).toEqual([at, at < START + DAY + 60 * SECOND]);
       expect(ids).toContain(long.unique_id);
       // Nothing is due now: a second sweep has nothing to look at.
-      expect(await vault.opened.parts.endpointStore.due(owner.aid, clock)).toEqual([]);
+      expect(await vault.opened.stores.endpointStore.due(owner.aid, clock)).toEqual([]);
     }
   });
 
@@ -282,7 +282,7 @@ describe('the sweep', () => {
   });
 
   test('of the other accounts does not wait for one whose directory was tampered with', async () => {
-    const [first] = await vault.opened.accounts.list();
+    const [first] = await vault.opened.services.accounts.list();
     const others = await Promise.all([vault.account(), vault.account()]);
     for (const other of [owner, ...others]) {
       await other.key('v');

@@ -43,7 +43,8 @@ const added = async (
 const addedInTheEnd = (
   work: () => Promise<unknown>,
   who = account,
-): Promise<Readonly<Record<string, number>>> => added(work, { who, settled: vault.opened.metering.flush });
+): Promise<Readonly<Record<string, number>>> =>
+  added(work, { who, settled: vault.opened.services.metering.flush });
 const create = (query: Query, passphrase = PASSPHRASE) =>
   account.send('POST', '/capture', { query, passphrase });
 
@@ -117,7 +118,7 @@ describe('what is refused counts nothing', () => {
   test('a capture that was stopped while it was being written', async () => {
     await account.key('stopping');
     const endpoint = await createCapture(account, 'stopping');
-    const { itemStore } = vault.opened.parts;
+    const { itemStore } = vault.opened.stores;
     const counts = await addedInTheEnd(async () => {
       const held = holdNext(itemStore, 'write');
       const late = capture(vault, endpoint, { body: CARD });

@@ -132,7 +132,7 @@ describe('deleting a key', () => {
 
   test('with uses that wait for a deletion that is then refused: they go on', async () => {
     const made = await equip('waits');
-    const held = holdNext(vault.opened.parts.keyStore, 'reopen');
+    const held = holdNext(vault.opened.stores.keyStore, 'reopen');
     const removing = remove('waits', true);
     await held.reached;
     const uses = [
@@ -146,10 +146,10 @@ describe('deleting a key', () => {
 
   test('ends a use that began before it', async () => {
     const made = await equip('late');
-    const writing = holdNext(second.opened.parts.itemStore, 'write');
+    const writing = holdNext(second.opened.stores.itemStore, 'write');
     const capturing = capture(second, made.taking, { body: { number: '9', note: DATA } });
     await writing.reached;
-    const logging = holdNext(second.opened.parts.itemStore, 'appendLog');
+    const logging = holdNext(second.opened.stores.itemStore, 'appendLog');
     const reading = retrieve(second, made.giving, { query: { token: made.token } });
     await logging.reached;
     expect((await remove('late', false)).outcome).toBe('200');
@@ -189,7 +189,7 @@ describe('deleting a key', () => {
 
   test('that was interrupted behind its record leaves no endpoint in use, also when its closing has run out', async () => {
     const made = await equip('cut-off');
-    const held = holdNext(vault.opened.parts.endpointStore, 'removeAll');
+    const held = holdNext(vault.opened.stores.endpointStore, 'removeAll');
     const removing = remove('cut-off', false);
     await held.reached;
     for (const fence of await vault.raw.keys(`{${made.kid}.*}f`)) {
@@ -207,7 +207,7 @@ describe('deleting a key', () => {
       const user = `made-${step}`;
       await account.key(user);
       const kid = await vault.kidOf(account, user);
-      const held = holdNext(vault.opened.parts.endpointStore, step);
+      const held = holdNext(vault.opened.stores.endpointStore, step);
       const query = { user, unique_id: `made-${step}` };
       const making = account.send('POST', '/capture', { query, passphrase: PASSPHRASE });
       await held.reached;
@@ -287,7 +287,7 @@ describe('many endpoints', () => {
   const COUNT = 1_100;
   const dummy = Buffer.alloc(64, 1);
   const enter = async (kid: string, gen: number): Promise<string[]> => {
-    const { endpointStore } = vault.opened.parts;
+    const { endpointStore } = vault.opened.stores;
     return Promise.all(
       Array.from({ length: COUNT }, async (_, n) => {
         const entry = { kid, kind: 'capture', nonce: `nonce-${n}`, id: `${kid}-${n}` } as const;
@@ -301,7 +301,7 @@ describe('many endpoints', () => {
   };
 
   test('of a key are all stopped, but for those of the new generation', async () => {
-    const { endpointStore } = vault.opened.parts;
+    const { endpointStore } = vault.opened.stores;
     const names = await enter('many-stopped', 1);
     const entry = { kid: 'many-stopped', kind: 'retrieve', nonce: 'n', id: 'many-newer' } as const;
     await endpointStore.enter(account.aid, entry, now, 2);
@@ -314,7 +314,7 @@ describe('many endpoints', () => {
 
   test('of a key are all removed', async () => {
     const names = await enter('many-removed', 1);
-    await vault.opened.parts.endpointStore.removeAll(account.aid, 'many-removed');
+    await vault.opened.stores.endpointStore.removeAll(account.aid, 'many-removed');
     expect(await vault.raw.exists(...names)).toBe(0);
     expect(await vault.raw.exists(redisKeys.liveEndpoints(account.aid, 'many-removed'))).toBe(0);
   });

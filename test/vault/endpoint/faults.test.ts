@@ -109,7 +109,7 @@ const writesOf = async (number: string): Promise<number[]> => {
 
 describe('a Redis that does not answer', () => {
   test('makes every use and every step of a life a 503 in time, and all goes on afterwards', async () => {
-    const { endpointStore, itemStore } = vault.opened.parts;
+    const { endpointStore, itemStore } = vault.opened.stores;
     const doomed = await createCapture(account, 'u', { ttl: '0' });
     const started: (readonly [string, Promise<Answer>])[] = [];
     const release: (() => void)[] = [];
@@ -169,7 +169,7 @@ describe('a Redis that was killed', () => {
     const fresh = await createRetrieve(account, 'u', { ttl: '0' });
     const gone = await createRetrieve(account, 'u', { ttl: '0' });
     expect((await remove(gone.unique_id)).outcome).toBe('200');
-    const held = holdNext(vault.opened.parts.endpointStore, 'commit');
+    const held = holdNext(vault.opened.stores.endpointStore, 'commit');
     const creating = create('killed');
     await held.reached;
     process.kill(redis.pid, 'SIGKILL');
@@ -192,7 +192,7 @@ describe('a Redis that was killed', () => {
 
 describe('a creation that breaks off', () => {
   test.each(STEPS)('at %s, and cannot be taken back, holds its id for a minute at most', async (step) => {
-    const { endpointStore } = vault.opened.parts;
+    const { endpointStore } = vault.opened.stores;
     const id = `broken-${step}`;
     failNext(endpointStore, step, new VaultError('store_unavailable'));
     if (step !== 'reserve') {
@@ -210,7 +210,7 @@ describe('a creation that breaks off', () => {
 
   test.each(STEPS)('by the lost reply of its %s gives its id back', async (step) => {
     const id = `lost-${step}`;
-    loseNext(vault.opened.parts.endpointStore, step);
+    loseNext(vault.opened.stores.endpointStore, step);
     expectAway(await create(id));
     if (step === 'reserve') {
       await expectNotLeaked(id);
@@ -224,7 +224,7 @@ describe('a creation that breaks off', () => {
   });
 
   test('at its very end, and cannot be taken back, is seen by its owner, who can delete it', async () => {
-    const { endpointStore } = vault.opened.parts;
+    const { endpointStore } = vault.opened.stores;
     loseNext(endpointStore, 'commit');
     failNext(endpointStore, 'remove', new VaultError('store_unavailable'));
     expectAway(await create('unknown-end'));
@@ -237,7 +237,7 @@ describe('a creation that breaks off', () => {
 describe('a deletion that breaks off', () => {
   test('before it has happened leaves the endpoint in use, and can be repeated', async () => {
     const made = await createCapture(account, 'u', { ttl: '0' });
-    failNext(vault.opened.parts.endpointStore, 'remove', new VaultError('store_unavailable'));
+    failNext(vault.opened.stores.endpointStore, 'remove', new VaultError('store_unavailable'));
     expectAway(await remove(made.unique_id));
     expect((await capture(vault, made, { body: { number: '6' } })).outcome).toBe('200');
     expect((await remove(made.unique_id)).outcome).toBe('200');
@@ -280,7 +280,7 @@ describe('a capture whose reply was lost', () => {
       numbers += 1;
       const number = `70${numbers}`;
       const sending = { body: { number }, query: { algorithm }, idempotencyKey: `lost ${step} ${algorithm}` };
-      const { itemStore, idempotencyStore } = vault.opened.parts;
+      const { itemStore, idempotencyStore } = vault.opened.stores;
       if (step === 'write') {
         loseNext(itemStore, 'write');
       } else {
@@ -297,7 +297,7 @@ describe('a capture whose reply was lost', () => {
   );
 
   test('without an idempotency key comes to one item all the same when it is sent again', async () => {
-    loseNext(vault.opened.parts.itemStore, 'write');
+    loseNext(vault.opened.stores.itemStore, 'write');
     expectAway(await capture(vault, taking, { body: { number: '777' } }));
     expect((await capture(vault, taking, { body: { number: '777' } })).outcome).toBe('200');
     expect(await writesOf('777')).toHaveLength(1);

@@ -208,7 +208,7 @@ describe('entries of the directories that nobody would write', () => {
   });
 
   test.each(forged)('%s keep no other endpoint from being stopped or removed', async (_, forges) => {
-    const { endpointStore } = vault.opened.parts;
+    const { endpointStore } = vault.opened.stores;
     const { live, clean } = await prepare(forges);
     const stopping = within(endpointStore.stopBefore(client.aid, kid, 2), clean);
     expect([await stopping, await wrapOf(live)]).toEqual([undefined, 0]);
@@ -311,7 +311,7 @@ describe('an endpoint whose record is damaged', () => {
   });
 
   test('by a text in its place keeps nobody from stopping and removing those of its key', async () => {
-    const { endpointStore } = vault.opened.parts;
+    const { endpointStore } = vault.opened.stores;
     const kid = 'a key of damaged endpoints'.replaceAll(' ', '-');
     const ids = ['damaged', 'whole'];
     const bytes = Buffer.alloc(40, 1);

@@ -275,7 +275,7 @@ describe('an attacker with the master key, both copies, the old secrets and the 
     readonly sad: Buffer | null;
   }
   const readStored = async (token: string): Promise<Stored> => {
-    const place = newVault.opened.parts.itemStore.bucketOf(kid, token);
+    const place = newVault.opened.stores.itemStore.bucketOf(kid, token);
     const { c, m } = await newVault.raw.hgetallBuffer(redisKeys.item(place, token));
     const none = Buffer.alloc(0);
     return {

@@ -297,7 +297,7 @@ describe('a creation while the passphrase changes', () => {
   test.each(steps)('of a %s endpoint, come as far as %s, makes none and leaks no id', async (kind, step) => {
     const [user, id] = [`race-${kind}-${step}`, `id-${kind}-${step}`];
     await account.key(user);
-    const held = holdNext(vault.opened.parts.endpointStore, step);
+    const held = holdNext(vault.opened.stores.endpointStore, step);
     const creating = create(kind, user, id);
     await held.reached;
     expect((await change(user, there)).outcome).toBe('200');
@@ -355,7 +355,7 @@ describe('a passphrase change that was interrupted', () => {
     await account.key(user);
     const token = await account.store(user, { number: '5' });
     const made = [await createCapture(account, user), await createRetrieve(there, user)];
-    const { keyStore, endpointStore } = vault.opened.parts;
+    const { keyStore, endpointStore } = vault.opened.stores;
     const held =
       store === 'keyStore' ? holdNext(keyStore, 'moveFences') : holdNext(endpointStore, 'stopBefore');
     const changing = change(user);
@@ -376,7 +376,7 @@ describe('a passphrase change that was interrupted', () => {
     const user = 'failed-stop';
     await account.key(user);
     const made = [await createCapture(account, user), await createRetrieve(there, user)];
-    failNext(vault.opened.parts.endpointStore, 'stopBefore', new VaultError('store_unavailable'));
+    failNext(vault.opened.stores.endpointStore, 'stopBefore', new VaultError('store_unavailable'));
     expect((await change(user)).outcome).toBe('200');
     expect(await wrapsOf(made.map(({ unique_id }) => unique_id))).toEqual([]);
     expect(await Promise.all(made.map((endpoint) => use(second.handle, endpoint)))).toEqual([GONE, GONE]);

@@ -53,7 +53,7 @@ const runOut = async (id: string): Promise<void> => {
 };
 
 const died = new VaultError('store_unavailable');
-const storeOf = () => vault.opened.parts.formStore;
+const storeOf = () => vault.opened.stores.formStore;
 
 describe('a creation whose process died', () => {
   /** What is left when nothing comes after a step: the failing call, and no clean-up either. */
@@ -118,7 +118,7 @@ describe('a creation whose process died', () => {
     const creation = create(id);
     await held.reached;
     const [entry = ''] = await vault.raw.zrange(redisKeys.formDirectory(account.aid), '0', '-1');
-    const settings = await vault.opened.parts.crypto.sealRecord(
+    const settings = await vault.opened.crypto.sealRecord(
       { purpose: 'record', account: account.aid, kind: 'form', path: [id] },
       new TextEncoder().encode('{"form_type":"pcd","settings":{}}'),
     );

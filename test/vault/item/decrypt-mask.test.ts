@@ -119,18 +119,18 @@ describe('an account without unmasked output', () => {
     await other.key('u');
     const token = await other.store('u', { number: '12345', cvv: '123' });
     expect(await other.open('u', token)).toBe('{"number":"*2345","cvv":"***"}');
-    await vault.opened.accounts.set(other.name, { unmasked: true });
+    await vault.opened.services.accounts.set(other.name, { unmasked: true });
     expect(await other.open('u', token)).toBe('{"number":"12345","cvv":"123"}');
-    await vault.opened.accounts.set(other.name, { unmasked: false });
+    await vault.opened.services.accounts.set(other.name, { unmasked: false });
     expect(await other.open('u', token)).toBe('{"number":"*2345","cvv":"***"}');
   });
 
   test('an update under masked output does not store the mask', async () => {
     const token = await masked.store('u', { number: '67890', holder: 'Ada', cvv: '123' });
     await masked.sdk.vault.update({ user: 'u', token, data: { number: '*7890', holder: 'Grace' } });
-    await vault.opened.accounts.set(masked.name, { unmasked: true });
+    await vault.opened.services.accounts.set(masked.name, { unmasked: true });
     expect(await masked.open('u', token)).toBe('{"number":"67890","holder":"Grace","cvv":"123"}');
-    await vault.opened.accounts.set(masked.name, { unmasked: false });
+    await vault.opened.services.accounts.set(masked.name, { unmasked: false });
   });
 });
 

@@ -157,7 +157,7 @@ describe('while things change', () => {
 
   /** Stops the reading of the last page, when the first one is on its way. */
   const holdLastPage = () => {
-    const { itemStore } = vault.opened.parts;
+    const { itemStore } = vault.opened.stores;
     return holdNext(itemStore, 'readMany', { skip: 3 * itemStore.buckets });
   };
   const changePassphrase = async (): Promise<void> => {

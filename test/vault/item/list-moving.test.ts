@@ -20,7 +20,7 @@ describe('a reply without a limit', () => {
       const client = await vault.account();
       await client.key('long');
       const token = await client.store('long', { number: '1' });
-      const { itemStore } = vault.opened.parts;
+      const { itemStore } = vault.opened.stores;
       const place = itemStore.bucketOf(await vault.kidOf(client, 'long'), token);
       // Positions of items that are gone fill what is read of the bucket at first, so that the item comes later.
       const gone = Array.from({ length: 300 }, (_, n) => [n + 1, `gone-${n}`]).flat();
@@ -54,7 +54,7 @@ describe('a reply that has room for all', () => {
     const token = await client.store('one', { number: '1' }, { reference: 'r' });
     for (const step of ['newest', 'positions', 'readMany'] as const) {
       // Just before the listing takes this step for the first time, the item moves.
-      const held = holdNext(vault.opened.parts.itemStore, step);
+      const held = holdNext(vault.opened.stores.itemStore, step);
       const walking = walk(client, { user: 'one', ...filter });
       // A listing by reference needs no positions.
       await Promise.race([held.reached, walking]);

@@ -66,10 +66,10 @@ describe('a walk without writes', () => {
     const kid = await vault.kidOf(client, 'tie');
     // One in each bucket at the same time; no bucket ever gives a time twice.
     const inBuckets = new Map(
-      tokens.map((token) => [vault.opened.parts.itemStore.bucketOf(kid, token).number, token]),
+      tokens.map((token) => [vault.opened.stores.itemStore.bucketOf(kid, token).number, token]),
     );
     for (const token of inBuckets.values()) {
-      await vault.raw.zadd(redisKeys.times(vault.opened.parts.itemStore.bucketOf(kid, token)), 1_000, token);
+      await vault.raw.zadd(redisKeys.times(vault.opened.stores.itemStore.bucketOf(kid, token)), 1_000, token);
     }
     const walked = await walk({ limit: 3 }, undefined, client);
     expect(walked).toHaveLength(40);

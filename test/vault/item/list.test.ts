@@ -255,7 +255,7 @@ describe('times', () => {
     for (let n = 0; n < 6; n++) {
       const token = await account.store('times', { number: `${n}` }, { reference: `t${n}` });
       // Half a second apart: the index alone knows the time.
-      const place = vault.opened.parts.itemStore.bucketOf(kid, token);
+      const place = vault.opened.stores.itemStore.bucketOf(kid, token);
       await vault.raw.zadd(redisKeys.times(place), at + n * 500, token);
       tokens.push(token);
     }

@@ -258,7 +258,7 @@ describe('two numbers never share a token', () => {
   /** Makes a token look as if it had been given to another number. */
   const giveAway = async (user: string, token: string): Promise<() => Promise<unknown>> => {
     const kid = await vault.kidOf(account, user);
-    const name = redisKeys.identities(vault.opened.parts.itemStore.bucketOf(kid, token));
+    const name = redisKeys.identities(vault.opened.stores.itemStore.bucketOf(kid, token));
     const owner = await vault.raw.hgetBuffer(name, token);
     await vault.raw.hset(name, token, Buffer.alloc(owner?.length ?? 0, 1));
     return () => vault.raw.hset(name, token, owner ?? '');
@@ -292,7 +292,7 @@ describe('two numbers never share a token', () => {
       const token = await account.store(user, { number: NUMBER }, { algorithm });
       await account.sdk.vault.delete({ user, token });
       const kid = await vault.kidOf(account, user);
-      const identities = redisKeys.identities(vault.opened.parts.itemStore.bucketOf(kid, token));
+      const identities = redisKeys.identities(vault.opened.stores.itemStore.bucketOf(kid, token));
       expect(await vault.raw.hexists(identities, token)).toBe(1);
       expect(await account.store(user, { number: NUMBER }, { algorithm })).toBe(token);
     },

@@ -112,7 +112,7 @@ describe('an update against a store of the same number', () => {
 describe('an update against a deletion', () => {
   const isGone = async (token: string): Promise<void> => {
     const kid = await vault.kidOf(account, 'u');
-    const place = vault.opened.parts.itemStore.bucketOf(kid, token);
+    const place = vault.opened.stores.itemStore.bucketOf(kid, token);
     expect(await vault.raw.exists(redisKeys.item(place, token))).toBe(0);
     expect(await vault.raw.zscore(redisKeys.times(place), token)).toBeNull();
     const query = { user: 'u', token };
@@ -123,7 +123,7 @@ describe('an update against a deletion', () => {
 
   test('that ends before the update lands: the item stays gone', async () => {
     const token = await newItem();
-    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const held = holdNext(vault.opened.stores.itemStore, 'write');
     const updating = update(token, { late: true });
     await held.reached;
     expect((await remove(token)).outcome).toBe('200');
@@ -134,7 +134,7 @@ describe('an update against a deletion', () => {
 
   test('that looked at the item before the update: it goes all the same, and nothing stays behind', async () => {
     const token = await account.store('u', { number: '7777', cvv: '1' }, { reference: 'r' });
-    const held = holdNext(vault.opened.parts.itemStore, 'remove');
+    const held = holdNext(vault.opened.stores.itemStore, 'remove');
     const query = { user: 'u', token, reference: 'r' };
     const removing = account.send('DELETE', '/vault', { query });
     await held.reached;
@@ -168,7 +168,7 @@ describe('an update against a deletion', () => {
 
   test('a decryption that the deletion overtook shows nothing', async () => {
     const token = await newItem();
-    const held = holdNext(vault.opened.parts.itemStore, 'appendLog');
+    const held = holdNext(vault.opened.stores.itemStore, 'appendLog');
     const opening = account.send('GET', '/vault', { query: { user: 'u', token }, passphrase: PASSPHRASE });
     await held.reached;
     expect((await remove(token)).outcome).toBe('200');

@@ -21,11 +21,11 @@ afterAll(() => vault.close());
 
 /** What a server leaves that dies right behind the key's record. */
 const changeAndDie = async (user: string): Promise<void> => {
-  const { crypto, keyStore } = vault.opened.parts;
-  const key = await vault.opened.keys.find(account, user);
+  const { crypto, stores } = vault.opened;
+  const key = await vault.opened.services.keys.find(account, user);
   const record = await crypto.changePassphrase(key, key.record, secretOf(PASSPHRASE), secretOf(NEW));
   const change = { aid: key.aid, user, kid: key.kid, gen: key.gen + 1, read: key.record, record };
-  expect(await keyStore.change(change)).toBe(true);
+  expect(await stores.keyStore.change(change)).toBe(true);
 };
 
 test('a change whose server died behind the record is finished by the sweep', async () => {
@@ -60,7 +60,7 @@ test('what somebody else has put among the changes to finish does not stop the s
 
 test('a change whose reply from Redis was lost is told as what it was', async () => {
   await account.key('unheard');
-  const { keyStore } = vault.opened.parts;
+  const { keyStore } = vault.opened.stores;
   const { change } = keyStore;
   keyStore.change = async (key) => {
     keyStore.change = change;
@@ -77,7 +77,7 @@ test('a change whose reply from Redis was lost is told as what it was', async ()
 
 test('a change that Redis has not taken is refused, and the old passphrase stays', async () => {
   await account.key('refused');
-  failNext(vault.opened.parts.keyStore, 'change', new VaultError('store_unavailable'));
+  failNext(vault.opened.stores.keyStore, 'change', new VaultError('store_unavailable'));
   const body = { user: 'refused', passphrase: PASSPHRASE, new_passphrase: NEW };
   expect((await account.send('PUT', '/key/', { body })).outcome).toBe('503 store_unavailable');
   await account.store('refused', { number: '1' });

@@ -141,7 +141,7 @@ describe('a change while requests are under way', () => {
   test('a store that began before it does not land after it', async () => {
     const user = 'late-store';
     await warmKey(user);
-    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const held = holdNext(vault.opened.stores.itemStore, 'write');
     const body = { card_number: '5555555555554444' };
     const storing = account.send('POST', '/vault', { query: { user }, passphrase: PASSPHRASE, body });
     await held.reached;
@@ -155,7 +155,7 @@ describe('a change while requests are under way', () => {
   test('a decryption that began before it shows nothing after it', async () => {
     const user = 'late-decrypt';
     const token = await warmKey(user);
-    const held = holdNext(vault.opened.parts.itemStore, 'appendLog');
+    const held = holdNext(vault.opened.stores.itemStore, 'appendLog');
     const opening = open(user, token, PASSPHRASE);
     await held.reached;
     expect((await change(user, PASSPHRASE, NEW)).status).toBe(200);
@@ -166,7 +166,7 @@ describe('a change while requests are under way', () => {
   test('an update that began before it does not land after it', async () => {
     const user = 'late-update';
     const token = await warmKey(user);
-    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const held = holdNext(vault.opened.stores.itemStore, 'write');
     const update = { query: { user, token }, passphrase: PASSPHRASE, body: { late: true } };
     const updating = account.send('POST', '/vault/update', update);
     await held.reached;
@@ -291,7 +291,7 @@ describe('on two servers', () => {
   test('a change that falters behind its record is carried through, and the new passphrase is not lost', async () => {
     const user = 'broken-off';
     const token = await warmKey(user);
-    failNext(vault.opened.parts.keyStore, 'moveFences', new VaultError('store_unavailable'));
+    failNext(vault.opened.stores.keyStore, 'moveFences', new VaultError('store_unavailable'));
     expect((await change(user, PASSPHRASE, NEW)).status).toBe(200);
     const statusesOn = async (client: AccountClient): Promise<number[]> => [
       (await open(user, token, PASSPHRASE, client)).status,

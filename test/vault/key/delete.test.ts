@@ -90,7 +90,7 @@ describe('deleting with all data', () => {
   test('what an interrupted deletion left behind goes at the next sweep, and was unreachable before', async () => {
     const token = await newKey('interrupted');
     const kid = await kidOf('interrupted');
-    const held = holdNext(vault.opened.parts.keyStore, 'purge');
+    const held = holdNext(vault.opened.stores.keyStore, 'purge');
     const removing = remove('interrupted', false);
     await held.reached;
     expect((await open('interrupted', token)).outcome).toBe('404 key_not_found');
@@ -134,11 +134,11 @@ describe('a key made anew under the same identifier and passphrase', () => {
   test('cannot be opened with the data of the old one put back', async () => {
     const old = await newKey('put-back');
     const kid = await kidOf('put-back');
-    const bucket = vault.opened.parts.itemStore.bucketOf(kid, old);
+    const bucket = vault.opened.stores.itemStore.bucketOf(kid, old);
     const item = await vault.raw.dumpBuffer(redisKeys.item(bucket, old));
     await remove('put-back', false);
     await account.key('put-back');
-    const place = vault.opened.parts.itemStore.bucketOf(await kidOf('put-back'), old);
+    const place = vault.opened.stores.itemStore.bucketOf(await kidOf('put-back'), old);
     await vault.raw.restore(redisKeys.item(place, old), 0, item ?? '');
     await vault.raw.zadd(redisKeys.times(place), Date.now(), old);
     expect((await open('put-back', old)).outcome).toBe('500 integrity_failed');
@@ -173,7 +173,7 @@ describe('deletions and stores at once', () => {
 
   test('a store that began before the deletion does not land after it', async () => {
     await account.key('late-store');
-    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const held = holdNext(vault.opened.stores.itemStore, 'write');
     const storing = store('late-store');
     await held.reached;
     expect((await remove('late-store')).status).toBe(200);
@@ -183,7 +183,7 @@ describe('deletions and stores at once', () => {
 
   test('nor does it land in a key that was made anew meanwhile, without its passphrase', async () => {
     await account.key('late-anew');
-    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const held = holdNext(vault.opened.stores.itemStore, 'write');
     const storing = store('late-anew');
     await held.reached;
     expect((await remove('late-anew')).status).toBe(200);
@@ -195,7 +195,7 @@ describe('deletions and stores at once', () => {
 
   test('stores wait for a deletion that is then refused', async () => {
     const token = await newKey('refused');
-    const held = holdNext(vault.opened.parts.keyStore, 'reopen');
+    const held = holdNext(vault.opened.stores.keyStore, 'reopen');
     const removing = remove('refused');
     await held.reached;
     const [storing, opening] = [store('refused', { number: '42' }), open('refused', token)];
@@ -207,7 +207,7 @@ describe('deletions and stores at once', () => {
 
   test('a decryption that began before the deletion shows nothing after it', async () => {
     const token = await newKey('late-decrypt');
-    const held = holdNext(vault.opened.parts.itemStore, 'appendLog');
+    const held = holdNext(vault.opened.stores.itemStore, 'appendLog');
     const opening = open('late-decrypt', token);
     await held.reached;
     expect((await remove('late-decrypt', false)).status).toBe(200);
@@ -227,10 +227,10 @@ describe('deletions and stores at once', () => {
 
   test('a store does not land because a second deletion, which came too late, opened the key again', async () => {
     await account.key('reopened');
-    const heldStore = holdNext(vault.opened.parts.itemStore, 'write');
+    const heldStore = holdNext(vault.opened.stores.itemStore, 'write');
     const storing = store('reopened');
     await heldStore.reached;
-    const heldClose = holdNext(vault.opened.parts.keyStore, 'close');
+    const heldClose = holdNext(vault.opened.stores.keyStore, 'close');
     const late = remove('reopened');
     await heldClose.reached;
     expect((await remove('reopened')).status).toBe(200);
@@ -242,12 +242,12 @@ describe('deletions and stores at once', () => {
 
   test('a safe deletion does not take an item that was stored while another deletion opened the key', async () => {
     await account.key('opened-between');
-    const heldClose = holdNext(vault.opened.parts.keyStore, 'close');
+    const heldClose = holdNext(vault.opened.stores.keyStore, 'close');
     const stale = remove('opened-between');
     await heldClose.reached;
     const change = { user: 'opened-between', passphrase: PASSPHRASE, new_passphrase: PASSPHRASE };
     expect((await account.send('PUT', '/key', { body: change })).status).toBe(200);
-    const heldRemove = holdNext(vault.opened.parts.keyStore, 'remove');
+    const heldRemove = holdNext(vault.opened.stores.keyStore, 'remove');
     const removing = remove('opened-between');
     await heldRemove.reached;
     heldClose.release();
@@ -346,7 +346,7 @@ describe('on two servers', () => {
     const token = await newKey('long');
     expect((await open('long', token, there)).status).toBe(200);
     const kid = await kidOf('long');
-    const held = holdNext(vault.opened.parts.keyStore, 'purge');
+    const held = holdNext(vault.opened.stores.keyStore, 'purge');
     const removing = remove('long', false);
     await held.reached;
     const fences = (await namesOf(kid)).filter((name) => name.endsWith('}f'));

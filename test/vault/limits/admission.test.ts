@@ -36,7 +36,7 @@ const openAll = async (client = account, user = 'u'): Promise<Response> =>
   );
 
 test('an account reads a few whole keys at once, and some wait; a reader who goes away or ends makes room', async () => {
-  const { inHand } = vault.opened.admission.stats();
+  const { inHand } = vault.opened.services.admission.stats();
   expect(inHand).toEqual(NOTHING);
   const streams = await Promise.all(Array.from({ length: OPENS_PER_ACCOUNT }, () => openAll()));
   expect(streams.map(({ status }) => status)).toEqual(Array(OPENS_PER_ACCOUNT).fill(200));
@@ -60,7 +60,7 @@ test('an account reads a few whole keys at once, and some wait; a reader who goe
     expect(status).toBe(200);
     await body?.cancel();
   }
-  expect(vault.opened.admission.stats().inHand).toEqual(NOTHING);
+  expect(vault.opened.services.admission.stats().inHand).toEqual(NOTHING);
 });
 
 test('a listing that is refused gives its place back', async () => {
@@ -68,11 +68,11 @@ test('a listing that is refused gives its place back', async () => {
     const query = { user: 'u', limit: 10, next_token: 'forged' };
     expect((await account.send('GET', '/vault', { query })).outcome).toBe('400 cursor_invalid');
   }
-  expect(vault.opened.admission.stats().inHand).toEqual(NOTHING);
+  expect(vault.opened.services.admission.stats().inHand).toEqual(NOTHING);
 });
 
 test('who may not begin is told so in a moment, and others still may', async () => {
-  const { begin } = vault.opened.admission;
+  const { begin } = vault.opened.services.admission;
   const ends: (() => void)[] = [];
   try {
     for (;;) {
@@ -102,7 +102,7 @@ test('who may not begin is told so in a moment, and others still may', async () 
 });
 
 test('whoever has a whole IPv6 network has the places of one caller', async () => {
-  const { begin } = vault.opened.admission;
+  const { begin } = vault.opened.services.admission;
   const ends: (() => void)[] = [];
   try {
     for (;;) {
@@ -124,7 +124,7 @@ test('whoever has a whole IPv6 network has the places of one caller', async () =
 });
 
 test('a whole security log has the place of a listing, from its beginning until nobody reads it any more', async () => {
-  const { begin, stats } = vault.opened.admission;
+  const { begin, stats } = vault.opened.services.admission;
   const readAll = () =>
     vault.handle(
       new Request('http://localhost/v1/audit?limit=-1', {

@@ -72,7 +72,7 @@ describe('repeating a store', () => {
 
   test('while the first is still in flight is a conflict, afterwards its reply', async () => {
     const key = freshKey();
-    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const held = holdNext(vault.opened.stores.itemStore, 'write');
     const first = store(key, { query: { algorithm: 'uuid' } });
     await held.reached;
     const early = await store(key, { query: { algorithm: 'uuid' } });
@@ -230,7 +230,7 @@ describe('a refused request is not remembered', () => {
     const query = { algorithm: 'uuid' };
     const before = (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length ?? 0;
     // The item is written, the reply is not kept: what a crash between the two would leave.
-    failNext(vault.opened.parts.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    failNext(vault.opened.stores.idempotencyStore, 'keep', new VaultError('store_unavailable'));
     expect((await store(key, { query })).outcome).toBe('503 store_unavailable');
     const again = await store(key, { query });
     expect(again.status).toBe(200);
@@ -247,7 +247,7 @@ describe('a refused request is not remembered', () => {
         headers: { 'Idempotency-Key': 'lost-update' },
         body: JSON.stringify({ step: 'keyed' }),
       });
-    failNext(vault.opened.parts.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    failNext(vault.opened.stores.idempotencyStore, 'keep', new VaultError('store_unavailable'));
     expect((await send()).outcome).toBe('503 store_unavailable');
     await account.sdk.vault.update({ user: 'u', token, data: { step: 'newer' } });
     expect((await send()).status).toBe(200);
@@ -260,7 +260,7 @@ describe('a refused request is not remembered', () => {
     const count = async () => (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length ?? 0;
     const before = await count();
     const known = new Set(await vault.raw.keys('{d:*'));
-    const held = holdNext(vault.opened.parts.itemStore, 'write');
+    const held = holdNext(vault.opened.stores.itemStore, 'write');
     const slow = store(key, { query });
     await held.reached;
     const [name = ''] = (await vault.raw.keys('{d:*')).filter((found) => !known.has(found));
@@ -346,7 +346,7 @@ describe('keys', () => {
   test('whose reply was lost half-way are finished by the repeat, once', async () => {
     const key = freshKey();
     const body = { user: 'half-way', passphrase: PASSPHRASE };
-    failNext(vault.opened.parts.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    failNext(vault.opened.stores.idempotencyStore, 'keep', new VaultError('store_unavailable'));
     expect((await create(key, body)).outcome).toBe('503 store_unavailable');
     const token = await account.store('half-way', CARD);
     expect((await create(key, body)).json).toEqual(body);

@@ -66,7 +66,7 @@ describe('the metrics tell of', () => {
 
   test('no operation that came to nothing', async () => {
     const grown = await growth(async () => {
-      failNext(vault.opened.parts.itemStore, 'write', new Error('Redis broke'));
+      failNext(vault.opened.stores.itemStore, 'write', new Error('Redis broke'));
       const query = { user: 'u' };
       const body = { card_number: NUMBER };
       const { status } = await client.send('POST', '/vault', { query, passphrase: PASSPHRASE, body });

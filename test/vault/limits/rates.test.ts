@@ -78,7 +78,7 @@ describe('a source', () => {
   });
 
   test('once refused, is refused without Redis', async () => {
-    const { rates } = vault.opened;
+    const { rates } = vault.opened.services;
     const client = await vault.account();
     const from = freshSource();
     for (let n = 0; n <= SOURCE_MAX; n++) {

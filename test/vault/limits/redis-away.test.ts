@@ -93,7 +93,7 @@ describe('a Redis that does not answer', () => {
     const started: (readonly [string, Promise<Answer>])[] = [];
     const release: (() => void)[] = [];
     for (const [kind, name, send] of underWay) {
-      const held = holdNext(vault.opened.parts.itemStore, name);
+      const held = holdNext(vault.opened.stores.itemStore, name);
       started.push([kind, send()]);
       await held.reached;
       release.push(held.release);

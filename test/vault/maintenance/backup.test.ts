@@ -162,15 +162,15 @@ describe('the restore drill', () => {
         (['changed', 'deleted', 'kept'] as const).map((user) => createCapture(shop, user)),
       );
       expect(endpoints).toHaveLength(3);
-      const { keyStore } = vault.opened.parts;
+      const { keyStore } = vault.opened.stores;
       const seen = new Set<string>();
       // Between the items of a key and its record: the worst moment there is.
       const between: TestVault = {
         ...vault,
         opened: {
           ...vault.opened,
-          parts: {
-            ...vault.opened.parts,
+          stores: {
+            ...vault.opened.stores,
             keyStore: {
               ...keyStore,
               async read(aid, user) {

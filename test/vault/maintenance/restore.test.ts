@@ -178,12 +178,12 @@ test(
     partsOf().map((name) => rmSync(join(folder, name)));
 
     const stopping = new AbortController();
-    const { parts } = vault.opened;
-    const read: typeof parts.keyStore.read = async (aid, user) => {
+    const { stores } = vault.opened;
+    const read: typeof stores.keyStore.read = async (aid, user) => {
       stopping.abort();
-      return parts.keyStore.read(aid, user);
+      return stores.keyStore.read(aid, user);
     };
-    const stops = { ...vault.opened, parts: { ...parts, keyStore: { ...parts.keyStore, read } } };
+    const stops = { ...vault.opened, stores: { ...stores, keyStore: { ...stores.keyStore, read } } };
     const ran = await runCommand(['backup', stopped ?? ''], {
       vault: { ...vault, opened: stops },
       signal: stopping.signal,

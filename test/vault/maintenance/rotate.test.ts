@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import type { Parts } from '../../../server/services/common/parts.ts';
+import type { System } from '../../../server/boot/assemble.ts';
 import { createRotation } from '../../../server/services/maintenance/rotate.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';
@@ -58,8 +58,11 @@ const readAll = async (server: TestVault): Promise<void> => {
   }
 };
 
-/** The parts of a vault whose process dies at its `last` + 1st write of a record. */
-const dyingAt = (parts: Parts, last: number): Parts => {
+/** What a rotation works on in a process that dies at its `last` + 1st write of a record. */
+const dyingAt = (
+  { crypto, masterKeys, now, stores }: System,
+  last: number,
+): Parameters<typeof createRotation>[0] => {
   let writes = 0;
   const counted = <A extends readonly unknown[], R>(write: (...args: A) => Promise<R>) => {
     return (...args: A): Promise<R> => {
@@ -68,9 +71,10 @@ const dyingAt = (parts: Parts, last: number): Parts => {
     };
   };
   return {
-    ...parts,
-    recordStore: { ...parts.recordStore, replace: counted(parts.recordStore.replace) },
-    surveyStore: { ...parts.surveyStore, renew: counted(parts.surveyStore.renew) },
+    ...{ crypto, masterKeys, now },
+    ...stores,
+    recordStore: { ...stores.recordStore, replace: counted(stores.recordStore.replace) },
+    surveyStore: { ...stores.surveyStore, renew: counted(stores.surveyStore.renew) },
   };
 };
 
@@ -89,7 +93,7 @@ describe('a rotation', () => {
     [15, NEW_FIRST],
   ])('that dies after %p writes is finished by the next one', async (last, ring) => {
     await joined(ring, async (server) => {
-      expect(await failureOf(createRotation(dyingAt(server.opened.parts, last))(WATCH))).toBe('killed');
+      expect(await failureOf(createRotation(dyingAt(server.opened, last))(WATCH))).toBe('killed');
       await readAll(vault);
       expect(await commandJson<object>(server, 'rotate-master')).toMatchObject({ done: true, lostTotal: 0 });
       await readAll(server);
@@ -99,7 +103,7 @@ describe('a rotation', () => {
   test('lets no server start with the new key alone before it is over', async () => {
     await joined(OLD_FIRST, (server) => commandJson(server, 'rotate-master'));
     await joined(NEW_FIRST, async (server) => {
-      expect(await failureOf(createRotation(dyingAt(server.opened.parts, 12))(WATCH))).toBe('killed');
+      expect(await failureOf(createRotation(dyingAt(server.opened, 12))(WATCH))).toBe('killed');
       expect(await failureOf(vault.secondServer({ masterKeys: NEW_ONLY }))).toInclude('does not fit');
       await commandJson(server, 'rotate-master');
     });
@@ -115,7 +119,8 @@ describe('a rotation', () => {
   test('goes on while records change under it, and comes to the root last', async () => {
     await joined(OLD_FIRST, (server) => commandJson(server, 'rotate-master'));
     await joined(NEW_FIRST, async (server) => {
-      const { recordStore, surveyStore } = server.opened.parts;
+      const { crypto, masterKeys, now, stores } = server.opened;
+      const { recordStore, surveyStore } = stores;
       const written: string[] = [];
       let pass = 0;
       const replace: typeof recordStore.replace = async (kind, ...rest) => {
@@ -126,12 +131,13 @@ describe('a rotation', () => {
         written.push('item');
         return pass > 1 ? surveyStore.renew(...args) : 0;
       };
-      const parts = {
-        ...server.opened.parts,
+      const rotated = {
+        ...{ crypto, masterKeys, now },
+        ...stores,
         recordStore: { ...recordStore, replace },
         surveyStore: { ...surveyStore, renew },
       };
-      const rotation = await createRotation(parts)((number) => {
+      const rotation = await createRotation(rotated)((number) => {
         pass = number;
         return WATCH();
       });
@@ -142,7 +148,8 @@ describe('a rotation', () => {
 
   test('takes a long log with it, entry by entry, and it is still a log', async () => {
     const { client, kid, opened } = made;
-    const { itemStore, crypto } = vault.opened.parts;
+    const { crypto, stores } = vault.opened;
+    const { itemStore } = stores;
     const read = await itemStore.read(kid, opened);
     const { logTail, logLength: seen } =
       read?.kind === 'item' ? read : { logTail: Buffer.of(), logLength: 0 };

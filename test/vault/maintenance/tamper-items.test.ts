@@ -29,7 +29,7 @@ const newItem = async (reference?: string): Promise<StoredItem> => {
   numbers += 1;
   const text = `{"number":"${numbers}","cvv":"123","holder":"Ada"}`;
   const token = await account.store('u', text, { reference });
-  const place = vault.opened.parts.itemStore.bucketOf(await vault.kidOf(account, 'u'), token);
+  const place = vault.opened.stores.itemStore.bucketOf(await vault.kidOf(account, 'u'), token);
   return {
     token,
     text,
@@ -124,7 +124,10 @@ describe('a whole item', () => {
     const stranger = await vault.account();
     for (const client of [account, stranger]) {
       await client.key('elsewhere');
-      const place = vault.opened.parts.itemStore.bucketOf(await vault.kidOf(client, 'elsewhere'), item.token);
+      const place = vault.opened.stores.itemStore.bucketOf(
+        await vault.kidOf(client, 'elsewhere'),
+        item.token,
+      );
       await copy(item.item, redisKeys.item(place, item.token));
       await copy(item.sad, redisKeys.sad(place, item.token));
       await vault.raw.zadd(redisKeys.times(place), Date.now(), item.token);
@@ -176,7 +179,7 @@ describe('verification codes', () => {
     await vault.raw.del(item.sad);
     expect((await read(item.token)).outcome).toBe(REFUSED);
     const plain = await account.store('u', { number: '123456' });
-    const place = vault.opened.parts.itemStore.bucketOf(await vault.kidOf(account, 'u'), plain);
+    const place = vault.opened.stores.itemStore.bucketOf(await vault.kidOf(account, 'u'), plain);
     await vault.raw.set(redisKeys.sad(place, plain), foreign ?? '');
     expect((await read(plain)).outcome).toBe(REFUSED);
   });
@@ -250,7 +253,7 @@ describe('indexes', () => {
     const plain = await account.store('refs', { number: '1' });
     const named = await account.store('refs', { number: '2' }, { reference: 'mine' });
     const kid = await vault.kidOf(account, 'refs');
-    const place = vault.opened.parts.itemStore.bucketOf(kid, named);
+    const place = vault.opened.stores.itemStore.bucketOf(kid, named);
     const [member = Buffer.alloc(0)] = await vault.raw.zrangeBuffer(redisKeys.references(place), '0', '-1');
     const forged = Buffer.concat([
       member.subarray(0, member.length - 66),
@@ -258,7 +261,7 @@ describe('indexes', () => {
       Buffer.of(0, 64),
     ]);
     await vault.raw.zadd(
-      redisKeys.references(vault.opened.parts.itemStore.bucketOf(kid, plain)),
+      redisKeys.references(vault.opened.stores.itemStore.bucketOf(kid, plain)),
       '0',
       forged,
     );

@@ -145,7 +145,7 @@ describe('values that nobody would write', () => {
   test.each(fences)('in a fence’s field %s are refused, or do no harm: %p', async (field, value) => {
     await account.key('fence').catch(() => undefined);
     const token = await account.store('fence', { number: '1' });
-    const place = vault.opened.parts.itemStore.bucketOf(await vault.kidOf(account, 'fence'), token);
+    const place = vault.opened.stores.itemStore.bucketOf(await vault.kidOf(account, 'fence'), token);
     await vault.raw.hset(redisKeys.fence(place), field, value);
     const reading = { query: { user: 'fence', token }, passphrase: PASSPHRASE };
     const storing = { query: { user: 'fence' }, passphrase: PASSPHRASE, body: { number: '1' } };
@@ -186,7 +186,7 @@ describe('values that nobody would write', () => {
   });
 
   test('in the BIN table are refused, or left out', async () => {
-    await vault.opened.parts.binStore.load('one', [{ low: 41111111, high: 41111111, issuers: '[]' }]);
+    await vault.opened.stores.binStore.load('one', [{ low: 41111111, high: 41111111, issuers: '[]' }]);
     for (const member of ['41111111:41111111:{', '41111111:x:[]', 'x', '']) {
       forget();
       await vault.raw.del(redisKeys.binTable('one'));
@@ -237,7 +237,7 @@ describe('values that nobody would write', () => {
     await client.key('types');
     const item = { number: '1', cvv: '1' };
     const token = await client.store('types', item, { reference: 'r' });
-    const place = vault.opened.parts.itemStore.bucketOf(await vault.kidOf(client, 'types'), token);
+    const place = vault.opened.stores.itemStore.bucketOf(await vault.kidOf(client, 'types'), token);
     const name = nameOf(place, token, client.aid);
     await vault.raw.del(name);
     await vault.raw.sadd(name, 'a set');

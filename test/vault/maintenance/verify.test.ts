@@ -32,7 +32,7 @@ const verify = async (...args: readonly string[]): Promise<Found & { readonly co
   return { code, ...(JSON.parse(out) as Found) };
 };
 const bucketOf = (token: string): string => {
-  const { kid, number } = vault.opened.parts.itemStore.bucketOf(made.kid, token);
+  const { kid, number } = vault.opened.stores.itemStore.bucketOf(made.kid, token);
   return `{${kid}.${number}}`;
 };
 const itemOf = (token: string): string => `${bucketOf(token)}i${token}`;

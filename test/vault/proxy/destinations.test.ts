@@ -205,7 +205,8 @@ describe('hosts of an account', () => {
   test('are those of the time of sending: nothing is sent to one that was taken back meanwhile', async () => {
     const item = await newItem(vault, undefined, { hosts: ['127.0.0.1'] });
     const receiver = createReceiver(party);
-    const set = (hosts: readonly string[]) => vault.opened.accounts.set(item.account.name, { hosts });
+    const set = (hosts: readonly string[]) =>
+      vault.opened.services.accounts.set(item.account.name, { hosts });
     party.script('/first', async () => {
       await set(['localhost']);
       return 500;
@@ -223,7 +224,7 @@ describe('hosts of an account', () => {
     const item = await newItem(vault, undefined, { hosts: ['127.0.0.1', 'localhost'] });
     const receiver = createReceiver(party);
     party.script('/then', async () => {
-      await vault.opened.accounts.set(item.account.name, { hosts: ['localhost'] });
+      await vault.opened.services.accounts.set(item.account.name, { hosts: ['localhost'] });
       return 200;
     });
     const order = {

@@ -69,12 +69,13 @@ const later = async (target: ThirdParty, changes: OrderChanges, of = item) => {
   return json;
 };
 
-const parts = () => vault.opened.parts;
-
 describe('a reply that is there is told, though', () => {
   test.each([
-    ['sealing its report fails', () => failNext(parts().crypto, 'sealReport', new VaultError('overloaded'))],
-    ['writing its report fails', () => failNext(parts().jobStore, 'tell', AWAY())],
+    [
+      'sealing its report fails',
+      () => failNext(vault.opened.crypto, 'sealReport', new VaultError('overloaded')),
+    ],
+    ['writing its report fails', () => failNext(vault.opened.stores.jobStore, 'tell', AWAY())],
   ])('%s for a moment', async (_, fail) => {
     const target = await newTarget(() => {
       fail();
@@ -86,7 +87,7 @@ describe('a reply that is there is told, though', () => {
 
   test('making the caller’s reply fails for a moment', async () => {
     const target = await newTarget(() => {
-      failNext(parts().crypto, 'reportProxy', new VaultError('overloaded'));
+      failNext(vault.opened.crypto, 'reportProxy', new VaultError('overloaded'));
       return PAID;
     });
     expect((await now(target, {})).json).toMatchObject({ status_code: 201, body: 'paid' });
@@ -94,7 +95,7 @@ describe('a reply that is there is told, though', () => {
 
   test('the account’s own share is used up: nobody is told to try again', async () => {
     const target = await newTarget(() => {
-      failNext(parts().crypto, 'reportProxy', new VaultError('internal'));
+      failNext(vault.opened.crypto, 'reportProxy', new VaultError('internal'));
       return PAID;
     });
     const answer = await now(target, {});
@@ -110,14 +111,14 @@ describe('a request that certainly was not sent is not called unknown: its certi
 
   test('for a moment, and nobody waits', async () => {
     const target = await newTarget(() => PAID);
-    failNext(parts().certStore, 'readCertificate', AWAY());
+    failNext(vault.opened.stores.certStore, 'readCertificate', AWAY());
     expect(await later(target, changes)).toMatchObject({ status_code: 201 });
     expect(target.calls('/t')).toHaveLength(1);
   });
 
   test('while its caller waited; the repeat sends it', async () => {
     const [target, key] = [await newTarget(() => PAID), freshName()];
-    failNext(parts().certStore, 'readCertificate', AWAY());
+    failNext(vault.opened.stores.certStore, 'readCertificate', AWAY());
     const first = await now(target, changes, key);
     expect([first.outcome, first.headers.get('x-vault-request-id')]).toEqual(['503 store_unavailable', null]);
     expect((await now(target, changes, key)).json).toMatchObject({ status_code: 201 });
@@ -241,7 +242,7 @@ describe('a job', () => {
     const receiver = createReceiver(party);
     const path = `/${freshName()}`;
     party.script(path, PAID);
-    failNext(parts().jobStore, 'read', AWAY());
+    failNext(vault.opened.stores.jobStore, 'read', AWAY());
     const own = await newItem(vault);
     const asleep = await vault.secondServer({ jobs: false });
     const order = { request: requestTo(party.url(path)), webhook: receiver.webhook };

@@ -162,7 +162,7 @@ const repeatedVia =
 describe('a request whose reply was lost', () => {
   test('is not sent again: what became of it is unknown, and the repeat is told so', async () => {
     const { path, send } = repeated([{ body: 'charged' }]);
-    failNext(vault.opened.parts.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    failNext(vault.opened.stores.idempotencyStore, 'keep', new VaultError('store_unavailable'));
     expect((await send()).outcome).toBe('503 store_unavailable');
     for (let n = 0; n < 2; n++) {
       expect((await send()).outcome).toBe('502 outcome_unknown');
@@ -179,7 +179,7 @@ describe('a request whose reply was lost', () => {
 
   test('is sent again where that does no harm', async () => {
     const { path, send } = repeated([{ body: 'put' }], { method: 'PUT' });
-    failNext(vault.opened.parts.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    failNext(vault.opened.stores.idempotencyStore, 'keep', new VaultError('store_unavailable'));
     expect((await send()).outcome).toBe('503 store_unavailable');
     const again = await send();
     expect(again.json).toMatchObject({ status_code: 200, body: 'put' });
@@ -263,7 +263,7 @@ describe('repeating an asynchronous request', () => {
     const [path, receiver, idempotencyKey] = [freshPath(200), createReceiver(party), freshKey()];
     const order = { request: requestTo(party.url(path)), webhook: receiver.webhook };
     const send = () => proxyPost(item, order, {}, { idempotencyKey });
-    failNext(vault.opened.parts.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    failNext(vault.opened.stores.idempotencyStore, 'keep', new VaultError('store_unavailable'));
     expect((await send()).outcome).toBe('503 store_unavailable');
     if (isDone) {
       await party.call(path);

@@ -152,7 +152,7 @@ describe('a change of the passphrase', () => {
       ),
     );
     const made = await createRetrieve(account, 'raced');
-    const { itemStore } = vault.opened.parts;
+    const { itemStore } = vault.opened.stores;
     const held = holdNext(itemStore, 'readMany', { skip: 3 * itemStore.buckets });
     const reading = retrieve(vault, made, { query: { decrypt_all: true, limit: -1 } }).then(
       ({ outcome }) => outcome,
@@ -169,7 +169,7 @@ describe('a change of the passphrase', () => {
     await account.key('raced-one');
     const token = await account.store('raced-one', { number: '1' });
     const made = await createRetrieve(account, 'raced-one');
-    const held = holdNext(vault.opened.parts.itemStore, 'appendLog');
+    const held = holdNext(vault.opened.stores.itemStore, 'appendLog');
     const reading = retrieve(vault, made, { query: { token } });
     await held.reached;
     await changePassphrase('raced-one', PASSPHRASE, `${PASSPHRASE} 2`);
@@ -215,7 +215,7 @@ describe('without its ground', () => {
     const token = await client.store('u', { number: '1' });
     const made = await createRetrieve(client, 'u');
     expect(await outcomeOf(made, { token })).toBe('200');
-    await vault.opened.accounts.remove(client.name);
+    await vault.opened.services.accounts.remove(client.name);
     expect([
       await outcomeOf(made, { token }),
       await outcomeOf(made),
@@ -229,10 +229,10 @@ describe('without its ground', () => {
     const token = await client.store('u', { number: '1' });
     const made = await createRetrieve(client, 'u');
     const record = await vault.raw.hgetBuffer(redisKeys.accounts, client.name);
-    await vault.opened.accounts.remove(client.name);
-    await vault.opened.accounts.create(
+    await vault.opened.services.accounts.remove(client.name);
+    await vault.opened.services.accounts.create(
       client.name,
-      await vault.opened.accounts
+      await vault.opened.services.accounts
         .makePassword()
         .then((text) => text.map((password) => new TextEncoder().encode(password))),
       { unmasked: true },

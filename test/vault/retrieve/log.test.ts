@@ -104,7 +104,7 @@ describe('the log of an item', () => {
 
   test('is written before the data go out', async () => {
     const { token, endpoint } = await newItem();
-    const held = holdNext(vault.opened.parts.itemStore, 'appendLog');
+    const held = holdNext(vault.opened.stores.itemStore, 'appendLog');
     let answered = false;
     const reading = use({ token }, endpoint).then((answer) => {
       answered = true;
@@ -125,7 +125,7 @@ describe('no entry, no data', () => {
     const { token, endpoint } = await newItem();
     const counted = await countsOf(async () => {
       for (const error of [new VaultError('store_unavailable'), new VaultError('internal')]) {
-        failNext(vault.opened.parts.itemStore, 'appendLog', error);
+        failNext(vault.opened.stores.itemStore, 'appendLog', error);
         const answer = await use({ token }, endpoint);
         expect(answer.outcome).toBe(`${error.status} ${error.code}`);
         expect(answer.text).not.toContain('number');
@@ -140,7 +140,7 @@ describe('no entry, no data', () => {
     const entries = async (): Promise<number> =>
       (await Promise.all(tokens.map((token, n) => logOf('u', token, n < 10 ? 'ten' : undefined)))).flat()
         .length;
-    failNext(vault.opened.parts.itemStore, 'appendLog', new VaultError('store_unavailable'));
+    failNext(vault.opened.stores.itemStore, 'appendLog', new VaultError('store_unavailable'));
     const outcome = await use({ decrypt_all: true }).then(
       ({ status, text }) => `${status} ${text.includes('"data"')}`,
       () => 'broke off',
@@ -157,7 +157,7 @@ describe('no entry, no data', () => {
       [{ token }, '404 token_not_found'],
       [{ decrypt_all: true }, '200'],
     ] as const) {
-      const held = holdNext(vault.opened.parts.itemStore, 'appendLog');
+      const held = holdNext(vault.opened.stores.itemStore, 'appendLog');
       const reading = use(query, endpoint);
       await held.reached;
       await account.sdk.vault.delete({ user: 'one', token });
@@ -222,7 +222,7 @@ describe('counting', () => {
   test('is stored before the reply: a reading that cannot be counted is not answered', async () => {
     const { token, endpoint } = await newItem();
     const counted = await countsOf(async () => {
-      failNext(vault.opened.parts.accountStore, 'addUsage', new VaultError('store_unavailable'));
+      failNext(vault.opened.stores.accountStore, 'addUsage', new VaultError('store_unavailable'));
       expect((await use({ token }, endpoint)).outcome).toBe('503 store_unavailable');
     });
     expect(counted.api_requests).toBe(0);

@@ -76,7 +76,7 @@ describe('masks of the account', () => {
     const there = async (): Promise<unknown> =>
       (await retrieve(second, endpoint, { query: { token } })).as<Record<string, unknown>>()['card_number'];
     for (const allowed of [false, true, false, true]) {
-      await vault.opened.accounts.set(client.name, { unmasked: allowed });
+      await vault.opened.services.accounts.set(client.name, { unmasked: allowed });
       const shown = allowed ? STORED.card_number : '************4444';
       expect([...(await seen()), await there()]).toEqual([shown, shown, shown]);
     }
@@ -120,7 +120,7 @@ describe('mask_fields', () => {
     await client.key('u');
     const token = await client.store('u', { number: '12345', holder: 'Ada Lovelace' });
     const endpoint = await createRetrieve(client, 'u', { mask_fields: 'holder' });
-    await vault.opened.accounts.set(client.name, { unmasked: true });
+    await vault.opened.services.accounts.set(client.name, { unmasked: true });
     expect((await read(endpoint, { token })).text).toBe('{"number":"12345","holder":"*** ****lace"}');
   });
 });

@@ -244,7 +244,7 @@ describe('slow rules', () => {
     await Promise.all(
       Array.from({ length: 120 }, (_, n) => account.store('slow', { number: `${n}`, digits: 'z' })),
     );
-    const { crypto } = vault.opened.parts;
+    const { crypto } = vault.opened;
     const { decryptItems } = crypto;
     const sizes: number[] = [];
     crypto.decryptItems = (params, opening, rules, page) => {

@@ -295,9 +295,9 @@ describe('an account without unmasked output that writes through rules', () => {
     const { token } = stored.as<{ token: string }>();
     await masked.send('POST', '/rule', { query: { id: 'tag' }, body: [op('noop', 'holder', 'name')] });
     await update(token, 'tag', { a: 1 });
-    await vault.opened.accounts.set(masked.name, { unmasked: true });
+    await vault.opened.services.accounts.set(masked.name, { unmasked: true });
     expect(JSON.parse(await masked.open('u', token))).toEqual({ ...body, a: 1, name: 'Ada Lovelace' });
-    await vault.opened.accounts.set(masked.name, { unmasked: false });
+    await vault.opened.services.accounts.set(masked.name, { unmasked: false });
   });
 
   test('gets cards and accounts into their fields whole, for those who may see them', async () => {
@@ -311,14 +311,14 @@ describe('an account without unmasked output that writes through rules', () => {
       bank: { number: '12345678' },
     };
     const { token } = (await capture(vault, endpoint, { body })).as<{ token: string }>();
-    await vault.opened.accounts.set(masked.name, { unmasked: true });
+    await vault.opened.services.accounts.set(masked.name, { unmasked: true });
     expect(JSON.parse(await masked.open('u', token, { reference: 'forwarded' }))).toEqual({
       card_number: '6011 0009 9013 9424',
       cvv: '123',
       account_number: '12345678',
       holder: 'Ada Lovelace',
     });
-    await vault.opened.accounts.set(masked.name, { unmasked: false });
+    await vault.opened.services.accounts.set(masked.name, { unmasked: false });
   });
 
   test('gets nothing back of what others sent to its capture endpoint', async () => {

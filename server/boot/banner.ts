@@ -1,0 +1,47 @@
+import { type Config, publicUrl } from '../config/config.ts';
+import type { FirstAccount } from './first-account.ts';
+
+const PASSPHRASE = 'try-it-out-with-32-characters-ok';
+const CARD =
+  '{"card_number":"4111111111111111","card_holder":"Ada Lovelace","expiry_month":"12","expiry_year":"2030"}';
+
+/** The password of the first account, and two commands to try it with. */
+function introduce({ name, password }: FirstAccount, url: string): string[] {
+  const user = `${name}:${password.expose()}`;
+  return [
+    '  First account, shown once:',
+    `    name      ${name}`,
+    `    password  ${password.expose()}`,
+    '',
+    'Make a key and store a card:',
+    '',
+    `  curl -su '${user}' ${url}/v1/key -d '{"user":"demo","passphrase":"${PASSPHRASE}"}'; echo; ` +
+      `curl -su '${user}' '${url}/v1/vault?user=demo&reference=customer-1' ` +
+      `-H 'X-Vault-Passphrase: ${PASSPHRASE}' -d '${CARD}'; echo`,
+  ];
+}
+
+/** The lines that a started server prints: where it is, how to sign in, and one thing to try. */
+export function bannerOf(config: Config, first: FirstAccount | undefined, isShared: boolean): string {
+  const url = publicUrl(config, config.port);
+  const lines = [
+    '',
+    `Cardvault (${config.env}) is ready.`,
+    `  API   ${url}/v1`,
+    `  Docs  ${url}/docs`,
+    `  Guide ${url}/guide`,
+    ...(config.env === 'staging' ? [`  Forms ${url}/forms`] : []),
+    ...(config.redis.kind === 'embedded'
+      ? [`  Data  ${config.dataDir} (back it up, with the master key)`]
+      : []),
+    ...(isShared
+      ? [
+          '  Another server of this vault has this port already: both answer there, each with its own settings.',
+        ]
+      : []),
+    ...(first === undefined ? [] : introduce(first, url)),
+    '',
+    'Ctrl-C stops it. What is stored stays, and is there again at the next start.',
+  ];
+  return `${lines.join('\n')}\n\n`;
+}

@@ -1,0 +1,29 @@
+import { createJobQueue, type JobQueue } from '../outbound/job-queue.ts';
+import { JOBS_AT_ONCE } from '../services/proxy/slots.ts';
+import type { RedisTarget } from '../store/redis/client.ts';
+import type { RecordEvent } from '../telemetry/events.ts';
+
+/** The queue of asynchronous requests. It connects when it is first needed: a command line never does. */
+export function createLazyJobQueue(
+  target: RedisTarget,
+  run: (name: string) => Promise<number | undefined>,
+  recordEvent: RecordEvent,
+) {
+  let opened: JobQueue | undefined;
+  const queue = (): JobQueue => {
+    opened ??= createJobQueue({
+      target,
+      run,
+      concurrency: JOBS_AT_ONCE,
+      onEvent: (event) => recordEvent(event),
+    });
+    return opened;
+  };
+  return {
+    enqueue: (name: string, place: number) => queue().add(name, { place }),
+    start: () => queue().start(),
+    rest: async () => opened?.rest(),
+    close: async () => opened?.close(),
+    waiting: async () => opened?.waiting(),
+  };
+}

@@ -1,0 +1,42 @@
+import { version } from '../../package.json';
+import type { Config, MasterKeyRing } from '../config/config.ts';
+import type { ServiceSettings } from '../services/common/settings.ts';
+import type { RedisLink, RedisTarget } from '../store/redis/client.ts';
+import type { RecordEvent } from '../telemetry/events.ts';
+import type { Observer } from '../telemetry/observer.ts';
+
+/** What a system is assembled from. */
+export interface SystemOptions
+  extends Pick<
+    Config,
+    'argon2' | 'workers' | 'prices' | 'proxyAllow' | 'proxyCa' | 'networkTokenRequesters' | 'redisWait'
+  > {
+  readonly redis: RedisTarget;
+  readonly ring: MasterKeyRing;
+  readonly settings: ServiceSettings;
+  /** Milliseconds since 1970; the clock of this machine when left out. */
+  readonly now?: () => number;
+  /** Opens a vault whose restore is not finished, which is rejected otherwise. */
+  readonly restoring?: boolean;
+  /** Rejects a Redis that must not be written to. */
+  readonly checkRedis?: (redis: RedisLink) => Promise<void>;
+  readonly recordEvent?: RecordEvent;
+  readonly observer?: Observer;
+}
+
+/** The settings of the services that a configuration describes. */
+export function settingsOf(config: Config): ServiceSettings {
+  const { env, authFailuresMax, ratePerAccount, ratePerSource, warmUnlockSeconds } = config;
+  const { sadRetention, auditRetention } = config;
+  return {
+    environment: env,
+    version,
+    authFailuresMax,
+    ratePerAccount,
+    ratePerSource,
+    warmUnlockSeconds,
+    sadTtlMs: sadRetention.kind === 'ttl' ? sadRetention.ms : 0,
+    sadAfterProxy: sadRetention.kind === 'after_proxy_success',
+    auditRetentionMs: auditRetention === 'forever' ? 0 : auditRetention,
+  };
+}

@@ -1,0 +1,206 @@
+import type { Crypto } from '../crypto/client.ts';
+import { createAddressPolicy } from '../outbound/addresses.ts';
+import { createThirdParties } from '../outbound/third-parties.ts';
+import { createAccounts } from '../services/account/account.ts';
+import { createAdmin } from '../services/admin/admin.ts';
+import { createCompliance } from '../services/admin/certificate.ts';
+import { createPasswords } from '../services/admin/password.ts';
+import { createPreferences } from '../services/admin/preference.ts';
+import { createUtility } from '../services/admin/utility.ts';
+import { createAudit } from '../services/audit/audit.ts';
+import { createCheckpoints } from '../services/audit/checkpoint.ts';
+import { createAuditRetention } from '../services/audit/keep.ts';
+import { createAuditVerifier } from '../services/audit/verify.ts';
+import { createCaptures } from '../services/capture/capture.ts';
+import { createCerts, createClientCredentials } from '../services/cert/cert.ts';
+import type { Clock, RandomFraction, RandomId } from '../services/common/clock.ts';
+import type { Cursors } from '../services/common/cursor.ts';
+import type { ServiceSettings } from '../services/common/settings.ts';
+import { createEndpoints } from '../services/endpoint/endpoint.ts';
+import { createEndpointUse } from '../services/endpoint/use.ts';
+import { createForms } from '../services/form/form.ts';
+import { createKeys } from '../services/key/key.ts';
+import { createKeyOpener } from '../services/key/open.ts';
+import { createProxyJobs } from '../services/proxy/job.ts';
+import { createProxyPreparing } from '../services/proxy/prepare.ts';
+import { createProxy } from '../services/proxy/proxy.ts';
+import { createProxySending } from '../services/proxy/send.ts';
+import { createAdmission } from '../services/request/admission.ts';
+import { createAttempts } from '../services/request/attempts.ts';
+import { createIdempotency } from '../services/request/idempotency.ts';
+import { createMetering } from '../services/request/metering.ts';
+import { createRates } from '../services/request/rate.ts';
+import { createRetrievals } from '../services/retrieve/retrieve.ts';
+import { createRules } from '../services/rule/rule.ts';
+import { createCardMetadata } from '../services/vault/card.ts';
+import { createVaultList } from '../services/vault/list.ts';
+import { createReading } from '../services/vault/read.ts';
+import { createStoring } from '../services/vault/store.ts';
+import { createVault } from '../services/vault/vault.ts';
+import type { RecordEvent } from '../telemetry/events.ts';
+import type { Observer } from '../telemetry/observer.ts';
+import { createLazyJobQueue } from './job-queue.ts';
+import type { SystemOptions } from './options.ts';
+import type { Stores } from './stores.ts';
+
+/** What services are made from. */
+interface Foundation {
+  readonly options: SystemOptions;
+  readonly settings: ServiceSettings;
+  readonly stores: Stores;
+  readonly crypto: Crypto;
+  readonly cursors: Cursors;
+  readonly observer: Observer;
+  readonly recordEvent: RecordEvent;
+  readonly now: Clock;
+  readonly randomId: RandomId;
+  readonly random: RandomFraction;
+}
+
+type Audits = ReturnType<typeof createAuditServices>;
+type Access = ReturnType<typeof createAccess>;
+type Items = ReturnType<typeof createItemServices>;
+
+/** All services of a vault. */
+export type Services = ReturnType<typeof createServices>;
+
+/** Makes the services, each with the functions that it uses. An earlier one never uses a later one. */
+export function createServices(base: Foundation) {
+  const audits = createAuditServices(base);
+  const access = createAccess(base, audits);
+  const items = createItemServices(base, access);
+  return {
+    ...audits,
+    ...access,
+    ...items,
+    ...createEndpointServices(base, { ...audits, ...access, ...items }),
+    ...createProxyServices(base, { ...access, ...items }),
+    ...createAccountServices(base, access),
+  };
+}
+
+/** The security logs, and what looks after them. */
+function createAuditServices({ crypto, cursors, recordEvent, now, randomId, settings, ...base }: Foundation) {
+  const { auditStore } = base.stores;
+  const audit = createAudit({ crypto, auditStore, cursors, now, randomId, note: recordEvent });
+  const announce = (checkpoint: object): void => recordEvent('audit_checkpoint', { ...checkpoint });
+  const onDamaged = (account: string): void => recordEvent('audit_damaged', { account });
+  return {
+    audit,
+    auditVerifier: createAuditVerifier({ crypto, auditStore }),
+    auditCheckpoints: createCheckpoints({ crypto, auditStore, audit, now, announce }),
+    auditRetention: createAuditRetention({ crypto, auditStore, audit, now, randomId, settings, onDamaged }),
+  };
+}
+
+/** Who may do what, how often, and under which key. */
+function createAccess(
+  { crypto, cursors, now, randomId, settings, observer, stores }: Foundation,
+  { audit }: Audits,
+) {
+  const { accountStore, keyStore, endpointStore, idempotencyStore, rateStore } = stores;
+  const metering = createMetering({ accountStore, now, observer });
+  const idempotency = createIdempotency({ crypto, idempotencyStore, randomId });
+  const attempts = createAttempts({ accountStore, settings });
+  const opener = createKeyOpener({
+    ...{ crypto, keyStore, endpointStore, accountStore, attempts, now, settings, observer },
+  });
+  return {
+    metering,
+    idempotency,
+    rates: createRates({ rateStore, now, settings }),
+    admission: createAdmission(() => performance.now()),
+    accounts: createAccounts({ crypto, accountStore, attempts, audit, now, randomId, settings, observer }),
+    keys: createKeys({ crypto, keyStore, endpointStore, opener, metering, idempotency, cursors, randomId }),
+  };
+}
+
+/** Items: stored, read, listed, and the rules that run over them. */
+function createItemServices(
+  { crypto, cursors, now, settings, stores: { itemStore, binStore, ruleStore } }: Foundation,
+  { metering, idempotency, admission, keys }: Access,
+) {
+  const rules = createRules({ crypto, ruleStore, metering });
+  const cards = createCardMetadata({ binStore, now });
+  const storing = createStoring({ crypto, itemStore, cards, now, settings });
+  const reading = createReading({ crypto, itemStore, cards, now });
+  const trees = createVaultList({ crypto, itemStore, admission, metering, keys, cards, rules, cursors, now });
+  const vault = createVault({
+    ...{ crypto, itemStore, metering, idempotency, keys, rules, storing, reading, trees, cursors, now },
+  });
+  return { rules, storing, reading, trees, vault };
+}
+
+/** What works without an account's passphrase: capture and retrieve endpoints, and forms. */
+function createEndpointServices(
+  { crypto, now, randomId, settings, stores: { endpointStore, formStore } }: Foundation,
+  services: Audits & Access & Items,
+) {
+  const { audit, metering, idempotency, rates, accounts, keys, rules, storing, reading, trees } = services;
+  const endpoints = createEndpoints({ crypto, endpointStore, metering, keys, audit, now, randomId });
+  const endpointUse = createEndpointUse({ crypto, endpointStore, accounts, keys, rates, audit, now });
+  return {
+    endpoints,
+    captures: createCaptures({ crypto, metering, idempotency, rules, storing, endpoints, endpointUse }),
+    retrievals: createRetrievals({ metering, rules, reading, trees, endpoints, endpointUse }),
+    forms: createForms({ crypto, formStore, now, randomId, settings }),
+  };
+}
+
+/** Requests to third parties: certificates, the proxy, and its asynchronous requests. */
+function createProxyServices(
+  { crypto, now, randomId, random, settings, recordEvent: note, options, stores }: Foundation,
+  { metering, idempotency, accounts, keys, rules, storing }: Access & Items,
+) {
+  const { certStore, itemStore, jobStore } = stores;
+  const { proxyAllow, proxyCa, networkTokenRequesters: requesters } = options;
+  const thirdParties = createThirdParties({
+    policy: createAddressPolicy({ allow: proxyAllow }),
+    caPem: proxyCa,
+  });
+  const credentials = createClientCredentials({ crypto, certStore });
+  const preparing = createProxyPreparing({ crypto, itemStore, thirdParties, keys, rules, now });
+  const sending = createProxySending({
+    ...{ crypto, itemStore, thirdParties, keys, rules, storing, credentials, requesters },
+    ...{ note, now, random, settings },
+  });
+  const queue = createLazyJobQueue(options.redis, (name) => jobs.run(name), note);
+  const jobs = createProxyJobs({
+    ...{ crypto, jobStore, thirdParties, accounts, sending, enqueue: queue.enqueue },
+    ...{ note, now, randomId, random },
+  });
+  const proxy = createProxy({
+    ...{ crypto, jobStore, thirdParties, metering, idempotency, keys, rules, preparing, sending, jobs },
+    ...{ note, now, randomId },
+  });
+  const end = (finish: () => Promise<void>) => async (): Promise<void> => {
+    jobs.close();
+    await finish();
+  };
+  return {
+    certs: createCerts({ crypto, certStore, metering, randomId }),
+    proxy,
+    /** Asynchronous requests of this server: `rest` waits for those in flight and leaves the others to other servers. */
+    jobs: {
+      start: queue.start,
+      resume: jobs.resume,
+      rest: end(queue.rest),
+      close: end(queue.close),
+      figures: { waiting: queue.waiting, inHand: jobs.inHand },
+    },
+  };
+}
+
+/** What an account sees and settles of itself, and what the operator offers to all. */
+function createAccountServices(
+  { crypto, now, randomId, stores: { accountStore, itemStore, complianceStore }, options }: Foundation,
+  { metering, accounts, keys }: Access,
+) {
+  return {
+    admin: createAdmin({ itemStore, metering, keys, prices: options.prices, now }),
+    passwords: createPasswords({ accountStore, accounts, metering }),
+    preferences: createPreferences({ accounts, metering }),
+    compliance: createCompliance({ crypto, complianceStore, randomId }),
+    utility: createUtility({ crypto, metering }),
+  };
+}

@@ -1,0 +1,42 @@
+import { createAccountStore } from '../store/account.ts';
+import { createComplianceStore } from '../store/admin.ts';
+import { createAuditStore } from '../store/audit.ts';
+import { createBinStore } from '../store/bin.ts';
+import { createCertStore } from '../store/cert.ts';
+import { createEndpointStore } from '../store/endpoint.ts';
+import { createFormStore } from '../store/form.ts';
+import { createIdempotencyStore } from '../store/idempotency.ts';
+import { createItemStore } from '../store/item.ts';
+import { createJobStore } from '../store/job.ts';
+import { createKeyStore } from '../store/key.ts';
+import { createCensusStore } from '../store/maintenance/census.ts';
+import { createRecordStore } from '../store/maintenance/record.ts';
+import { createSurveyStore } from '../store/maintenance/survey.ts';
+import { createRateStore } from '../store/rate.ts';
+import type { RedisLink } from '../store/redis/client.ts';
+import { createRuleStore } from '../store/rule.ts';
+
+/** All stores of a vault. */
+export type Stores = ReturnType<typeof openStores>;
+
+/** Opens all stores on one connection; `buckets` is the number of parts that the items of a key are spread over. */
+export function openStores(redis: RedisLink, buckets: number) {
+  return {
+    accountStore: createAccountStore(redis),
+    auditStore: createAuditStore(redis),
+    binStore: createBinStore(redis),
+    censusStore: createCensusStore(redis),
+    certStore: createCertStore(redis),
+    complianceStore: createComplianceStore(redis),
+    endpointStore: createEndpointStore(redis),
+    formStore: createFormStore(redis),
+    idempotencyStore: createIdempotencyStore(redis),
+    itemStore: createItemStore(redis, buckets),
+    jobStore: createJobStore(redis),
+    keyStore: createKeyStore(redis, buckets),
+    rateStore: createRateStore(redis),
+    recordStore: createRecordStore(redis),
+    ruleStore: createRuleStore(redis),
+    surveyStore: createSurveyStore(redis),
+  };
+}

@@ -1,0 +1,29 @@
+import { version } from '../../package.json';
+import type { Config } from '../config/config.ts';
+import { levelOfEvent, type RecordEvent } from '../telemetry/events.ts';
+import { createLogSink } from '../telemetry/log-sink.ts';
+import { createMetrics } from '../telemetry/metrics.ts';
+import { createTraces } from '../telemetry/traces.ts';
+import { appendCheckpoint } from './audit-record.ts';
+
+/** Opens log, metrics and, where the operator wants them, traces; `recordEvent` goes to all of them. */
+export function openTelemetry(config: Config) {
+  const log = createLogSink(process.stdout.fd);
+  const metrics = createMetrics({ version, environment: config.env });
+  const traces =
+    config.traces &&
+    createTraces(metrics, {
+      url: config.traces.url,
+      headers: config.traces.headers.expose(),
+      resource: { version, environment: config.env },
+    });
+  const recordEvent: RecordEvent = (event, fields = {}) => {
+    metrics.observeEvent(event, fields);
+    traces?.event(event, fields);
+    log.write({ time: new Date().toISOString(), level: levelOfEvent(event, fields), event, ...fields });
+    if (event === 'audit_checkpoint') {
+      appendCheckpoint(config.auditCheckpointFile, fields, () => recordEvent('audit_checkpoint_file'));
+    }
+  };
+  return { log, metrics, traces, observer: traces?.observer ?? metrics.observer, recordEvent };
+}

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { availableParallelism, freemem } from 'node:os';
+import type { ThreadData } from '../../workers/jobs/kinds.ts';
+import { createPool } from '../../workers/pool/pool.ts';
+import { StartError } from '../core/errors.ts';
+import { createCrypto } from '../crypto/client.ts';
+import { observePool } from '../crypto/observed-pool.ts';
+import { claimInstallation, type Installation, readInstallation } from '../store/installation.ts';
+import type { RedisLink } from '../store/redis/client.ts';
+import type { SystemOptions } from './options.ts';
+
+const BUCKETS = 16;
+const HOT_QUEUE_MAX = 2_000;
+const entry = new URL('../../workers/worker.ts', import.meta.url);
+
+/** Why a Redis with an unfinished restore is rejected. */
+export const HALF_RESTORED =
+  'This Redis holds a restore that did not come to its end. Run the restore again with the same file, or empty this Redis.';
+
+/** Concurrent Argon2id runs: as many as free memory allows, and one core stays free for everything else. */
+function coldConcurrency(memoryKiB: number): number {
+  return Math.max(1, Math.min(availableParallelism() - 1, Math.floor(freemem() / (memoryKiB * 1_024))));
+}
+
+/** Reads the installation record, creates it in an empty Redis, and checks it against the master key. */
+async function openInstallation(redis: RedisLink, threadData: ThreadData): Promise<Installation> {
+  const pool = createPool({ entry, threads: 1, workerData: threadData, queueMax: 8, coldConcurrency: 1 });
+  try {
+    await pool.ready();
+    const crypto = createCrypto(pool);
+    const installation =
+      (await readInstallation(redis)) ??
+      (await claimInstallation(redis, { buckets: BUCKETS, root: Buffer.from(await crypto.createRoot()) }));
+    if (installation === undefined) {
+      throw new StartError(HALF_RESTORED);
+    }
+    await crypto.checkRoot(installation.root).catch(() => {
+      throw new StartError(
+        'The master key (or VAULT_ENV) does not fit the data in this Redis. Start with the key that the vault was made with.',
+      );
+    });
+    return installation;
+  } finally {
+    await pool.drain();
+  }
+}
+
+type WorkerOptions = Pick<SystemOptions, 'settings' | 'ring' | 'argon2' | 'workers'> &
+  Required<Pick<SystemOptions, 'observer' | 'recordEvent'>>;
+
+/**
+ * Starts the worker threads with the keys of this vault, and resolves when all of them serve. Rejects with a
+ * `StartError` when the master key does not open the data in this Redis.
+ */
+export async function openWorkers(
+  redis: RedisLink,
+  { settings, ring, argon2, workers, observer, recordEvent }: WorkerOptions,
+) {
+  const threadData: ThreadData = {
+    env: settings.environment,
+    writeId: ring.writeId,
+    keys: [...ring.keys],
+    processKey: randomBytes(32),
+    argon2,
+  };
+  const { root, buckets } = await openInstallation(redis, threadData);
+  const pool = createPool({
+    entry,
+    threads: workers,
+    workerData: { ...threadData, root },
+    queueMax: HOT_QUEUE_MAX,
+    coldConcurrency: coldConcurrency(argon2.memoryKiB),
+    onEvent: ({ type, ...fields }) => recordEvent(type, fields),
+    onJob: observer.threadJob,
+  });
+  await pool.ready();
+  return { pool, crypto: createCrypto(observePool(pool, observer.threadCall)), buckets };
+}
