@@ -9,7 +9,7 @@ reference=node_modules/@scalar/api-reference
 mkdir -p "$target"
 [ -z "$(ls -A "$target")" ] || { echo "$target is not empty" >&2; exit 1; }
 
-cp -R package.json bun.lock bunfig.toml tsconfig.json LICENSE server workers forms docs "$target"
+cp -R package.json bun.lock bunfig.toml tsconfig.json LICENSE server workers forms "$target"
 mkdir "$target/sdk"
 cp sdk/openapi.json "$target/sdk"
 (cd "$target" && bun install --frozen-lockfile --production --silent)
@@ -17,27 +17,16 @@ cp sdk/openapi.json "$target/sdk"
 # A compiler that a package could use, and none does here.
 rm -rf "$target/node_modules/typescript" "$target/node_modules/.bin"
 
-# Of the languages whose code can be coloured, the five that the guide has.
-highlight=$target/node_modules/highlight.js
-mv "$highlight" "$highlight.all"
-mkdir -p "$highlight/es/languages" "$highlight/lib"
-cp "$highlight.all/package.json" "$highlight.all/LICENSE" "$highlight"
-cp "$highlight.all/lib/core.js" "$highlight/lib"
-cp "$highlight.all/es/package.json" "$highlight.all/es/core.js" "$highlight/es"
-for language in bash json python typescript xml; do
-  cp "$highlight.all/es/languages/$language.js" "$highlight/es/languages"
-done
-rm -rf "$highlight.all"
-
 # The API reference is one file of a package that is installed for the build alone.
 mkdir -p "$target/$reference/dist/browser"
 cp "$reference/package.json" "$target/$reference"
 cp "$reference/dist/browser/standalone.js" "$target/$reference/dist/browser"
 
-# The SDK of this version, as the server gives it out.
+# The SDK of this version and the guide, as the server gives them out.
 bun scripts/pack-sdk.ts --if-changed
+bun scripts/build-guide.ts --if-changed
 mkdir "$target/dist"
-cp -R dist/sdk "$target/dist"
+cp -R dist/sdk dist/guide "$target/dist"
 
 bun scripts/sbom.ts "$target" >"$target/sbom.cdx.json"
 chmod -R a+rX,go-w "$target"

@@ -4,12 +4,17 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# Packages for development too: the SDK, the guide and the API reference are made of some. An image has them made.
 bun install --frozen-lockfile
 
-# The server gives out the SDK of its own version. Where that cannot be packed, all else works.
-bun scripts/pack-sdk.ts --if-changed >/dev/null &
+# Where one of these fails, all else works. They see nothing of the server's settings.
+make() { env -i PATH="$PATH" HOME="${HOME:-}" bun --no-env-file "$@" --if-changed >/dev/null; }
+make scripts/pack-sdk.ts &
 packing=$!
+make scripts/build-guide.ts &
+building=$!
 if [ -z "${VAULT_REDIS_URL:-}${VAULT_REDIS_BIN:-}" ]; then sh scripts/redis-vendor.sh; fi
 wait $packing || echo "The SDK could not be packed; the server cannot give it out." >&2
+wait $building || echo "The guide could not be built; the server cannot show it." >&2
 
 exec sh scripts/quiet.sh bun server/main.ts

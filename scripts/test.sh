@@ -7,5 +7,6 @@ bun install --frozen-lockfile
 sh scripts/redis-vendor.sh
 sh scripts/runtimes-vendor.sh
 sh scripts/test-tools.sh >/dev/null
+bun scripts/build-guide.ts --if-changed >/dev/null
 # A test that hangs fails all the same; one on a busy machine need not.
 exec bun test --timeout 20000 "$@"

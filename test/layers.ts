@@ -62,7 +62,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'server/http/pages',
     files: PAGES,
-    may: [PLUGINS, GUIDE, SCHEMA, CORE, DOMAIN],
+    may: [PLUGINS, SCHEMA, CORE, DOMAIN],
     mayTypes: [SERVICES, FORMS_BUILD],
   },
   { name: 'server/http/routes', files: ROUTES, may: [SERVICES, PLUGINS, SCHEMA, CORE] },
@@ -74,7 +74,7 @@ export const LAYERS: readonly Layer[] = [
     may: [PLUGINS, PAGES, ROUTES, SCHEMA, CORE, OPENAPI],
   },
   { name: 'server/guide/browser', files: /^server\/guide\/browser\//, may: [/^server\/guide\/found\.ts$/] },
-  { name: 'server/guide', files: GUIDE, may: [DOMAIN] },
+  { name: 'server/guide', files: GUIDE, may: [] },
   { name: 'server/telemetry', files: TELEMETRY, may: [], mayTypes: [SCHEMA, CORE] },
   { name: 'server/config', files: /^server\/config\//, may: [/^server\/domain\/text\/duration\.ts$/, CORE] },
   { name: 'server/boot/redis', files: /^server\/boot\/redis\//, may: [/^server\/config\//, CORE] },
@@ -88,6 +88,8 @@ export const LAYERS: readonly Layer[] = [
     may: [
       /^server\/http\/app\.ts$/,
       FORMS_BUILD,
+      GUIDE,
+      /^server\/http\/pages\/guide\.ts$/,
       /^sdk\/package\.json$/,
       OPENAPI,
       SCHEMA,

@@ -1,4 +1,3 @@
-import { escapeHtml } from '../domain/form/page.ts';
 import { type Grammar, highlight } from './highlighter.js';
 
 interface Language {
@@ -40,8 +39,8 @@ const labelOf = ({ info, isOutput }: CodeBlock): string => {
 /** A block as HTML: its label, and its text with every character escaped and the words of its language marked. */
 export const renderCode = (block: CodeBlock): string => {
   const language = LANGUAGES[block.info.split(/\s+/)[0] ?? ''];
-  const html = language === undefined ? escapeHtml(block.text) : highlight(block.text, language.grammar);
-  const label = escapeHtml(labelOf(block));
+  const html = language === undefined ? Bun.escapeHTML(block.text) : highlight(block.text, language.grammar);
+  const label = Bun.escapeHTML(labelOf(block));
   const kind = block.isOutput ? 'code output' : 'code';
   // A box that scrolls must be reached with the keyboard, and a place that is reached needs a name.
   return `<figure class="${kind}"><figcaption>${label}</figcaption><pre tabindex="0" role="group" aria-label="${label}"><code>${html}\n</code></pre></figure>\n`;

@@ -50,7 +50,7 @@ const DECISIONS = [
   page('decisions/client-certificates.md', 'Client certificates', 'Who writes and reads requests for them'),
   page('decisions/departures.md', 'Departures', 'Where the code differs from its plan'),
   page('decisions/endpoint-life.md', 'Life of an endpoint', 'What an endpoint asks at each use'),
-  page('decisions/guide-pages.md', 'Pages of the guide', 'Why the server renders them'),
+  page('decisions/guide-pages.md', 'Pages of the guide', 'Why they are built before a start'),
   page('decisions/log-chain.md', 'Action log', 'What a log entry names'),
   page('decisions/own-histogram.md', 'Durations', 'Why they are counted by our own code'),
   page('decisions/own-json-parser.md', 'JSON parser', 'Why there is one of our own'),

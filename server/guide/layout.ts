@@ -1,4 +1,3 @@
-import { escapeHtml } from '../domain/form/page.ts';
 import { contentsHtml } from './navigation.ts';
 
 /** What differs from page to page. */
@@ -52,8 +51,8 @@ export const layOut = (page: PageParts, assets: AssetPaths): string => `<!doctyp
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta name="description" content="${escapeHtml(page.about)}">
-<title>${escapeHtml(page.title)} · Cardvault</title>
+<meta name="description" content="${Bun.escapeHTML(page.about)}">
+<title>${Bun.escapeHTML(page.title)} · Cardvault</title>
 <link rel="icon" href="${assets.icon}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.styles}">
 <script type="module" src="${assets.script}"></script>

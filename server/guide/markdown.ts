@@ -1,5 +1,4 @@
 import { Marked, type RendererObject, type Tokens } from 'marked';
-import { escapeHtml } from '../domain/form/page.ts';
 import { renderCode } from './code.ts';
 import { hrefOf, imageOf } from './links.ts';
 import { type Heading, type Outline, outlineOf, type Section } from './outline.ts';
@@ -32,10 +31,10 @@ const WHOLE_MAX = 10;
 /** Names and paths break where a reader would break them, if they must. */
 const breakable = (text: string): string =>
   text.length <= WHOLE_MAX
-    ? escapeHtml(text)
+    ? Bun.escapeHTML(text)
     : text
         .split(/(?<=[_./,&?=])|(?<=[a-z])(?=[A-Z])/)
-        .map(escapeHtml)
+        .map((part) => Bun.escapeHTML(part))
         .join('<wbr>');
 
 const parts = ({ file, images }: MarkdownSource, outline: Outline): RendererObject => ({
@@ -45,7 +44,7 @@ const parts = ({ file, images }: MarkdownSource, outline: Outline): RendererObje
     if (anchor === undefined || token.depth === 1) {
       return `<h${token.depth}>${html}</h${token.depth}>\n`;
     }
-    const label = escapeHtml(`Link to “${text}”`);
+    const label = Bun.escapeHTML(`Link to “${text}”`);
     return `<h${token.depth} id="${anchor}">${html}<a class="anchor" href="#${anchor}" aria-label="${label}">#</a></h${token.depth}>\n`;
   },
   code: (token) =>
@@ -58,14 +57,14 @@ const parts = ({ file, images }: MarkdownSource, outline: Outline): RendererObje
   link({ href, tokens }) {
     const html = this.parser.parseInline(tokens);
     const target = hrefOf(file, href);
-    return target === undefined ? html : `<a href="${escapeHtml(target)}">${html}</a>`;
+    return target === undefined ? html : `<a href="${Bun.escapeHTML(target)}">${html}</a>`;
   },
   image({ href, text }) {
     const image = imageOf(file, href);
     const size = image === undefined ? undefined : images.get(image);
     return size === undefined
-      ? escapeHtml(text)
-      : `<img src="/guide/${image}" alt="${escapeHtml(text)}" width="${size.width}" height="${size.height}" loading="lazy">`;
+      ? Bun.escapeHTML(text)
+      : `<img src="/guide/${image}" alt="${Bun.escapeHTML(text)}" width="${size.width}" height="${size.height}" loading="lazy">`;
   },
   table({ header, rows }) {
     const line = (cells: readonly Tokens.TableCell[]): string =>
@@ -73,7 +72,7 @@ const parts = ({ file, images }: MarkdownSource, outline: Outline): RendererObje
     return `<div class="table" tabindex="0" role="group" aria-label="Table"><table>\n<thead>${line(header)}</thead>\n<tbody>${rows.map(line).join('')}</tbody>\n</table></div>\n`;
   },
   // What looks like HTML is shown as it was written; comments are for whoever edits the file.
-  html: ({ text }) => (/^\s*<!--.*-->\s*$/s.test(text) ? '' : escapeHtml(text)),
+  html: ({ text }) => (/^\s*<!--.*-->\s*$/s.test(text) ? '' : Bun.escapeHTML(text)),
 });
 
 /** What generated files say to whoever would edit them. */

@@ -1,4 +1,3 @@
-import { escapeHtml } from '../domain/form/page.ts';
 import { type Beside, CONTENTS, ENTRIES, type Entry, type Group } from './contents.ts';
 import type { Heading } from './outline.ts';
 
@@ -10,16 +9,16 @@ const holds = (entry: Entry, address: string | undefined): boolean =>
 const item = (entry: Entry, address: string | undefined): string => {
   const current = entry.address === address ? ' aria-current="page"' : '';
   const isOpen = entry.pages.length > 0 && holds(entry, address);
-  return `<li><a href="${pathOf(entry)}"${current}>${escapeHtml(entry.title)}</a>${isOpen ? list(entry.pages, address) : ''}</li>`;
+  return `<li><a href="${pathOf(entry)}"${current}>${Bun.escapeHTML(entry.title)}</a>${isOpen ? list(entry.pages, address) : ''}</li>`;
 };
 
 const list = (entries: readonly Entry[], address: string | undefined, more = ''): string =>
   `<ul>${entries.map((entry) => item(entry, address)).join('')}${more}</ul>`;
 
-const link = ({ path, title }: Beside): string => `<a href="${path}">${escapeHtml(title)}</a>`;
+const link = ({ path, title }: Beside): string => `<a href="${path}">${Bun.escapeHTML(title)}</a>`;
 
 const group = ({ title, entries, beside = [] }: Group, address: string | undefined): string =>
-  `<h2>${escapeHtml(title)}</h2>${list(entries, address, beside.map((each) => `<li>${link(each)}</li>`).join(''))}`;
+  `<h2>${Bun.escapeHTML(title)}</h2>${list(entries, address, beside.map((each) => `<li>${link(each)}</li>`).join(''))}`;
 
 /** The table of contents, with the page at an address marked. */
 export const contentsHtml = (address: string | undefined): string =>
@@ -31,7 +30,7 @@ export const headingsHtml = (headings: readonly Heading[]): string => {
     .filter(({ depth }) => depth <= 3)
     .map(
       ({ depth, anchor, text }) =>
-        `<li class="depth-${depth}"><a href="#${anchor}">${escapeHtml(text)}</a></li>`,
+        `<li class="depth-${depth}"><a href="#${anchor}">${Bun.escapeHTML(text)}</a></li>`,
     );
   return links.length < 2 ? '' : `<ul>${links.join('')}</ul>`;
 };
@@ -39,7 +38,7 @@ export const headingsHtml = (headings: readonly Heading[]): string => {
 const neighbour = (entry: Entry | undefined, rel: 'prev' | 'next'): string =>
   entry === undefined
     ? ''
-    : `<a rel="${rel}" href="${pathOf(entry)}"><span>${rel === 'prev' ? 'Previous' : 'Next'}</span>${escapeHtml(entry.title)}</a>`;
+    : `<a rel="${rel}" href="${pathOf(entry)}"><span>${rel === 'prev' ? 'Previous' : 'Next'}</span>${Bun.escapeHTML(entry.title)}</a>`;
 
 /** Links to the pages before and behind one, in the order of reading. */
 export const neighboursHtml = (entry: Entry): string => {
@@ -52,6 +51,6 @@ export const neighboursHtml = (entry: Entry): string => {
 export const overviewHtml = (): string =>
   CONTENTS.map(({ title, entries, beside = [] }) => {
     const places = [...entries.map((entry) => ({ ...entry, path: pathOf(entry) })), ...beside];
-    const cards = places.map((place) => `<li>${link(place)}<p>${escapeHtml(place.about)}</p></li>`);
-    return `<h2>${escapeHtml(title)}</h2>\n<ul class="cards">${cards.join('')}</ul>`;
+    const cards = places.map((place) => `<li>${link(place)}<p>${Bun.escapeHTML(place.about)}</p></li>`);
+    return `<h2>${Bun.escapeHTML(title)}</h2>\n<ul class="cards">${cards.join('')}</ul>`;
   }).join('\n');

@@ -1,11 +1,10 @@
-import { escapeHtml } from '../domain/form/page.ts';
 import type { Entry } from './contents.ts';
 import { type AssetPaths, layOut } from './layout.ts';
 import type { RenderedPage } from './markdown.ts';
 import { headingsHtml, neighboursHtml, overviewHtml } from './navigation.ts';
 
 const sourceHtml = ({ file }: Entry): string =>
-  `<p class="source">From <code>docs/${escapeHtml(file)}</code>, as it came with this server.</p>`;
+  `<p class="source">From <code>docs/${Bun.escapeHTML(file)}</code>, as it came with this server.</p>`;
 
 /** The page of a Markdown file. */
 export const entryPage = (entry: Entry, rendered: RenderedPage, assets: AssetPaths): string =>

@@ -2,6 +2,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { createApp } from '../../server/http/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
+import { buildGuide } from '../helpers/built-guide.ts';
 import { createStubDeps } from '../http/stub-deps.ts';
 import { launchChromium } from './chromium.ts';
 
@@ -18,6 +19,7 @@ export interface GuideWorld {
 }
 
 export const openGuideWorld = async (): Promise<GuideWorld> => {
+  await buildGuide();
   const browser = await launchChromium();
   const app = createApp(createStubDeps());
   const server = listen(app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, utimesSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { ENTRIES } from '../../server/guide/contents.ts';
 import { createApp } from '../../server/http/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
+import { guidePages } from '../../server/http/pages/guide.ts';
+import { buildGuide } from '../helpers/built-guide.ts';
 import { createClient } from '../http/client.ts';
 import { createStubDeps } from '../http/stub-deps.ts';
 import { talkTo } from '../http/talk.ts';
@@ -13,8 +19,9 @@ const get = (path: string, headers: Record<string, string> = {}) =>
 
 let html = '';
 beforeAll(async () => {
+  await buildGuide();
   html = (await get('/guide/capture')).text;
-});
+}, 60_000);
 
 const loadedBy = (page: string): string[] =>
   [...page.matchAll(/(?:src|href)="(\/guide\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
@@ -214,5 +221,38 @@ describe('over a socket', () => {
     const reply = await ask('GET', path);
     expect(reply).toStartWith('HTTP/1.1 404 ');
     expect(reply).not.toContain('"dependencies"');
+  });
+});
+
+describe('a server that runs while its guide is built', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cv-guide-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const [page] = guidePages(pathToFileURL(`${folder}/`));
+  const ask = async () => page?.respond(new Request('http://localhost/guide/capture'));
+  const build = async (text: string, seconds: number): Promise<void> => {
+    const name = `${text}.html`;
+    const file = { name, type: 'text/html', tag: text, isCompressed: false, isImmutable: false };
+    await Bun.write(join(folder, name), text);
+    await Bun.write(
+      join(folder, 'guide.json'),
+      JSON.stringify({ files: { '/guide/capture': file }, missing: file }),
+    );
+    utimesSync(join(folder, 'guide.json'), seconds, seconds);
+  };
+
+  test('says how to build it until then', async () => {
+    const response = await ask();
+    expect(response?.status).toBe(404);
+    expect(response?.headers.get('Cache-Control')).toBe('no-store');
+    expect(await response?.text()).toContain('bun run build:guide');
+  });
+
+  test('shows it from then on, and what is built after that', async () => {
+    await build('first', 1);
+    expect(await (await ask())?.text()).toBe('first');
+    await build('second', 2);
+    const response = await ask();
+    expect(await response?.text()).toBe('second');
+    expect(response?.headers.get('ETag')).toBe('W/"second"');
   });
 });

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { ENTRIES } from '../../server/guide/contents.ts';
+import { buildGuide } from '../helpers/built-guide.ts';
 import { type Client, createClient } from '../http/client.ts';
 
 const PAGES = ['/guide', ...ENTRIES.map(({ address }) => `/guide/${address}`)];
@@ -9,12 +10,13 @@ const OUTSIDE = ['/docs', '/openapi.json'];
 const client: Client = createClient();
 const pages = new Map<string, string>();
 beforeAll(async () => {
+  await buildGuide();
   for (const path of PAGES) {
     const answer = await client.send('GET', path);
     expect(answer.status).toBe(200);
     pages.set(path, answer.text);
   }
-});
+}, 60_000);
 
 const attributesOf = (html: string, name: string): string[] =>
   [...html.matchAll(new RegExp(`<[a-z][^>]* ${name}="([^"]*)"`, 'g'))].map(([, value = '']) => value);

@@ -32,7 +32,6 @@ describe('what an image holds', () => {
       'bun.lock',
       'bunfig.toml',
       'dist',
-      'docs',
       'forms',
       'node_modules',
       'package.json',
@@ -49,6 +48,7 @@ describe('what an image holds', () => {
       'cardvault-sdk.js',
       'sources.sha256',
     ]);
+    expect(readdirSync(join(folder, 'dist/guide'))).toContain('guide.json');
   });
 
   test('is no test, no key, no history and no tool', () => {
@@ -58,7 +58,10 @@ describe('what an image holds', () => {
       own.filter((path) => /\.test\.ts$|\.pem$|\.key$|\.env|\/dist\/|\/node_modules\//.test(path)),
     ).toEqual([]);
     expect(filesOf('**/.git/**')).toEqual([]);
-    expect(readdirSync(join(folder, 'node_modules'))).not.toContain('typescript');
+    const packages = readdirSync(join(folder, 'node_modules'));
+    for (const name of ['typescript', 'marked', 'highlight.js', 'minisearch']) {
+      expect(packages).not.toContain(name);
+    }
   });
 
   test('is listed with licence and digest, package by package', async () => {

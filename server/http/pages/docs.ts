@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { ASK_AGAIN, FOR_EVER } from './packed.ts';
 import type { Page } from './pages.ts';
+import { IMMUTABLE, REVALIDATE } from './static-file.ts';
 
 // Two files of the package are all that is needed of it, and all that an image holds: not its many dependencies.
 const REFERENCE = new URL('../../../node_modules/@scalar/api-reference/', import.meta.url);
@@ -56,7 +56,7 @@ const START_SCRIPT = `Scalar.createApiReference('#reference', ${JSON.stringify({
 
 const LONG_CACHED = {
   'Content-Type': 'text/javascript; charset=utf-8',
-  'Cache-Control': FOR_EVER,
+  'Cache-Control': IMMUTABLE,
   Vary: 'Accept-Encoding',
 };
 
@@ -86,7 +86,7 @@ export const docsPages = (): readonly Page[] => {
         new Response(PAGE, {
           headers: {
             'Content-Type': 'text/html; charset=utf-8',
-            'Cache-Control': ASK_AGAIN,
+            'Cache-Control': REVALIDATE,
             'Content-Security-Policy': CONTENT_SECURITY_POLICY,
           },
         }),

@@ -1,9 +1,9 @@
 import type { FormBundle, FormBundles } from '../../../forms/build.ts';
 import type { Deps } from '../plugins/app-parts.ts';
 import { bundlePath } from '../plugins/form-pages.ts';
-import { ASK_AGAIN, FOR_EVER } from './packed.ts';
 import type { Page } from './pages.ts';
 import { respondWith } from './public-file.ts';
+import { IMMUTABLE, REVALIDATE } from './static-file.ts';
 
 const inventory = ({ version, files }: FormBundles): Uint8Array<ArrayBuffer> => {
   const integrity = Object.fromEntries(files.map((file) => [file.name, file.integrity]));
@@ -11,14 +11,14 @@ const inventory = ({ version, files }: FormBundles): Uint8Array<ArrayBuffer> => 
 };
 
 const pagesOf = (bundles: FormBundles, { name, bytes }: FormBundle): readonly Page[] => {
-  const file = { bytes, type: 'text/javascript; charset=utf-8', packable: true };
+  const file = { bytes, type: 'text/javascript; charset=utf-8', isCompressible: true };
   return [
     {
       path: bundlePath(bundles, name),
       onFormsHost: true,
-      respond: respondWith({ ...file, caching: FOR_EVER }),
+      respond: respondWith({ ...file, caching: IMMUTABLE }),
     },
-    { path: `/forms/${name}`, onFormsHost: true, respond: respondWith({ ...file, caching: ASK_AGAIN }) },
+    { path: `/forms/${name}`, onFormsHost: true, respond: respondWith({ ...file, caching: REVALIDATE }) },
   ];
 };
 
@@ -34,8 +34,8 @@ export const formBundlePages = ({ formPages: { bundles } }: Pick<Deps, 'formPage
     respond: respondWith({
       bytes: inventory(bundles),
       type: 'application/json',
-      caching: ASK_AGAIN,
-      packable: true,
+      caching: REVALIDATE,
+      isCompressible: true,
     }),
   },
 ];

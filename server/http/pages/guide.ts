@@ -1,7 +1,28 @@
-import { keep } from '../../guide/keep.ts';
-import { createGuide } from '../../guide/library.ts';
-import { ASK_AGAIN, FOR_EVER, type Packed, packBeside, packedResponse } from './packed.ts';
 import type { Page } from './pages.ts';
+import { IMMUTABLE, REVALIDATE, respondWithFile } from './static-file.ts';
+
+/** Where `scripts/build-guide.ts` puts what it makes. */
+const BUILT = new URL('../../../dist/guide/', import.meta.url);
+const NOT_BUILT = 'This server has no guide to show: in its checkout, run `bun run build:guide`.\n';
+
+/** One file of the built guide. */
+export interface BuiltFile {
+  /** Its name in the folder; the name of its compressed form has `.gz` behind it. */
+  readonly name: string;
+  readonly type: string;
+  readonly tag: string;
+  readonly isCompressed: boolean;
+  /** Whether its path is never the path of other bytes. */
+  readonly isImmutable: boolean;
+}
+
+/** What `guide.json` of the built guide holds. */
+export interface BuiltGuide {
+  /** By their paths, such as `/guide/capture`. */
+  readonly files: Readonly<Record<string, BuiltFile>>;
+  /** The page for all other paths. */
+  readonly missing: BuiltFile;
+}
 
 /** Nothing comes from another host, and nothing that stands in a page is a script or a style. */
 const CONTENT_SECURITY_POLICY = [
@@ -15,44 +36,54 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const headersOf = (type: string, isForEver: boolean): Record<string, string> => ({
-  'Cache-Control': isForEver ? FOR_EVER : ASK_AGAIN,
-  ...(type.startsWith('text/html') ? { 'Content-Security-Policy': CONTENT_SECURITY_POLICY } : {}),
-});
+/** Reads what was built when it is first asked for, and again when it was built anew. */
+function createReader(folder: URL): () => Promise<BuiltGuide | undefined> {
+  let known: { readonly at: number; readonly guide: BuiltGuide } | undefined;
+  return async () => {
+    const file = Bun.file(new URL('guide.json', folder));
+    if (!(await file.exists())) {
+      return undefined;
+    }
+    if (known?.at !== file.lastModified) {
+      known = { at: file.lastModified, guide: await file.json() };
+    }
+    return known.guide;
+  };
+}
 
-type Served = Packed & { readonly isForEver: boolean };
+function respondWithBuilt(folder: URL, built: BuiltFile, request: Request, status = 200): Response {
+  const { name, type, tag, isCompressed, isImmutable } = built;
+  const body = Bun.file(new URL(name, folder));
+  const gzip = isCompressed ? Bun.file(new URL(`${name}.gz`, folder)) : undefined;
+  const headers = {
+    'Cache-Control': isImmutable ? IMMUTABLE : REVALIDATE,
+    ...(type.startsWith('text/html') ? { 'Content-Security-Policy': CONTENT_SECURITY_POLICY } : {}),
+  };
+  return respondWithFile({ type, body, gzip, tag }, request, { status, headers });
+}
 
 /**
- * The guide under `/guide`: pages of the Markdown files of `docs/`, with what they load and the index of their search.
- * What is not there is a page too, with status 404.
+ * The guide under `/guide`, as it was built. Paths are looked up, never opened. What is not there is a page too, with
+ * status 404.
  */
-export const guidePages = (): readonly Page[] => {
-  const guide = createGuide();
-  const find = keep(async (path: string): Promise<Served | undefined> => {
-    const leaf = await guide.find(path);
-    return (
-      leaf && { ...(await packBeside(leaf.type, leaf.bytes, leaf.isPackable)), isForEver: leaf.isForEver }
-    );
-  });
-
-  const missing = keep(async (_: 'page') => {
-    const { type, bytes } = await guide.missing();
-    return packBeside(type, bytes, true);
-  });
-
+export function guidePages(folder: URL = BUILT): readonly Page[] {
+  const read = createReader(folder);
   const respond = async (request: Request): Promise<Response> => {
+    const guide = await read();
+    if (guide === undefined) {
+      const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' };
+      return new Response(NOT_BUILT, { status: 404, headers });
+    }
     const { pathname } = new URL(request.url);
     const path = pathname.replace(/\/$/, '');
-    const found = await find(path);
-    if (found === undefined) {
-      const page = await missing('page');
-      return packedResponse(page, request, { status: 404, headers: headersOf(page.type, false) });
+    const built = Object.hasOwn(guide.files, path) ? guide.files[path] : undefined;
+    if (built === undefined) {
+      return respondWithBuilt(folder, guide.missing, request, 404);
     }
     // The path is one of those that there are: what a caller made up is never repeated.
     return path === pathname
-      ? packedResponse(found, request, { headers: headersOf(found.type, found.isForEver) })
-      : new Response(null, { status: 308, headers: { Location: path, 'Cache-Control': ASK_AGAIN } });
+      ? respondWithBuilt(folder, built, request)
+      : new Response(null, { status: 308, headers: { Location: path, 'Cache-Control': REVALIDATE } });
   };
-
   return ['/guide', '/guide/*'].map((path) => ({ path, respond }));
-};
+}

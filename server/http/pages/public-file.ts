@@ -1,6 +1,6 @@
 import { allowAnyOrigin } from '../plugins/cors.ts';
-import { packedResponse, packNow } from './packed.ts';
 import type { Page } from './pages.ts';
+import { respondWithFile, staticFileOf } from './static-file.ts';
 
 /** Bytes that pages of any origin may load. */
 export interface PublicFile {
@@ -8,16 +8,16 @@ export interface PublicFile {
   readonly type: string;
   /** The `Cache-Control` of the reply. */
   readonly caching: string;
-  /** Whether it is worth packing for the way; not where it is packed already. */
-  readonly packable: boolean;
+  /** Not where it is compressed already. */
+  readonly isCompressible: boolean;
 }
 
-/** Answers with a file, or with 304 to whoever has it; packs it once. */
-export const respondWith = ({ bytes, type, caching, packable }: PublicFile): Page['respond'] => {
-  const packed = packNow(type, bytes, packable);
+/** Answers with a file, or with 304 where the caller holds it; compresses it once. */
+export const respondWith = ({ bytes, type, caching, isCompressible }: PublicFile): Page['respond'] => {
+  const file = staticFileOf(type, bytes, isCompressible);
   const headers = { 'Cache-Control': caching, 'Cross-Origin-Resource-Policy': 'cross-origin' };
   return (request) => {
-    const response = packedResponse(packed, request, { headers });
+    const response = respondWithFile(file, request, { headers });
     allowAnyOrigin(response.headers);
     return response;
   };

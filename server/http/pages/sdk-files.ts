@@ -1,6 +1,6 @@
-import { ASK_AGAIN } from './packed.ts';
 import type { Page } from './pages.ts';
 import { respondWith } from './public-file.ts';
+import { REVALIDATE } from './static-file.ts';
 
 /** Where `scripts/pack-sdk.ts` puts what it makes. */
 const PACKED = new URL('../../../dist/sdk/', import.meta.url);
@@ -13,7 +13,7 @@ const TYPES = 'cardvault-sdk.d.ts';
 interface SdkFile {
   readonly file: URL;
   readonly type: string;
-  readonly packable: boolean;
+  readonly isCompressible: boolean;
 }
 
 /** Reads the file when it is first asked for, and anew when there is another: it may be packed while this runs. */
@@ -29,7 +29,7 @@ const respondFrom = ({ file, ...more }: SdkFile): Page['respond'] => {
     }
     if (known?.at !== found.lastModified) {
       const bytes = new Uint8Array(await found.arrayBuffer());
-      known = { at: found.lastModified, respond: respondWith({ ...more, bytes, caching: ASK_AGAIN }) };
+      known = { at: found.lastModified, respond: respondWith({ ...more, bytes, caching: REVALIDATE }) };
     }
     return known.respond(request);
   };
@@ -52,11 +52,11 @@ export const sdkPages = (folder: URL = PACKED): readonly Page[] => {
   const tarball = `cardvault-sdk-${version}.tgz`;
   const tarballAt = (name: string): Page => ({
     path: `/sdk/${name}`,
-    respond: respondFrom({ file: new URL(tarball, folder), type: 'application/gzip', packable: false }),
+    respond: respondFrom({ file: new URL(tarball, folder), type: 'application/gzip', isCompressible: false }),
   });
   const textAt = (name: string, type: string): Page => ({
     path: `/sdk/${name}`,
-    respond: respondFrom({ file: new URL(name, folder), type, packable: true }),
+    respond: respondFrom({ file: new URL(name, folder), type, isCompressible: true }),
   });
   const script = textAt('cardvault-sdk.js', SCRIPT);
   return [

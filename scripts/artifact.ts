@@ -1,0 +1,77 @@
+/** Folders of files that are made from sources of the checkout, such as the packed SDK and the built guide. */
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Glob } from 'bun';
+
+const ROOT = join(import.meta.dir, '..');
+/** Holds the fingerprint of the sources and the names of the files that they gave, a line each; written last. */
+const STAMP = 'sources.sha256';
+
+/** One such folder. */
+export interface Artifact {
+  readonly folder: string;
+  /** Patterns of every file that a change of can change the result, from the project's root. */
+  readonly sources: readonly string[];
+  /** The file that refers to the others: it replaces its predecessor after they have. */
+  readonly index: string;
+  /** Writes the files, without subfolders, into an empty folder. The same sources give the same files. */
+  readonly make: (work: string) => Promise<void>;
+}
+
+async function fingerprintOf(sources: readonly string[]): Promise<string> {
+  const paths = new Set(sources.flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)]));
+  const hasher = new Bun.CryptoHasher('sha256').update(Bun.version);
+  for (const path of [...paths].sort()) {
+    hasher.update(`\n${path}\n`).update(await Bun.file(join(ROOT, path)).bytes());
+  }
+  return hasher.digest('hex');
+}
+
+async function readStamp(folder: string): Promise<readonly string[]> {
+  const file = Bun.file(join(folder, STAMP));
+  return (await file.exists()) ? (await file.text()).trimEnd().split('\n') : [];
+}
+
+/** Moves each file in one step, so that a reader has whole ones at any time; then removes what earlier sources gave. */
+function publish(work: string, { folder, index }: Artifact, before: readonly string[]): readonly string[] {
+  const files = [...readdirSync(work).filter((name) => name !== index), index];
+  for (const name of files) {
+    renameSync(join(work, name), join(folder, name));
+  }
+  for (const name of before) {
+    if (!files.includes(name)) {
+      rmSync(join(folder, name), { force: true });
+    }
+  }
+  return files;
+}
+
+/**
+ * Makes the files of an artifact; with `--if-changed` on the command line only where they are not of these very
+ * sources. Processes may do this at the same time. Resolves to whether it made them.
+ */
+export async function makeArtifact(artifact: Artifact): Promise<boolean> {
+  const { folder, make } = artifact;
+  const fingerprint = await fingerprintOf(artifact.sources);
+  const [made, ...before] = await readStamp(folder);
+  if (made === fingerprint && process.argv.includes('--if-changed')) {
+    return false;
+  }
+  mkdirSync(folder, { recursive: true });
+  // Inside of the folder, because files move in one step only within a file system.
+  const work = mkdtempSync(join(folder, '.making-'));
+  try {
+    await make(work);
+    const files = publish(work, artifact, before);
+    await Bun.write(join(work, STAMP), `${[fingerprint, ...files].join('\n')}\n`);
+    renameSync(join(work, STAMP), join(folder, STAMP));
+    return true;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** The folder that the command line names, or the one of that name in `dist/`. */
+export function folderOf(name: string): string {
+  return process.argv.slice(2).find((argument) => !argument.startsWith('-')) ?? join(ROOT, 'dist', name);
+}

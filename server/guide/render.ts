@@ -1,0 +1,71 @@
+import { fileURLToPath } from 'node:url';
+import { makeAssets } from './assets.ts';
+import { ENTRIES, type Entry } from './contents.ts';
+import { findImages, type Images } from './images.ts';
+import { type RenderedPage, renderMarkdown } from './markdown.ts';
+import { entryPage, missingPage, openingPage } from './pages.ts';
+import { indexOf } from './search-index.ts';
+
+const FOLDER = fileURLToPath(new URL('../../docs', import.meta.url));
+
+/** One file of the guide, and where the server shows it. */
+export interface GuideFile {
+  /** Such as `/guide/capture`. */
+  readonly path: string;
+  readonly type: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly isCompressible: boolean;
+  /** Whether its path is never the path of other bytes. */
+  readonly isImmutable: boolean;
+}
+
+/** The whole guide: its files, and the page for paths where there is none. */
+export interface Guide {
+  readonly files: readonly GuideFile[];
+  readonly missing: GuideFile;
+}
+
+function textFile(path: string, type: string, text: string): GuideFile {
+  const bytes = new TextEncoder().encode(text);
+  return { path, type, bytes, isCompressible: true, isImmutable: false };
+}
+
+function pageFile(path: string, html: string): GuideFile {
+  return textFile(path, 'text/html; charset=utf-8', html);
+}
+
+async function imageFile(path: string, { read }: Images): Promise<GuideFile> {
+  const isDrawing = path.endsWith('.svg');
+  return {
+    path: `/guide/${path}`,
+    type: isDrawing ? 'image/svg+xml' : 'image/png',
+    bytes: await read(path),
+    isCompressible: isDrawing,
+    isImmutable: false,
+  };
+}
+
+/** Renders the guide from the Markdown files and the images of `docs/`. */
+export async function renderGuide(): Promise<Guide> {
+  const images = await findImages(FOLDER);
+  const { paths, files: assets } = await makeAssets();
+  const rendered = await Promise.all(
+    ENTRIES.map(async (entry): Promise<readonly [Entry, RenderedPage]> => {
+      const text = await Bun.file(`${FOLDER}/${entry.file}`).text();
+      return [entry, renderMarkdown({ file: entry.file, text, images: images.sizes })];
+    }),
+  );
+  const pages = rendered.map(([entry, page]) =>
+    pageFile(`/guide/${entry.address}`, entryPage(entry, page, paths)),
+  );
+  return {
+    files: [
+      pageFile('/guide', openingPage(paths)),
+      ...pages,
+      textFile('/guide/search.json', 'application/json', JSON.stringify(indexOf(rendered))),
+      ...(await Promise.all([...images.sizes.keys()].map((path) => imageFile(path, images)))),
+      ...assets.map((asset) => ({ ...asset, isCompressible: true, isImmutable: true })),
+    ],
+    missing: pageFile('/guide/missing', missingPage(paths)),
+  };
+}
