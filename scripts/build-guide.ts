@@ -7,9 +7,9 @@
  */
 import { extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { type Guide, type GuideFile, renderGuide } from '../server/guide/render.ts';
 import type { BuiltFile, BuiltGuide } from '../server/http/pages/guide.ts';
 import { folderOf, makeArtifact } from './artifact.ts';
+import { type Guide, type GuideFile, renderGuide } from './guide/render.ts';
 
 const INDEX = 'guide.json';
 
@@ -48,7 +48,7 @@ const folder = folderOf('guide');
 const isMade = await makeArtifact({
   folder,
   // The lock file stands for the packages.
-  sources: ['docs/**/*.{md,png,svg}', 'server/guide/**/*', 'bun.lock', 'scripts/{artifact,build-guide}.ts'],
+  sources: ['docs/**/*.{md,png,svg}', 'scripts/guide/**/*', 'bun.lock', 'scripts/{artifact,build-guide}.ts'],
   index: INDEX,
   make: async (work) => writeGuide(work, await renderGuide()),
 });

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import manifest from '../package.json';
-import { createAnchors } from '../server/guide/anchors.ts';
+import { createAnchors } from '../scripts/guide/anchors.ts';
 import { ALL_PAGES } from './pages/pages.ts';
 import { readSources } from './sources.ts';
 

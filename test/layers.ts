@@ -27,7 +27,7 @@ const PLUGINS = /^server\/http\/plugins\//;
 const PAGES = /^server\/http\/pages\//;
 const ROUTES = /^server\/http\/routes\//;
 const OPENAPI = /^server\/http\/openapi\//;
-const GUIDE = /^server\/guide\//;
+const GUIDE = /^scripts\/guide\//;
 const FORMS_BUILD = /^forms\/build\.ts$/;
 /** Where the parts are put together and the system is met. */
 const EDGE = /^server\/(?:main\.ts$|cli[./]|boot\/)/;
@@ -73,8 +73,12 @@ export const LAYERS: readonly Layer[] = [
     files: /^server\/http\/app\.ts$/,
     may: [PLUGINS, PAGES, ROUTES, SCHEMA, CORE, OPENAPI],
   },
-  { name: 'server/guide/browser', files: /^server\/guide\/browser\//, may: [/^server\/guide\/found\.ts$/] },
-  { name: 'server/guide', files: GUIDE, may: [] },
+  {
+    name: 'scripts/guide/browser',
+    files: /^scripts\/guide\/browser\//,
+    may: [/^scripts\/guide\/found\.ts$/],
+  },
+  { name: 'scripts/guide', files: GUIDE, may: [] },
   { name: 'server/telemetry', files: TELEMETRY, may: [], mayTypes: [SCHEMA, CORE] },
   { name: 'server/config', files: /^server\/config\//, may: [/^server\/domain\/text\/duration\.ts$/, CORE] },
   { name: 'server/boot/redis', files: /^server\/boot\/redis\//, may: [/^server\/config\//, CORE] },

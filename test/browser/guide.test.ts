@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { ENTRIES } from '../../server/guide/contents.ts';
+import { ENTRIES } from '../../scripts/guide/contents.ts';
 import { axeFaults } from './axe.ts';
 import { type GuideWorld, openGuideWorld } from './guide-world.ts';
 

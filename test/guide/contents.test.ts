@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { Glob } from 'bun';
-import { CONTENTS, ENTRIES } from '../../server/guide/contents.ts';
+import { CONTENTS, ENTRIES } from '../../scripts/guide/contents.ts';
 
 const docs = join(import.meta.dir, '..', '..', 'docs');
 const addresses = ENTRIES.map(({ address }) => address);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { ENTRIES } from '../../server/guide/contents.ts';
+import { ENTRIES } from '../../scripts/guide/contents.ts';
 import { createApp } from '../../server/http/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { guidePages } from '../../server/http/pages/guide.ts';

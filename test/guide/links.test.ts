@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
-import { ENTRIES } from '../../server/guide/contents.ts';
+import { ENTRIES } from '../../scripts/guide/contents.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
 import { type Client, createClient } from '../http/client.ts';
 

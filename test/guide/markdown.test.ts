@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { renderMarkdown } from '../../server/guide/markdown.ts';
+import { renderMarkdown } from '../../scripts/guide/markdown.ts';
 
 const images = new Map([['forms/gallery.png', { width: 640, height: 480 }]]);
 const render = (text: string, file = 'guides/capture.md') => renderMarkdown({ file, text, images });
