@@ -7,7 +7,6 @@ import { ensureFirstAccount } from './boot/first-account.ts';
 import { createHttpParts, httpConfigOf } from './boot/http.ts';
 import { openConfiguredDoor, withFreePort } from './boot/listener.ts';
 import { openConfigured } from './boot/open.ts';
-import { keepPoolLow } from './boot/priority.ts';
 import { createStop } from './boot/stop.ts';
 import { openTelemetry } from './boot/telemetry.ts';
 import { ConfigError, loadConfig, processEnv } from './config/config.ts';
@@ -33,7 +32,6 @@ async function main(): Promise<void> {
   // Behind the port, so that a start that fails never makes an account whose password nobody has seen.
   const first = await ensureFirstAccount(vault, config.bootstrap);
   await recordServer(vault, 'server.start', config);
-  keepPoolLow();
   health.release();
   recordEvent('started', {
     cores: availableParallelism(),
