@@ -5,7 +5,7 @@ import { bannerOf } from './boot/banner.ts';
 import { forbidCoreFiles } from './boot/core-files.ts';
 import { ensureFirstAccount } from './boot/first-account.ts';
 import { createHttpParts, httpConfigOf } from './boot/http.ts';
-import { openConfiguredDoor, withFreePort } from './boot/listener.ts';
+import { openConfiguredListener, withFreePort } from './boot/listener.ts';
 import { openConfigured } from './boot/open.ts';
 import { createStop } from './boot/stop.ts';
 import { openTelemetry } from './boot/telemetry.ts';
@@ -28,7 +28,7 @@ async function main(): Promise<void> {
   });
   const { health } = httpParts;
   health.hold('starting');
-  const door = await openConfiguredDoor(config, httpParts, { vault, note: recordEvent });
+  const listener = await openConfiguredListener(config, httpParts, vault);
   // Behind the port, so that a start that fails never makes an account whose password nobody has seen.
   const first = await ensureFirstAccount(vault, config.bootstrap);
   await recordServer(vault, 'server.start', config);
@@ -39,17 +39,17 @@ async function main(): Promise<void> {
     settings_digest: settingsDigest(config),
   });
   log.flush();
-  process.stdout.write(bannerOf(config, first, door.isShared));
+  process.stdout.write(bannerOf(config, first, listener.isShared));
   vault.background.start();
 
   const stop = createStop({
     drainSeconds: config.drainSeconds,
-    leave: () => {
+    startDraining: () => {
       health.hold('draining');
-      door.leave();
+      listener.startDraining();
     },
-    close: door.close,
-    rest: vault.services.jobs.rest,
+    close: listener.close,
+    releaseJobs: vault.services.jobs.rest,
     end: async () => {
       vault.background.stop();
       await recordServer(vault, 'server.stop', config).catch(() => undefined);

@@ -6,27 +6,27 @@ import { type ServerEntry, type ServerStore, TELL_MS } from '../store/server.ts'
 export interface Siblings {
   /** Whether another one listens on the port that this one wants, on the same network stack. */
   readonly havePort: () => Promise<boolean>;
-  /** Says that this one listens, now and from now on. */
-  readonly join: () => Promise<void>;
-  /** Takes that back. */
-  readonly leave: () => Promise<void>;
+  /** Records that this one listens, now and again and again until it is withdrawn. */
+  readonly announce: () => Promise<void>;
+  /** Removes that record. */
+  readonly withdraw: () => Promise<void>;
 }
 
 /** Two processes compete for a port when they share this boot's network namespace. */
-const networkOf = (): string => {
+function networkOf(): string {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
     return `${boot} ${readlinkSync('/proc/self/ns/net')}`;
   } catch {
     return hostname();
   }
-};
+}
 
 /** Makes the siblings of a server that listens, or is going to, on this address. */
-export const createSiblings = (
+export function createSiblings(
   store: ServerStore,
   own: Pick<ServerEntry, 'id' | 'address' | 'port' | 'version'>,
-): Siblings => {
+): Siblings {
   const entry: ServerEntry = {
     ...own,
     host: hostname(),
@@ -35,22 +35,22 @@ export const createSiblings = (
     started: new Date().toISOString(),
   };
   let timer: ReturnType<typeof setInterval> | undefined;
-  // A Redis that is away has other witnesses; the next round tells again.
-  const tell = (): Promise<unknown> => store.tell(entry).catch(() => undefined);
+  // Where Redis is away, other parts report that; the next round records again.
+  const record = (): Promise<unknown> => store.tell(entry).catch(() => undefined);
   return {
     havePort: async () =>
       (await store.list()).some(
         ({ network, address, port }) =>
           network === entry.network && address === entry.address && port === entry.port,
       ),
-    join: async () => {
-      timer = setInterval(tell, TELL_MS);
+    announce: async () => {
+      timer = setInterval(record, TELL_MS);
       timer.unref();
-      await tell();
+      await record();
     },
-    leave: async () => {
+    withdraw: async () => {
       clearInterval(timer);
       await store.leave(entry.id).catch(() => undefined);
     },
   };
-};
+}

@@ -15,7 +15,6 @@ import {
 import { type MasterKeyRing, parseMasterKeyFile, parseMasterKeys } from './master-key.ts';
 import { createSettingReader, type Environment, type SettingReader } from './reader.ts';
 import { parseRedisUrl, type RedisSetting, showRedis } from './redis.ts';
-import type { TlsFiles, TlsPair } from './tls.ts';
 import {
   type Argon2Setting,
   integerFrom,
@@ -58,8 +57,8 @@ export interface Config {
   readonly host: string;
   /** 0 = any free port. */
   readonly port: number;
-  /** The pair as it is now, and the files it came from. */
-  readonly tls: (TlsPair & { readonly files: TlsFiles }) | undefined;
+  /** The certificate chain and its private key, in PEM. */
+  readonly tls: { readonly cert: string; readonly key: Secret<string> } | undefined;
   /** How long a server that stops goes on taking connections, so that balancers notice. */
   readonly drainSeconds: number;
   /** Without a last slash; unset: what `host` and the port come to, see `publicUrl`. */
@@ -129,11 +128,7 @@ const readListener = (reader: SettingReader): Pick<Config, 'host' | 'port' | 'tl
   const cert = reader.optional('VAULT_TLS_CERT_FILE', parseServerCertificates);
   const key = reader.optional('VAULT_TLS_KEY_FILE', privateKeyOf(cert));
   if (cert !== undefined && key !== undefined) {
-    const files = {
-      cert: reader.withDefault('VAULT_TLS_CERT_FILE', parsePath, '.'),
-      key: reader.withDefault('VAULT_TLS_KEY_FILE', parsePath, '.'),
-    };
-    return { host, port, drainSeconds, tls: Object.freeze({ cert, key, files }) };
+    return { host, port, drainSeconds, tls: Object.freeze({ cert, key }) };
   }
   refuseHalfTls(reader, { cert: cert !== undefined, key: key !== undefined });
   const meansTls = reader.isSet('VAULT_TLS_CERT_FILE') || reader.isSet('VAULT_TLS_KEY_FILE');

@@ -5,7 +5,6 @@ export type RecordEvent = (event: string, fields?: Fields) => void;
 
 /** Events that an operator should look at when there are many of them. */
 const WARNINGS: ReadonlySet<string> = new Set([
-  'certificate_not_renewed',
   'redis_away',
   'redis_unsafe',
   'job_queue_away',

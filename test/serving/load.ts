@@ -77,9 +77,15 @@ export const prepareLoad = async (port: number): Promise<Capture> => {
 
 /**
  * Starts callers, each given as what it waits between two items with its connection open, in ms; `fresh` has a new
- * connection for every item.
+ * connection for every item. Callers that `repeat` send a request once more, under the same idempotency key, when the
+ * connection that they opened for it is reset, as the SDK does.
  */
-export const startLoad = (port: number, capture: Capture, callers: readonly (number | 'fresh')[]): Load => {
+export const startLoad = (
+  port: number,
+  capture: Capture,
+  callers: readonly (number | 'fresh')[],
+  { repeat = false }: { readonly repeat?: boolean } = {},
+): Load => {
   const acknowledged = new Map<string, string>();
   const failures: string[] = [];
   const counts = { answered: 0, retried: 0 };
@@ -87,8 +93,15 @@ export const startLoad = (port: number, capture: Capture, callers: readonly (num
 
   const send = async (caller: Caller, ...request: Request): Promise<Reply | undefined> => {
     const what = `${request[0]} ${request[1].split('?')[0]}`;
+    const before = caller.connections();
     try {
-      const { reply, retries } = await sendPatiently(caller, request);
+      const { reply, retries } = await sendPatiently(caller, request).catch((error: unknown) => {
+        if (!repeat || caller.connections() === before) {
+          throw error;
+        }
+        caller.end();
+        return sendPatiently(caller, request);
+      });
       counts.retried += retries;
       if (reply.status === 200) {
         counts.answered += 1;
@@ -105,15 +118,10 @@ export const startLoad = (port: number, capture: Capture, callers: readonly (num
 
   const act = async (caller: Caller, reference: string, turn: number): Promise<void> => {
     const isCapture = turn % 3 === 0;
-    const stored = isCapture
-      ? await send(
-          caller,
-          'POST',
-          `${capture.path}?reference=${reference}`,
-          capture.headers,
-          cardOf(reference),
-        )
-      : await send(caller, 'POST', `/v1/vault/?user=load&reference=${reference}`, HEADERS, cardOf(reference));
+    const path = isCapture ? `${capture.path}?` : '/v1/vault/?user=load&';
+    const key = repeat ? `Idempotency-Key: ${reference}\r\n` : '';
+    const headers = `${isCapture ? capture.headers : HEADERS}${key}`;
+    const stored = await send(caller, 'POST', `${path}reference=${reference}`, headers, cardOf(reference));
     if (stored === undefined) {
       return;
     }

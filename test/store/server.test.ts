@@ -32,9 +32,9 @@ test('a server on another network stack shares no port, whatever its address', a
   await store.tell(entryOf('elsewhere'));
   expect(await siblings.havePort()).toBe(false);
   const other = createSiblings(store, { ...own, id: 'other' });
-  await other.join();
+  await other.announce();
   expect(await siblings.havePort()).toBe(true);
-  await other.leave();
+  await other.withdraw();
   expect(await siblings.havePort()).toBe(false);
 });
 

@@ -13,7 +13,7 @@ export interface ListenOptions {
   /** Whether other sockets of the same user may listen on the same port; the kernel spreads connections over them. */
   readonly isShared?: boolean;
   /** Asked with every reply: whether the connection ends with it. */
-  readonly isLeaving?: () => boolean;
+  readonly isDraining?: () => boolean;
 }
 
 // A passphrase of 4096 characters, percent-encoded, must fit into the head of a request. The runtime reads its
@@ -29,12 +29,12 @@ const refuse = (code: 'invalid_request' | 'internal'): Response =>
 
 /** What every reply gets that goes out on a socket: it depends on the connection, not on the request. */
 const createFinish =
-  ({ tls, isLeaving }: ListenOptions) =>
+  ({ tls, isDraining }: ListenOptions) =>
   (response: Response): Response => {
     if (tls !== undefined) {
       response.headers.set('Strict-Transport-Security', HSTS);
     }
-    if (isLeaving?.() === true) {
+    if (isDraining?.() === true) {
       response.headers.set('Connection', 'close');
     }
     return response;

@@ -32,7 +32,7 @@ const isFree = (hostname: string, port: number): boolean => {
  * `hasSibling` must know that a server of the same vault has it. A server that starts at the same moment is waited
  * for, a few seconds at most. Throws what the system says of an address that is not this machine's.
  */
-export const judgePort = async (
+export const probePort = async (
   hostname: string,
   port: number,
   hasSibling: () => Promise<boolean>,

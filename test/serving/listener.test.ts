@@ -1,17 +1,16 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { connect, type TLSSocket } from 'node:tls';
 import { Elysia } from 'elysia';
-import { type Door, openDoor } from '../../server/http/listen/door.ts';
-import { listeningDescriptors } from '../../server/http/listen/gate.ts';
-import { findFreePort, judgePort } from '../../server/http/listen/port.ts';
+import { type Listener, openListener } from '../../server/http/listen/listener.ts';
+import { findFreePort, probePort } from '../../server/http/listen/port.ts';
 import { newAuthority } from '../outbound/certificates.ts';
 import { createCaller } from './connection.ts';
 
 const HOST = { hostname: '127.0.0.1', idleTimeoutSeconds: 30 } as const;
 
-const doors: Door[] = [];
+const listeners: Listener[] = [];
 afterEach(async () => {
-  await Promise.all(doors.splice(0).map((door) => door.close()));
+  await Promise.all(listeners.splice(0).map((listener) => listener.close()));
 });
 
 /** An application that says its name, and one request of which waits until it is let go. */
@@ -25,48 +24,47 @@ const open = (name: string, port = 0, tls?: Bun.TLSOptions) => {
     await held.promise;
     return new Response(name);
   });
-  const door = openDoor(app, { ...HOST, port, ...(tls === undefined ? {} : { tls }) }, 50);
-  doors.push(door);
-  return { door, reached: reached.promise, letGo: held.resolve };
+  const listener = openListener(app, { ...HOST, port, ...(tls === undefined ? {} : { tls }) });
+  listeners.push(listener);
+  return { listener, reached: reached.promise, letGo: held.resolve };
 };
 
-describe('a door that closes', () => {
-  test('takes no new connection from then on; a server beside it does', async () => {
-    const { door } = open('old');
-    open('new', door.port);
-    const isClosed = door.close();
-    const callers = Array.from({ length: 40 }, () => createCaller(door.port));
+describe('a listener that closes', () => {
+  test('accepts no new connection once it is closed; a server on the same port does', async () => {
+    const { listener } = open('old');
+    open('new', listener.port);
+    await listener.close();
+    const callers = Array.from({ length: 40 }, () => createCaller(listener.port));
     const replies = await Promise.all(callers.map((caller) => caller.send('GET', '/', '')));
     expect(new Set(replies.map(({ body }) => body))).toEqual(new Set(['new 127.0.0.1']));
-    await isClosed;
     for (const caller of callers) {
       caller.end();
     }
   });
 
   test('answers what comes on connections that it has, and ends them with it', async () => {
-    const { door } = open('old');
-    const kept = createCaller(door.port);
+    const { listener } = open('old');
+    const kept = createCaller(listener.port);
     const fresh = await Bun.connect({
       hostname: '127.0.0.1',
-      port: door.port,
+      port: listener.port,
       socket: { data: () => undefined },
     });
     expect((await kept.send('GET', '/', '')).head).not.toMatch(/^connection: close/im);
-    const isClosed = door.close();
+    const isClosed = listener.close();
     const replies = await Promise.all([kept.send('GET', '/', ''), createCallerOn(fresh)]);
     expect(replies[0].head).toMatch(/^connection: close/im);
     expect(replies[1]).toMatch(/^connection: close/im);
     await isClosed;
-    await expect(createCaller(door.port).send('GET', '/', '')).rejects.toThrow('ECONNREFUSED');
+    await expect(createCaller(listener.port).send('GET', '/', '')).rejects.toThrow('ECONNREFUSED');
   });
 
   test('waits for what is being answered, however long that takes', async () => {
-    const { door, reached, letGo } = open('old');
-    const reply = createCaller(door.port).send('GET', '/held', '');
+    const { listener, reached, letGo } = open('old');
+    const reply = createCaller(listener.port).send('GET', '/held', '');
     await reached;
     let isClosed = false;
-    const closing = door.close().then(() => {
+    const closing = listener.close().then(() => {
       isClosed = true;
     });
     await Bun.sleep(800);
@@ -78,11 +76,11 @@ describe('a door that closes', () => {
     await closing;
   });
 
-  test('takes connections for as long as it only leaves', async () => {
-    const { door } = open('old');
-    door.leave();
+  test('accepts connections for as long as it only drains', async () => {
+    const { listener } = open('old');
+    listener.startDraining();
     for (let turn = 0; turn < 3; turn++) {
-      const { status, head } = await createCaller(door.port).send('GET', '/', '');
+      const { status, head } = await createCaller(listener.port).send('GET', '/', '');
       expect(status).toBe(200);
       expect(head).toMatch(/^connection: close/im);
     }
@@ -104,7 +102,7 @@ const createCallerOn = (socket: Bun.Socket<undefined>): Promise<string> =>
     socket.write('GET / HTTP/1.1\r\nHost: vault.test\r\n\r\n');
   });
 
-/** Begins TLS with the door, and gives the socket when that is done. */
+/** Connects with TLS, and gives the socket when the handshake is done. */
 const greet = (port: number, options: object = {}): Promise<TLSSocket> =>
   new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options }, () =>
@@ -113,11 +111,11 @@ const greet = (port: number, options: object = {}): Promise<TLSSocket> =>
     socket.on('error', reject);
   });
 
-const ask = (socket: TLSSocket): Promise<string> =>
+const ask = (socket: TLSSocket, path = '/'): Promise<string> =>
   new Promise((resolve) => {
     socket.setEncoding('latin1');
     socket.once('data', (chunk) => resolve(String(chunk)));
-    socket.write('GET / HTTP/1.1\r\nHost: vault.test\r\n\r\n');
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: vault.test\r\n\r\n`);
   });
 
 describe('TLS', () => {
@@ -127,37 +125,35 @@ describe('TLS', () => {
   };
 
   test('is 1.2 or newer, and says so for the next year; plain HTTP does not', async () => {
-    const { door } = open('tls', 0, await newPair('CN=first'));
+    const { listener } = open('tls', 0, await newPair('CN=first'));
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-      const socket = await greet(door.port, { minVersion: version, maxVersion: version });
+      const socket = await greet(listener.port, { minVersion: version, maxVersion: version });
       expect(socket.getProtocol()).toBe(version);
       expect(await ask(socket)).toContain('Strict-Transport-Security: max-age=31536000\r\n');
       socket.destroy();
     }
     for (const version of ['TLSv1', 'TLSv1.1'] as const) {
-      await expect(greet(door.port, { minVersion: version, maxVersion: version })).rejects.toThrow();
+      await expect(greet(listener.port, { minVersion: version, maxVersion: version })).rejects.toThrow();
     }
-    const { head } = await createCaller(open('plain').door.port).send('GET', '/', '');
+    const { head } = await createCaller(open('plain').listener.port).send('GET', '/', '');
     expect(head).not.toMatch(/strict-transport/i);
   });
 
-  test('a renewed certificate is shown to new connections, and old ones are answered', async () => {
-    const { door } = open('tls', 0, await newPair('CN=first'));
-    const old = await greet(door.port, { localAddress: '127.0.0.9' });
+  test('a renewed certificate comes with a server that takes the port over', async () => {
+    const { listener, reached, letGo } = open('old', 0, await newPair('CN=first'));
+    const old = await greet(listener.port);
     expect(old.getPeerCertificate().subject.CN).toBe('first');
-    expect(await ask(old)).toContain('tls 127.0.0.9');
-    door.renew(await newPair('CN=second'));
-    const ended = new Promise((resolve) => old.once('close', resolve));
-    const reply = await ask(old);
-    expect(reply).toContain('tls 127.0.0.9');
-    expect(reply).toContain('Connection: close');
-    await ended;
-    while (listeningDescriptors(door.port).length > 1) {
-      await Bun.sleep(20);
-    }
+    const reply = ask(old, '/held');
+    await reached;
+    open('new', listener.port, await newPair('CN=second'));
+    const isClosed = listener.close();
+    letGo();
+    expect(await reply).toContain('Connection: close');
+    await isClosed;
     for (let turn = 0; turn < 5; turn++) {
-      const socket = await greet(door.port);
+      const socket = await greet(listener.port);
       expect(socket.getPeerCertificate().subject.CN).toBe('second');
+      expect(await ask(socket)).toContain('new 127.0.0.1');
       socket.destroy();
     }
   });
@@ -167,13 +163,13 @@ describe('a port', () => {
   const never = async (): Promise<boolean> => false;
 
   test('is free, shared with a sibling, or taken by somebody else, even one who would share it', async () => {
-    expect(await judgePort('127.0.0.1', findFreePort('127.0.0.1'), never)).toBe('free');
-    const { door } = open('other');
-    expect(await judgePort('127.0.0.1', door.port, async () => true)).toBe('shared');
-    expect(await judgePort('127.0.0.1', door.port, never)).toBe('taken');
+    expect(await probePort('127.0.0.1', findFreePort('127.0.0.1'), never)).toBe('free');
+    const { listener } = open('other');
+    expect(await probePort('127.0.0.1', listener.port, async () => true)).toBe('shared');
+    expect(await probePort('127.0.0.1', listener.port, never)).toBe('taken');
   });
 
   test('of an address that is not here is an error of the system', async () => {
-    await expect(judgePort('192.0.2.1', 8080, never)).rejects.toThrow(/EADDRNOTAVAIL|listen/);
+    await expect(probePort('192.0.2.1', 8080, never)).rejects.toThrow(/EADDRNOTAVAIL|listen/);
   });
 });
