@@ -1,18 +1,15 @@
 /** A Redis Cluster of the tests' own: three masters on loopback, each with a replica if wanted. */
-import { randomInt } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { RedisTarget } from '../../server/store/redis/client.ts';
+import { freePort } from './free-port.ts';
 import { launchRedis, newRedisFolder, sendCommand, socketIn } from './redis-process.ts';
 
 const MASTERS = 3;
 const SLOTS = 16_384;
-const READY_MS_MAX = 20_000;
+const READY_MS_MAX = 60_000;
 /** How long a node may be silent until the others vote on it. */
 const NODE_TIMEOUT_MS = 1_000;
-/** Below the ports that the system gives to outgoing connections, which could take that of a node that is down. */
-const [PORT_FIRST, PORT_LAST] = [12_000, 32_000];
 
 /** One node of a Cluster, over all the lives of its process. */
 export interface ClusterNode {
@@ -49,24 +46,6 @@ export interface TestCluster {
   stop(): Promise<void>;
 }
 
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
-
-const given = new Set<number>();
-const freePort = async (): Promise<number> => {
-  for (;;) {
-    const port = randomInt(PORT_FIRST, PORT_LAST);
-    if (!given.has(port) && (await isFree(port))) {
-      given.add(port);
-      return port;
-    }
-  }
-};
-
 const until = async (isSo: () => Promise<boolean>, what: string): Promise<void> => {
   const end = Date.now() + READY_MS_MAX;
   while (!(await isSo().catch(() => false))) {
@@ -82,7 +61,7 @@ const startNode = async (
   durable: boolean,
   slots: ClusterNode['slots'],
 ): Promise<ClusterNode> => {
-  const [port, busPort] = [await freePort(), await freePort()];
+  const [port, busPort] = [freePort(), freePort()];
   mkdirSync(folder);
   const options = [
     ...['--port', port, '--bind', '127.0.0.1', '--cluster-enabled', 'yes', '--cluster-port', busPort],

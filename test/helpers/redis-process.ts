@@ -7,7 +7,7 @@ import { reachRedis } from '../../server/boot/redis/peer.ts';
 import { findRedisBinary } from '../../server/boot/redis/process.ts';
 import { GUARD } from './guard.ts';
 
-const START_MS_MAX = 10_000;
+const START_MS_MAX = 60_000;
 
 /** Sends one inline command to a Redis on a unix socket and gives its short reply as RESP text. */
 export const sendCommand = (socketPath: string, command: string): Promise<string> =>
