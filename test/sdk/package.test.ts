@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,13 +7,15 @@ import { Glob } from 'bun';
 import { installSdk, packSdk, run } from '../helpers/packed-sdk.ts';
 
 const root = join(import.meta.dir, '../..');
+/** A compiler that everything else on the machine competes with. */
+const PACK_MS_MAX = 120_000;
 let folder = '';
 const installed = (path: string) => Bun.file(join(folder, 'node_modules/@cardvault/sdk', path));
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cardvault-package-'));
   await installSdk(folder);
-}, 60_000);
+}, PACK_MS_MAX);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 test('the package holds what its manifest names, its page and the licence of the project', async () => {
@@ -60,33 +62,39 @@ test('it exports its clients, errors and the check of webhooks, and nothing else
   ]);
 });
 
-test('the same sources give the same bytes', async () => {
-  const again = join(folder, 'again');
-  await run([process.execPath, join(root, 'scripts/pack-sdk.ts'), again], root);
-  const packed = await packSdk();
-  const names = [...new Glob('*').scanSync(again)].sort();
-  expect(names).toEqual([...new Glob('*').scanSync(packed)].sort());
-  for (const name of names) {
-    expect(await Bun.file(join(again, name)).bytes()).toEqual(await Bun.file(join(packed, name)).bytes());
+/** A file of a process; empty when the process has ended. */
+function readProcess(pid: number | string, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'utf8');
+  } catch {
+    return '';
   }
-}, 60_000);
+}
 
-/** The environments of the processes that another one has started, by their command lines. */
-const environmentsUnder = (parent: number): [command: string, environment: string][] =>
-  readdirSync('/proc').flatMap((pid): [string, string][] => {
-    try {
-      const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(/\) (?=[A-Z] )/);
-      const read = (name: string): string => readFileSync(`/proc/${pid}/${name}`, 'utf8');
-      return Number(fields.split(' ')[1]) === parent ? [[read('cmdline'), read('environ')]] : [];
-    } catch {
-      return []; // No process, or one that has ended meanwhile.
-    }
-  });
+/**
+ * The environments of the programs that another process has started, by their command lines. Between fork and exec a
+ * child still has both of its parent: such a child is left out, by its command line, which is read first.
+ */
+function environmentsUnder(parent: number): [command: string, environment: string][] {
+  const own = readProcess(parent, 'cmdline');
+  const parentOf = (pid: string): number =>
+    Number(
+      readProcess(pid, 'stat')
+        .replace(/^.*\) /s, '')
+        .split(' ')[1],
+    );
+  return readdirSync('/proc')
+    .filter((pid) => /^\d+$/.test(pid) && parentOf(pid) === parent)
+    .map((pid): [string, string] => [readProcess(pid, 'cmdline'), readProcess(pid, 'environ')])
+    .filter(([command]) => command !== own);
+}
 
-test('what compiles it is told nothing of the settings of a server', async () => {
-  const secret = 'canary-of-a-master-key';
-  const child = Bun.spawn([process.execPath, join(root, 'scripts/pack-sdk.ts'), join(folder, 'bare')], {
-    env: { ...process.env, VAULT_MASTER_KEY: secret },
+const SECRET = 'canary-of-a-master-key';
+
+/** Packs the SDK as a server does as it starts, with its settings around, and gives the environments of what compiles. */
+async function packAgain(to: string): Promise<ReadonlyMap<string, string>> {
+  const child = Bun.spawn([process.execPath, join(root, 'scripts/pack-sdk.ts'), to], {
+    env: { ...process.env, VAULT_MASTER_KEY: SECRET },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const seen = new Map<string, string>();
@@ -97,6 +105,27 @@ test('what compiles it is told nothing of the settings of a server', async () =>
     await Bun.sleep(5);
   }
   expect(child.exitCode).toBe(0);
-  expect([...seen.keys()].some((command) => command.includes('tsup'))).toBe(true);
-  expect([...seen.values()].filter((environment) => environment.includes(secret))).toEqual([]);
-}, 60_000);
+  return seen;
+}
+
+describe('packed again with the settings of a server around', () => {
+  let seen: ReadonlyMap<string, string>;
+  beforeAll(async () => {
+    seen = await packAgain(join(folder, 'again'));
+  }, PACK_MS_MAX);
+
+  test('the same sources give the same bytes', async () => {
+    const again = join(folder, 'again');
+    const packed = await packSdk();
+    const names = [...new Glob('*').scanSync(again)].sort();
+    expect(names).toEqual([...new Glob('*').scanSync(packed)].sort());
+    for (const name of names) {
+      expect(await Bun.file(join(again, name)).bytes()).toEqual(await Bun.file(join(packed, name)).bytes());
+    }
+  });
+
+  test('what compiles it is told nothing of these settings', () => {
+    expect([...seen.keys()].some((command) => command.includes('tsup'))).toBe(true);
+    expect([...seen.values()].filter((environment) => environment.includes(SECRET))).toEqual([]);
+  });
+});
