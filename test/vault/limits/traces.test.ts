@@ -39,11 +39,23 @@ afterAll(async () => {
   party.stop();
 });
 
-/** The spans that are made while `work` is done. */
+let tracesMade = 0;
+/** The `traceparent` of a trace that no other request of these tests has. */
+function newTrace(): { readonly traceId: string; readonly traceparent: string } {
+  tracesMade += 1;
+  const traceId = TRACE.slice(0, -4) + tracesMade.toString(16).padStart(4, '0');
+  return { traceId, traceparent: `00-${traceId}-${PARENT}-01` };
+}
+
+/**
+ * The spans of traces that start while `work` is done. An earlier request may still make spans then: what it leaves to
+ * be done after its reply is in its trace.
+ */
 const spansOf = async (work: () => Promise<unknown>): Promise<readonly Span[]> => {
+  const known = new Set(spans.map(({ traceId }) => traceId));
   const before = spans.length;
   await work();
-  return spans.slice(before);
+  return spans.slice(before).filter(({ traceId }) => !known.has(traceId));
 };
 const isRequest = ({ kind }: Span): boolean => kind === 'server';
 
@@ -51,7 +63,8 @@ describe('a request is one trace', () => {
   test('of its sign-in, its unlock, its jobs in threads and its scripts, each under its parent', async () => {
     const own = await vault.account();
     await own.key('k');
-    const headers = { 'x-request-id': 'traced-request-1', traceparent: `00-${TRACE}-${PARENT}-01` };
+    const { traceId, traceparent } = newTrace();
+    const headers = { 'x-request-id': 'traced-request-1', traceparent };
     const query = { user: 'k', reference: 'r-1' };
     const found = await spansOf(() =>
       own.send('POST', '/vault', {
@@ -61,7 +74,7 @@ describe('a request is one trace', () => {
         headers,
       }),
     );
-    expect(new Set(found.map(({ traceId }) => traceId))).toEqual(new Set([TRACE]));
+    expect(new Set(found.map((span) => span.traceId))).toEqual(new Set([traceId]));
     const names = found.map(({ name }) => name);
     for (const name of ['sign_in', 'unlock', 'thread unlockKey', 'thread storeItem', 'redis write-item']) {
       expect(names).toContain(name);
@@ -75,12 +88,12 @@ describe('a request is one trace', () => {
   });
 
   test('and two at one instant do not mix', async () => {
-    const other = TRACE.replace('4', '5');
-    const ask = (trace: string) =>
-      client.send('GET', '/key', { headers: { traceparent: `00-${trace}-${PARENT}-01` } });
-    const found = await spansOf(() => Promise.all([ask(TRACE), ask(other)]));
+    const [one, other] = [newTrace(), newTrace()];
+    const ask = ({ traceparent }: { readonly traceparent: string }) =>
+      client.send('GET', '/key', { headers: { traceparent } });
+    const found = await spansOf(() => Promise.all([ask(one), ask(other)]));
     const requests = found.filter(isRequest);
-    expect(requests.map(({ traceId }) => traceId).toSorted()).toEqual([TRACE, other]);
+    expect(requests.map(({ traceId }) => traceId).toSorted()).toEqual([one.traceId, other.traceId]);
     for (const { traceId, parentId } of found.filter((span) => !isRequest(span))) {
       const own = found.filter((span) => span.traceId === traceId).map(({ spanId }) => spanId);
       expect(own).toContain(parentId ?? '');
@@ -93,7 +106,7 @@ describe('a request is one trace', () => {
     party.script('/pay', 201);
     const order = { request: requestTo(party.url('/pay')), webhook: receiver.webhook };
     const before = spans.length;
-    const headers = { 'x-request-id': 'traced-order-1', traceparent: `00-${TRACE}-${PARENT}-01` };
+    const headers = { 'x-request-id': 'traced-order-1', traceparent: newTrace().traceparent };
     const job = acceptedId(await proxyPost(item, order, {}, { headers }));
     await receiver.next();
     while (!spans.some(({ name }) => name === 'webhook call')) {
@@ -139,7 +152,9 @@ describe('a traceparent', () => {
 
   test('of a caller who does not record makes no span', async () => {
     const found = await spansOf(() =>
-      client.send('GET', '/whoami', { headers: { traceparent: `00-${TRACE}-${PARENT}-00` } }),
+      client.send('GET', '/whoami', {
+        headers: { traceparent: newTrace().traceparent.replace(/01$/, '00') },
+      }),
     );
     expect(found).toEqual([]);
   });
@@ -300,11 +315,11 @@ describe('a receiver', () => {
 
 test('a vault without traces makes none and still counts', async () => {
   const plain = await openTestVault({ workers: 1, alone: true });
-  const before = spans.length;
-  await plain.handle(
-    new Request('http://localhost/v1/whoami', { headers: { traceparent: `00-${TRACE}-${PARENT}-01` } }),
+  const { traceparent } = newTrace();
+  const found = await spansOf(async () =>
+    plain.handle(new Request('http://localhost/v1/whoami', { headers: { traceparent } })),
   );
-  expect(spans.length).toBe(before);
+  expect(found).toEqual([]);
   expect(plain.deps.tracing).toBeUndefined();
   expect((await scrape(plain.handle)).value('vault_refusals_total', { code: 'unauthenticated' })).toBe(1);
   await plain.close();
