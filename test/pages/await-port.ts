@@ -1,8 +1,8 @@
 import { connect, sleep } from 'bun';
 
-/** Ends as soon as somebody listens on a port of this machine; fails after ten seconds. */
+/** Ends as soon as somebody listens on a port of this machine; fails after a minute. */
 const port = Number(process.argv[2]);
-const untilMs = Date.now() + 10_000;
+const untilMs = Date.now() + 60_000;
 const socket = { data: () => undefined };
 
 const listens = async (): Promise<boolean> => {

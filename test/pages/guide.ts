@@ -87,12 +87,14 @@ const makeFolder = (folder: string): void => {
 
 /**
  * Runs the blocks of a page one after another in one shell, whose variables the later ones see, against a server
- * that stands for the one of the page. Gives what each printed, up to the first that failed, and the errors.
+ * that stands for the one of the page. Gives what each printed, up to the first that failed, and the errors. Pages are
+ * shown in the Chromium at an address.
  */
 export const runBlocks = async (
   blocks: readonly Block[],
   { url, password, dataDir }: GuideServer,
   { here, caFile, shopPort }: GuideParties,
+  browser: string,
   folder: string,
 ): Promise<{ readonly printed: readonly string[]; readonly errors: string }> => {
   makeFolder(folder);
@@ -122,6 +124,7 @@ export const runBlocks = async (
       VAULT_DATA_DIR: dataDir,
       CURL_CA_BUNDLE: caFile,
       PORT: String(shopPort),
+      PAGE_BROWSER: browser,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

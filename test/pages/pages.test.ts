@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { isErrorCode, VaultError } from '../../server/core/errors.ts';
 import { routeErrors } from '../../server/http/plugins/route.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
+import { launchSharedChromium } from '../browser/chromium.ts';
 import { packSdk } from '../helpers/packed-sdk.ts';
 import { ALL_BLOCKS } from './code-blocks.ts';
 import { blocksOf, inWordsOf, runBlocks } from './guide.ts';
@@ -25,7 +26,7 @@ const ran = new Map<string, Awaited<ReturnType<typeof runBlocks>>>();
 let greeting = '';
 
 /** Tries the pages of one server, one after the other as a reader does, with third parties of their own. */
-const tryPages = async (pages: readonly string[]): Promise<void> => {
+const tryPages = async (pages: readonly string[], browser: string): Promise<void> => {
   const own = mkdtempSync(join(folder, 'pages-'));
   const parties = await startParties(own);
   const server = await startServer(join(own, 'data'), {
@@ -35,7 +36,8 @@ const tryPages = async (pages: readonly string[]): Promise<void> => {
   try {
     for (const path of pages) {
       const blocks = blocksOf(path, textOf(path));
-      ran.set(path, await runBlocks(blocks, server, parties, join(own, path.replaceAll('/', '-'))));
+      const place = join(own, path.replaceAll('/', '-'));
+      ran.set(path, await runBlocks(blocks, server, parties, browser, place));
     }
   } finally {
     await server.stop();
@@ -51,8 +53,13 @@ const tryPages = async (pages: readonly string[]): Promise<void> => {
 beforeAll(async () => {
   // Pages install the SDK that the server gives out.
   await packSdk();
-  // Most of the time a page waits for one program; readers of several servers do not wait for each other.
-  await Promise.all(RUNS.map(tryPages));
+  const browser = await launchSharedChromium();
+  try {
+    // Most of the time a page waits for one program; readers of several servers do not wait for each other.
+    await Promise.all(RUNS.map((pages) => tryPages(pages, browser.wsEndpoint())));
+  } finally {
+    await browser.close();
+  }
 }, MS_MAX);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

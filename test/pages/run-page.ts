@@ -1,10 +1,14 @@
 /**
  * Shows a page of a guide in Chromium: one at a URL as a shop's server serves it, one in a file from an origin of its own,
  * with the shell's SECRET for THE_SECRET, and other variables likewise. Types a card into the fields that it finds empty,
- * in the page or in a form of the vault, presses the button and prints what the page then shows.
+ * in the page or in a form of the vault, presses the button and prints what the page then shows. The Chromium is the one
+ * at the address in PAGE_BROWSER.
  */
 import type { Frame, FrameLocator, Page } from 'playwright-core';
-import { launchChromium } from '../browser/chromium.ts';
+import { connectChromium } from '../browser/chromium.ts';
+
+/** How long one step of a page may take, which on a busy machine is many times what it usually takes. */
+const STEP_MS_MAX = 60_000;
 
 const CARD: Readonly<Record<string, string>> = {
   card_number: '4111111111111111',
@@ -56,10 +60,10 @@ const serve = async (file: string) => {
 
 const [, , place = ''] = process.argv;
 const shop = place.startsWith('http') ? undefined : await serve(place);
-const browser = await launchChromium();
+const browser = await connectChromium(process.env['PAGE_BROWSER'] ?? '');
 try {
   const page = await browser.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(STEP_MS_MAX);
   page.on('pageerror', (error) => console.error(String(error)));
   await page.goto(shop === undefined ? place : `http://localhost:${shop.port}/`);
   await use(page);
