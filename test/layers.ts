@@ -82,7 +82,7 @@ export const LAYERS: readonly Layer[] = [
   { name: 'server/config', files: /^server\/config\//, may: [/^server\/domain\/text\/duration\.ts$/, CORE] },
   { name: 'server/boot/redis', files: /^server\/boot\/redis\//, may: [/^server\/config\//, CORE] },
   { name: 'server/main.ts, server/cli, server/boot', files: EDGE, may: [EVERYTHING] },
-  { name: 'workers', files: /^workers\//, may: [DOMAIN] },
+  { name: 'workers', files: /^workers\//, may: [DOMAIN, CORE] },
   { name: 'sdk', files: /^sdk\//, may: [] },
   { name: 'forms', files: /^forms\//, may: [/^sdk\//, SCHEMA, /^server\/domain\/card\/(?:luhn|brand)\.ts$/] },
   {

@@ -49,6 +49,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'workers/jobs/endpoint-open.ts': 'an opened policy',
   'workers/jobs/proxy-record.ts': "the server's own parameters of a job, and an opened job",
   'workers/jobs/rules.ts': 'an opened rule',
+  'workers/pool/failure.ts': "a thread's own failure",
 };
 
 export const CONFINEMENTS: readonly Confinement[] = [

@@ -12,7 +12,7 @@ import {
 } from './jobs/audit.ts';
 import { decryptItems, listItems } from './jobs/bulk.ts';
 import { clientCredential, createCsr, readCertificate } from './jobs/certs.ts';
-import { createThreadContext, type Handler, toCode } from './jobs/context.ts';
+import { createThreadContext, type Handler, toFailure } from './jobs/context.ts';
 import {
   captureItem,
   checkEndpoint,
@@ -122,5 +122,5 @@ serveThread(
   new Map<JobKind, (fields: Uint8Array[]) => Uint8Array[] | Promise<Uint8Array[]>>(
     names.map((name) => [KIND[name], (fields) => HANDLERS[name](context, fields)]),
   ),
-  toCode,
+  toFailure,
 );

@@ -1,24 +1,62 @@
+import { VaultError } from './errors.ts';
+
 /** What may be logged of an error that nobody expected: its class and frames, never its message. */
 export interface Cause {
+  /** The name of the class. */
   readonly error: string;
-  /** At most twelve frames, the innermost first. */
+  /** At most twelve frames `at function (file:line:column)`, the innermost first. */
   readonly stack?: readonly string[];
 }
 
-/** The frames of a stack without its first lines, which repeat the message. */
-const framesOf = (error: Error): readonly string[] => {
+/** An error of another thread, or of no thread at all: all that is known of it is its cause. */
+export class ReportedError extends Error {
+  override readonly name = 'ReportedError';
+  readonly reported: Cause;
+
+  constructor(reported: Cause) {
+    super('An error was reported from elsewhere.');
+    this.reported = reported;
+  }
+}
+
+const FRAMES_MAX = 12;
+/** How many wrappers are taken off: an error may, by mistake, be its own cause. */
+const WRAPPERS_MAX = 8;
+
+/** `at function (file:line:column)` or `at file:line:column`, where the file is a path or a module of the runtime. */
+const FRAME = /^at (?:[\w$.<># ]{1,100} \()?(?:\/|file:|node:|bun:)[^\s()]*:\d+:\d+\)?$/;
+
+/**
+ * The frames of an error, as its cause gives them. The first lines of a stack repeat the message and are left out;
+ * of the others only those count that are a frame and nothing else.
+ */
+function framesOf(error: Error): readonly string[] {
   const stack = error.stack ?? '';
   const start = error.message === '' ? 0 : stack.indexOf(error.message) + error.message.length;
   return stack
     .slice(start)
     .split('\n')
     .map((line) => line.trim())
-    .filter((line) => line.startsWith('at '))
-    .slice(0, 12);
-};
+    .filter((line) => FRAME.test(line))
+    .slice(0, FRAMES_MAX);
+}
 
-/** Where in our code an unknown error comes from. Its message may hold data, and is left out. */
-export const causeOf = (error: unknown): Cause =>
-  error instanceof Error
-    ? { error: error.constructor.name, stack: framesOf(error) }
-    : { error: error === null ? 'null' : typeof error };
+/** The error that a VaultError stands for, where it has a cause; any other error is its own. */
+function unwrapped(error: unknown): unknown {
+  let inner = error;
+  for (let i = 0; i < WRAPPERS_MAX && inner instanceof VaultError && inner.cause !== undefined; i++) {
+    inner = inner.cause;
+  }
+  return inner;
+}
+
+/** Where in our code an unknown error comes from, in whatever thread. Its message may hold data, and is left out. */
+export function causeOf(error: unknown): Cause {
+  const inner = unwrapped(error);
+  if (inner instanceof ReportedError) {
+    return inner.reported;
+  }
+  return inner instanceof Error
+    ? { error: inner.constructor.name, stack: framesOf(inner) }
+    : { error: inner === null ? 'null' : typeof inner };
+}

@@ -337,9 +337,9 @@ export class VaultError extends Error {
 
   constructor(
     code: ErrorCode,
-    place: Partial<Pick<VaultError, 'field' | 'retryAfterSeconds' | 'sentAs'>> = {},
+    place: Partial<Pick<VaultError, 'field' | 'retryAfterSeconds' | 'sentAs' | 'cause'>> = {},
   ) {
-    super(ERRORS[code].text);
+    super(ERRORS[code].text, place.cause === undefined ? undefined : { cause: place.cause });
     this.name = 'VaultError';
     this.code = code;
     this.field = place.field;

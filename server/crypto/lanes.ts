@@ -1,6 +1,9 @@
 /** How jobs get to the threads: what opens keys for them, in which lane they travel, and how they fail. */
 import { type EndpointUse, type JobKind, type KeyParams, WARM_MISS } from '../../workers/jobs/kinds.ts';
-import { JobError, type Pool } from '../../workers/pool/pool.ts';
+import { type Failure, JobError } from '../../workers/pool/failure.ts';
+import type { Lane } from '../../workers/pool/job.ts';
+import type { Pool } from '../../workers/pool/pool.ts';
+import { ReportedError } from '../core/error-cause.ts';
 import { isErrorCode, VaultError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
 import { at, json, pack } from './fields.ts';
@@ -52,14 +55,16 @@ export interface KeyPlace {
   readonly user: string;
 }
 
-/** A thread's code as the error that callers see. Unknown codes are mistakes of ours. */
-export function refusalOf(text: string): VaultError {
-  const [code = '', field = ''] = text.split(' ');
-  return new VaultError(isErrorCode(code) ? code : 'internal', field === '' ? {} : { field });
+/** A failure of a job as the error that callers see, with its cause. Unknown codes are mistakes of ours. */
+export function errorOf({ code, field, cause }: Failure): VaultError {
+  return new VaultError(isErrorCode(code) ? code : 'internal', {
+    field,
+    cause: cause && new ReportedError(cause),
+  });
 }
 
 const toVaultError = (error: unknown): VaultError =>
-  error instanceof JobError ? refusalOf(error.code) : new VaultError('internal');
+  error instanceof JobError ? errorOf(error.failure) : new VaultError('internal', { cause: error });
 
 /** A warm blob that did not open, as a result; everything else as the error that callers see. */
 export const missOrThrow = (error: unknown): WarmMiss => {
@@ -82,8 +87,6 @@ export const openingFields = (params: object, opening: Opening, rules: RuleSet):
   pack(rules.records),
 ];
 
-/** Hot: somebody waits. Bulk: one piece of long work. Cold: as long as a passphrase takes. */
-export type Lane = 'hot' | 'bulk' | 'cold';
 /** How long a job may run in a thread before the thread counts as hung. */
 const DEADLINES: Readonly<Record<Lane, number>> = { hot: 5_000, bulk: 20_000, cold: 30_000 };
 

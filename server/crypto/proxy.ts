@@ -13,17 +13,18 @@ import type {
   ReportFacts,
   StoreFetchedParams,
 } from '../../workers/jobs/proxy-kinds.ts';
+import type { Failure } from '../../workers/pool/failure.ts';
 import type { VaultError } from '../core/errors.ts';
 import { Secret } from '../core/secret.ts';
 import { at, json, pack, parse, storedParts } from './fields.ts';
 import {
+  errorOf,
   type Lanes,
   missOrThrow,
   type Opening,
   openingFields,
   type Passphrase,
   type RuleSet,
-  refusalOf,
   type SealedFields,
   singlesOf,
   type WarmBlob,
@@ -157,9 +158,9 @@ export const createProxyCrypto = ({ run, plain, one }: Lanes): ProxyCrypto => ({
   fillProxy(params, opening, rules, { item, meta, sad, logTail }, order) {
     const fields = [...openingFields(params, opening, rules), item, meta, sad, logTail, order];
     return run(KIND.fillProxy, fields, 'bulk', singlesOf(params.aid)).then((reply) => {
-      const code = decoder.decode(at(reply, 3));
+      const refusal = at(reply, 3);
       const made = { job: at(reply, 0), logEntry: at(reply, 1), shown: at(reply, 2) };
-      return { ...made, refusal: code === '' ? undefined : refusalOf(code) };
+      return { ...made, refusal: refusal.length === 0 ? undefined : errorOf(parse<Failure>(refusal)) };
     }, missOrThrow);
   },
   prepareFetch(params, blob, passphrase, order) {

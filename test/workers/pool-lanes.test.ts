@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { PendingJob } from '../../workers/pool/job.ts';
-import { createLanes } from '../../workers/pool/lanes.ts';
-import type { Thread } from '../../workers/pool/worker-thread.ts';
+import * as lanes from '../../workers/pool/lanes.ts';
 
 const DEADLINE_MS = 20_000;
 
@@ -20,35 +19,27 @@ const jobOf = (id: number, lane: 'hot' | 'bulk', waitedMs: number, account = '')
   reject: () => undefined,
 });
 
-const idleThread = (): Thread => ({
-  jobs: new Map(),
-  busy: () => 0,
-  hasAnswered: () => true,
-  isSuspect: () => false,
-  send: () => undefined,
-  fail: () => undefined,
-  close: async () => undefined,
-});
+const idleThread = (): lanes.ThreadLoad => ({ jobs: new Map(), held: 0 });
 
 /** The jobs that one thread gets, frame by frame, when it is done with each at once. */
 const framesOf = (jobs: readonly PendingJob[]): readonly (readonly number[])[] => {
   const frames: number[][] = [];
-  const lanes = createLanes({
+  const state = lanes.createLanes({
     threads: 1,
     queueMax: 50,
     cold: { concurrency: 1, queueMax: 1, perAccountMax: 1 },
-    send: (_thread, sent) => {
+    send: (_thread: lanes.ThreadLoad, sent) => {
       frames.push(sent.map(({ id }) => id));
       for (const job of sent) {
-        lanes.release(job);
+        lanes.release(state, job);
       }
     },
   });
   for (const job of jobs) {
-    lanes.accept(job);
+    lanes.accept(state, job);
   }
-  while (lanes.waiting().hot + lanes.waiting().bulk > 0) {
-    lanes.dispatch([idleThread()]);
+  while (lanes.waiting(state).hot + lanes.waiting(state).bulk > 0) {
+    lanes.dispatch(state, [idleThread()]);
   }
   return frames;
 };
@@ -79,17 +70,17 @@ test('accounts take turns with their hot jobs as well, also where one has far mo
 });
 
 test.each(['hot', 'bulk'] as const)('a full queue of %s jobs drops the newest of who has most', (lane) => {
-  const lanes = createLanes({
+  const state = lanes.createLanes({
     threads: 1,
     queueMax: 4,
     cold: { concurrency: 1, queueMax: 1, perAccountMax: 1 },
-    send: () => undefined,
+    send: (_thread: lanes.ThreadLoad) => undefined,
   });
-  const dropped = (id: number, account: string) => lanes.accept(jobOf(id, lane, 0, account))?.id;
+  const dropped = (id: number, account: string) => lanes.accept(state, jobOf(id, lane, 0, account))?.id;
   expect([1, 2, 3, 4].map((id) => dropped(id, 'many'))).toEqual(Array(4).fill(undefined));
   expect(dropped(5, 'many')).toBe(5);
   expect(dropped(100, 'few')).toBe(4);
   expect(dropped(101, 'few')).toBe(3);
   expect(dropped(6, 'many')).toBe(6);
-  expect(lanes.waiting()[lane]).toBe(4);
+  expect(lanes.waiting(state)[lane]).toBe(4);
 });

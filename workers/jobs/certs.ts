@@ -35,7 +35,7 @@ export const readCertificate: Handler = (context, fields) => {
   const { spki } = JSON.parse(toText(opened)) as { readonly spki: string };
   const certificate = readPemCertificate(toText(field(fields, 2)));
   if (!matchesKey(certificate, Uint8Array.fromBase64(spki))) {
-    throw new JobFailure('certificate_mismatch body');
+    throw new JobFailure('certificate_mismatch', 'body');
   }
   const data = [certificate.certPem, ...certificate.chain].join('');
   return [toJsonBytes({ data, expiry: certificate.expiry })];

@@ -1,8 +1,11 @@
+import { causeOf } from '../../server/core/error-cause.ts';
+import { VaultError } from '../../server/core/errors.ts';
 import { CertificateError } from '../crypto/certificate/certificate.ts';
 import { EndpointSecretError } from '../crypto/endpoint/record.ts';
 import { IntegrityError, PassphraseError } from '../crypto/primitives/bytes.ts';
 import type { Argon2Params } from '../crypto/primitives/kdf.ts';
 import { createServiceSealer, createSubkeys, type ServiceSealer } from '../crypto/record/service-record.ts';
+import type { Failure } from '../pool/failure.ts';
 import type { ThreadData } from './kinds.ts';
 
 /** What a handler may use; made once per thread. */
@@ -21,13 +24,15 @@ export interface ThreadContext {
 export type Fields = readonly Uint8Array[];
 export type Handler = (context: ThreadContext, fields: Fields) => Uint8Array[] | Promise<Uint8Array[]>;
 
-/** A refusal that goes back as a plain code, since an Error's class is lost between threads. */
+/** A refusal that goes back as a code and a place, since an Error's class is lost between threads. */
 export class JobFailure extends Error {
   readonly code: string;
+  readonly field: string | undefined;
 
-  constructor(code: string) {
+  constructor(code: string, field?: string) {
     super(code);
     this.code = code;
+    this.field = field;
   }
 }
 
@@ -53,28 +58,30 @@ export function createThreadContext(data: ThreadData): ThreadContext {
   };
 }
 
-/** The code that an error travels under; a field name follows it after a space. */
-export function toCode(error: unknown): string {
-  if (error instanceof JobFailure) {
-    return error.code;
+/** The code and the place that an error has for callers; undefined for one that nobody expected. */
+function expected(
+  error: unknown,
+): { readonly code: string; readonly field?: string | undefined } | undefined {
+  if (error instanceof JobFailure || error instanceof VaultError) {
+    return error;
   }
   if (error instanceof IntegrityError) {
-    return 'integrity_failed';
+    return { code: 'integrity_failed' };
   }
   if (error instanceof PassphraseError) {
-    return 'passphrase_wrong';
+    return { code: 'passphrase_wrong' };
   }
   if (error instanceof CertificateError) {
-    return `${error.code} body`;
+    return { code: error.code, field: 'body' };
   }
-  if (error instanceof EndpointSecretError) {
-    return 'endpoint_refused';
-  }
-  if (error instanceof Error && error.name === 'VaultError' && 'code' in error) {
-    const field = 'field' in error && typeof error.field === 'string' ? ` ${error.field}` : '';
-    return `${String(error.code)}${field}`;
-  }
-  return 'internal';
+  return error instanceof EndpointSecretError ? { code: 'endpoint_refused' } : undefined;
+}
+
+/** How an error crosses to the server: with its cause, unless a caller caused it. */
+export function toFailure(error: unknown): Failure {
+  const { code, field } = expected(error) ?? { code: 'internal' };
+  const isOurs = code === 'internal' || code === 'integrity_failed';
+  return { code, field, cause: isOurs ? causeOf(error) : undefined };
 }
 
 const decoder = new TextDecoder();

@@ -56,7 +56,7 @@ interface ChosenToken {
 function chooseToken(tokenKey: Uint8Array, number: string, params: StoreParams): ChosenToken {
   const parsed = parseAlgorithm(params.algorithm);
   if (!parsed) {
-    throw new JobFailure('invalid_request query.algorithm');
+    throw new JobFailure('invalid_request', 'query.algorithm');
   }
   if (parsed.kind === 'uuid') {
     return { token: params.uuid ?? randomUuid(), candidate: 0, identity: EMPTY };

@@ -38,7 +38,7 @@ export const prepareFetch: Handler = (context, fields) => {
   return withKey(context, params, fields, (key) => {
     const parsed = parseAlgorithm(algorithm);
     if (parsed === undefined) {
-      throw new JobFailure('invalid_request query.algorithm');
+      throw new JobFailure('invalid_request', 'query.algorithm');
     }
     const order = readOrder(field(fields, 3));
     const facts: JobFacts = {

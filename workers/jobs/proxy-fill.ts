@@ -14,7 +14,8 @@ import {
   paramsOf,
   type ThreadContext,
   toBytes,
-  toCode,
+  toFailure,
+  toJsonBytes,
 } from './context.ts';
 import { checkReference, logEntry, metaOf, openText } from './items.ts';
 import { withKey } from './keys.ts';
@@ -136,8 +137,8 @@ export const fillProxy: Handler = (context, fields) => {
       return [job, entry, shown, EMPTY];
     } catch (error) {
       // What the item holds has decided this: that it was read is logged all the same.
-      const [code = '', place = ''] = toCode(error).split(' ');
-      return [EMPTY, entry, EMPTY, toBytes(params.forcedMask ? code : `${code} ${place}`)];
+      const { field: place, ...failure } = toFailure(error);
+      return [EMPTY, entry, EMPTY, toJsonBytes(params.forcedMask ? failure : { ...failure, field: place })];
     }
   });
 };

@@ -44,7 +44,7 @@ export const readProxyOrder: Handler = (_context, fields) => {
   const { request, synchronous, webhook: given } = parseBody(params, body);
   const isBare = what === 'network_token' && (body.get('webhook') ?? undefined) === undefined;
   if (!synchronous && given === undefined) {
-    throw new JobFailure('invalid_request body.webhook');
+    throw new JobFailure('invalid_request', 'body.webhook');
   }
   const { metadata, ...webhook } = given ?? {};
   const facts: OrderFacts = {

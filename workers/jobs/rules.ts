@@ -83,7 +83,7 @@ export const checkRule: Handler = (_context, fields) => {
   const body = field(fields, 1);
   const operations = toJsonBytes(checkOperations(body.length === 0 ? {} : toPlain(parseJson(body))));
   if (operations.length > RULE_BYTES_MAX) {
-    throw new JobFailure('invalid_request body');
+    throw new JobFailure('invalid_request', 'body');
   }
   return [operations];
 };

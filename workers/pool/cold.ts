@@ -1,6 +1,8 @@
-/** Admission to the cold lane: each of its jobs takes an Argon2id run's worth of memory and a core. */
+/** Admission to the cold lane: each of its jobs takes the memory of an Argon2id run and a core. */
+import * as fair from './fair.ts';
 import type { PendingJob } from './job.ts';
 
+/** Limits of the cold lane. */
 export interface ColdLimits {
   /** Jobs in threads at once, over all threads. */
   readonly concurrency: number;
@@ -10,130 +12,57 @@ export interface ColdLimits {
   readonly perAccountMax: number;
 }
 
+/**
+ * Accounts take turns, with at most `perAccountMax` jobs of one account running. One account alone may fill the
+ * whole queue; when others come, the newest job of the longest line loses its place first, so that no flood of one
+ * account excludes another.
+ */
 export interface ColdLane {
-  add(job: PendingJob): void;
-  /** Puts a job back to the front of its account's line. */
-  restore(job: PendingJob): void;
-  /** Takes the next job that may run now and counts it as running until `release`. */
-  take(): PendingJob | undefined;
-  release(job: PendingJob): void;
-  /** Removes the jobs over `queueMax`, to be called once all that may run have been taken. */
-  trim(): PendingJob[];
-  /** Removes the waiting jobs that are due. */
-  expire(now: number): PendingJob[];
-  /** When the first waiting job is due; Infinity when none waits. */
-  nextDue(): number;
-  waiting(): number;
-  running(): number;
+  readonly limits: ColdLimits;
+  readonly waiting: fair.FairQueue;
+  readonly runningOf: Map<string, number>;
+  running: number;
 }
 
-/**
- * A line per account, served in turn, with at most `perAccountMax` of one account running. One account
- * alone may fill the whole queue; when others come, the newest of the longest line loses its place first, so
- * that no flood of one account keeps another out.
- */
-export const createColdLane = (limits: ColdLimits): ColdLane => {
-  const lines = new Map<string, PendingJob[]>();
-  const runningOf = new Map<string, number>();
-  let waiting = 0;
-  let running = 0;
+/** An empty lane. */
+export function createColdLane(limits: ColdLimits): ColdLane {
+  return { limits, waiting: fair.createFairQueue(), runningOf: new Map(), running: 0 };
+}
 
-  const lineOf = (account: string): PendingJob[] => {
-    const line = lines.get(account) ?? [];
-    lines.set(account, line);
-    return line;
-  };
-
-  const longestLine = (): PendingJob[] => {
-    let longest: PendingJob[] = [];
-    for (const line of lines.values()) {
-      if (line.length >= longest.length) {
-        longest = line;
-      }
-    }
-    return longest;
-  };
-
-  const keepLine = (account: string, line: PendingJob[]): void => {
-    if (line.length === 0) {
-      lines.delete(account);
-    } else {
-      lines.set(account, line);
-    }
-  };
-
-  const take = (): PendingJob | undefined => {
-    if (running >= limits.concurrency) {
-      return undefined;
-    }
-    for (const [account, line] of lines) {
-      const ofAccount = runningOf.get(account) ?? 0;
-      if (ofAccount >= limits.perAccountMax) {
-        continue;
-      }
-      const job = line.shift();
-      lines.delete(account);
-      keepLine(account, line);
-      runningOf.set(account, ofAccount + 1);
-      waiting -= 1;
-      running += 1;
-      return job;
-    }
+/** Takes the next job that may run now and counts it as running until `release`. */
+export function take(lane: ColdLane): PendingJob | undefined {
+  const { limits, runningOf } = lane;
+  if (lane.running >= limits.concurrency) {
     return undefined;
-  };
+  }
+  const job = fair.take(lane.waiting, (account) => (runningOf.get(account) ?? 0) < limits.perAccountMax);
+  if (job !== undefined) {
+    runningOf.set(job.account, (runningOf.get(job.account) ?? 0) + 1);
+    lane.running += 1;
+  }
+  return job;
+}
 
-  const release = (job: PendingJob): void => {
-    running -= 1;
-    const left = (runningOf.get(job.account) ?? 1) - 1;
-    if (left === 0) {
-      runningOf.delete(job.account);
-    } else {
-      runningOf.set(job.account, left);
+/** Gives back the place of a job that has left its thread. */
+export function release(lane: ColdLane, { account }: PendingJob): void {
+  lane.running -= 1;
+  const left = (lane.runningOf.get(account) ?? 1) - 1;
+  if (left === 0) {
+    lane.runningOf.delete(account);
+  } else {
+    lane.runningOf.set(account, left);
+  }
+}
+
+/** Removes the jobs over `queueMax`; to be called once all that may run have been taken. */
+export function trim(lane: ColdLane): PendingJob[] {
+  const dropped: PendingJob[] = [];
+  while (lane.waiting.size > lane.limits.queueMax) {
+    const job = fair.drop(lane.waiting);
+    if (job === undefined) {
+      break;
     }
-  };
-
-  const trim = (): PendingJob[] => {
-    const dropped: PendingJob[] = [];
-    for (; waiting > limits.queueMax; waiting -= 1) {
-      const line = longestLine();
-      const job = line.pop();
-      if (job === undefined) {
-        break;
-      }
-      keepLine(job.account, line);
-      dropped.push(job);
-    }
-    return dropped;
-  };
-
-  const expire = (now: number): PendingJob[] => {
-    const expired: PendingJob[] = [];
-    for (const [account, line] of lines) {
-      expired.push(...line.filter((job) => job.dueAt <= now));
-      keepLine(
-        account,
-        line.filter((job) => job.dueAt > now),
-      );
-    }
-    waiting -= expired.length;
-    return expired;
-  };
-
-  return {
-    take,
-    release,
-    trim,
-    expire,
-    add(job) {
-      lineOf(job.account).push(job);
-      waiting += 1;
-    },
-    restore(job) {
-      lineOf(job.account).unshift(job);
-      waiting += 1;
-    },
-    nextDue: () => Math.min(...[...lines.values()].flat().map((job) => job.dueAt)),
-    waiting: () => waiting,
-    running: () => running,
-  };
-};
+    dropped.push(job);
+  }
+  return dropped;
+}

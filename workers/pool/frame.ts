@@ -14,7 +14,7 @@ export const FIELDS_MAX = 65_535;
 /** The status (`kind`) of a reply whose fields are the result. */
 export const REPLY_OK = 0;
 
-/** The status (`kind`) of a reply with one field: the error code in ASCII. */
+/** The status (`kind`) of a reply with one field: the failure (see `failure.ts`). */
 export const REPLY_ERROR = 1;
 
 /**

@@ -1,40 +1,44 @@
-/** The hot lane: single items, for each of which somebody waits. */
-import { createFairQueue } from './fair.ts';
+/** The hot lane: single items, each with a caller that waits. */
+import * as fair from './fair.ts';
 import type { PendingJob } from './job.ts';
-
-export interface HotLane {
-  add(job: PendingJob): void;
-  /** Puts a job, which came back untouched, before all others. */
-  restore(job: PendingJob): void;
-  /** The next frame's worth of jobs. */
-  take(countMax: number): PendingJob[];
-  /** Takes the newest job of whoever has most. */
-  drop(): PendingJob | undefined;
-  /** Removes the jobs that are due. */
-  expire(now: number): PendingJob[];
-  /** When the first job is due; Infinity when none waits. */
-  nextDue(): number;
-  size(): number;
-}
 
 /**
  * Accounts take turns, job by job. Jobs that came back from a dead thread are cleared of its death: they go first, and
  * never share a frame with new ones, so that a run of poisonous jobs cannot take them down again.
  */
-export const createHotLane = (): HotLane => {
-  const fresh = createFairQueue();
-  let cleared: PendingJob[] = [];
-  return {
-    add: fresh.add,
-    restore: (job) => void cleared.unshift(job),
-    take: (countMax) => (cleared.length > 0 ? cleared.splice(0, countMax) : fresh.takeMany(countMax)),
-    drop: fresh.drop,
-    expire(now) {
-      const due = cleared.filter((job) => job.dueAt <= now);
-      cleared = cleared.filter((job) => job.dueAt > now);
-      return [...due, ...fresh.expire(now)];
-    },
-    nextDue: () => cleared.reduce((first, job) => Math.min(first, job.dueAt), fresh.nextDue()),
-    size: () => cleared.length + fresh.size(),
-  };
-};
+export interface HotLane {
+  readonly fresh: fair.FairQueue;
+  cleared: PendingJob[];
+}
+
+/** An empty lane. */
+export function createHotLane(): HotLane {
+  return { fresh: fair.createFairQueue(), cleared: [] };
+}
+
+/** Puts a job that came back untouched before all others. */
+export function restore(lane: HotLane, job: PendingJob): void {
+  lane.cleared.unshift(job);
+}
+
+/** The jobs of the next frame. */
+export function take(lane: HotLane, countMax: number): PendingJob[] {
+  return lane.cleared.length > 0 ? lane.cleared.splice(0, countMax) : fair.takeMany(lane.fresh, countMax);
+}
+
+/** Removes the jobs that are due at `now`. */
+export function expire(lane: HotLane, now: number): PendingJob[] {
+  const due = lane.cleared.filter((job) => job.dueAt <= now);
+  lane.cleared = lane.cleared.filter((job) => job.dueAt > now);
+  return [...due, ...fair.expire(lane.fresh, now)];
+}
+
+/** When the first job is due; Infinity when none waits. */
+export function nextDue(lane: HotLane): number {
+  return lane.cleared.reduce((first, job) => Math.min(first, job.dueAt), fair.nextDue(lane.fresh));
+}
+
+/** The number of jobs that wait. */
+export function size(lane: HotLane): number {
+  return lane.cleared.length + lane.fresh.size;
+}

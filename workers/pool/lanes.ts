@@ -1,7 +1,7 @@
 /** Which waiting job goes to which thread, and when. */
-import { type ColdLimits, createColdLane } from './cold.ts';
-import { createFairQueue } from './fair.ts';
-import { createHotLane } from './hot.ts';
+import * as cold from './cold.ts';
+import * as fair from './fair.ts';
+import * as hot from './hot.ts';
 import type { PendingJob } from './job.ts';
 import type { Thread } from './worker-thread.ts';
 
@@ -11,138 +11,164 @@ const BULK_STANDS_BACK_MS = 100;
 /** Most hot jobs in one frame: few enough that a job waits for little, enough to spread a message's cost. */
 const FRAME_JOBS_MAX = 16;
 
-export interface LaneOptions {
+/** The load of a thread, as far as scheduling needs it. */
+export type ThreadLoad = Pick<Thread, 'jobs' | 'held'>;
+
+/** The settings of the lanes, and how a frame gets into a thread. */
+export interface LaneOptions<T extends ThreadLoad> {
   readonly threads: number;
+  /** Hot jobs that may wait, and as many bulk jobs. */
   readonly queueMax: number;
-  readonly cold: ColdLimits;
-  send(thread: Thread, jobs: readonly PendingJob[]): void;
+  readonly cold: cold.ColdLimits;
+  readonly send: (thread: T, jobs: readonly PendingJob[]) => void;
 }
-
-export interface Lanes {
-  /**
-   * Takes a job in; gives the job for which there is no place then, which in a full queue is the newest of the
-   * account that has most in it. A cold job is accepted here and may be dropped by `dispatch`.
-   */
-  accept(job: PendingJob): PendingJob | undefined;
-  /** Puts a job, which came back untouched, before all others of its lane. */
-  restore(job: PendingJob): void;
-  /** Sends what can run now; returns the cold jobs for which there is no place. */
-  dispatch(threads: readonly Thread[]): PendingJob[];
-  /** Gives back the place of a job that has left its thread. */
-  release(job: PendingJob): void;
-  /** Removes and returns the waiting jobs that are due. */
-  expire(now: number): PendingJob[];
-  /** When the first waiting job is due. */
-  nextDue(): number;
-  waiting(): { readonly hot: number; readonly bulk: number; readonly cold: number };
-  coldRunning(): number;
-}
-
-const leastLoaded = (threads: readonly Thread[]): Thread | undefined =>
-  threads.reduce<Thread | undefined>(
-    (best, thread) => (best === undefined || thread.jobs.size < best.jobs.size ? thread : best),
-    undefined,
-  );
 
 /**
  * Cold jobs first (they hold a thread for microseconds, and have limits of their own), then hot, then bulk; but a
- * bulk job that has stood back for long goes before hot ones, one for each frame of theirs. In each lane accounts take turns.
- * A thread gets its next frame when it has answered the last one: what arrives meanwhile gathers, so batches
- * form under load and a single caller never waits. Idle threads share what has gathered. Bulk jobs travel
- * alone, and one thread is kept free of them, so that a hot job seldom waits for a chunk to end.
+ * bulk job that has stood back for long goes before hot ones, one for each frame of theirs. In each lane accounts
+ * take turns. A thread gets its next frame when it has answered the last one: what arrives meanwhile gathers, so
+ * batches form under load and a single caller never waits. Idle threads share what has gathered. Bulk jobs travel
+ * alone, and one thread is kept free of them, so that a hot job seldom waits for a page to end.
  */
-export const createLanes = (options: LaneOptions): Lanes => {
-  const hot = createHotLane();
-  const bulk = createFairQueue();
-  const cold = createColdLane(options.cold);
-  const bulkRunningMax = Math.max(1, options.threads - 1);
-  let bulkRunning = 0;
-  let hotHasTurn = false;
+export interface Lanes<T extends ThreadLoad = Thread> {
+  readonly options: LaneOptions<T>;
+  readonly hot: hot.HotLane;
+  readonly bulk: fair.FairQueue;
+  readonly cold: cold.ColdLane;
+  readonly bulkRunningMax: number;
+  bulkRunning: number;
+  hotHasTurn: boolean;
+}
 
-  const sendCold = (threads: readonly Thread[]): void => {
-    for (;;) {
-      const thread = leastLoaded(threads);
-      const job = thread && cold.take();
-      if (thread === undefined || job === undefined) {
-        return;
-      }
-      options.send(thread, [job]);
-    }
-  };
-
-  const sendHot = (idle: Thread[]): void => {
-    while (hot.size() > 0) {
-      const share = Math.min(Math.ceil(hot.size() / idle.length), FRAME_JOBS_MAX);
-      const thread = idle.pop();
-      if (thread === undefined) {
-        return;
-      }
-      hotHasTurn = false;
-      options.send(thread, hot.take(share));
-    }
-  };
-
-  const sendBulk = (idle: Thread[]): void => {
-    while (bulkRunning < bulkRunningMax && idle.length > 0) {
-      const job = bulk.take();
-      const thread = job && idle.pop();
-      if (job === undefined || thread === undefined) {
-        return;
-      }
-      bulkRunning += 1;
-      hotHasTurn = true;
-      options.send(thread, [job]);
-    }
-  };
-
-  const hasWaited = (job: PendingJob | undefined): boolean =>
-    job !== undefined && performance.now() - (job.dueAt - job.deadlineMs) > BULK_STANDS_BACK_MS;
-
-  const dispatch = (threads: readonly Thread[]): PendingJob[] => {
-    if (cold.waiting() > 0) {
-      sendCold(threads);
-    }
-    if (hot.size() + bulk.size() > 0) {
-      const idle = threads.filter((thread) => thread.busy() === 0);
-      if (hasWaited(bulk.oldest()) && !hotHasTurn) {
-        sendBulk(idle);
-      }
-      sendHot(idle);
-      sendBulk(idle);
-    }
-    return cold.trim();
-  };
-
+/** Empty lanes. */
+export function createLanes<T extends ThreadLoad>(options: LaneOptions<T>): Lanes<T> {
   return {
-    dispatch,
-    accept(job) {
-      if (job.lane === 'cold') {
-        cold.add(job);
-        return undefined;
-      }
-      const queue = job.lane === 'hot' ? hot : bulk;
-      queue.add(job);
-      return queue.size() > options.queueMax ? queue.drop() : undefined;
-    },
-    restore(job) {
-      if (job.lane === 'cold') {
-        cold.restore(job);
-      } else if (job.lane === 'bulk') {
-        bulk.restore(job);
-      } else {
-        hot.restore(job);
-      }
-    },
-    release(job) {
-      if (job.lane === 'cold') {
-        cold.release(job);
-      } else if (job.lane === 'bulk') {
-        bulkRunning -= 1;
-      }
-    },
-    expire: (now) => [...hot.expire(now), ...bulk.expire(now), ...cold.expire(now)],
-    nextDue: () => Math.min(hot.nextDue(), bulk.nextDue(), cold.nextDue()),
-    waiting: () => ({ hot: hot.size(), bulk: bulk.size(), cold: cold.waiting() }),
-    coldRunning: cold.running,
+    options,
+    hot: hot.createHotLane(),
+    bulk: fair.createFairQueue(),
+    cold: cold.createColdLane(options.cold),
+    bulkRunningMax: Math.max(1, options.threads - 1),
+    bulkRunning: 0,
+    hotHasTurn: false,
   };
-};
+}
+
+/**
+ * Queues a job; gives the job that then has no place, which in a full queue is the newest of the account that has
+ * most in it. A cold job is accepted here and may be dropped by `dispatch`.
+ */
+export function accept<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJob): PendingJob | undefined {
+  if (job.lane === 'cold') {
+    fair.add(lanes.cold.waiting, job);
+    return undefined;
+  }
+  const { queueMax } = lanes.options;
+  if (job.lane === 'bulk') {
+    fair.add(lanes.bulk, job);
+    return lanes.bulk.size > queueMax ? fair.drop(lanes.bulk) : undefined;
+  }
+  fair.add(lanes.hot.fresh, job);
+  return hot.size(lanes.hot) > queueMax ? fair.drop(lanes.hot.fresh) : undefined;
+}
+
+/** Puts a job that came back untouched before all others of its lane. */
+export function restore<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJob): void {
+  switch (job.lane) {
+    case 'cold':
+      fair.restore(lanes.cold.waiting, job);
+      break;
+    case 'bulk':
+      fair.restore(lanes.bulk, job);
+      break;
+    case 'hot':
+      hot.restore(lanes.hot, job);
+      break;
+  }
+}
+
+/** Gives back the place of a job that has left its thread. */
+export function release<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJob): void {
+  if (job.lane === 'cold') {
+    cold.release(lanes.cold, job);
+  } else if (job.lane === 'bulk') {
+    lanes.bulkRunning -= 1;
+  }
+}
+
+/** Sends what can run now; returns the cold jobs for which there is no place. */
+export function dispatch<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonly T[]): PendingJob[] {
+  if (lanes.cold.waiting.size > 0) {
+    sendCold(lanes, threads);
+  }
+  if (hot.size(lanes.hot) + lanes.bulk.size > 0) {
+    const idle = threads.filter((thread) => thread.held === 0);
+    if (!lanes.hotHasTurn && fair.longestWaitMs(lanes.bulk, performance.now()) > BULK_STANDS_BACK_MS) {
+      sendBulk(lanes, idle);
+    }
+    sendHot(lanes, idle);
+    sendBulk(lanes, idle);
+  }
+  return cold.trim(lanes.cold);
+}
+
+/** Removes and returns the waiting jobs that are due. */
+export function expire<T extends ThreadLoad>(lanes: Lanes<T>, now: number): PendingJob[] {
+  return [
+    ...hot.expire(lanes.hot, now),
+    ...fair.expire(lanes.bulk, now),
+    ...fair.expire(lanes.cold.waiting, now),
+  ];
+}
+
+/** When the first waiting job is due; Infinity when none waits. */
+export function nextDue<T extends ThreadLoad>(lanes: Lanes<T>): number {
+  return Math.min(hot.nextDue(lanes.hot), fair.nextDue(lanes.bulk), fair.nextDue(lanes.cold.waiting));
+}
+
+/** The number of waiting jobs of each lane. */
+export function waiting<T extends ThreadLoad>(lanes: Lanes<T>) {
+  return { hot: hot.size(lanes.hot), bulk: lanes.bulk.size, cold: lanes.cold.waiting.size };
+}
+
+function sendCold<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonly T[]): void {
+  for (;;) {
+    const thread = leastLoaded(threads);
+    const job = thread && cold.take(lanes.cold);
+    if (thread === undefined || job === undefined) {
+      return;
+    }
+    lanes.options.send(thread, [job]);
+  }
+}
+
+function sendHot<T extends ThreadLoad>(lanes: Lanes<T>, idle: T[]): void {
+  for (let count = hot.size(lanes.hot); count > 0; count = hot.size(lanes.hot)) {
+    const share = Math.min(Math.ceil(count / idle.length), FRAME_JOBS_MAX);
+    const thread = idle.pop();
+    if (thread === undefined) {
+      return;
+    }
+    lanes.hotHasTurn = false;
+    lanes.options.send(thread, hot.take(lanes.hot, share));
+  }
+}
+
+function sendBulk<T extends ThreadLoad>(lanes: Lanes<T>, idle: T[]): void {
+  while (lanes.bulkRunning < lanes.bulkRunningMax && idle.length > 0) {
+    const job = fair.take(lanes.bulk);
+    const thread = job && idle.pop();
+    if (job === undefined || thread === undefined) {
+      return;
+    }
+    lanes.bulkRunning += 1;
+    lanes.hotHasTurn = true;
+    lanes.options.send(thread, [job]);
+  }
+}
+
+function leastLoaded<T extends ThreadLoad>(threads: readonly T[]): T | undefined {
+  return threads.reduce<T | undefined>(
+    (best, thread) => (best === undefined || thread.jobs.size < best.jobs.size ? thread : best),
+    undefined,
+  );
+}

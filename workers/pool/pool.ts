@@ -1,12 +1,11 @@
 /** A pool of worker threads: lanes, batches, deadlines, and no job lost to another job's crash. */
-import { createAlarm } from './alarm.ts';
-import { createCrew } from './crew.ts';
+import { type Alarm, arm, createAlarm, stop } from './alarm.ts';
+import { type Crew, closeCrew, lossError, startCrew } from './crew.ts';
+import { decodeFailure, JobError, poolError, unexpected } from './failure.ts';
 import { type DecodedMessage, FIELDS_MAX, KIND_MAX, REPLY_OK } from './frame.ts';
-import { JobError, type JobRequest, type Lane, type PendingJob } from './job.ts';
-import { createLanes } from './lanes.ts';
-import type { DownCause, Thread } from './worker-thread.ts';
-
-export { JobError, type JobRequest, type Lane } from './job.ts';
+import type { JobRequest, Lane, PendingJob } from './job.ts';
+import * as lanes from './lanes.ts';
+import { type DownCause, fail, isSuspect, send, type Thread } from './worker-thread.ts';
 
 /** Something an operator may want counted or logged; never holds anything of a job. */
 export type PoolEvent =
@@ -18,6 +17,7 @@ export type PoolEvent =
       readonly requeued: number;
     };
 
+/** What the threads run, how many there are, and how many jobs may wait for them. */
 export interface PoolOptions {
   /** The module that a thread runs; it must call `serveThread`. */
   readonly entry: URL | string;
@@ -31,10 +31,11 @@ export interface PoolOptions {
   readonly coldQueueMax?: number;
   readonly coldPerAccountMax?: number;
   readonly onEvent?: (event: PoolEvent) => void;
-  /** Hears of each job that ends, in milliseconds; `code` is undefined for one that has a result. */
+  /** Called for each job that ends, with milliseconds; `code` is undefined for one that has a result. */
   readonly onJob?: (lane: Lane, waitedMs: number, ranMs: number, code: string | undefined) => void;
 }
 
+/** What metrics show of a pool. */
 export interface PoolStats {
   readonly queued: { readonly hot: number; readonly bulk: number; readonly cold: number };
   /** Jobs inside threads, cold ones included. */
@@ -46,15 +47,18 @@ export interface PoolStats {
   readonly restarts: number;
 }
 
+/** A running pool. */
 export interface Pool {
   /**
    * Resolves with the reply's fields, views into one buffer that this job shares with its neighbours in
-   * time, or rejects with a `JobError`. Never throws, never stays open for longer than its deadlines.
+   * time, or rejects with a `JobError`: that of the job's handler, `overloaded` when no thread has touched the
+   * job (a retry is safe), or `internal` when a thread died or hung with it. Never throws, never stays open for
+   * longer than its deadlines.
    */
   run(job: JobRequest): Promise<Uint8Array[]>;
   /** Resolves when all threads serve; rejects when one was lost before. */
   ready(): Promise<void>;
-  /** Refuses new jobs from now on, waits for those accepted, then ends the threads. */
+  /** Rejects new jobs from now on, waits for those accepted, then ends the threads. */
   drain(): Promise<void>;
   stats(): PoolStats;
 }
@@ -62,230 +66,254 @@ export interface Pool {
 const COLD_QUEUE_MAX = 32;
 const COLD_PER_ACCOUNT_MAX = 2;
 
-/** How many other jobs' crashes a job may live through; only so that it ends at some time. */
+/** How many other jobs' crashes a job may live through; a limit only so that it ends at some time. */
 const REQUEUES_MAX = 3;
 
-const decoder = new TextDecoder();
-
-/** A job outside the frame format would spoil its neighbours' frame. */
-const fitsFrame = ({ kind, fields }: JobRequest): boolean =>
-  Number.isInteger(kind) && kind >= 0 && kind <= KIND_MAX && fields.length <= FIELDS_MAX;
-
-/** Tells the caller; returns the code of a failure, and nothing that could be thrown. */
-const answer = (job: PendingJob, reply: DecodedMessage): string | undefined => {
-  if (reply.kind === REPLY_OK) {
-    job.resolve(reply.fields);
-    return undefined;
-  }
-  const code = decoder.decode(reply.fields[0]);
-  job.reject(new JobError(code));
-  return code;
-};
+interface PoolState {
+  readonly options: PoolOptions;
+  readonly lanes: lanes.Lanes;
+  readonly crew: Crew;
+  readonly alarm: Alarm;
+  /** Resolved once no job is left after `drain`. */
+  readonly idle: PromiseWithResolvers<void>;
+  draining: Promise<void> | undefined;
+  /** Jobs that have not ended. */
+  accepted: number;
+  isDispatchQueued: boolean;
+  readonly dispatch: () => void;
+}
 
 /**
  * Starts the threads and takes jobs at once; they wait until the first thread is ready.
  *
- * A job that waits longer than its deadline is refused with `overloaded`. A hot or bulk job that is in a
- * thread for longer than that shows that the thread hangs: the thread is ended and replaced. A cold job is
- * given up with `internal`, and only one that stays silent for a second deadline costs the thread.
- * When a thread is lost, the job that it died of fails with `internal` and is never run again; so does every
- * job that may have been the one. Its other jobs go back to the front of their queues, so handlers must be
- * free of effects outside their thread.
+ * A job that waits longer than its deadline fails with `overloaded`. A hot or bulk job that is in a thread for
+ * longer than that shows that the thread hangs: the thread is ended and replaced. A cold job is given up with
+ * `internal`, and only one that stays silent for a second deadline costs the thread. When a thread is lost, the
+ * job that it died of fails with `internal` and is never run again; so does every job that may have been the one.
+ * Its other jobs go back to the front of their queues, so handlers must be free of effects outside their thread.
  */
-export const createPool = (options: PoolOptions): Pool => {
-  const emit = options.onEvent ?? (() => undefined);
-  const { onJob = () => undefined } = options;
-  const idle = Promise.withResolvers<void>();
-  let draining: Promise<void> | undefined;
-  let accepted = 0;
-  let dispatchQueued = false;
-
-  const finish = (count: number): void => {
-    accepted -= count;
-    if (accepted === 0 && draining !== undefined) {
-      idle.resolve();
-    }
+export function createPool(options: PoolOptions): Pool {
+  const pool: PoolState = {
+    options,
+    lanes: lanes.createLanes<Thread>({
+      threads: options.threads,
+      queueMax: options.queueMax,
+      cold: {
+        concurrency: options.coldConcurrency,
+        queueMax: options.coldQueueMax ?? COLD_QUEUE_MAX,
+        perAccountMax: options.coldPerAccountMax ?? COLD_PER_ACCOUNT_MAX,
+      },
+      send: (thread, jobs) => sendJobs(pool, thread, jobs),
+    }),
+    crew: startCrew({
+      entry: options.entry,
+      workerData: options.workerData,
+      size: options.threads,
+      onReply: (_thread, job, reply) => onReply(pool, job, reply),
+      onFrameDone: () => dispatchSoon(pool),
+      onDown: (thread, cause, error) => onDown(pool, thread, cause, error),
+      onReady: () => {
+        options.onEvent?.({ type: 'thread_ready', threads: pool.crew.threads.length });
+        dispatchSoon(pool);
+      },
+    }),
+    alarm: createAlarm((now) => onAlarm(pool, now)),
+    idle: Promise.withResolvers<void>(),
+    draining: undefined,
+    accepted: 0,
+    isDispatchQueued: false,
+    dispatch: () => dispatch(pool),
   };
-
-  const refuse = (jobs: readonly PendingJob[], code: string): void => {
-    for (const job of jobs) {
-      job.reject(new JobError(code));
-      onJob(job.lane, 0, 0, code);
-    }
-    finish(jobs.length);
+  return {
+    run: (request) => new Promise((resolve, reject) => acceptJob(pool, request, resolve, reject)),
+    ready: () => pool.crew.complete.promise,
+    drain: () => (pool.draining ??= end(pool)),
+    stats: () => statsOf(pool),
   };
+}
 
-  const send = (thread: Thread, jobs: readonly PendingJob[]): void => {
-    const now = performance.now();
-    for (const job of jobs) {
-      job.dueAt = now + job.deadlineMs;
-    }
-    try {
-      thread.send(jobs);
-    } catch {
-      // A field that cannot be copied (its buffer was transferred away) costs its own job only.
-      if (jobs.length > 1) {
-        for (const job of jobs) {
-          send(thread, [job]);
-        }
-        return;
-      }
+function acceptJob(
+  pool: PoolState,
+  { kind, fields, lane, account = '', deadlineMs }: JobRequest,
+  resolve: PendingJob['resolve'],
+  reject: PendingJob['reject'],
+): void {
+  if (pool.draining !== undefined) {
+    reject(poolError('overloaded', 'PoolDraining'));
+    return;
+  }
+  // A job outside the frame format would spoil its neighbours' frame.
+  if (!Number.isInteger(kind) || kind < 0 || kind > KIND_MAX || fields.length > FIELDS_MAX) {
+    reject(poolError('internal', 'MessageInvalid'));
+    return;
+  }
+  const queuedAt = performance.now();
+  const dueAt = queuedAt + deadlineMs;
+  const job: PendingJob = {
+    id: 0,
+    kind,
+    fields,
+    lane,
+    account,
+    deadlineMs,
+    dueAt,
+    queuedAt,
+    requeues: 0,
+    abandoned: false,
+    resolve,
+    reject,
+  };
+  pool.accepted += 1;
+  const dropped = lanes.accept(pool.lanes, job);
+  if (dropped !== undefined) {
+    rejectJobs(pool, [dropped], poolError('overloaded', 'QueueFull'));
+  }
+  arm(pool.alarm, dueAt);
+  dispatchSoon(pool);
+}
+
+function finish(pool: PoolState, count: number): void {
+  pool.accepted -= count;
+  if (pool.accepted === 0 && pool.draining !== undefined) {
+    pool.idle.resolve();
+  }
+}
+
+/** Ends jobs that were in no thread, or are in one no longer. */
+function rejectJobs(pool: PoolState, jobs: readonly PendingJob[], error: JobError): void {
+  for (const job of jobs) {
+    job.reject(error);
+    pool.options.onJob?.(job.lane, 0, 0, error.code);
+  }
+  finish(pool, jobs.length);
+}
+
+function sendJobs(pool: PoolState, thread: Thread, jobs: readonly PendingJob[]): void {
+  const now = performance.now();
+  for (const job of jobs) {
+    job.dueAt = now + job.deadlineMs;
+  }
+  try {
+    send(thread, jobs);
+  } catch (error) {
+    // A field that cannot be copied (its buffer was transferred away) costs its own job only.
+    if (jobs.length > 1) {
       for (const job of jobs) {
-        lanes.release(job);
+        sendJobs(pool, thread, [job]);
       }
-      refuse(jobs, 'internal');
-      dispatchSoon();
-    }
-  };
-
-  const lanes = createLanes({
-    threads: options.threads,
-    queueMax: options.queueMax,
-    cold: {
-      concurrency: options.coldConcurrency,
-      queueMax: options.coldQueueMax ?? COLD_QUEUE_MAX,
-      perAccountMax: options.coldPerAccountMax ?? COLD_PER_ACCOUNT_MAX,
-    },
-    send,
-  });
-
-  const dispatch = (): void => {
-    dispatchQueued = false;
-    refuse(lanes.dispatch(crew.threads), 'overloaded');
-  };
-
-  const dispatchSoon = (): void => {
-    if (dispatchQueued) {
       return;
     }
-    dispatchQueued = true;
-    queueMicrotask(dispatch);
-  };
+    for (const job of jobs) {
+      lanes.release(pool.lanes, job);
+    }
+    rejectJobs(pool, jobs, new JobError(unexpected(error)));
+    dispatchSoon(pool);
+  }
+}
 
-  const onReply = (_thread: Thread, job: PendingJob, reply: DecodedMessage): void => {
-    lanes.release(job);
-    const code = answer(job, reply);
-    const sentAt = job.dueAt - job.deadlineMs;
-    onJob(job.lane, sentAt - job.queuedAt, performance.now() - sentAt, code);
-    finish(1);
-  };
+function dispatch(pool: PoolState): void {
+  pool.isDispatchQueued = false;
+  const dropped = lanes.dispatch(pool.lanes, pool.crew.threads);
+  if (dropped.length > 0) {
+    rejectJobs(pool, dropped, poolError('overloaded', 'QueueFull'));
+  }
+}
 
-  const onDown = (thread: Thread, cause: DownCause): void => {
-    const lost: PendingJob[] = [];
-    const kept: PendingJob[] = [];
+function dispatchSoon(pool: PoolState): void {
+  if (!pool.isDispatchQueued) {
+    pool.isDispatchQueued = true;
+    queueMicrotask(pool.dispatch);
+  }
+}
+
+function onReply(pool: PoolState, job: PendingJob, reply: DecodedMessage): void {
+  lanes.release(pool.lanes, job);
+  const code = settle(job, reply);
+  const sentAt = job.dueAt - job.deadlineMs;
+  pool.options.onJob?.(job.lane, sentAt - job.queuedAt, performance.now() - sentAt, code);
+  finish(pool, 1);
+}
+
+/** Settles the caller's promise; returns the code of a failure. */
+function settle(job: PendingJob, reply: DecodedMessage): string | undefined {
+  if (reply.kind === REPLY_OK) {
+    job.resolve(reply.fields);
+    return undefined;
+  }
+  const error = decodeFailure(reply.fields[0]);
+  job.reject(error);
+  return error.code;
+}
+
+function onDown(pool: PoolState, thread: Thread, cause: DownCause, error: unknown): void {
+  const lost: PendingJob[] = [];
+  const kept: PendingJob[] = [];
+  for (const job of thread.jobs.values()) {
+    (job.abandoned || job.requeues >= REQUEUES_MAX || isSuspect(thread, job) ? lost : kept).push(job);
+    lanes.release(pool.lanes, job);
+  }
+  const now = performance.now();
+  for (const job of kept.reverse()) {
+    job.requeues += 1;
+    job.dueAt = now + job.deadlineMs;
+    lanes.restore(pool.lanes, job);
+  }
+  rejectJobs(pool, lost, lossError(cause, error));
+  pool.options.onEvent?.({ type: 'thread_down', cause, lost: lost.length, requeued: kept.length });
+  dispatchSoon(pool);
+}
+
+/** Whether the thread has a job that is due. A cold one is given up first, and has a second deadline. */
+function hangs(thread: Thread, now: number): boolean {
+  for (const job of thread.jobs.values()) {
+    if (job.dueAt > now) {
+      continue;
+    }
+    if (job.lane !== 'cold' || job.abandoned) {
+      return true;
+    }
+    job.abandoned = true;
+    job.dueAt = now + job.deadlineMs;
+    job.reject(poolError('internal', 'JobTimeout'));
+  }
+  return false;
+}
+
+/** Ends what is due; gives the time when the next job is. */
+function onAlarm(pool: PoolState, now: number): number {
+  const { threads } = pool.crew;
+  const expired = lanes.expire(pool.lanes, now);
+  if (expired.length > 0) {
+    rejectJobs(pool, expired, poolError('overloaded', 'QueueTimeout'));
+  }
+  for (const thread of threads.filter((thread) => hangs(thread, now))) {
+    fail(thread, 'hung');
+  }
+  let next = lanes.nextDue(pool.lanes);
+  for (const thread of threads) {
     for (const job of thread.jobs.values()) {
-      (job.abandoned || job.requeues >= REQUEUES_MAX || thread.isSuspect(job) ? lost : kept).push(job);
+      next = Math.min(next, job.dueAt);
     }
-    for (const job of thread.jobs.values()) {
-      lanes.release(job);
-    }
-    const dueAt = performance.now();
-    for (const job of kept.reverse()) {
-      job.requeues += 1;
-      job.dueAt = dueAt + job.deadlineMs;
-      lanes.restore(job);
-    }
-    refuse(lost, 'internal');
-    emit({ type: 'thread_down', cause, lost: lost.length, requeued: kept.length });
-    dispatchSoon();
-  };
+  }
+  return next;
+}
 
-  const crew = createCrew({
-    entry: options.entry,
-    workerData: options.workerData,
-    size: options.threads,
-    onReply,
-    onFrameDone: dispatchSoon,
-    onDown,
-    onReady() {
-      emit({ type: 'thread_ready', threads: crew.threads.length });
-      dispatchSoon();
-    },
-  });
+async function end(pool: PoolState): Promise<void> {
+  if (pool.accepted === 0) {
+    pool.idle.resolve();
+  }
+  await pool.idle.promise;
+  stop(pool.alarm);
+  await closeCrew(pool.crew);
+}
 
-  const hangs = (thread: Thread, now: number): boolean => {
-    for (const job of thread.jobs.values()) {
-      if (job.dueAt > now) {
-        continue;
-      }
-      if (job.lane !== 'cold' || job.abandoned) {
-        return true;
-      }
-      job.abandoned = true;
-      job.dueAt = now + job.deadlineMs;
-      job.reject(new JobError('internal'));
-    }
-    return false;
-  };
-
-  const alarm = createAlarm((now) => {
-    refuse(lanes.expire(now), 'overloaded');
-    for (const thread of crew.threads.filter((thread) => hangs(thread, now))) {
-      thread.fail('hung');
-    }
-    let next = lanes.nextDue();
-    for (const thread of crew.threads) {
-      for (const job of thread.jobs.values()) {
-        next = Math.min(next, job.dueAt);
-      }
-    }
-    return next;
-  });
-
-  const run = (request: JobRequest): Promise<Uint8Array[]> =>
-    new Promise((resolve, reject) => {
-      if (draining !== undefined) {
-        return reject(new JobError('overloaded'));
-      }
-      if (!fitsFrame(request)) {
-        return reject(new JobError('internal'));
-      }
-      const { kind, fields, lane, account = '', deadlineMs } = request;
-      const queuedAt = performance.now();
-      const dueAt = queuedAt + deadlineMs;
-      const job: PendingJob = {
-        id: 0,
-        kind,
-        fields,
-        lane,
-        account,
-        deadlineMs,
-        dueAt,
-        queuedAt,
-        requeues: 0,
-        abandoned: false,
-        resolve,
-        reject,
-      };
-      accepted += 1;
-      const dropped = lanes.accept(job);
-      if (dropped !== undefined) {
-        refuse([dropped], 'overloaded');
-      }
-      alarm.arm(dueAt);
-      dispatchSoon();
-    });
-
-  const end = async (): Promise<void> => {
-    if (accepted === 0) {
-      idle.resolve();
-    }
-    await idle.promise;
-    alarm.stop();
-    await crew.close();
-  };
-
+function statsOf({ lanes: waiting, crew }: PoolState): PoolStats {
   return {
-    run,
-    ready: crew.ready,
-    drain: () => (draining ??= end()),
-    stats: () => ({
-      queued: lanes.waiting(),
-      running: crew.threads.reduce((sum, thread) => sum + thread.jobs.size, 0),
-      coldRunning: lanes.coldRunning(),
-      threadsAlive: crew.threads.length,
-      threadsBusy: crew.threads.filter((thread) => thread.busy() > 0).length,
-      restarts: crew.restarts(),
-    }),
+    queued: lanes.waiting(waiting),
+    running: crew.threads.reduce((sum, thread) => sum + thread.jobs.size, 0),
+    coldRunning: waiting.cold.running,
+    threadsAlive: crew.threads.length,
+    threadsBusy: crew.threads.filter((thread) => thread.held > 0).length,
+    restarts: crew.restarts,
   };
-};
+}

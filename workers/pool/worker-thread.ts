@@ -1,5 +1,6 @@
 /** The host's side of one thread: its start, the jobs inside it, its end. */
 import { Worker } from 'node:worker_threads';
+import type { PoolReason } from './failure.ts';
 import {
   type DecodedMessage,
   decodeFrame,
@@ -13,138 +14,148 @@ import type { PendingJob } from './job.ts';
 /** Every way in which a thread is lost; an unhandled rejection shows as `error` or as an exit with code 0. */
 export type DownCause = 'error' | 'exit' | 'messageerror' | 'hung';
 
+/** The name under which each is reported as the cause of a failed job. */
+export const DOWN_REASON: Readonly<Record<DownCause, PoolReason>> = {
+  error: 'ThreadError',
+  exit: 'ThreadExit',
+  messageerror: 'ThreadMessageError',
+  hung: 'ThreadHung',
+};
+
+/** What the owner of a thread is called for. */
 export interface ThreadListener {
-  onReady(thread: Thread): void;
+  readonly onReady: (thread: Thread) => void;
   /** A job of this thread was answered; it is in the thread no longer. */
-  onReply(thread: Thread, job: PendingJob, reply: DecodedMessage): void;
-  /** All answers of one frame have been given. */
-  onFrameDone(thread: Thread): void;
-  /** Called once, unless the thread was closed on purpose. */
-  onDown(thread: Thread, cause: DownCause): void;
+  readonly onReply: (thread: Thread, job: PendingJob, reply: DecodedMessage) => void;
+  /** All replies of one frame have been given. */
+  readonly onFrameDone: (thread: Thread) => void;
+  /** Called once, unless the thread was closed on purpose. `error`: what was thrown outside of every handler. */
+  readonly onDown: (thread: Thread, cause: DownCause, error: unknown) => void;
 }
 
+/** A thread with the jobs inside it. */
 export interface Thread {
+  readonly worker: Worker;
+  readonly listener: ThreadListener;
   /** The jobs inside, in the order in which they were sent. */
-  readonly jobs: ReadonlyMap<number, PendingJob>;
-  /** The hot and bulk jobs among them: those that hold the thread itself. */
-  busy(): number;
+  readonly jobs: Map<number, PendingJob>;
+  /** The number of hot and bulk jobs among them: those that hold the thread itself. */
+  held: number;
   /** Whether it has ever answered: one that dies without is not replaced at once. */
-  hasAnswered(): boolean;
-  /**
-   * Whether the thread, now dead, can have died of this job. If a handler was on the stack it was that
-   * handler's job and no other; if none was, it can have been any job begun and not answered.
-   */
-  isSuspect(job: PendingJob): boolean;
-  send(jobs: readonly PendingJob[]): void;
-  /** Reports the thread as down and ends it; only for a thread that is ready. */
-  fail(cause: DownCause): void;
-  /** Ends the thread silently once it is out of the loading state, where ending it is not safe. */
-  close(): Promise<void>;
+  hasAnswered: boolean;
+  isReady: boolean;
+  isDown: boolean;
+  /** Resolved once the thread is ready or down. */
+  readonly settled: PromiseWithResolvers<void>;
+  /** Shared with the thread: see `frame.ts`. */
+  trace: Int32Array;
+  lastId: number;
 }
 
 /**
  * Starts a thread from `entry`, which must call `serveThread`. The thread is ready when its handshake has
  * come; error, exit (with any code), an unreadable message and `fail` are one and the same end.
  */
-export const startThread = (entry: URL | string, workerData: unknown, listener: ThreadListener): Thread => {
+export function startThread(entry: URL | string, workerData: unknown, listener: ThreadListener): Thread {
   const worker = new Worker(entry, { workerData });
-  const jobs = new Map<number, PendingJob>();
-  const settled = Promise.withResolvers<void>();
-  let trace = new Int32Array(new SharedArrayBuffer(TRACE_WORDS * Int32Array.BYTES_PER_ELEMENT));
-  let ready = false;
-  let down = false;
-  let answered = false;
-  let held = 0;
-  let lastId = 0;
-
-  const goDown = (cause: DownCause): void => {
-    if (down) {
-      return;
-    }
-    down = true;
-    settled.resolve();
-    listener.onDown(thread, cause);
-  };
-
-  const fail = (cause: DownCause): void => {
-    if (down) {
-      return;
-    }
-    void worker.terminate();
-    goDown(cause);
-  };
-
-  const receive = (frame: ArrayBuffer): void => {
-    for (const reply of decodeFrame(frame)) {
-      const job = jobs.get(reply.id);
-      if (job === undefined) {
-        throw new RangeError('reply to an unknown job');
-      }
-      jobs.delete(reply.id);
-      if (job.lane !== 'cold') {
-        held -= 1;
-      }
-      listener.onReply(thread, job, reply);
-    }
-  };
-
-  const onMessage = (message: ArrayBuffer | SharedArrayBuffer): void => {
-    if (down) {
-      return;
-    }
-    if (message instanceof SharedArrayBuffer) {
-      trace = new Int32Array(message);
-      ready = true;
-      settled.resolve();
-      listener.onReady(thread);
-      return;
-    }
-    try {
-      receive(message);
-    } catch {
-      fail('messageerror');
-      return;
-    }
-    answered = true;
-    listener.onFrameDone(thread);
-  };
-
   const thread: Thread = {
-    jobs,
-    busy: () => held,
-    hasAnswered: () => answered,
-    isSuspect(job) {
-      const sinceBegun = (job.id - Atomics.load(trace, TRACE_BEGUN)) | 0;
-      return Atomics.load(trace, TRACE_INSIDE) === 1 ? sinceBegun === 0 : sinceBegun <= 0;
-    },
-    send(sent) {
-      for (const job of sent) {
-        lastId = (lastId + 1) >>> 0;
-        job.id = lastId;
-      }
-      const frame = encodeFrame(sent);
-      worker.postMessage(frame, [frame]);
-      for (const job of sent) {
-        jobs.set(job.id, job);
-        if (job.lane !== 'cold') {
-          held += 1;
-        }
-      }
-    },
-    fail,
-    async close() {
-      await settled.promise;
-      if (down) {
-        return;
-      }
-      down = true;
-      await worker.terminate();
-    },
+    worker,
+    listener,
+    jobs: new Map(),
+    held: 0,
+    hasAnswered: false,
+    isReady: false,
+    isDown: false,
+    settled: Promise.withResolvers<void>(),
+    trace: new Int32Array(new SharedArrayBuffer(TRACE_WORDS * Int32Array.BYTES_PER_ELEMENT)),
+    lastId: 0,
   };
-
-  worker.on('message', onMessage);
-  worker.on('error', () => goDown('error'));
-  worker.on('messageerror', () => (ready ? fail('messageerror') : goDown('messageerror')));
-  worker.on('exit', () => goDown('exit'));
+  worker.on('message', (message: ArrayBuffer | SharedArrayBuffer) => onMessage(thread, message));
+  worker.on('error', (error) => goDown(thread, 'error', error));
+  worker.on('messageerror', () =>
+    thread.isReady ? fail(thread, 'messageerror') : goDown(thread, 'messageerror'),
+  );
+  worker.on('exit', () => goDown(thread, 'exit'));
   return thread;
-};
+}
+
+/** Sends jobs in one frame, each under a new id. Throws, with nothing sent, when a field cannot be copied. */
+export function send(thread: Thread, jobs: readonly PendingJob[]): void {
+  for (const job of jobs) {
+    thread.lastId = (thread.lastId + 1) >>> 0;
+    job.id = thread.lastId;
+  }
+  const frame = encodeFrame(jobs);
+  thread.worker.postMessage(frame, [frame]);
+  for (const job of jobs) {
+    thread.jobs.set(job.id, job);
+    thread.held += job.lane === 'cold' ? 0 : 1;
+  }
+}
+
+/**
+ * Whether the thread, now dead, can have died of this job. If a handler was on the stack it was that handler's job
+ * and no other; if none was, it can have been any job begun and not answered.
+ */
+export function isSuspect({ trace }: Thread, job: PendingJob): boolean {
+  const sinceBegun = (job.id - Atomics.load(trace, TRACE_BEGUN)) | 0;
+  return Atomics.load(trace, TRACE_INSIDE) === 1 ? sinceBegun === 0 : sinceBegun <= 0;
+}
+
+/** Reports the thread as down and ends it; only for a thread that is ready. */
+export function fail(thread: Thread, cause: DownCause): void {
+  if (!thread.isDown) {
+    void thread.worker.terminate();
+    goDown(thread, cause);
+  }
+}
+
+/** Ends the thread silently once it is out of the loading state, where ending it is not safe. */
+export async function close(thread: Thread): Promise<void> {
+  await thread.settled.promise;
+  if (!thread.isDown) {
+    thread.isDown = true;
+    await thread.worker.terminate();
+  }
+}
+
+function goDown(thread: Thread, cause: DownCause, error?: unknown): void {
+  if (!thread.isDown) {
+    thread.isDown = true;
+    thread.settled.resolve();
+    thread.listener.onDown(thread, cause, error);
+  }
+}
+
+function onMessage(thread: Thread, message: ArrayBuffer | SharedArrayBuffer): void {
+  if (thread.isDown) {
+    return;
+  }
+  if (message instanceof SharedArrayBuffer) {
+    thread.trace = new Int32Array(message);
+    thread.isReady = true;
+    thread.settled.resolve();
+    thread.listener.onReady(thread);
+    return;
+  }
+  try {
+    receive(thread, message);
+  } catch {
+    fail(thread, 'messageerror');
+    return;
+  }
+  thread.hasAnswered = true;
+  thread.listener.onFrameDone(thread);
+}
+
+function receive(thread: Thread, frame: ArrayBuffer): void {
+  for (const reply of decodeFrame(frame)) {
+    const job = thread.jobs.get(reply.id);
+    if (job === undefined) {
+      throw new RangeError('reply to an unknown job');
+    }
+    thread.jobs.delete(reply.id);
+    thread.held -= job.lane === 'cold' ? 0 : 1;
+    thread.listener.onReply(thread, job, reply);
+  }
+}

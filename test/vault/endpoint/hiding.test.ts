@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { JobRequest } from '../../../workers/pool/pool.ts';
+import type { JobRequest } from '../../../workers/pool/job.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { createCapture, createRetrieve, type MadeEndpoint, useEndpoint } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
