@@ -6,8 +6,8 @@ import { errorCode } from './config/folder.ts';
 const PIPE_FULL_MS = 5;
 const nap = new Int32Array(new SharedArrayBuffer(4));
 
-/** Writes all of it, also to a pipe whose reader is slow. A reader that went away ends the command. */
-const writeAll = (fd: number, text: string | Uint8Array): void => {
+/** Writes all of it, also to a pipe whose reader is slow. When the reader has gone, the command ends. */
+function writeAll(fd: number, text: string | Uint8Array): void {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text;
   for (let at = 0; at < bytes.length; ) {
     try {
@@ -19,7 +19,7 @@ const writeAll = (fd: number, text: string | Uint8Array): void => {
       Atomics.wait(nap, 0, 0, PIPE_FULL_MS);
     }
   }
-};
+}
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -38,7 +38,7 @@ const exitCode = await runCommandLine(process.argv.slice(2), {
   now: Date.now,
   signal: stopping.signal,
   config: () => loadConfig(processEnv(), process.execArgv),
-  // Imported when needed: a help text and a wrong command line do not load the server.
+  // Imported on demand: a help text or a wrong command line does not load the server.
   open: async (config) => (await import('./boot/open.ts')).openConfigured(config),
 });
 process.exit(exitCode);

@@ -15,7 +15,7 @@ const entry = new URL('../../workers/worker.ts', import.meta.url);
 
 /** Why a Redis with an unfinished restore is rejected. */
 export const HALF_RESTORED =
-  'This Redis holds a restore that did not come to its end. Run the restore again with the same file, or empty this Redis.';
+  'This Redis holds an unfinished restore. Run the restore again with the same file, or empty this Redis.';
 
 /** Concurrent Argon2id runs: as many as free memory allows, and one core stays free for everything else. */
 function coldConcurrency(memoryKiB: number): number {

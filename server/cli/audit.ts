@@ -4,15 +4,15 @@ import type { Session } from '../boot/open.ts';
 import type { Command, Result } from './commands/command.ts';
 
 /**
- * Runs a command and writes what became of it into the operator's security log, and into that of the account that it
- * is about. A change that is made and cannot be noted is reported as a failure: it was made all the same.
+ * Runs a command and records its outcome in the operator's security log, and in the log of the account that it is
+ * about. A change that cannot be recorded is reported as a failure, although it was made.
  */
-export const recordedCommand = async (
+export async function recordedCommand(
   { audit }: Command,
   argument: string,
   { vault }: Session,
   run: () => Promise<Result | undefined>,
-): Promise<Result | undefined> => {
+): Promise<Result | undefined> {
   if (audit === undefined) {
     return run();
   }
@@ -21,15 +21,15 @@ export const recordedCommand = async (
   const before = await accountId();
   const record = async (outcome: string): Promise<void> => {
     const aid = before ?? (await accountId());
-    const note = {
+    const event = {
       ...{ action: audit.action, outcome, actor: 'operator', ip: 'local' },
       userAgent: `cardvault-cli/${version} (${userInfo().username})`,
       requestId: vault.randomId(),
       object: audit.account ? `account/${argument}` : undefined,
     };
-    await vault.services.audit.record({ ...note, aid: '' });
+    await vault.services.audit.record({ ...event, aid: '' });
     if (aid !== undefined) {
-      await vault.services.audit.record({ ...note, aid });
+      await vault.services.audit.record({ ...event, aid });
     }
   };
   let result: Result | undefined;
@@ -41,4 +41,4 @@ export const recordedCommand = async (
   }
   await record('success');
   return result;
-};
+}

@@ -8,19 +8,19 @@ import { type Line, readLine } from './parse.ts';
 import { jsonOf, textOf } from './print.ts';
 import { NO_PROGRESS, type ProgressScreen, startProgress } from './progress.ts';
 
-/** What the command line works with. */
+/** The process around the command line: its output, settings and signals. */
 export interface Terminal extends ProgressScreen {
   readonly out: (text: string | Uint8Array) => void;
-  /** Reads the settings; called only for a command line that is right. */
+  /** Reads the settings; called for a valid command line only. */
   readonly config: () => Config;
   /** Opens the vault that the settings describe. */
   readonly open: (config: Config) => Promise<Session>;
-  /** Aborted when somebody stops the command. */
+  /** Aborted when the command is stopped. */
   readonly signal: AbortSignal;
 }
 
-/** An error as one line. Of one that nobody foresaw only the name is shown: its message may hold data. */
-const failure = (error: unknown): { readonly text: string; readonly exitCode: number } => {
+/** An error as one line. The message of an unexpected error is left out: it may hold data. */
+function describeFailure(error: unknown): { readonly text: string; readonly exitCode: number } {
   if (error instanceof CommandError) {
     return { text: error.message, exitCode: error.exitCode };
   }
@@ -32,32 +32,34 @@ const failure = (error: unknown): { readonly text: string; readonly exitCode: nu
       ? error.message
       : 'The command failed unexpectedly.';
   return { text, exitCode: 1 };
-};
+}
 
-const standardOutput = ({ out }: Terminal): Output => ({
-  write: async (piece) => out(piece),
-  commit: async () => undefined,
-});
+function standardOutput({ out }: Terminal): Output {
+  return { write: async (piece) => out(piece), commit: async () => undefined };
+}
 
-const createCall = (line: Line, terminal: Terminal, opened: OpenOutput[]): Call => ({
-  argument: line.argument,
-  options: line.options,
-  json: line.json,
-  signal: terminal.signal,
-  progress: (label, unit, total) =>
-    line.json || line.quiet ? NO_PROGRESS : startProgress(terminal, label, unit, total),
-  async output(path) {
-    if (path === undefined) {
-      return standardOutput(terminal);
-    }
-    const output = await openFileOutput(path);
-    opened.push(output);
-    return output;
-  },
-});
+/** What a command receives; the files that it opens are added to `opened`. */
+function createCall(line: Line, terminal: Terminal, opened: OpenOutput[]): Call {
+  return {
+    argument: line.argument,
+    options: line.options,
+    json: line.json,
+    signal: terminal.signal,
+    progress: (label, unit, total) =>
+      line.json || line.quiet ? NO_PROGRESS : startProgress(terminal, label, unit, total),
+    async output(path) {
+      if (path === undefined) {
+        return standardOutput(terminal);
+      }
+      const output = await openFileOutput(path);
+      opened.push(output);
+      return output;
+    },
+  };
+}
 
-/** The work, or a refusal as soon as somebody stops it; what it still does then is of no interest. */
-const stoppable = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+/** Resolves as `work` does, or rejects as soon as the command is stopped, whatever `work` still does then. */
+async function stoppable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   const stop = (): void => reject(new CommandError('Stopped.', 1));
   signal.addEventListener('abort', stop, { once: true });
@@ -69,9 +71,9 @@ const stoppable = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =
   } finally {
     signal.removeEventListener('abort', stop);
   }
-};
+}
 
-const perform = async ({ command }: Line, call: Call, terminal: Terminal): Promise<Result | undefined> => {
+async function perform({ command }: Line, call: Call, terminal: Terminal): Promise<Result | undefined> {
   if (command.opens === 'nothing') {
     return stoppable(command.run(call), terminal.signal);
   }
@@ -86,13 +88,13 @@ const perform = async ({ command }: Line, call: Call, terminal: Terminal): Promi
   } finally {
     await session.close();
   }
-};
+}
 
 /**
- * Carries out one command line and resolves with the exit code: 0 done, 1 failed, 2 the command line was
- * wrong. Results go to standard output, refusals and progress to standard error.
+ * Runs one command line and resolves with the exit code: 0 done, 1 failed, 2 the command line was wrong. Results go
+ * to standard output, errors and progress to standard error.
  */
-export const runCommandLine = async (args: readonly string[], terminal: Terminal): Promise<number> => {
+export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
   const opened: OpenOutput[] = [];
   try {
     const line = readLine(args);
@@ -107,10 +109,10 @@ export const runCommandLine = async (args: readonly string[], terminal: Terminal
     terminal.out(`${line.json ? jsonOf(result) : textOf(result)}\n`);
     return result.failed === true ? 1 : 0;
   } catch (error) {
-    const { text, exitCode } = failure(error);
+    const { text, exitCode } = describeFailure(error);
     terminal.err(`${text}\n`);
     return exitCode;
   } finally {
     await Promise.all(opened.map((output) => output.discard()));
   }
-};
+}

@@ -10,24 +10,24 @@ import type { Deps } from './plugins/app-parts.ts';
 import { answerUnrouted, mountRoutes } from './plugins/shell.ts';
 import { ROUTES } from './routes/table.ts';
 
-const documentPage = (publicUrl: string): Page => {
+function documentPage(publicUrl: string): Page {
   const text = JSON.stringify(buildOpenApi(ROUTES, publicUrl));
   return {
     path: '/openapi.json',
     respond: () =>
       new Response(text, { headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-cache' } }),
   };
-};
+}
 
 /**
- * Builds the application: the routes of the table and the pages outside `/v1`. It does not listen (see
- * `listen.ts`). Whatever the framework itself would answer, for an unknown path or an error of its own, goes
- * through the one error shape, without the framework's message.
+ * Builds the application: the routes of the table and the pages outside `/v1`. It does not listen (see `listen/`).
+ * What the framework itself would answer, for an unknown path or an error of its own, becomes an error of ours,
+ * without the framework's message.
  */
-export const createApp = (deps: Deps): Elysia => {
+export function createApp(deps: Deps): Elysia {
   const app = new Elysia({
     normalize: false,
-    // The framework looks for the path from a fixed position, which must suit short host names as well.
+    // The framework searches for the path from a fixed position, which must be right for short host names too.
     handler: { standardHostname: deps.http.tls },
   });
   app.onError(({ code, error, request }) =>
@@ -46,4 +46,4 @@ export const createApp = (deps: Deps): Elysia => {
   mountPages(app, pages, deps);
   app.compile();
   return app;
-};
+}

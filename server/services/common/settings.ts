@@ -1,6 +1,7 @@
+/** What the operator has set for the services. */
 export interface ServiceSettings {
   readonly environment: 'staging' | 'production';
-  /** Of the server, as `whoami` tells it. */
+  /** The version of the server that `whoami` reports. */
   readonly version: string;
   /** 0 = no limit. */
   readonly authFailuresMax: number;

@@ -12,7 +12,7 @@ const MS_MAX = 30_000;
 const MASTER_KEY = Uint8Array.from({ length: 32 }, (_, at) => (at * 37 + 11) % 256);
 const TAKEN = 'This Redis is not empty. A backup is restored into an empty one alone; nothing was changed.\n';
 const HALF =
-  'This Redis holds a restore that did not come to its end. Run the restore again with the same file, or empty this Redis.';
+  'This Redis holds an unfinished restore. Run the restore again with the same file, or empty this Redis.';
 
 let folder = '';
 let source: TestRedis;
