@@ -5,12 +5,13 @@ import { bannerOf } from './boot/banner.ts';
 import { forbidCoreFiles } from './boot/core-files.ts';
 import { ensureFirstAccount } from './boot/first-account.ts';
 import { createHttpParts, httpConfigOf } from './boot/http.ts';
-import { openConfiguredListener, withFreePort } from './boot/listener.ts';
-import { openConfigured } from './boot/open.ts';
+import { type AnnouncedListener, openConfiguredListener, withFreePort } from './boot/listener.ts';
+import { openConfigured, type Session } from './boot/open.ts';
 import { createStop } from './boot/stop.ts';
-import { openTelemetry } from './boot/telemetry.ts';
-import { ConfigError, loadConfig, processEnv } from './config/config.ts';
+import { openTelemetry, type Telemetry } from './boot/telemetry.ts';
+import { type Config, ConfigError, loadConfig, processEnv } from './config/config.ts';
 import { StartError } from './core/errors.ts';
+import type { HeldHealth } from './services/admin/health.ts';
 
 async function main(): Promise<void> {
   const config = withFreePort(loadConfig(processEnv(), process.execArgv));
@@ -19,7 +20,8 @@ async function main(): Promise<void> {
   const { log, metrics, traces, recordEvent } = telemetry;
   const http = httpConfigOf(config);
   const bundles = await buildForms();
-  const { vault, unsafe, close } = await openConfigured(config, telemetry);
+  const opened = await openConfigured(config, telemetry);
+  const { vault, unsafe } = opened;
   metrics.watch(vault.figures);
   const httpParts = createHttpParts(vault, {
     ...{ http, bundles, unsafe, metrics, stagingUrl: config.stagingUrl },
@@ -29,7 +31,7 @@ async function main(): Promise<void> {
   const { health } = httpParts;
   health.hold('starting');
   const listener = await openConfiguredListener(config, httpParts, vault);
-  // Behind the port, so that a start that fails never makes an account whose password nobody has seen.
+  // After the port is taken, so that a failed start never creates an account whose password nobody has seen.
   const first = await ensureFirstAccount(vault, config.bootstrap);
   await recordServer(vault, 'server.start', config);
   health.release();
@@ -41,7 +43,23 @@ async function main(): Promise<void> {
   log.flush();
   process.stdout.write(bannerOf(config, first, listener.isShared));
   vault.background.start();
+  stopOnSignal({ config, telemetry, opened, listener, health });
+}
 
+/** Stops the server at SIGTERM or SIGINT; see `createStop`. */
+function stopOnSignal({
+  config,
+  telemetry: { log, traces, recordEvent },
+  opened: { vault, close },
+  listener,
+  health,
+}: {
+  readonly config: Config;
+  readonly telemetry: Telemetry;
+  readonly opened: Session;
+  readonly listener: AnnouncedListener;
+  readonly health: HeldHealth;
+}): void {
   const stop = createStop({
     drainSeconds: config.drainSeconds,
     startDraining: () => {
@@ -49,7 +67,7 @@ async function main(): Promise<void> {
       listener.startDraining();
     },
     close: listener.close,
-    releaseJobs: vault.services.jobs.rest,
+    releaseJobs: vault.services.jobs.release,
     end: async () => {
       vault.background.stop();
       await recordServer(vault, 'server.stop', config).catch(() => undefined);
@@ -58,7 +76,7 @@ async function main(): Promise<void> {
       await close();
       await traces?.close();
     },
-    note: recordEvent,
+    recordEvent,
     flush: log.flush,
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -180,11 +180,11 @@ function createProxyServices(
   return {
     certs: createCerts({ crypto, certStore, metering, randomId }),
     proxy,
-    /** Asynchronous requests of this server: `rest` waits for those in flight and leaves the others to other servers. */
+    /** Asynchronous requests of this server: `release` waits for those in flight and leaves the others to other servers. */
     jobs: {
       start: queue.start,
       resume: jobs.resume,
-      rest: end(queue.rest),
+      release: end(queue.rest),
       close: end(queue.close),
       figures: { waiting: queue.waiting, inHand: jobs.inHand },
     },

@@ -1,3 +1,5 @@
+import type { RecordEvent } from '../telemetry/events.ts';
+
 /** How long requests in flight may take once no new connections are accepted. */
 const DRAIN_MS = 25_000;
 const REPEATED_SIGNAL_MS = 2_000;
@@ -14,7 +16,7 @@ export interface StopSteps {
   readonly releaseJobs: () => Promise<void>;
   /** Closes everything else. */
   readonly end: () => Promise<void>;
-  readonly note: (event: string, fields?: Readonly<Record<string, unknown>>) => void;
+  readonly recordEvent: RecordEvent;
   readonly flush: () => void;
 }
 
@@ -24,9 +26,9 @@ function exit({ flush }: StopSteps, code: 0 | 1): never {
 }
 
 async function shutDown(steps: StopSteps): Promise<void> {
-  const { drainSeconds, note } = steps;
+  const { drainSeconds, recordEvent } = steps;
   const giveUp = (): void => {
-    note('drain_timeout');
+    recordEvent('drain_timeout');
     exit(steps, 1);
   };
   setTimeout(giveUp, drainSeconds * 1_000 + DRAIN_MS).unref();
@@ -34,7 +36,7 @@ async function shutDown(steps: StopSteps): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, drainSeconds * 1_000));
   await Promise.all([steps.close(), released]);
   await steps.end();
-  note('stopped');
+  recordEvent('stopped');
   exit(steps, 0);
 }
 
@@ -54,9 +56,9 @@ export function createStop(steps: StopSteps): (signal: string) => void {
     }
     since = Date.now();
     steps.startDraining();
-    steps.note('draining', { signal });
+    steps.recordEvent('draining', { signal });
     shutDown(steps).catch(() => {
-      steps.note('stop_failed');
+      steps.recordEvent('stop_failed');
       exit(steps, 1);
     });
   };

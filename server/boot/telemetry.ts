@@ -6,6 +6,9 @@ import { createMetrics } from '../telemetry/metrics.ts';
 import { createTraces } from '../telemetry/traces.ts';
 import { appendCheckpoint } from './audit-record.ts';
 
+/** Log, metrics and traces of a server. */
+export type Telemetry = ReturnType<typeof openTelemetry>;
+
 /** Opens log, metrics and, where the operator wants them, traces; `recordEvent` goes to all of them. */
 export function openTelemetry(config: Config) {
   const log = createLogSink(process.stdout.fd);
