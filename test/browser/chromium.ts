@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Browser, type BrowserServer, chromium, type LaunchOptions } from 'playwright-core';
 
 const LAUNCH_MS_MAX = 60_000;
-const TOOLS = join(import.meta.dir, '..', '..', 'scripts', 'test-tools.sh');
+const TOOLS = join(import.meta.dir, '..', '..', 'scripts', 'test', 'tools.sh');
 
 /** The path of the Chromium that is installed; without one an error that says which command installs it. */
 export const findChromium = (env: Readonly<Record<string, string | undefined>> = process.env): string => {

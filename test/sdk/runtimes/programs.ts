@@ -46,7 +46,7 @@ const worker :Workerd.Worker = (
 const vendored = (...candidates: string[]): string => {
   const found = candidates.map((path) => join(VENDORED, path)).find((path) => existsSync(path));
   if (found === undefined) {
-    throw new Error('The runtimes are not there: run sh scripts/runtimes-vendor.sh first.');
+    throw new Error('The runtimes are not there: run sh scripts/test/runtimes.sh first.');
   }
   return found;
 };

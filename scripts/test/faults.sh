@@ -2,7 +2,7 @@
 # Lets server, Redis, power, disk, clock and network fail under a vault that is working, then nodes of a Redis Cluster.
 # Needs cc for what is put under the processes. Options go to test/faults/run.ts: --seed N, --only NAME, --rounds N.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 bun install --frozen-lockfile --silent
 sh scripts/redis-vendor.sh

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes a million cases by chance, or as many as are given, from a seed that it prints:
-#   sh scripts/test-fuzz.sh [CASES] [SEED]
+#   sh scripts/test/fuzz.sh [CASES] [SEED]
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 bun install --frozen-lockfile --silent
 sh scripts/redis-vendor.sh

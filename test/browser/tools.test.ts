@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findChromium } from './chromium.ts';
 
-const script = join(import.meta.dir, '..', '..', 'scripts', 'test-tools.sh');
+const script = join(import.meta.dir, '..', '..', 'scripts', 'test', 'tools.sh');
 const HINT =
   'The tests need chromium. As root: apt-get update && apt-get install -y --no-install-recommends chromium';
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the tests that use Redis on a Redis Cluster of three masters, then those over HTTP with two servers at random.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 export VAULT_TEST_REDIS=cluster
 bun test --timeout 120000 test/cluster ./test/cluster/*.long.ts
