@@ -10,6 +10,7 @@ import {
   type TemplateMeter,
 } from '../../server/domain/template/render.ts';
 import { parseTemplate } from '../../server/domain/template/template.ts';
+import { startCpuClock } from '../helpers/cpu-clock.ts';
 import { anyText, jsonObject, utf8 } from './json/arbitrary.ts';
 
 const FREE: TemplateMeter = { spend: () => undefined, write: () => undefined };
@@ -131,9 +132,9 @@ describe('a template is refused', () => {
       '{{{a}} '.repeat(70_000),
     ];
     for (const bomb of bombs) {
-      const start = performance.now();
+      const cpuMs = startCpuClock();
       expect(() => parseTemplate(bomb)).toThrow(VaultError);
-      expect(performance.now() - start).toBeLessThan(1500);
+      expect(cpuMs()).toBeLessThan(1500);
     }
   });
 });

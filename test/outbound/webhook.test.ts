@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { createServer, request } from 'node:http';
 import { Secret } from '../../server/core/secret.ts';
 import { isDelivered, type WebhookCall, webhookHeaders } from '../../server/outbound/webhook.ts';
+import { startCpuClock } from '../helpers/cpu-clock.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -120,9 +121,9 @@ describe('no call has', () => {
 });
 
 test('a secret of any length is checked in time that grows with it alone', () => {
-  const started = performance.now();
+  const cpuMs = startCpuClock();
   expect(() => headersWith(`${'a '.repeat(200_000)}\n`)).toThrow(TypeError);
-  expect(performance.now() - started).toBeLessThan(1000);
+  expect(cpuMs()).toBeLessThan(1000);
 });
 
 test('200 alone ends the calls', () => {

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { captureClient, Vault, VaultConnectionError, VaultError } from '../../sdk/index.ts';
 import { createTreeReader } from '../../sdk/transport/tree.ts';
+import { startCpuClock } from '../helpers/cpu-clock.ts';
 import { type Answer, json, openPeer } from './peer.ts';
 
 const closers: (() => unknown)[] = [];
@@ -74,7 +75,7 @@ describe('an item', () => {
   test('takes a time that grows with its length alone', () => {
     const reader = createTreeReader();
     const piece = 'a'.repeat(100);
-    const begun = performance.now();
+    const cpuMs = startCpuClock();
     reader.push('{"u":[{"a":"');
     for (let pieces = 0; pieces < 80_000; pieces += 1) {
       reader.push(piece);
@@ -83,7 +84,7 @@ describe('an item', () => {
     reader.end();
     expect(item).toHaveLength(8_000_000 + '{"a":""}'.length);
     // With the whole item looked at for each piece it was near a minute.
-    expect(performance.now() - begun).toBeLessThan(5_000);
+    expect(cpuMs()).toBeLessThan(5_000);
   });
 
   test('that has no end is given up', () => {
@@ -100,9 +101,9 @@ describe('an item', () => {
 
 test('an address takes a time that grows with its length alone', () => {
   const slashes = `http://127.0.0.1${'/'.repeat(200_000)}x`;
-  const begun = performance.now();
+  const cpuMs = startCpuClock();
   new Vault({ baseUrl: slashes, username: 'shop', password: 'p' });
   captureClient({ url: `${slashes}/v1/capture/shop`, secret: 'vcs1_x' });
   expect(() => captureClient({ url: '/v1/capture/'.repeat(50_000), secret: 'vcs1_x' })).toThrow(VaultError);
-  expect(performance.now() - begun).toBeLessThan(2_000);
+  expect(cpuMs()).toBeLessThan(2_000);
 });

@@ -6,6 +6,7 @@ import {
   scriptJson,
 } from '../../../server/domain/form/page.ts';
 import type { ShownFormSettings } from '../../../server/http/schema/form.ts';
+import { startCpuClock } from '../../helpers/cpu-clock.ts';
 import { HOSTILE, type PageElement, parsePage } from './hostile.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -263,9 +264,9 @@ describe('no text gets out of its place', () => {
 test('an owner’s code takes no longer than its length', () => {
   for (const filler of [';', ' ', '\n', '; ']) {
     const code = base64(`()=>{}${filler.repeat(30_000)}//`);
-    const from = performance.now();
+    const cpuMs = startCpuClock();
     render({ success_callback: code, error_callback: code });
-    expect(performance.now() - from).toBeLessThan(500);
+    expect(cpuMs()).toBeLessThan(500);
   }
 });
 

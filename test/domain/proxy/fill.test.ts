@@ -16,6 +16,7 @@ import {
   fillRequest,
 } from '../../../server/domain/proxy/fill.ts';
 import { parseProxyOrder } from '../../../server/domain/proxy/request.ts';
+import { startCpuClock } from '../../helpers/cpu-clock.ts';
 import { utf8 } from '../json/arbitrary.ts';
 import { HOSTILE, NOT_IN_XML } from './hostile.ts';
 
@@ -276,9 +277,9 @@ describe('bounds', () => {
     nested(2, 'x'),
   ])('end a bomb', (body) => {
     for (const type of [JSON_TYPE, FORM_TYPE, XML_TYPE, 'text/plain']) {
-      const start = performance.now();
-      expect(refusal(() => fill({ type, body }, list, () => performance.now()))).toEqual(limit);
-      expect(performance.now() - start).toBeLessThan(1000);
+      const cpuMs = startCpuClock();
+      expect(refusal(() => fill({ type, body }, list, cpuMs))).toEqual(limit);
+      expect(cpuMs()).toBeLessThan(1000);
     }
   });
 
