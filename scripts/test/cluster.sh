@@ -5,5 +5,6 @@ cd "$(dirname "$0")/../.."
 
 export VAULT_TEST_REDIS=cluster
 bun test --timeout 120000 test/cluster ./test/cluster/*.long.ts
-bun test --timeout 60000 test/store test/vault test/services test/sdk test/pages test/outbound
-VAULT_TEST_SERVERS=2 exec bun test --timeout 60000 test/vault test/sdk
+bun test --timeout 120000 test/store test/vault test/services test/sdk test/pages test/outbound ./test/pages/*.long.ts \
+  ./test/sdk/*.long.ts ./test/sdk/runtimes/*.long.ts
+VAULT_TEST_SERVERS=2 exec bun test --timeout 120000 test/vault test/sdk

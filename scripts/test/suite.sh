@@ -1,12 +1,10 @@
 #!/bin/sh
-# Installs what the tests need and runs them: all, or those given.
+# Installs what the tests need and runs them side by side in several processes: all but the long ones, or the files and
+# folders given, with further options of `bun test`.
 set -eu
 cd "$(dirname "$0")/../.."
 
-bun install --frozen-lockfile
-sh scripts/redis-vendor.sh
-sh scripts/test/runtimes.sh
-sh scripts/test/tools.sh >/dev/null
-bun scripts/build-guide.ts --if-changed >/dev/null
-# A test that hangs fails all the same; one on a busy machine need not.
-exec bun test --timeout 20000 "$@"
+sh scripts/test/prepare.sh
+# A test that hangs fails all the same; one on a busy machine need not. Three processes keep two cores busy, since many
+# tests wait. The slowest files start first.
+exec bun test --timeout 60000 --parallel=3 --timings=test/timings.json "$@"

@@ -107,7 +107,7 @@ export const CLAIMS: readonly Claim[] = [
   { page: /^docs\/guides\/sandbox\.md$/, info: 'js sandbox.mjs', by: 'sandbox.test.ts, which runs it' },
   { page: /^docs\/guides\/sandbox\.md$/, info: 'text', by: 'sandbox.test.ts, which compares it' },
   { page: /^docs\/guides\/sandbox\.md$/, info: 'text sandbox.mjs', by: 'sandbox.test.ts, which compares it' },
-  { page: /^docs\/quick-start\.md$/, info: 'text', by: 'pages.test.ts, which compares it with a start' },
+  { page: /^docs\/quick-start\.md$/, info: 'text', by: 'examples.long.ts, which compares it with a start' },
 ];
 
 /** The claims on a block; one that is run needs none. */

@@ -7,7 +7,7 @@ import { packSdk, run } from '../../helpers/packed-sdk.ts';
 import { createStubDeps } from '../../http/stub-deps.ts';
 import { findDeno } from './programs.ts';
 
-const RUN_MS_MAX = 30_000;
+const RUN_MS_MAX = 60_000;
 const SAY = "import { captureClient } from '@cardvault/sdk';\nconsole.log(typeof captureClient);\n";
 
 let folder = '';

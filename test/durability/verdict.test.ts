@@ -1,12 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { signatureOf } from '../helpers/webhook.ts';
-import { runChaos } from './chaos.ts';
 import type { Kind } from './orders.ts';
 import type { Arrival, Move } from './party.ts';
-import { reportOf } from './report.ts';
 import { type Evidence, findViolations, type Job, type Told } from './verdict.ts';
 
-const RUN_MS_MAX = 90_000;
 const ID = 'id-1';
 const SECRET = 'secret of the webhook';
 
@@ -106,17 +103,3 @@ describe('the verdict', () => {
     expect(judged(kind, changes, rest).join('\n')).toMatch(violation);
   });
 });
-
-test(
-  'a short run loses nothing and doubles nothing',
-  async () => {
-    const options = { seed: 11, requests: 30, sendMs: 3_000, killMs: 5_000 };
-    const result = await runChaos({ ...options, betweenMs: [200, 1_000] });
-    const report = reportOf(result, options.seed, options.requests);
-    expect([result.violations, report]).toEqual([[], expect.stringMatching(/violations +0 /)]);
-    expect(result.evidence.kills.length + result.redisKills).toBeGreaterThanOrEqual(2);
-    expect(result.evidence.jobs.length).toBeGreaterThan(15);
-    expect(result.exitCode).toBe(0);
-  },
-  RUN_MS_MAX,
-);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import type { Page } from 'playwright-core';
 import { type GuideWorld, openGuideWorld } from './guide-world.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 let world: GuideWorld;
 let page: Page;
 beforeAll(async () => {

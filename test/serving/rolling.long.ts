@@ -20,7 +20,7 @@ afterAll(async () => {
  */
 const CALLERS = [0, 0, 0, 100, 300, 600, 'fresh', 'fresh', 'fresh', 'fresh'] as const;
 const SETTINGS = { VAULT_DRAIN_SECONDS: '1' };
-const TEST_MS_MAX = 90_000;
+const TEST_MS_MAX = 180_000;
 const TOLD = 'Another server of this vault has this port already';
 
 const newVault = async (): Promise<(settings?: Settings) => ServerProcess> => {

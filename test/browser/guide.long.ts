@@ -7,7 +7,7 @@ import { type GuideWorld, openGuideWorld } from './guide-world.ts';
 const DESKTOP = { viewport: { width: 1280, height: 900 } };
 const PHONE = { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true };
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 let world: GuideWorld;
 beforeAll(async () => {
   world = await openGuideWorld();

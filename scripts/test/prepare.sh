@@ -1,0 +1,11 @@
+#!/bin/sh
+# Installs what all tests need. The SDK is packed and the guide built here, once, before processes that run side by side
+# ask for them.
+set -eu
+cd "$(dirname "$0")/../.."
+
+bun install --frozen-lockfile
+sh scripts/redis-vendor.sh
+sh scripts/test/tools.sh >/dev/null
+bun scripts/pack-sdk.ts --if-changed
+bun scripts/build-guide.ts --if-changed
