@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 
 const root = join(import.meta.dir, '..');
-const START_MS_MAX = 30_000;
+const START_MS_MAX = 60_000;
 
 let folder = '';
 beforeEach(() => {

@@ -7,7 +7,7 @@ import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { launchChromium } from './chromium.ts';
 import { openShop, type Shop } from './shop.ts';
 
-const START_MS_MAX = 30_000;
+const START_MS_MAX = 60_000;
 const CARD = { card_number: '4111111111111111', expiry: '12/29' };
 
 /** What a script in the page asks for. */

@@ -6,7 +6,7 @@ import { buildGuide } from '../helpers/built-guide.ts';
 import { createStubDeps } from '../http/stub-deps.ts';
 import { launchChromium } from './chromium.ts';
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 30_000;
 
 export interface GuideWorld {
   readonly url: string;

@@ -16,7 +16,7 @@ afterEach(async () => {
   await place?.stop();
   party?.stop();
   place = undefined;
-}, 20_000);
+}, 60_000);
 
 /** The account's own tag, of which there is one. */
 const accountTag = async ({ cluster }: Place): Promise<string> => {

@@ -7,7 +7,7 @@ let place: Place | undefined;
 afterEach(async () => {
   await place?.stop();
   place = undefined;
-}, 20_000);
+}, 60_000);
 
 const begin = async (replicas: boolean, settings: Readonly<Record<string, string>>) => {
   place = await startPlace(replicas, settings);
@@ -76,5 +76,5 @@ describe('a master that is killed under load', () => {
     );
     expect([...load.failed.keys()]).toEqual(['503 store_unavailable']);
     expect(await missing(both, load.stored)).toEqual([]);
-  }, 40_000);
+  }, 60_000);
 });

@@ -23,7 +23,7 @@ beforeAll(async () => {
   cluster = await startTestCluster({ replicas: true });
   link = await openRedis(cluster.target, { replicas: 0 });
   keys = await Promise.all(cluster.masters.map(keyOf));
-}, 30_000);
+}, 60_000);
 beforeEach(() => cluster.flush());
 afterAll(async () => {
   await link.close();
@@ -82,17 +82,23 @@ describe('replicas that must have a write', () => {
       expect(await Promise.all(keys.map(write))).toEqual(['store_unavailable', 'ok', 'ok']);
     }
     // Reads do not wait for those who write.
-    const asked = performance.now();
-    const writes = Promise.all(Array.from({ length: 20 }, () => write(keys[0] ?? '')));
+    let written = 0;
+    const writes = Promise.all(
+      Array.from({ length: 20 }, () =>
+        write(keys[0] ?? '').finally(() => {
+          written += 1;
+        }),
+      ),
+    );
     expect(await waiting.command('GET', [keys[0] ?? ''])).toEqual(Buffer.from('1'));
-    expect(performance.now() - asked).toBeLessThan(1_000);
+    expect(written).toBe(0);
     expect(new Set(await writes)).toEqual(new Set(['store_unavailable']));
     await cluster.replicas[0]?.signal('SIGCONT');
     while ((await write(keys[0] ?? '')) !== 'ok') {
       // It has not caught up yet.
     }
     expect(await Promise.all(keys.map(write))).toEqual(['ok', 'ok', 'ok']);
-  }, 20_000);
+  }, 60_000);
 });
 
 describe('what production checks', () => {
@@ -112,7 +118,7 @@ describe('what production checks', () => {
     expect(await findUnsafe(link)).toEqual([]);
     await cluster.replicas[2]?.start();
     await cluster.untilOk();
-  }, 30_000);
+  }, 60_000);
 });
 
 test('readiness asks the other nodes when the one of its own write is away', async () => {
@@ -127,4 +133,4 @@ test('readiness asks the other nodes when the one of its own write is away', asy
   for (const { signal } of cluster.masters) {
     await signal('SIGCONT');
   }
-}, 20_000);
+}, 60_000);

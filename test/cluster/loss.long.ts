@@ -11,7 +11,7 @@ let place: Place | undefined;
 afterEach(async () => {
   await place?.stop();
   place = undefined;
-}, 20_000);
+}, 60_000);
 
 /** The names in Redis of items by their tokens; a token whose item is not there has none. */
 const namesOf = async (cluster: TestCluster, tokens: readonly string[]): Promise<Map<string, string>> => {

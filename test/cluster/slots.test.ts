@@ -15,11 +15,11 @@ beforeAll(async () => {
   cluster = await startTestCluster();
   servers = await startServers(cluster);
   await servers.client.key('u');
-}, 30_000);
+}, 60_000);
 afterAll(async () => {
   await servers.stop();
   await cluster.stop();
-}, 20_000);
+}, 60_000);
 
 const linesOf = (reply: string): string[] => reply.split('\r\n').filter((line) => /^[^*$]/.test(line));
 
@@ -67,4 +67,4 @@ test('slots that move to another node under load fail no request', async () => {
   expect([...load.failed]).toEqual([]);
   expect(await missing(servers, load.stored)).toEqual([]);
   expect(servers.printed().match(REDIRECTED)).toBeNull();
-}, 40_000);
+}, 60_000);

@@ -22,13 +22,13 @@ beforeAll(async () => {
   servers = await startServers(cluster, { caPem: (await thirdPartyTrust()).authority.pem });
   [one, two] = [servers.servers[0].client, servers.servers[1].client];
   await one.key('u');
-}, 30_000);
+}, 60_000);
 afterAll(async () => {
   expect(servers.printed().match(/CROSSSLOT/)).toBeNull();
   expect(await servers.stop()).toEqual([0, 0]);
   party.stop();
   await cluster.stop();
-}, 20_000);
+}, 60_000);
 
 /** What the month has cost by now, as counts of operations. */
 const countsOf = async (account: AccountClient): Promise<Readonly<Record<string, number>>> => {

@@ -8,7 +8,7 @@ let vault: TestVault;
 beforeAll(async () => {
   cluster = await startTestCluster({ durable: true, replicas: true });
   vault = await openTestVault({ redis: cluster });
-}, 20_000);
+}, 60_000);
 afterAll(async () => {
   await vault.close();
   await cluster.stop();

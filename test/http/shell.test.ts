@@ -178,7 +178,7 @@ describe('404 and 405', () => {
         expect(answer.headers.get('Allow')).toBe(allowed.join(', '));
       }
     }
-  }, 30_000);
+  }, 60_000);
 });
 
 describe('the request log and the metrics', () => {

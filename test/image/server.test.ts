@@ -114,4 +114,4 @@ test('a server runs from files that it cannot write, as a user without rights, w
     server.kill('SIGTERM');
   }
   expect(await server.exited).toBe(0);
-}, 30_000);
+}, 60_000);

@@ -4,7 +4,7 @@ import { listen } from '../../server/http/listen/listen.ts';
 import { launchChromium } from '../browser/chromium.ts';
 import { CARD, type Live, openLive } from './live.ts';
 
-const START_MS_MAX = 30_000;
+const START_MS_MAX = 60_000;
 const SDK = join(import.meta.dir, '../../sdk/index.ts');
 
 type Browser = Awaited<ReturnType<typeof launchChromium>>;

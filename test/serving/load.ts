@@ -8,7 +8,7 @@ const AUTHORIZATION = `Authorization: Basic ${btoa(`${OWNER.name}:${OWNER.passwo
 const HEADERS = `${AUTHORIZATION}X-Vault-Passphrase: ${encodeURIComponent(PASSPHRASE)}\r\n`;
 /** What a caller who was told 503 waits before the repeat; Retry-After would have it longer. */
 const RETRY_MS = 100;
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 
 /** What came of it. */
 export interface Tally {

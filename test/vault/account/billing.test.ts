@@ -196,5 +196,5 @@ describe('usage', () => {
     );
     expect(counted.mock.calls.length).toBe(KEYS + 1);
     counted.mockRestore();
-  }, 30_000);
+  }, 60_000);
 });

@@ -17,7 +17,7 @@ beforeAll(async () => {
   second = await vault.secondServer();
   client = await vault.account();
   await client.key('u');
-}, 30_000);
+}, 60_000);
 afterAll(async () => {
   await second.close();
   await vault.close();
@@ -74,7 +74,7 @@ describe('counts are exact', () => {
     );
     await Promise.all([vault.opened.services.metering.flush(), second.opened.services.metering.flush()]);
     expect(await usageOf(who)).toEqual(oracle);
-  }, 30_000);
+  }, 60_000);
 
   test('when the store of counts fails for one of many, who is refused and counts nothing', async () => {
     const who = await vault.account();

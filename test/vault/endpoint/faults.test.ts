@@ -17,8 +17,8 @@ import {
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { failNext, holdNext } from '../hold.ts';
 
-const ANSWER_MS_MAX = 2_500;
-const RECOVERY_MS_MAX = 5_000;
+const ANSWER_MS_MAX = 15_000;
+const RECOVERY_MS_MAX = 30_000;
 const RESERVED_MS = 60_000;
 const DAY = 86_400_000;
 const AWAY = '503 store_unavailable';
@@ -154,7 +154,7 @@ describe('a Redis that does not answer', () => {
     expect(['200', '404 endpoint_not_found']).toContain((await remove(doomed.unique_id)).outcome);
     expect((await create(doomed.unique_id)).outcome).toBe('200');
     expect(tooLate).toEqual([]);
-  }, 20_000);
+  }, 60_000);
 });
 
 describe('a Redis that was killed', () => {
@@ -187,7 +187,7 @@ describe('a Redis that was killed', () => {
     }
     expect((await retrieve(vault, gone)).outcome).toBe('403 endpoint_refused');
     await expectNotLeaked('killed');
-  }, 20_000);
+  }, 60_000);
 });
 
 describe('a creation that breaks off', () => {
@@ -361,5 +361,5 @@ describe('threads that die while captures run', () => {
     expect(numbers.length).toBeGreaterThanOrEqual(200);
     expect(numbers.filter((number) => times.get(number) !== 1)).toEqual([]);
     expect(await writesOf(numbers[0] ?? '')).toEqual([1]);
-  }, 20_000);
+  }, 60_000);
 });

@@ -108,7 +108,7 @@ beforeAll(async () => {
   await fillSince();
   allOld = await copyOf(oldVault.raw, '*');
   allNew = await copyOf(newVault.raw, '*');
-}, 30_000);
+}, 60_000);
 afterAll(async () => {
   await Promise.all([newVault.close(), oldVault.close()]);
   await Promise.all([newRedis.stop(), oldRedis.stop()]);

@@ -57,7 +57,7 @@ describe('concurrent updates of one item', () => {
     expect(
       (await account.sdk.vault.log({ user: 'u', token })).data.filter(({ action }) => action === 'encrypt'),
     ).toHaveLength(641);
-  }, 20_000);
+  }, 60_000);
 
   test('from two servers at once none is lost, and none is refused', async () => {
     const second = await vault.secondServer();
@@ -71,7 +71,7 @@ describe('concurrent updates of one item', () => {
     } finally {
       await second.close();
     }
-  }, 20_000);
+  }, 60_000);
 
   test('a reader sees each version whole', async () => {
     const token = await newItem();

@@ -7,7 +7,7 @@ import { preparePlace } from '../../../server/boot/redis/process.ts';
 import { type AccountClient, createAccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { handleOf, OWNER, portOf, spawnServer } from '../../helpers/server-process.ts';
 
-const START_MS_MAX = 15_000;
+const START_MS_MAX = 60_000;
 
 /** A server as its operator starts it, with the Redis of its own. */
 interface RunningServer {

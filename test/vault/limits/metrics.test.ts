@@ -131,13 +131,15 @@ test('however often they are asked for, Redis is asked once in five seconds', as
   const second = await vault.secondServer();
   const asked = async (): Promise<number> =>
     Number(/^cmdstat_info:calls=(\d+)/m.exec(await vault.raw.info('commandstats'))?.[1]);
+  const from = performance.now();
   const before = await asked();
   await Promise.all(Array.from({ length: 20 }, () => scrape(second.handle)));
   for (let times = 0; times < 20; times++) {
     await scrape(second.handle);
   }
-  // One question by the vault, and one by this test.
-  expect(await asked()).toBe(before + 2);
+  // Beside one question by this test. On a busy machine all of this may take longer than five seconds.
+  const rounds = 1 + Math.floor((performance.now() - from) / 5_000);
+  expect((await asked()) - before - 1).toBeWithin(1, rounds + 1);
   await second.close();
 });
 
@@ -167,7 +169,7 @@ test('a Redis that is away is told of, once, and nothing is told that is no long
   await away.close();
   await own.stop();
   rmSync(folder, { recursive: true, force: true });
-}, 20_000);
+}, 60_000);
 
 describe('whatever is sent', () => {
   const canary = (round: number): string => `canary${round}x4917484589897107`;

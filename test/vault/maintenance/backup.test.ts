@@ -281,7 +281,7 @@ test('security logs come along, entry for entry', async () => {
     expect(await copy.raw.hgetall(chain)).toMatchObject(Object.fromEntries(before));
     expect(await copy.raw.hexists('{audit}', shop.aid)).toBe(1);
   });
-}, 30_000);
+}, 60_000);
 
 describe('the file', () => {
   let file = '';

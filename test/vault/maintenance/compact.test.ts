@@ -53,7 +53,7 @@ test('behind a deletion and a compaction the bytes of wraps and items are in no 
     await vault.close();
     await redis.stop();
   }
-}, 20_000);
+}, 60_000);
 
 test('a Redis without an append-only file is told apart', async () => {
   const vault = await openTestVault();

@@ -15,7 +15,7 @@ const NEW_ONLY = new Map([NEW]);
 const WATCH = () => ({ seen: () => undefined, end: () => undefined });
 
 // Every test opens servers of its own, with threads.
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 let vault: TestVault;
 let made: Furnished;

@@ -8,7 +8,7 @@ import { flip } from '../tampering.ts';
 import { copyOf, putBack } from './copies.ts';
 
 // What seems bad is looked at three more times within a second before it counts.
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 interface Found {
   readonly ok: boolean;

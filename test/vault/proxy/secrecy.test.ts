@@ -73,7 +73,7 @@ const reply = (body: string): Act => ({ headers: JSON_TYPE, body });
 
 /** How many of each kind wait in each place; all of them together are a hundred. */
 const WAITING = { told: { post: 20, get: 10, token: 10 }, paused: { post: 15, get: 15 }, held: 30 } as const;
-const START_MS_MAX = 30_000;
+const START_MS_MAX = 60_000;
 const POLL_MS = 10;
 
 let folder: string;

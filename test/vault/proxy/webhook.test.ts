@@ -103,7 +103,7 @@ describe.concurrent('calls of a webhook', () => {
     const times = calls.map(({ header }) => Number(header('webhook-timestamp')));
     expect(times[2]).toBeGreaterThan(times[0] ?? Infinity);
     for (const time of times) {
-      expect(Math.abs(time - Date.now() / 1_000)).toBeLessThan(10);
+      expect(Math.abs(time - Date.now() / 1_000)).toBeLessThan(60);
     }
   });
 
