@@ -12,6 +12,8 @@ const project: {
 const SETTING = /^(VAULT_[A-Z_]+)=(\S+)\s+/;
 const RUN = /^(?:bun|npx --yes bun@(\S+)) (?:run )?(\S+)(.*)$/;
 const OPTIONAL = /\[([^\]]*)\]/g;
+/** Scripts that hand their arguments on to `bun test`. */
+const TAKES_FILES: ReadonlySet<string> = new Set(['test', 'test:long']);
 const OPENED = 'a vault was opened';
 
 /** What a command line of the operator comes to: whatever is well-formed gets as far as the vault. */
@@ -44,7 +46,7 @@ const faultsOf = async (line: string): Promise<readonly string[]> => {
     return [`${line}: package.json asks for Bun ${project.engines['bun']}`];
   }
   if (script !== 'vault') {
-    return args.trim() === '' ? [] : [`${line}: the script takes nothing`];
+    return args.trim() === '' || TAKES_FILES.has(script) ? [] : [`${line}: the script takes nothing`];
   }
   const shapes = new Set([args.replaceAll(OPTIONAL, ''), args.replaceAll(OPTIONAL, '$1')]);
   const faults = await Promise.all([...shapes].map(faultOfVault));
