@@ -45,6 +45,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/services/vault/vault.ts': "a thread's own reply",
   'workers/jobs/bulk.ts': "the server's own parameters of a job",
   'workers/jobs/certs.ts': "the server's own parameters of a job, and an opened record",
+  'workers/jobs/codec.ts': "the server's own parameters of a job, and a thread's own reply",
   'workers/jobs/context.ts': "the server's own parameters of a job",
   'workers/jobs/endpoint-open.ts': 'an opened policy',
   'workers/jobs/proxy-record.ts': "the server's own parameters of a job, and an opened job",
@@ -58,7 +59,7 @@ export const CONFINEMENTS: readonly Confinement[] = [
     code: /\.\s*expose\s*\(/,
     files: SERVER_SIDE,
     except:
-      /^server\/(?:crypto\/(?:client|lanes|proxy)\.ts$|http\/plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|http\/routes\/|config\/|boot\/|main\.ts$|cli[./])/,
+      /^workers\/jobs\/codec\.ts$|^server\/(?:crypto\/(?:client|lanes|proxy)\.ts$|http\/plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|http\/routes\/|config\/|boot\/|main\.ts$|cli[./])/,
     why: 'secrets are used by server/crypto*.ts, read and returned at the HTTP edge, and sent by outbound alone',
   },
   {

@@ -12,7 +12,7 @@ import {
 } from './jobs/audit.ts';
 import { decryptItems, listItems } from './jobs/bulk.ts';
 import { clientCredential, createCsr, readCertificate } from './jobs/certs.ts';
-import { createThreadContext, type Handler, toFailure } from './jobs/context.ts';
+import { createThreadContext, type Handler, type ThreadContext, toFailure } from './jobs/context.ts';
 import {
   captureItem,
   checkEndpoint,
@@ -22,41 +22,26 @@ import {
 } from './jobs/endpoints.ts';
 import { updateItem } from './jobs/item-update.ts';
 import { describeItem, openOne, readLog, sealLog, storeItem } from './jobs/items.ts';
-import {
-  changeKeyPassphrase,
-  checkWarm,
-  createKey,
-  describeKey,
-  hashAccountPassword,
-  makePassphrase,
-  unlockKey,
-  verifyAccountPassword,
-} from './jobs/keys.ts';
-import { type JobKind, KIND, type ThreadData } from './jobs/kinds.ts';
+import { changeKeyPassphrase, checkWarm, createKey, describeKey, unlockKey } from './jobs/keys.ts';
+import { KIND, type ThreadData } from './jobs/kinds.ts';
+import { hashPassword, makePassphrase, verifyPassword } from './jobs/password/password.ts';
 import { prepareFetch, storeFetched } from './jobs/proxy-fetch.ts';
 import { fillProxy } from './jobs/proxy-fill.ts';
 import { readProxyOrder } from './jobs/proxy-order.ts';
 import { openReply, sealReply } from './jobs/proxy-reply.ts';
 import { openJob, openReport, reportProxy, sealReport } from './jobs/proxy-report.ts';
 import { dropSad } from './jobs/proxy-sad.ts';
-import {
-  checkRoot,
-  createRoot,
-  cursorKey,
-  encodeIndexPrefix,
-  fingerprint,
-  openRecord,
-  sealRecord,
-} from './jobs/records.ts';
+import { openRecord, sealRecord } from './jobs/record/record.ts';
+import { checkRoot, createRoot, cursorKey, encodeReference, fingerprint } from './jobs/root/root.ts';
 import { checkRule } from './jobs/rules.ts';
+import { fieldHandlers, type Handlers } from './jobs/serve.ts';
 import { lookAtItems, referenceMembers } from './jobs/walk-items.ts';
 import { lookAtLog, renewItems, renewLog } from './jobs/walk-logs.ts';
 import { lookAtRecords, renewRecords } from './jobs/walk-records.ts';
-import { serveThread } from './pool/thread.ts';
+import { type FieldHandler, serveThread } from './pool/thread.ts';
+import { JOBS } from './table.ts';
 
 const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
-  hashPassword: hashAccountPassword,
-  verifyPassword: verifyAccountPassword,
   createKey,
   unlockKey,
   changePassphrase: changeKeyPassphrase,
@@ -70,14 +55,6 @@ const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
   readLog,
   listItems,
   decryptItems,
-  sealRecord,
-  openRecord,
-  fingerprint,
-  encodeReference: encodeIndexPrefix,
-  cursorKey,
-  makePassphrase,
-  createRoot,
-  checkRoot,
   captureItem,
   createEndpoint,
   describeEndpoint,
@@ -115,12 +92,26 @@ const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
   renewLog,
 };
 
+const TYPED: Handlers<typeof JOBS, ThreadContext> = {
+  createRoot,
+  checkRoot,
+  cursorKey,
+  fingerprint,
+  encodeReference,
+  hashPassword,
+  verifyPassword,
+  makePassphrase,
+  sealRecord,
+  openRecord,
+};
+
 await selfTest();
 const context = createThreadContext(workerData as ThreadData);
 const names = Object.keys(HANDLERS) as (keyof typeof KIND)[];
 serveThread(
-  new Map<JobKind, (fields: Uint8Array[]) => Uint8Array[] | Promise<Uint8Array[]>>(
-    names.map((name) => [KIND[name], (fields) => HANDLERS[name](context, fields)]),
-  ),
+  new Map<number, FieldHandler>([
+    ...names.map((name) => [KIND[name], (fields: Uint8Array[]) => HANDLERS[name](context, fields)] as const),
+    ...fieldHandlers(JOBS, TYPED, context),
+  ]),
   toFailure,
 );

@@ -34,7 +34,7 @@ async function openInstallation(redis: RedisLink, threadData: ThreadData): Promi
     if (installation === undefined) {
       throw new StartError(HALF_RESTORED);
     }
-    await crypto.checkRoot(installation.root).catch(() => {
+    await crypto.checkRoot({ root: installation.root }).catch(() => {
       throw new StartError(
         'The master key (or VAULT_ENV) does not fit the data in this Redis. Start with the key that the vault was made with.',
       );

@@ -17,16 +17,17 @@ import {
   type ListParams,
   type OpenParams,
   type ReadLogParams,
-  type RecordParams,
   type SealLogParams,
   type StoredParts,
   type StoreParams,
   type UpdateParams,
 } from '../../workers/jobs/kinds.ts';
 import type { Pool } from '../../workers/pool/pool.ts';
+import { JOBS } from '../../workers/table.ts';
 import { Secret } from '../core/secret.ts';
 import { type AuditCrypto, createAuditCrypto } from './audit.ts';
 import { at, json, type PageFields, pack, pageFields, parse, slices, storedParts } from './fields.ts';
+import { createJobClient, type JobClient } from './jobs.ts';
 import {
   createLanes,
   type EndpointRecords,
@@ -61,9 +62,7 @@ export type { PageFields } from './fields.ts';
 export type { EndpointRecords, Opening, Passphrase, RuleSet, WarmBlob, WarmMiss } from './lanes.ts';
 export type * from './proxy.ts';
 
-const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-const EMPTY = new Uint8Array(0);
 
 /** Byte strings of a page, one per item; an empty one stands for an item that is gone. */
 export interface PageTexts {
@@ -76,10 +75,7 @@ export interface OpenedPage extends PageTexts {
 }
 
 /** The single door to the threads: every sealing, opening and derivation goes through here. */
-export interface Crypto extends ProxyCrypto, AuditCrypto, WalkCrypto {
-  hashPassword(password: Secret<Uint8Array>): Promise<string>;
-  /** `line`: whoever waits behind earlier checks of the same line does not hold up the other lines. */
-  verifyPassword(password: Secret<Uint8Array>, phc: string, line: string): Promise<boolean>;
+export interface Crypto extends JobClient<typeof JOBS>, ProxyCrypto, AuditCrypto, WalkCrypto {
   createKey(key: KeyPlace & KeyParams, passphrase: Passphrase): Promise<Uint8Array>;
   unlockKey(
     key: KeyPlace & KeyParams,
@@ -94,7 +90,6 @@ export interface Crypto extends ProxyCrypto, AuditCrypto, WalkCrypto {
   ): Promise<Uint8Array>;
   describeKey(key: KeyPlace, record: Uint8Array): Promise<KeyFacts>;
   checkWarm(key: KeyPlace & KeyParams, blob: WarmBlob, passphrase: Passphrase): Promise<WarmMiss | undefined>;
-  makePassphrase(length: number): Promise<Secret<string>>;
   /** A digest of a secret and of what it belongs to, good for comparing within this process only. */
   digestSecret(context: readonly string[], secret: Secret<Uint8Array>): string;
   lengthOf(secret: Secret<Uint8Array>): number;
@@ -160,13 +155,6 @@ export interface Crypto extends ProxyCrypto, AuditCrypto, WalkCrypto {
     record: Uint8Array,
     pem: Uint8Array,
   ): Promise<{ data: string; expiry: string }>;
-  sealRecord(place: RecordParams, plaintext: Uint8Array): Promise<Uint8Array>;
-  openRecord(place: RecordParams, record: Uint8Array): Promise<Uint8Array>;
-  fingerprint(account: string, data: Uint8Array): Promise<Uint8Array>;
-  encodeReference(aid: string, text: string, exact: boolean): Promise<Uint8Array>;
-  cursorKey(): Promise<Uint8Array>;
-  createRoot(): Promise<Uint8Array>;
-  checkRoot(root: Uint8Array): Promise<void>;
 }
 
 export function createCrypto(pool: Pool): Crypto {
@@ -175,15 +163,10 @@ export function createCrypto(pool: Pool): Crypto {
   const { run, plain, one } = lanes;
 
   return {
+    ...createJobClient(pool, JOBS),
     ...createProxyCrypto(lanes),
     ...createAuditCrypto(lanes),
     ...createWalkCrypto(lanes),
-    hashPassword: async (password) =>
-      decoder.decode(await one(KIND.hashPassword, [json({}), password.expose()], 'cold')),
-    verifyPassword: async (password, phc, line) =>
-      (
-        await one(KIND.verifyPassword, [json({}), password.expose(), encoder.encode(phc)], 'cold', line)
-      )[0] === 1,
     createKey: (key, passphrase) =>
       one(KIND.createKey, [keyParams(key), passphrase.expose()], 'cold', key.aid),
     async unlockKey(key, record, passphrase) {
@@ -212,8 +195,6 @@ export function createCrypto(pool: Pool): Crypto {
         () => undefined,
         missOrThrow,
       ),
-    makePassphrase: async (length) =>
-      new Secret(decoder.decode(await one(KIND.makePassphrase, [json({ length })]))),
     digestSecret: (context, secret) =>
       createHmac('sha256', digestKey)
         .update(JSON.stringify(context))
@@ -301,17 +282,5 @@ export function createCrypto(pool: Pool): Crypto {
     },
     readCertificate: async (csr, record, pem) =>
       parse(await one(KIND.readCertificate, [json(csr), record, pem], 'bulk', csr.aid)),
-    sealRecord: (place, plaintext) => one(KIND.sealRecord, [json(place), plaintext]),
-    openRecord: (place, record) =>
-      one(KIND.openRecord, [json(place), record], 'hot', singlesOf(place.account)),
-    fingerprint: (account, data) =>
-      one(KIND.fingerprint, [json({ account }), data], 'hot', singlesOf(account)),
-    encodeReference: (aid, text, exact) =>
-      one(KIND.encodeReference, [json({ aid, text, exact })], 'hot', singlesOf(aid)),
-    cursorKey: () => one(KIND.cursorKey, [EMPTY]),
-    createRoot: () => one(KIND.createRoot, [EMPTY]),
-    checkRoot: async (root) => {
-      await plain(KIND.checkRoot, [root]);
-    },
   };
 }

@@ -63,7 +63,8 @@ export function errorOf({ code, field, cause }: Failure): VaultError {
   });
 }
 
-const toVaultError = (error: unknown): VaultError =>
+/** A failure of the pool as the error that callers see. */
+export const toVaultError = (error: unknown): VaultError =>
   error instanceof JobError ? errorOf(error.failure) : new VaultError('internal', { cause: error });
 
 /** A warm blob that did not open, as a result; everything else as the error that callers see. */

@@ -1,7 +1,11 @@
 import { KIND } from '../../workers/jobs/kinds.ts';
 import type { Pool } from '../../workers/pool/pool.ts';
+import { JOBS } from '../../workers/table.ts';
 
-const KIND_NAMES = new Map(Object.entries(KIND).map(([name, kind]) => [Number(kind), name]));
+const KIND_NAMES = new Map([
+  ...Object.entries(KIND).map(([name, kind]) => [Number(kind), name] as const),
+  ...Object.values(JOBS).map(({ kind, name }) => [kind, name] as const),
+]);
 
 /** Receives each job that has ended: the name of its kind, when it started (`performance.now()`), and whether it failed. */
 type ReportJob = (kind: string, startedAt: number, hasFailed: boolean) => void;

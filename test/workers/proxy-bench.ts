@@ -140,7 +140,7 @@ export const openProxyBench = async () => {
     const id = `rule-${rulesMade}`;
     const checked = await crypto.checkRule(AID, utf8(JSON.stringify(operations)));
     const place = { purpose: 'record', account: AID, kind: 'rule', path: [id] } as const;
-    return { ids: [id], records: [await crypto.sealRecord(place, checked)] };
+    return { ids: [id], records: [await crypto.sealRecord({ place, plaintext: checked })] };
   };
 
   /** Fills an order from an item. */

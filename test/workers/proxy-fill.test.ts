@@ -321,14 +321,17 @@ describe('a sealed job', () => {
       ['record', 'proxy send'],
       ['idem', 'proxy send'],
     ] as const) {
-      const record = await bench.crypto.sealRecord({ ...place, purpose, kind }, NOTHING);
+      const record = await bench.crypto.sealRecord({
+        place: { ...place, purpose, kind },
+        plaintext: NOTHING,
+      });
       expect(await openJob(record)).toBe('integrity_failed');
     }
   });
 
   test('of another form is refused though it was sealed for its place', async () => {
     const place = { purpose: 'job', account: AID, kind: 'proxy send', path: [JOB] } as const;
-    const plain = (await bench.crypto.openRecord(place, job)).slice();
+    const plain = (await bench.crypto.openRecord({ place, record: job })).slice();
     expect(plain[0]).toBe(1);
     for (const form of [
       NOTHING,
@@ -337,9 +340,11 @@ describe('a sealed job', () => {
       Buffer.concat([plain, new Uint8Array(1)]),
       plain.with(1, 255),
     ]) {
-      expect(await openJob(await bench.crypto.sealRecord(place, form))).toBe('integrity_failed');
+      expect(await openJob(await bench.crypto.sealRecord({ place, plaintext: form }))).toBe(
+        'integrity_failed',
+      );
     }
-    expect(await openJob(await bench.crypto.sealRecord(place, plain))).toBe('ok');
+    expect(await openJob(await bench.crypto.sealRecord({ place, plaintext: plain }))).toBe('ok');
   });
 
   test('is as the documentation says, byte by byte', async () => {

@@ -112,10 +112,10 @@ describe('a client credential', () => {
     const pem = utf8((await middle.issue(asked.csr.data)) + middle.pem);
     const read = await bench.crypto.readCertificate({ aid: AID, id: csrId }, asked.record, pem);
     const certificate = { id: certId, csr_id: csrId, ...read };
-    const record = await bench.crypto.sealRecord(
-      place('certificate', certId),
-      utf8(JSON.stringify(certificate)),
-    );
+    const record = await bench.crypto.sealRecord({
+      place: place('certificate', certId),
+      plaintext: utf8(JSON.stringify(certificate)),
+    });
     return { record, keyRecord: asked.privateKey, data: read.data };
   };
 

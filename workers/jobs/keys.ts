@@ -8,8 +8,6 @@ import {
   unlockVaultKey,
   wipeKey,
 } from '../crypto/key/vault-key.ts';
-import { hashPassword, verifyPassword } from '../crypto/primitives/kdf.ts';
-import { randomPassphrase } from '../crypto/primitives/random.ts';
 import {
   EMPTY,
   type Fields,
@@ -18,18 +16,10 @@ import {
   JobFailure,
   paramsOf,
   type ThreadContext,
-  toBytes,
   toJsonBytes,
-  toText,
 } from './context.ts';
 import { openEndpointKey } from './endpoint-open.ts';
-import {
-  type KeyFacts,
-  type KeyParams,
-  type OpeningParams,
-  type PassphraseParams,
-  WARM_MISS,
-} from './kinds.ts';
+import { type KeyFacts, type KeyParams, type OpeningParams, WARM_MISS } from './kinds.ts';
 
 const keyContext = (context: ThreadContext, { aid, kid }: KeyParams) => ({ env: context.env, aid, kid });
 
@@ -117,20 +107,3 @@ export const describeKey: Handler = (context, fields) => {
 
 export const checkWarm: Handler = (context, fields) =>
   withKey(context, paramsOf<KeyParams>(fields), fields, () => []);
-
-export const makePassphrase: Handler = (_context, fields) => [
-  toBytes(randomPassphrase(paramsOf<PassphraseParams>(fields).length)),
-];
-
-export const hashAccountPassword: Handler = async (context, fields) => [
-  toBytes(await hashPassword(field(fields, 1), context.rootKey('password', ''))),
-];
-
-export const verifyAccountPassword: Handler = async (context, fields) => {
-  const right = await verifyPassword(
-    field(fields, 1),
-    context.rootKey('password', ''),
-    toText(field(fields, 2)),
-  );
-  return [new Uint8Array([right ? 1 : 0])];
-};

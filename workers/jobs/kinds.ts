@@ -4,10 +4,6 @@
  * its own, in the order that the comment beside the kind gives.
  */
 export const KIND = {
-  /** [params, password] -> [PHC text] */
-  hashPassword: 1,
-  /** [params, password, PHC text] -> [1 byte: 1 or 0] */
-  verifyPassword: 2,
   /** [params, passphrase] -> [sealed key record] */
   createKey: 3,
   /** [params, sealed key record, passphrase] -> [warm blob, re-sealed record or empty] */
@@ -36,22 +32,6 @@ export const KIND = {
   listItems: 20,
   /** [params, opening, secret, rules, order, tokens, stored_at, blob per bucket…] -> [JSON slices, offsets, log entries, offsets, JSON list of CardFacts] */
   decryptItems: 21,
-  /** [params, plaintext] -> [service record] */
-  sealRecord: 30,
-  /** [params, service record] -> [plaintext] */
-  openRecord: 31,
-  /** [params, data] -> [32-byte HMAC] */
-  fingerprint: 32,
-  /** [params] -> [index prefix of a reference] */
-  encodeReference: 33,
-  /** [params] -> [32-byte key that authenticates cursors] */
-  cursorKey: 34,
-  /** [params] -> [passphrase text] */
-  makePassphrase: 35,
-  /** [] -> [sealed root record] */
-  createRoot: 40,
-  /** [root record] -> [] or `integrity_failed` */
-  checkRoot: 41,
   /** [params, warm blob, passphrase, JSON of EndpointPolicy] -> [secret text, policy, wrap] */
   createEndpoint: 50,
   /** [params, policy] -> [JSON of EndpointPolicy] */
@@ -265,28 +245,6 @@ export interface EndpointPolicy {
   readonly token?: string | undefined;
   readonly reference?: string | undefined;
   readonly maskFields?: readonly string[] | undefined;
-}
-
-export interface RecordParams {
-  readonly purpose: 'record' | 'idem' | 'job';
-  readonly account: string;
-  readonly kind: string;
-  readonly path: readonly string[];
-}
-
-export interface PassphraseParams {
-  readonly length: number;
-}
-
-export interface FingerprintParams {
-  readonly account: string;
-}
-
-export interface EncodeReferenceParams {
-  readonly aid: string;
-  readonly text: string;
-  /** `exact` adds the end mark. */
-  readonly exact: boolean;
 }
 
 /** What may be told of a card without its number. */

@@ -1,9 +1,12 @@
 /** The plain parameters of the jobs that look at every record, or seal it again; fields stand beside their kinds. */
-import type { KeyParams, RecordParams } from './kinds.ts';
+import type { KeyParams } from './kinds.ts';
 
 /** A place of the records that are looked at in pages; of purpose `audit` besides those that services open singly. */
-export interface WalkPlace extends Omit<RecordParams, 'purpose'> {
-  readonly purpose: RecordParams['purpose'] | 'audit';
+export interface WalkPlace {
+  readonly purpose: 'record' | 'idem' | 'job' | 'audit';
+  readonly account: string;
+  readonly kind: string;
+  readonly path: readonly string[];
 }
 
 export interface WalkRecordsParams {

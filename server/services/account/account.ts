@@ -124,16 +124,18 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
   };
 
   const openRecord = async (name: string, record: Uint8Array): Promise<AccountRecord> =>
-    JSON.parse(decoder.decode(await crypto.openRecord(accountPlace(name), record))) as AccountRecord;
+    JSON.parse(
+      decoder.decode(await crypto.openRecord({ place: accountPlace(name), record })),
+    ) as AccountRecord;
 
   const sealRecord = (name: string, record: AccountRecord): Promise<Uint8Array> =>
-    crypto.sealRecord(accountPlace(name), encoder.encode(JSON.stringify(record)));
+    crypto.sealRecord({ place: accountPlace(name), plaintext: encoder.encode(JSON.stringify(record)) });
 
   // An unknown account costs what a known one costs, so that names cannot be told apart by time.
   const phcOfNobody = (): Promise<string> => {
     nobody ??= crypto
-      .makePassphrase(64)
-      .then((made) => crypto.hashPassword(made.map((text) => encoder.encode(text))))
+      .makePassphrase({ length: 64 })
+      .then((made) => crypto.hashPassword({ password: made.map((text) => encoder.encode(text)) }))
       .catch((error: unknown) => {
         nobody = undefined;
         throw error;
@@ -198,7 +200,11 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
     ip: string,
   ): Promise<Remembered> => {
     const opened = record && (await openRecord(name, record));
-    const right = await crypto.verifyPassword(password, opened?.phc ?? (await phcOfNobody()), sourceOf(ip));
+    const right = await crypto.verifyPassword({
+      password,
+      phc: opened?.phc ?? (await phcOfNobody()),
+      share: sourceOf(ip),
+    });
     if (!right || !record || !opened) {
       throw new VaultError('unauthenticated');
     }
@@ -322,7 +328,7 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
     async create(name, password, wanted) {
       const record: AccountRecord = {
         aid: randomId(),
-        phc: await crypto.hashPassword(password),
+        phc: await crypto.hashPassword({ password }),
         unmasked: wanted.unmasked ?? false,
         paying: wanted.paying ?? false,
         hosts: wanted.hosts ?? [],
@@ -353,14 +359,14 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
     async setPassword(name, password) {
       const changed = await change(name, async (record) => ({
         ...record,
-        phc: await crypto.hashPassword(password),
+        phc: await crypto.hashPassword({ password }),
       }));
       return changed !== undefined;
     },
 
     async changePassword(account, password) {
       const proof = proofs.get(account);
-      const phc = await crypto.hashPassword(password);
+      const phc = await crypto.hashPassword({ password });
       await changeOwn(account, (record) => {
         if (record.phc !== proof) {
           throw new VaultError('password_changed');
@@ -391,6 +397,6 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
       return info;
     },
 
-    makePassword: () => crypto.makePassphrase(43),
+    makePassword: () => crypto.makePassphrase({ length: 43 }),
   };
 }

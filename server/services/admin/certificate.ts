@@ -38,7 +38,10 @@ export function createCompliance({
       return known?.pdf;
     }
     const stored = await complianceStore.read();
-    known = stored && { version: stored.version, pdf: await crypto.openRecord(PLACE, stored.record) };
+    known = stored && {
+      version: stored.version,
+      pdf: await crypto.openRecord({ place: PLACE, record: stored.record }),
+    };
     return known?.pdf;
   });
 
@@ -47,7 +50,7 @@ export function createCompliance({
       if (pdf.length > PDF_BYTES_MAX || !isPdf(pdf)) {
         return false;
       }
-      await complianceStore.save(randomId(), await crypto.sealRecord(PLACE, pdf));
+      await complianceStore.save(randomId(), await crypto.sealRecord({ place: PLACE, plaintext: pdf }));
       return true;
     },
     async read({ account }) {

@@ -29,7 +29,11 @@ export function createUtility({
     },
     async passphrase({ account }, length) {
       metering.count(account, 'utility');
-      return { passphrase: await crypto.makePassphrase(Math.min(Math.max(length, LENGTH_MIN), LENGTH_MAX)) };
+      return {
+        passphrase: await crypto.makePassphrase({
+          length: Math.min(Math.max(length, LENGTH_MIN), LENGTH_MAX),
+        }),
+      };
     },
   };
 }

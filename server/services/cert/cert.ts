@@ -67,7 +67,7 @@ export const createClientCredentials = ({
       return undefined;
     }
     const { csr_id: csrId } = parseCertificate(
-      await crypto.openRecord(place('certificate', aid, certId), record),
+      await crypto.openRecord({ place: place('certificate', aid, certId), record }),
     );
     const keyRecord = await certStore.readCsrKey(aid, csrId);
     return keyRecord && crypto.clientCredential({ aid, certId, csrId }, record, keyRecord);
@@ -88,12 +88,12 @@ export function createCerts({
 }): CertService {
   const openCsr = async (aid: string, id: string, record: Uint8Array): Promise<Csr> => {
     const { spki: _, ...csr } = JSON.parse(
-      decoder.decode(await crypto.openRecord(place('csr', aid, id), record)),
+      decoder.decode(await crypto.openRecord({ place: place('csr', aid, id), record })),
     ) as Csr & { readonly spki: string };
     return csr;
   };
   const openCertificate = async (aid: string, id: string, record: Uint8Array): Promise<Certificate> =>
-    parseCertificate(await crypto.openRecord(place('certificate', aid, id), record));
+    parseCertificate(await crypto.openRecord({ place: place('certificate', aid, id), record }));
 
   return {
     async createCsr({ account }, { key_type: keyType, ...subject }) {
@@ -133,10 +133,10 @@ export function createCerts({
       }
       const read = await crypto.readCertificate({ aid, id: csr_id }, csr, pem);
       const certificate: Certificate = { id: randomId(), csr_id, ...read };
-      const record = await crypto.sealRecord(
-        place('certificate', aid, certificate.id),
-        encoder.encode(JSON.stringify(certificate)),
-      );
+      const record = await crypto.sealRecord({
+        place: place('certificate', aid, certificate.id),
+        plaintext: encoder.encode(JSON.stringify(certificate)),
+      });
       const outcome = await certStore.createCertificate(aid, certificate.id, csr_id, record);
       if (outcome !== 'ok') {
         throw outcome === 'full'

@@ -78,7 +78,7 @@ export function createForms({
     ({ purpose: 'record', account: aid, kind: 'form', path: [id] }) as const;
 
   const openForm = async (id: string, { aid, settings }: StoredForm): Promise<HostedForm> => {
-    const opened = decoder.decode(await crypto.openRecord(place(aid, id), settings));
+    const opened = decoder.decode(await crypto.openRecord({ place: place(aid, id), record: settings }));
     return { id, ...(JSON.parse(opened) as Omit<HostedForm, 'id'>) };
   };
 
@@ -146,7 +146,10 @@ export function createForms({
         throw new VaultError('form_exists', { field: 'query.form_id' });
       }
       const form = { form_type, settings: checkFormSettings(form_type, settings, environment) };
-      const sealed = await crypto.sealRecord(place(aid, id), encoder.encode(JSON.stringify(form)));
+      const sealed = await crypto.sealRecord({
+        place: place(aid, id),
+        plaintext: encoder.encode(JSON.stringify(form)),
+      });
       await put(aid, { nonce: randomId(), id }, sealed);
       return { id, ...form };
     },

@@ -86,7 +86,7 @@ export function createKeys(dependencies: KeyDependencies): Keys {
   const { crypto, keyStore, endpointStore, opener, metering, idempotency, cursors, randomId } = dependencies;
   const { find, prove, withUnlocked } = opener;
 
-  const generate = (): Promise<Secret<string>> => crypto.makePassphrase(GENERATED_LENGTH);
+  const generate = (): Promise<Secret<string>> => crypto.makePassphrase({ length: GENERATED_LENGTH });
   const asText = (passphrase: Passphrase): Secret<string> =>
     passphrase.map((bytes) => Buffer.from(bytes).toString('utf8'));
   const asBytes = (passphrase: Secret<string>): Passphrase => passphrase.map((text) => encoder.encode(text));

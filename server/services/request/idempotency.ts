@@ -92,8 +92,8 @@ export function createIdempotency({
       codec: ReplyCodec<T> = plainCodec(),
     ): Promise<Repeatable<T>> {
       const [named, fingerprint] = await Promise.all([
-        crypto.fingerprint(account.aid, encodeParts([route, key])),
-        crypto.fingerprint(account.aid, encodeParts([route, key, ...parts])),
+        crypto.fingerprint({ account: account.aid, data: encodeParts([route, key]) }),
+        crypto.fingerprint({ account: account.aid, data: encodeParts([route, key, ...parts]) }),
       ]);
       const digest = Buffer.from(named).toString('base64url');
       const claim = await idempotencyStore.claim(digest, fingerprint, randomId(), account.aid);
@@ -104,7 +104,7 @@ export function createIdempotency({
         throw new VaultError('idempotency_conflict');
       }
       if (claim.kind === 'done') {
-        const kept = await crypto.openRecord(place(account, digest), claim.reply);
+        const kept = await crypto.openRecord({ place: place(account, digest), record: claim.reply });
         return { reply: await codec.unpack(kept, digest), replayed: true };
       }
       const { seed } = claim;
@@ -113,7 +113,10 @@ export function createIdempotency({
       const sent: SentMark = {
         before: isSent,
         set: async (content) => {
-          const print = await crypto.fingerprint(account.aid, encodeParts(['sent', key, content]));
+          const print = await crypto.fingerprint({
+            account: account.aid,
+            data: encodeParts(['sent', key, content]),
+          });
           if (claim.sent === undefined) {
             await idempotencyStore.mark(digest, seed, print);
           } else if (!claim.sent.equals(print)) {
@@ -133,7 +136,10 @@ export function createIdempotency({
       try {
         const reply = await act(seed, sent);
         isDone = true;
-        const sealed = await crypto.sealRecord(place(account, digest), await codec.pack(reply, digest));
+        const sealed = await crypto.sealRecord({
+          place: place(account, digest),
+          plaintext: await codec.pack(reply, digest),
+        });
         await idempotencyStore.keep(digest, seed, sealed);
         return { reply, replayed: false };
       } catch (error) {

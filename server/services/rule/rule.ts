@@ -55,7 +55,7 @@ export function createRules({
     operations: JSON.parse(decoder.decode(operations)) as Rule['operations'],
   });
   const open = async ({ aid }: Account, id: string, record: Uint8Array): Promise<Rule> =>
-    toRule(id, await crypto.openRecord(place(aid, id), record));
+    toRule(id, await crypto.openRecord({ place: place(aid, id), record }));
 
   /** The list of all rules as JSON text, a few at a time: together they may be large. */
   async function* listChunks(account: Account): AsyncGenerator<Uint8Array, void, void> {
@@ -100,7 +100,7 @@ export function createRules({
       const outcome = await ruleStore.create(
         account.aid,
         id,
-        await crypto.sealRecord(place(account.aid, id), operations),
+        await crypto.sealRecord({ place: place(account.aid, id), plaintext: operations }),
       );
       if (outcome !== 'ok') {
         throw new VaultError(outcome === 'full' ? 'rules_full' : 'rule_exists', { field: 'query.id' });

@@ -131,11 +131,11 @@ export function createPlanner(itemStore: ItemStore, crypto: Pick<Crypto, 'encode
       { reference, reference_prefix }: ListFilter,
     ): Promise<Uint8Array | undefined> {
       if (reference !== undefined) {
-        return crypto.encodeReference(aid, reference, true);
+        return crypto.encodeReference({ aid, reference, exact: true });
       }
       return reference_prefix === undefined
         ? undefined
-        : crypto.encodeReference(aid, reference_prefix, false);
+        : crypto.encodeReference({ aid, reference: reference_prefix, exact: false });
     },
 
     /** All of a key's items within the filter's times and behind `floor`, as far as they are there now. */

@@ -179,13 +179,17 @@ describe('usage', () => {
     const place = (user: string) =>
       ({ purpose: 'record', account: client.aid, kind: 'key', path: [user] }) as const;
     const record = (await keyStore.read(client.aid, 'one')) ?? new Uint8Array();
-    const inner = await crypto.openRecord(place('one'), record);
+    const inner = await crypto.openRecord({ place: place('one'), record });
     // The same key under many names: making thousands takes a minute of nothing but Argon2id.
     for (let n = 0; n < KEYS; n += KEYS_STEP) {
       await Promise.all(
         Array.from({ length: KEYS_STEP }, async (_, i) => {
           const user = `many-${n + i}`;
-          await keyStore.create(client.aid, user, await crypto.sealRecord(place(user), inner));
+          await keyStore.create(
+            client.aid,
+            user,
+            await crypto.sealRecord({ place: place(user), plaintext: inner }),
+          );
         }),
       );
     }

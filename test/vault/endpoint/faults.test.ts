@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../../server/boot/redis/embedded.ts';
 import { VaultError } from '../../../server/core/errors.ts';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import { KIND } from '../../../workers/jobs/kinds.ts';
+import { JOBS } from '../../../workers/table.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import {
   capture,
@@ -310,8 +310,8 @@ describe('threads that die while captures run', () => {
   const killThread = () =>
     vault.opened.pool
       .run({
-        kind: KIND.hashPassword,
-        fields: [Buffer.from('{}'), Buffer.from('any password')],
+        kind: JOBS.hashPassword.kind,
+        fields: [Buffer.from('any password')],
         lane: 'hot',
         deadlineMs: 4,
       })

@@ -118,10 +118,10 @@ describe('a creation whose process died', () => {
     const creation = create(id);
     await held.reached;
     const [entry = ''] = await vault.raw.zrange(redisKeys.formDirectory(account.aid), '0', '-1');
-    const settings = await vault.opened.crypto.sealRecord(
-      { purpose: 'record', account: account.aid, kind: 'form', path: [id] },
-      new TextEncoder().encode('{"form_type":"pcd","settings":{}}'),
-    );
+    const settings = await vault.opened.crypto.sealRecord({
+      place: { purpose: 'record', account: account.aid, kind: 'form', path: [id] },
+      plaintext: new TextEncoder().encode('{"form_type":"pcd","settings":{}}'),
+    });
     // The command went through, and its reply did not.
     await storeOf().commit(id, { nonce: entry.split(' ')[0] ?? '', aid: account.aid, settings });
     held.release();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { KIND } from '../../../workers/jobs/kinds.ts';
+import { JOBS } from '../../../workers/table.ts';
 import { type AccountClient, type Answer, answerOf, basicAuth } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
@@ -26,7 +26,7 @@ const checksDuring = async (work: () => Promise<void>): Promise<number> => {
   const { run } = pool;
   let checks = 0;
   Reflect.set(pool, 'run', (...given: Parameters<typeof run>) => {
-    checks += given[0].kind === KIND.verifyPassword ? 1 : 0;
+    checks += given[0].kind === JOBS.verifyPassword.kind ? 1 : 0;
     return run(...given);
   });
   await work().finally(() => Reflect.set(pool, 'run', run));

@@ -1,0 +1,219 @@
+/**
+ * How values cross between threads: as byte fields, whose order and number only the codecs of this file know.
+ * Both sides build on the same codec, so a value that is written is read as the same value.
+ */
+import { Secret } from '../../server/core/secret.ts';
+
+/** The fields of a message, and the one that is read next. */
+export interface FieldReader {
+  readonly fields: readonly Uint8Array[];
+  at: number;
+}
+
+/** Writes a value as fields on one side of the thread, and reads it on the other. */
+export interface Codec<Given, Taken = Given> {
+  /** Appends the fields of the value. Byte fields are not copied here. */
+  readonly write: (value: Given, fields: Uint8Array[]) => void;
+  /** Reads the value. Its bytes are views into the message. */
+  readonly read: (reader: FieldReader) => Taken;
+}
+
+/** Any codec. */
+export type AnyCodec = Codec<never, unknown>;
+
+/** What the writing side of a codec gives. */
+export type Given<C extends AnyCodec> = C extends Codec<infer G, unknown> ? G : never;
+
+/** What the reading side of a codec gets. */
+export type Taken<C extends AnyCodec> = C extends Codec<never, infer T> ? T : never;
+
+type Shape = Readonly<Record<string, AnyCodec>>;
+type GivenShape<S extends Shape> = { readonly [Name in keyof S]: Given<S[Name]> };
+type TakenShape<S extends Shape> = { readonly [Name in keyof S]: Taken<S[Name]> };
+type Variants = Readonly<Record<string, Shape>>;
+type GivenVariant<V extends Variants> = {
+  [Kind in keyof V]: { readonly kind: Kind } & GivenShape<V[Kind]>;
+}[keyof V];
+type TakenVariant<V extends Variants> = {
+  [Kind in keyof V]: { readonly kind: Kind } & TakenShape<V[Kind]>;
+}[keyof V];
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+/** The first numbers as fields, which are written often: counts of lists, kinds of variants. */
+const SMALL_NUMBERS = Array.from({ length: 8 }, (_, number) => numberField(number));
+
+/** The value of a whole message. Throws a TypeError when the message has other fields than the codec's. */
+export function readAll<T>(codec: Codec<never, T>, fields: readonly Uint8Array[]): T {
+  const reader = { fields, at: 0 };
+  const value = codec.read(reader);
+  if (reader.at !== fields.length) {
+    throw new TypeError('a message has more fields than its codec');
+  }
+  return value;
+}
+
+/** Bytes as they are. */
+export const bytes: Codec<Uint8Array> = {
+  write: (value, fields) => void fields.push(value),
+  read: next,
+};
+
+/** A text. */
+export const text: Codec<string> = {
+  write: (value, fields) => void fields.push(encoder.encode(value)),
+  read: (reader) => decoder.decode(next(reader)),
+};
+
+/** The bytes of a text in UTF-8 on one side, the text on the other. */
+export const utf8Text: Codec<Uint8Array, string> = { write: bytes.write, read: text.read };
+
+/** A secret that is unwrapped on its way into the thread, where its bytes are wiped after the job. */
+export const secret: Codec<Secret<Uint8Array>, Uint8Array> = {
+  write: (value, fields) => void fields.push(value.expose()),
+  read: next,
+};
+
+/** Nothing: for jobs without a result. */
+export const nothing: Codec<void> = { write: () => undefined, read: () => undefined };
+
+/** 64-bit floating point numbers. */
+export const floats: Codec<Float64Array> = {
+  write: (value, fields) =>
+    void fields.push(new Uint8Array(value.buffer, value.byteOffset, value.byteLength)),
+  // A view in a frame need not lie at a multiple of 8 bytes.
+  read: (reader) => new Float64Array(next(reader).slice().buffer),
+};
+
+/** A plain value as JSON text. It comes from this process's own code, which built it from this very type. */
+export function json<T>(): Codec<T> {
+  return {
+    write: (value, fields) => void fields.push(encoder.encode(JSON.stringify(value))),
+    read: (reader) => JSON.parse(decoder.decode(next(reader))) as T,
+  };
+}
+
+/** JSON text in bytes on one side, its value on the other. */
+export function jsonText<T>(): Codec<Uint8Array, T> {
+  return { write: bytes.write, read: json<T>().read };
+}
+
+/** What the writing side alone needs, to choose a lane or a share; it does not cross. */
+export function local<T>(): Codec<T, undefined> {
+  return { write: () => undefined, read: () => undefined };
+}
+
+/** A value that is a secret on the reading side. */
+export function concealed<G, T>({ write, read }: Codec<G, T>): Codec<G, Secret<T>> {
+  return { write, read: (reader) => new Secret(read(reader)) };
+}
+
+/** A value that may be missing. */
+export function optional<G, T>(codec: Codec<G, T>): Codec<G | undefined, T | undefined> {
+  return {
+    write(value, fields) {
+      writeNumber(value === undefined ? 0 : 1, fields);
+      if (value !== undefined) {
+        codec.write(value, fields);
+      }
+    },
+    read: (reader) => (readNumber(reader) === 0 ? undefined : codec.read(reader)),
+  };
+}
+
+/** Any number of values of one kind. */
+export function list<G, T>(item: Codec<G, T>): Codec<readonly G[], readonly T[]> {
+  return {
+    write(values, fields) {
+      writeNumber(values.length, fields);
+      for (const value of values) {
+        item.write(value, fields);
+      }
+    },
+    read(reader) {
+      const values: T[] = [];
+      for (let left = readNumber(reader); left > 0; left--) {
+        values.push(item.read(reader));
+      }
+      return values;
+    },
+  };
+}
+
+/** An object whose members each have a codec. Other members of a given object do not cross. */
+export function message<S extends Shape>(shape: S): Codec<GivenShape<S>, TakenShape<S>> {
+  const members = Object.entries(shape);
+  return {
+    write: (value, fields) => writeMembers(members, value, fields),
+    // Each member is what its own codec gives; a loop over all of them cannot say so.
+    read: (reader) => readMembers(members, reader, {}) as TakenShape<S>,
+  };
+}
+
+/** One of several objects, told apart by their `kind`. */
+export function oneOf<V extends Variants>(variants: V): Codec<GivenVariant<V>, TakenVariant<V>> {
+  const kinds = Object.keys(variants);
+  const membersOf = Object.values(variants).map((shape) => Object.entries(shape));
+  return {
+    write(value, fields) {
+      const index = kinds.indexOf(String(value.kind));
+      writeNumber(index, fields);
+      writeMembers(variantAt(membersOf, index), value, fields);
+    },
+    read(reader) {
+      const index = readNumber(reader);
+      return readMembers(variantAt(membersOf, index), reader, { kind: kinds[index] }) as TakenVariant<V>;
+    },
+  };
+}
+
+type Members = readonly (readonly [name: string, codec: AnyCodec])[];
+
+function variantAt(membersOf: readonly Members[], index: number): Members {
+  const members = membersOf[index];
+  if (members === undefined) {
+    throw new TypeError('a message is of no kind that its codec has');
+  }
+  return members;
+}
+
+function writeMembers(
+  members: Members,
+  value: Readonly<Record<string, unknown>>,
+  fields: Uint8Array[],
+): void {
+  for (const [name, codec] of members) {
+    codec.write(value[name] as never, fields);
+  }
+}
+
+function readMembers(members: Members, reader: FieldReader, value: Record<string, unknown>): unknown {
+  for (const [name, codec] of members) {
+    value[name] = codec.read(reader);
+  }
+  return value;
+}
+
+function next(reader: FieldReader): Uint8Array {
+  const field = reader.fields[reader.at];
+  if (field === undefined) {
+    throw new TypeError('a message has fewer fields than its codec');
+  }
+  reader.at += 1;
+  return field;
+}
+
+function numberField(value: number): Uint8Array {
+  const field = new Uint8Array(4);
+  new DataView(field.buffer).setUint32(0, value);
+  return field;
+}
+
+function writeNumber(value: number, fields: Uint8Array[]): void {
+  fields.push(SMALL_NUMBERS[value] ?? numberField(value));
+}
+
+function readNumber(reader: FieldReader): number {
+  const { buffer, byteOffset, byteLength } = next(reader);
+  return new DataView(buffer, byteOffset, byteLength).getUint32(0);
+}
