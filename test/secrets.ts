@@ -44,7 +44,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/services/rule/rule.ts': 'an opened rule',
   'server/services/vault/vault.ts': "a thread's own reply",
   'workers/jobs/bulk.ts': "the server's own parameters of a job",
-  'workers/jobs/certs.ts': "the server's own parameters of a job, and an opened record",
+  'workers/jobs/cert/cert.ts': 'an opened record',
   'workers/jobs/codec.ts': "the server's own parameters of a job, and a thread's own reply",
   'workers/jobs/context.ts': "the server's own parameters of a job",
   'workers/jobs/endpoint-open.ts': 'an opened policy',

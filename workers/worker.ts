@@ -1,17 +1,8 @@
 import { workerData } from 'node:worker_threads';
 import { selfTest } from './crypto/record/self-test.ts';
-import {
-  auditKey,
-  checkCheckpoint,
-  describeChain,
-  readAudit,
-  sealAudit,
-  signCheckpoint,
-  trimAudit,
-  verifyAudit,
-} from './jobs/audit.ts';
+import * as audit from './jobs/audit/audit.ts';
 import { decryptItems, listItems } from './jobs/bulk.ts';
-import { clientCredential, createCsr, readCertificate } from './jobs/certs.ts';
+import * as cert from './jobs/cert/cert.ts';
 import { createThreadContext, type Handler, type ThreadContext, toFailure } from './jobs/context.ts';
 import {
   captureItem,
@@ -61,8 +52,6 @@ const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
   checkEndpoint,
   decoyEndpoint,
   checkRule,
-  createCsr,
-  readCertificate,
   readProxyOrder,
   fillProxy,
   prepareFetch,
@@ -73,16 +62,7 @@ const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
   openReport,
   sealReply,
   openReply,
-  clientCredential,
   dropSad,
-  sealAudit,
-  describeChain,
-  readAudit,
-  verifyAudit,
-  trimAudit,
-  signCheckpoint,
-  checkCheckpoint,
-  auditKey,
   lookAtRecords,
   renewRecords,
   lookAtItems,
@@ -103,6 +83,8 @@ const TYPED: Handlers<typeof JOBS, ThreadContext> = {
   makePassphrase,
   sealRecord,
   openRecord,
+  ...audit,
+  ...cert,
 };
 
 await selfTest();

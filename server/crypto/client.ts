@@ -2,11 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import {
   type CaptureParams,
   type CardFacts,
-  type CertPlace,
-  type CreateCsrParams,
   type CreateEndpointParams,
-  type CsrSubject,
-  type CsrText,
   type DecryptItemsParams,
   type DescribeItemParams,
   type EndpointParams,
@@ -25,7 +21,6 @@ import {
 import type { Pool } from '../../workers/pool/pool.ts';
 import { JOBS } from '../../workers/table.ts';
 import { Secret } from '../core/secret.ts';
-import { type AuditCrypto, createAuditCrypto } from './audit.ts';
 import { at, json, type PageFields, pack, pageFields, parse, slices, storedParts } from './fields.ts';
 import { createJobClient, type JobClient } from './jobs.ts';
 import {
@@ -49,6 +44,15 @@ import { createProxyCrypto, type ProxyCrypto } from './proxy.ts';
 import { createWalkCrypto, type WalkCrypto } from './walk.ts';
 
 export type {
+  AuditEvent,
+  AuditFilter,
+  ChainFacts,
+  ChainFault,
+  Checkpoint,
+  MarkFacts,
+  OpenedEvent,
+} from '../../workers/jobs/audit/jobs.ts';
+export type {
   ActorParams,
   CaptureParams,
   CardFacts,
@@ -57,7 +61,6 @@ export type {
   StoredFacts,
   StoreParams,
 } from '../../workers/jobs/kinds.ts';
-export type * from './audit.ts';
 export type { PageFields } from './fields.ts';
 export type { EndpointRecords, Opening, Passphrase, RuleSet, WarmBlob, WarmMiss } from './lanes.ts';
 export type * from './proxy.ts';
@@ -75,7 +78,7 @@ export interface OpenedPage extends PageTexts {
 }
 
 /** The single door to the threads: every sealing, opening and derivation goes through here. */
-export interface Crypto extends JobClient<typeof JOBS>, ProxyCrypto, AuditCrypto, WalkCrypto {
+export interface Crypto extends JobClient<typeof JOBS>, ProxyCrypto, WalkCrypto {
   createKey(key: KeyPlace & KeyParams, passphrase: Passphrase): Promise<Uint8Array>;
   unlockKey(
     key: KeyPlace & KeyParams,
@@ -146,15 +149,6 @@ export interface Crypto extends JobClient<typeof JOBS>, ProxyCrypto, AuditCrypto
   decoyEndpoint(params: EndpointParams): Promise<EndpointRecords>;
   /** The operations that a rule's body holds, as JSON text; refuses with `invalid_request` and the place. */
   checkRule(aid: string, body: Uint8Array): Promise<Uint8Array>;
-  createCsr(
-    params: CreateCsrParams,
-    subject: CsrSubject,
-  ): Promise<{ csr: CsrText; record: Uint8Array; privateKey: Uint8Array }>;
-  readCertificate(
-    csr: CertPlace,
-    record: Uint8Array,
-    pem: Uint8Array,
-  ): Promise<{ data: string; expiry: string }>;
 }
 
 export function createCrypto(pool: Pool): Crypto {
@@ -165,7 +159,6 @@ export function createCrypto(pool: Pool): Crypto {
   return {
     ...createJobClient(pool, JOBS),
     ...createProxyCrypto(lanes),
-    ...createAuditCrypto(lanes),
     ...createWalkCrypto(lanes),
     createKey: (key, passphrase) =>
       one(KIND.createKey, [keyParams(key), passphrase.expose()], 'cold', key.aid),
@@ -275,12 +268,5 @@ export function createCrypto(pool: Pool): Crypto {
         missOrThrow,
       ),
     checkRule: (aid, body) => one(KIND.checkRule, [json({}), body], 'bulk', aid),
-    async createCsr(params, subject) {
-      // Making a key pair takes a core for as long as a passphrase does.
-      const reply = await plain(KIND.createCsr, [json(params), json(subject)], 'cold', params.aid);
-      return { csr: parse<CsrText>(at(reply, 0)), record: at(reply, 1), privateKey: at(reply, 2) };
-    },
-    readCertificate: async (csr, record, pem) =>
-      parse(await one(KIND.readCertificate, [json(csr), record, pem], 'bulk', csr.aid)),
   };
 }

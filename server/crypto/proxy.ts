@@ -1,6 +1,5 @@
 import { type KeyParams, KIND, type StoredParts } from '../../workers/jobs/kinds.ts';
 import type {
-  CredentialParams,
   DropSadParams,
   FillProxyParams,
   JobFacts,
@@ -134,12 +133,6 @@ export interface ProxyCrypto {
     passphrase: Passphrase,
     record: Uint8Array,
   ): Promise<Uint8Array | WarmMiss>;
-  /** What the TLS client presents: the certificate with its chain, and the private key in PEM. */
-  clientCredential(
-    params: CredentialParams,
-    certificate: Uint8Array,
-    keyRecord: Uint8Array,
-  ): Promise<{ certPem: string; keyPem: Secret<string> }>;
   /** An item's metadata without its sensitive authentication data; undefined when it has none. */
   dropSad(params: DropSadParams, meta: Uint8Array): Promise<Uint8Array | undefined>;
 }
@@ -204,11 +197,6 @@ export const createProxyCrypto = ({ run, plain, one }: Lanes): ProxyCrypto => ({
       (fields) => at(fields, 0),
       missOrThrow,
     ),
-  async clientCredential(params, certificate, keyRecord) {
-    const reply = await plain(KIND.clientCredential, [json(params), certificate, keyRecord]);
-    const keyPem = new Secret(decoder.decode(at(reply, 1)));
-    return { certPem: decoder.decode(at(reply, 0)), keyPem };
-  },
   async dropSad(params, meta) {
     const without = await one(KIND.dropSad, [json(params), meta]);
     return without.length === 0 ? undefined : without;

@@ -105,12 +105,17 @@ describe('a client credential', () => {
   const issued = async (csrId: string, certId: string) => {
     const authority = await newAuthority();
     const middle = await authority.below('Middle');
-    const asked = await bench.crypto.createCsr(
-      { aid: AID, id: csrId, keyType: 'ec-p256' },
-      { cn: 'shop.example' },
-    );
+    const asked = await bench.crypto.createCsr({
+      place: { aid: AID, id: csrId },
+      keyType: 'ec-p256',
+      subject: { cn: 'shop.example' },
+    });
     const pem = utf8((await middle.issue(asked.csr.data)) + middle.pem);
-    const read = await bench.crypto.readCertificate({ aid: AID, id: csrId }, asked.record, pem);
+    const read = await bench.crypto.readCertificate({
+      place: { aid: AID, id: csrId },
+      csr: asked.record,
+      pem,
+    });
     const certificate = { id: certId, csr_id: csrId, ...read };
     const record = await bench.crypto.sealRecord({
       place: place('certificate', certId),
@@ -122,7 +127,11 @@ describe('a client credential', () => {
   test('is the certificate with its chain, and the key that it was issued for', async () => {
     const { record, keyRecord, data } = await issued('csr-1', 'cert-1');
     const ids = { aid: AID, certId: 'cert-1', csrId: 'csr-1' };
-    const { certPem, keyPem } = await bench.crypto.clientCredential(ids, record, keyRecord);
+    const { certPem, keyPem } = await bench.crypto.clientCredential({
+      place: ids,
+      certificate: record,
+      privateKey: keyRecord,
+    });
     expect(certPem).toBe(data);
     expect(certPem.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
     expect(Bun.inspect(keyPem)).toBe('[secret]');
@@ -132,7 +141,13 @@ describe('a client credential', () => {
   test('is not made of records of other places', async () => {
     const [one, other] = [await issued('csr-1', 'cert-1'), await issued('csr-2', 'cert-2')];
     const find = (certId: string, csrId: string, record: Uint8Array, keyRecord: Uint8Array, aid = AID) =>
-      outcomeOf(bench.crypto.clientCredential({ aid, certId, csrId }, record, keyRecord));
+      outcomeOf(
+        bench.crypto.clientCredential({
+          place: { aid, certId, csrId },
+          certificate: record,
+          privateKey: keyRecord,
+        }),
+      );
     expect(await find('cert-1', 'csr-1', one.record, one.keyRecord)).toBe('ok');
     const refused = [
       find('cert-1', 'csr-1', other.record, one.keyRecord),

@@ -84,6 +84,18 @@ export function toFailure(error: unknown): Failure {
   return { code, field, cause: isOurs ? causeOf(error) : undefined };
 }
 
+/** What `open` gives; undefined when that fails with an `IntegrityError`. */
+export function openedOrNot<T>(open: () => T): T | undefined {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof IntegrityError) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 export const EMPTY = new Uint8Array(0);

@@ -42,10 +42,6 @@ export const KIND = {
   decoyEndpoint: 53,
   /** [params, body] -> [JSON text of the operations] */
   checkRule: 54,
-  /** [params, JSON of the subject] -> [JSON of the request, sealed request, sealed private key] */
-  createCsr: 60,
-  /** [params, sealed request, PEM] -> [JSON of certificate and expiry] */
-  readCertificate: 61,
   /** [params, body] -> [JSON of OrderFacts, order] */
   readProxyOrder: 70,
   /** [params, opening, secret, rules, item, meta, sad, tail, order] -> [sealed job, log entry, filled request as JSON or empty] */
@@ -66,26 +62,8 @@ export const KIND = {
   sealReply: 78,
   /** [params, warm blob, passphrase, kept reply] -> [reply] */
   openReply: 79,
-  /** [params, sealed certificate, sealed private key] -> [certificate and chain in PEM, private key in PEM] */
-  clientCredential: 80,
   /** [params, meta] -> [meta without sensitive authentication data, or empty when it has none] */
   dropSad: 81,
-  /** [params, head or empty] -> [JSON of MarkFacts, head, entries…] */
-  sealAudit: 120,
-  /** [params, head or empty, start or empty] -> [JSON of ChainFacts] */
-  describeChain: 121,
-  /** [params, entries newest first…] -> [JSON of ReadAuditFacts] */
-  readAudit: 122,
-  /** [params, entries oldest first…] -> [JSON of VerifyAuditFacts] */
-  verifyAudit: 123,
-  /** [params, entries oldest first…] -> [JSON of MarkFacts, start or empty] */
-  trimAudit: 124,
-  /** [params, head] -> [JSON of Checkpoint] */
-  signCheckpoint: 125,
-  /** [params] -> [] or `integrity_failed` */
-  checkCheckpoint: 126,
-  /** [] -> [public key that checkpoints are signed under, PEM] */
-  auditKey: 127,
   /** [params, record…] -> [JSON list of RecordLook] */
   lookAtRecords: 140,
   /** [params, record…] -> [JSON list of key ids, record sealed again or empty…] */
@@ -285,32 +263,6 @@ export interface StoredParts {
   readonly logEntry: Uint8Array;
   readonly identity: Uint8Array;
 }
-
-/** Names a certificate signing request. */
-export interface CertPlace {
-  readonly aid: string;
-  readonly id: string;
-}
-
-export interface CreateCsrParams extends CertPlace {
-  readonly keyType: 'ec-p256' | 'rsa-2048';
-}
-
-/** Who a certificate is asked for, by the wire's names. */
-export interface CsrSubject {
-  readonly cn: string;
-  readonly o?: string | undefined;
-  readonly ou?: string | undefined;
-  readonly l?: string | undefined;
-  readonly st?: string | undefined;
-  readonly c?: string | undefined;
-}
-
-/** A request as it is shown: what of the subject was not given is not there. */
-export type CsrText = { readonly [Name in keyof CsrSubject]: Exclude<CsrSubject[Name], undefined> } & {
-  readonly id: string;
-  readonly data: string;
-};
 
 /** What every thread is started with. */
 export interface ThreadData {

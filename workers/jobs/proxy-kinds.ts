@@ -131,12 +131,6 @@ export interface ReplyParams extends KeyParams {
   readonly digest: string;
 }
 
-export interface CredentialParams {
-  readonly aid: string;
-  readonly certId: string;
-  readonly csrId: string;
-}
-
 export interface DropSadParams extends KeyParams {
   readonly token: string;
 }

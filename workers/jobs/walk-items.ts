@@ -4,9 +4,17 @@ import { envelopeBytes, envelopeGeneration } from '../crypto/item/envelope.ts';
 import { type OpenedMeta, openMeta } from '../crypto/item/meta.ts';
 import { tagOf, verifyLog } from '../crypto/log/entry.ts';
 import { writerOfLog } from '../crypto/log/seal.ts';
-import { equalBytes, IntegrityError } from '../crypto/primitives/bytes.ts';
+import { equalBytes } from '../crypto/primitives/bytes.ts';
 import { sha256 } from '../crypto/primitives/hash.ts';
-import { EMPTY, field, type Handler, paramsOf, type ThreadContext, toJsonBytes } from './context.ts';
+import {
+  EMPTY,
+  field,
+  type Handler,
+  openedOrNot,
+  paramsOf,
+  type ThreadContext,
+  toJsonBytes,
+} from './context.ts';
 import { referenceMember } from './items.ts';
 import { longLogs, readSurvey, type SurveyedItem } from './walk-blob.ts';
 import type { ItemFault, ItemsLook, WalkItemsParams } from './walk-kinds.ts';
@@ -33,19 +41,8 @@ export function createKeyCounts() {
   };
 }
 
-const opened = <T>(open: () => T): T | undefined => {
-  try {
-    return open();
-  } catch (error) {
-    if (error instanceof IntegrityError) {
-      return undefined;
-    }
-    throw error;
-  }
-};
-
 const isOfGeneration = (part: Uint8Array, gen: number): boolean =>
-  opened(() => envelopeGeneration(part.subarray(0, envelopeBytes(part))) === gen) ?? false;
+  openedOrNot(() => envelopeGeneration(part.subarray(0, envelopeBytes(part))) === gen) ?? false;
 
 function checkContent({ item }: SurveyedItem, meta: OpenedMeta, gen: number, report: Report): void {
   if (!equalBytes(sha256(item), meta.hash0)) {
@@ -125,7 +122,7 @@ function checkItem(
   if (found.identity.length > 0 && found.identity.length !== IDENTITY_BYTES) {
     report('identity', 'it is no tag');
   }
-  const meta = opened(() => openMeta(context.sealer, { env: context.env, aid, kid, token }, found.meta));
+  const meta = openedOrNot(() => openMeta(context.sealer, { env: context.env, aid, kid, token }, found.meta));
   if (meta) {
     checkContent(found, meta, gen, report);
     checkSad(found, meta, now, report);
@@ -169,7 +166,7 @@ export const referenceMembers: Handler = (context, fields) => {
   const { aid, kid, tokens } = paramsOf<Pick<WalkItemsParams, 'aid' | 'kid' | 'tokens'>>(fields);
   return tokens.map((token, i) => {
     const record = field(fields, i + 1);
-    const meta = opened(() => openMeta(context.sealer, { env: context.env, aid, kid, token }, record));
+    const meta = openedOrNot(() => openMeta(context.sealer, { env: context.env, aid, kid, token }, record));
     return meta ? referenceMember(context, aid, meta.reference, token) : EMPTY;
   });
 };

@@ -32,12 +32,12 @@ export function createCheckpoints(dependencies: CheckpointDependencies): Checkpo
     if (!head) {
       return;
     }
-    const { sequence } = (await crypto.describeChain(aid, { head, start })).head;
+    const { sequence } = (await crypto.describeChain({ aid, ...{ head, start } })).head;
     const newest = await auditStore.readCheckpoint(aid);
     if (newest && newest.sequence >= sequence) {
       return;
     }
-    const checkpoint = await crypto.signCheckpoint(aid, head, now());
+    const checkpoint = await crypto.signCheckpoint({ aid, head, timeMs: now() });
     // Told before it is kept: one that was told twice does no harm, one that nobody was told of does.
     announce(checkpoint);
     await auditStore.putCheckpoint(aid, sequence, JSON.stringify(checkpoint));

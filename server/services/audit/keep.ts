@@ -34,7 +34,7 @@ export function createAuditRetention(dependencies: AuditRetentionDependencies): 
   /** Removes some old entries; false when there are no more. */
   const trimSome = async (aid: string, beforeMs: number): Promise<boolean> => {
     const marks = await auditStore.readMarks(aid);
-    const { head, start } = await crypto.describeChain(aid, marks);
+    const { head, start } = await crypto.describeChain({ aid, ...marks });
     const first = start.sequence + 1;
     const last = Math.min(head.sequence - 1, start.sequence + STEP);
     if (last < first) {
@@ -42,7 +42,7 @@ export function createAuditRetention(dependencies: AuditRetentionDependencies): 
     }
     const sequences = Array.from({ length: last - first + 1 }, (_, i) => first + i);
     const entries = (await auditStore.read(aid, sequences)).filter((entry) => entry !== undefined);
-    const { mark, record } = await crypto.trimAudit({ aid, beforeMs, start }, entries);
+    const { mark, record } = await crypto.trimAudit({ ...{ aid, beforeMs, start }, entries });
     if (record === undefined) {
       return false;
     }
@@ -52,7 +52,7 @@ export function createAuditRetention(dependencies: AuditRetentionDependencies): 
 
   /** Whether nothing in a chain has to be kept any more, nor any checkpoint of it. */
   const isOver = async (aid: string, beforeMs: number): Promise<boolean> => {
-    const { head } = await crypto.describeChain(aid, await auditStore.readMarks(aid));
+    const { head } = await crypto.describeChain({ aid, ...(await auditStore.readMarks(aid)) });
     return head.latestMs < beforeMs - DAY_MS;
   };
 

@@ -75,7 +75,7 @@ interface Found {
  */
 export function createChainReader({ crypto, auditStore }: ChainDependencies) {
   const describe = async (aid: string): Promise<ChainFacts> =>
-    crypto.describeChain(aid, await auditStore.readMarks(aid));
+    crypto.describeChain({ aid, ...(await auditStore.readMarks(aid)) });
 
   /** Entries from `newest` down; those that retention has removed meanwhile are not missed. */
   const readDown = async (aid: string, newest: number, oldest: number): Promise<readonly Buffer[]> => {
@@ -97,7 +97,9 @@ export function createChainReader({ crypto, auditStore }: ChainDependencies) {
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
       const [entry] = await readDown(aid, middle, middle);
-      const isOld = entry ? (await crypto.readAudit(aid, middle, {}, [entry])).latestMs < bound : true;
+      const isOld = entry
+        ? (await crypto.readAudit({ aid, newest: middle, filter: {}, entries: [entry] })).latestMs < bound
+        : true;
       if (isOld) {
         low = middle;
       } else {
@@ -122,7 +124,7 @@ export function createChainReader({ crypto, auditStore }: ChainDependencies) {
       if (entries.length === 0) {
         return { events, next: 0 };
       }
-      const found = await crypto.readAudit(aid, newest, filter, entries);
+      const found = await crypto.readAudit({ aid, newest, filter, entries });
       const room = max - events.length;
       events.push(...found.events.slice(0, room));
       const last = events.at(-1);

@@ -95,7 +95,7 @@ export function createAuditQueue(dependencies: AuditQueueDependencies): AuditQue
     const events = items.map(({ event }) => event);
     let seen = await headOf(aid);
     for (let races = 0; races < RACES_MAX; races++) {
-      const { mark, head, entries } = await crypto.sealAudit(aid, seen, events);
+      const { mark, head, entries } = await crypto.sealAudit({ aid, head: seen, events });
       const first = mark.sequence - entries.length + 1;
       const lost = await auditStore.append(aid, { seen, writer, number, head, first, entries });
       if (lost === undefined) {

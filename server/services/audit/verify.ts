@@ -81,7 +81,7 @@ export function createAuditVerifier({
 }): AuditVerifier {
   const describe = async (aid: string): Promise<Bounds> => {
     const marks = await auditStore.readMarks(aid);
-    return { ...(await crypto.describeChain(aid, marks)), entries: marks.entries };
+    return { ...(await crypto.describeChain({ aid, ...marks })), entries: marks.entries };
   };
 
   /** Those of a chain, the one that is stored beside it among them. */
@@ -93,7 +93,7 @@ export function createAuditVerifier({
     }
     const all = [...given.filter(({ account }) => account === aid), ...(own ? [own] : [])];
     for (const checkpoint of all) {
-      await crypto.checkCheckpoint(checkpoint);
+      await crypto.checkCheckpoint({ checkpoint });
     }
     return all;
   };
@@ -114,7 +114,7 @@ export function createAuditVerifier({
       const last = Math.min(head.sequence, first + STEP - 1);
       const entries = await readUp(aid, first, last);
       const within = known.filter(({ sequence }) => sequence >= first && sequence <= last);
-      const { end, fault } = await crypto.verifyAudit({ aid, before, known: within }, entries);
+      const { end, fault } = await crypto.verifyAudit({ ...{ aid, before, known: within }, entries });
       if (fault !== undefined) {
         return { sequence: end.sequence + 1, reason: fault };
       }

@@ -70,7 +70,10 @@ export const createClientCredentials = ({
       await crypto.openRecord({ place: place('certificate', aid, certId), record }),
     );
     const keyRecord = await certStore.readCsrKey(aid, csrId);
-    return keyRecord && crypto.clientCredential({ aid, certId, csrId }, record, keyRecord);
+    return (
+      keyRecord &&
+      crypto.clientCredential({ place: { aid, certId, csrId }, certificate: record, privateKey: keyRecord })
+    );
   },
 });
 
@@ -99,7 +102,11 @@ export function createCerts({
     async createCsr({ account }, { key_type: keyType, ...subject }) {
       const { aid } = account;
       const id = randomId();
-      const { csr, record, privateKey } = await crypto.createCsr({ aid, id, keyType }, subject);
+      const { csr, record, privateKey } = await crypto.createCsr({
+        place: { aid, id },
+        keyType,
+        subject,
+      });
       if ((await certStore.createCsr(aid, id, record, privateKey)) === 'full') {
         throw new VaultError('certificates_full');
       }
@@ -131,7 +138,7 @@ export function createCerts({
       if (!csr) {
         throw new VaultError('csr_not_found', { field: 'query.csr_id' });
       }
-      const read = await crypto.readCertificate({ aid, id: csr_id }, csr, pem);
+      const read = await crypto.readCertificate({ place: { aid, id: csr_id }, csr, pem });
       const certificate: Certificate = { id: randomId(), csr_id, ...read };
       const record = await crypto.sealRecord({
         place: place('certificate', aid, certificate.id),

@@ -69,10 +69,18 @@ describe('an entry', () => {
     await account.send('GET', '/retrieve/5555555555554444');
     await vault.opened.checkpoint();
     const { head } = await vault.opened.stores.auditStore.readMarks('');
-    const { head: newest } = await vault.opened.crypto.describeChain('', { head, start: undefined });
+    const { head: newest } = await vault.opened.crypto.describeChain({
+      aid: '',
+      ...{ head, start: undefined },
+    });
     const entries = await vault.opened.stores.auditStore.read('', [newest.sequence, newest.sequence - 1]);
     const sealed = entries.filter((entry) => entry !== undefined);
-    const { events } = await vault.opened.crypto.readAudit('', newest.sequence, {}, sealed);
+    const { events } = await vault.opened.crypto.readAudit({
+      aid: '',
+      newest: newest.sequence,
+      filter: {},
+      entries: sealed,
+    });
     expect(events.map(({ action, object }) => [action, object])).toEqual([
       ['endpoint.use', 'endpoint'],
       ['sign_in', 'account'],
@@ -202,7 +210,7 @@ test('a full Redis is not filled further by entries of who reads; what is delete
   const { aid } = (await vault.opened.services.accounts.lookUp(account.name)) ?? { aid: '' };
   const headOf = async (): Promise<number> => {
     const { head } = await vault.opened.stores.auditStore.readMarks(aid);
-    return (await vault.opened.crypto.describeChain(aid, { head, start: undefined })).head.sequence;
+    return (await vault.opened.crypto.describeChain({ aid, ...{ head, start: undefined } })).head.sequence;
   };
   const before = await headOf();
   await vault.raw.config('SET', 'maxmemory', '1mb');
