@@ -1,5 +1,4 @@
-import { causeOf } from '../core/error-cause.ts';
-import { VaultError } from '../core/errors.ts';
+import { failureFields } from '../core/failure.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 
 const SWEEP_MS = 10 * 60 * 1_000;
@@ -49,10 +48,7 @@ export function createBackground({
 }): Background {
   const sweeps = createLoop(async () => {
     const startedAt = performance.now();
-    const failure = await sweep().then(
-      () => undefined,
-      (error: unknown) => (error instanceof VaultError ? { code: error.code } : causeOf(error)),
-    );
+    const failure = await sweep().then(() => undefined, failureFields);
     recordEvent('sweep', { ms: Math.round(performance.now() - startedAt), ...failure });
     return failure === undefined ? SWEEP_MS : SWEEP_RETRY_MS;
   });

@@ -5,6 +5,7 @@ import { createApp } from '../http/app.ts';
 import { type Listener, openListener } from '../http/listen/listener.ts';
 import { findFreePort, probePort } from '../http/listen/port.ts';
 import type { Deps } from '../http/plugins/app-parts.ts';
+import { logFault } from '../http/plugins/errors.ts';
 import { createServerStore } from '../store/server.ts';
 import type { System } from './assemble.ts';
 import { createSiblings, type Siblings } from './siblings.ts';
@@ -49,6 +50,7 @@ async function openShared(
       hostname: host,
       port,
       idleTimeoutSeconds: IDLE_SECONDS,
+      onError: (error, requestId) => logFault(error, { requestId, route: '(none)' }, deps),
       ...(tls === undefined ? {} : { tls: { cert: tls.cert, key: tls.key.expose() } }),
     });
     return { listener, isShared: state === 'shared' };

@@ -1,3 +1,4 @@
+import { asVaultError, failureFields, isFault } from '../core/failure.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { createAddressPolicy } from '../outbound/addresses.ts';
 import { createThirdParties } from '../outbound/third-parties.ts';
@@ -84,11 +85,16 @@ function createAuditServices({ crypto, cursors, recordEvent, now, randomId, sett
   const { auditStore } = base.stores;
   const audit = createAudit({ crypto, auditStore, cursors, now, randomId, note: recordEvent });
   const announce = (checkpoint: object): void => recordEvent('audit_checkpoint', { ...checkpoint });
+  const onFailure = (error: unknown): void => {
+    if (isFault(asVaultError(error))) {
+      recordEvent('audit_checkpoint_failed', failureFields(error));
+    }
+  };
   const onDamaged = (account: string): void => recordEvent('audit_damaged', { account });
   return {
     audit,
     auditVerifier: createAuditVerifier({ crypto, auditStore }),
-    auditCheckpoints: createCheckpoints({ crypto, auditStore, audit, now, announce }),
+    auditCheckpoints: createCheckpoints({ crypto, auditStore, audit, now, announce, onFailure }),
     auditRetention: createAuditRetention({ crypto, auditStore, audit, now, randomId, settings, onDamaged }),
   };
 }

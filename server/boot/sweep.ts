@@ -1,3 +1,4 @@
+import { asVaultError, isFault } from '../core/failure.ts';
 import type { AccountInfo } from '../services/account/record.ts';
 import type { Services } from './services.ts';
 import type { Stores } from './stores.ts';
@@ -7,14 +8,14 @@ interface Swept {
   readonly services: Services;
 }
 
-/** Runs one task after the other, also after one that failed; rejects with the first error at the end. */
+/** Runs one task after the other, also after one that failed; rejects at the end, with the first fault or error. */
 async function runAll(tasks: readonly (() => Promise<void>)[]): Promise<void> {
   const errors: unknown[] = [];
   for (const task of tasks) {
     await task().catch((error: unknown) => errors.push(error));
   }
   if (errors.length > 0) {
-    throw errors[0];
+    throw errors.find((error) => isFault(asVaultError(error))) ?? errors[0];
   }
 }
 

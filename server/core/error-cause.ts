@@ -6,6 +6,8 @@ export interface Cause {
   readonly error: string;
   /** At most twelve frames `at function (file:line:column)`, the innermost first. */
   readonly stack?: readonly string[];
+  /** What that error names as its own cause. */
+  readonly cause?: Cause;
 }
 
 /** An error of another thread, or of no thread at all: all that is known of it is its cause. */
@@ -20,8 +22,8 @@ export class ReportedError extends Error {
 }
 
 const FRAMES_MAX = 12;
-/** How many wrappers are taken off: an error may, by mistake, be its own cause. */
-const WRAPPERS_MAX = 8;
+/** How far causes are followed: an error may, by mistake, be its own cause. */
+const CAUSES_MAX = 8;
 
 /** `at function (file:line:column)` or `at file:line:column`, where the file is a path or a module of the runtime. */
 const FRAME = /^at (?:[\w$.<># ]{1,100} \()?(?:\/|file:|node:|bun:)[^\s()]*:\d+:\d+\)?$/;
@@ -44,19 +46,27 @@ function framesOf(error: Error): readonly string[] {
 /** The error that a VaultError stands for, where it has a cause; any other error is its own. */
 function unwrapped(error: unknown): unknown {
   let inner = error;
-  for (let i = 0; i < WRAPPERS_MAX && inner instanceof VaultError && inner.cause !== undefined; i++) {
+  for (let i = 0; i < CAUSES_MAX && inner instanceof VaultError && inner.cause !== undefined; i++) {
     inner = inner.cause;
   }
   return inner;
 }
 
-/** Where in our code an unknown error comes from, in whatever thread. Its message may hold data, and is left out. */
-export function causeOf(error: unknown): Cause {
+function causeWithin(error: unknown, depth: number): Cause {
   const inner = unwrapped(error);
   if (inner instanceof ReportedError) {
     return inner.reported;
   }
-  return inner instanceof Error
-    ? { error: inner.constructor.name, stack: framesOf(inner) }
-    : { error: inner === null ? 'null' : typeof inner };
+  if (!(inner instanceof Error)) {
+    return { error: inner === null ? 'null' : typeof inner };
+  }
+  const own = { error: inner.constructor.name, stack: framesOf(inner) };
+  return inner.cause === undefined || depth === CAUSES_MAX
+    ? own
+    : { ...own, cause: causeWithin(inner.cause, depth + 1) };
+}
+
+/** Where in our code an unknown error comes from, in whatever thread. Its message may hold data, and is left out. */
+export function causeOf(error: unknown): Cause {
+  return causeWithin(error, 1);
 }

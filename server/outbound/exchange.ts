@@ -172,7 +172,7 @@ export const exchange = (given: Exchange): Promise<OutboundResult> => {
 const startRequest = (given: Exchange): ClientRequest => {
   try {
     return request(requestOptions(given));
-  } catch {
-    throw new VaultError('internal');
+  } catch (error) {
+    throw new VaultError('internal', { cause: error });
   }
 };

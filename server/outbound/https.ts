@@ -59,8 +59,8 @@ const contextWith = (ca: string[], clientCert?: ClientCert): SecureContext => {
   try {
     const pair = clientCert === undefined ? {} : pairOf(clientCert);
     return createSecureContext({ ca, minVersion: MIN_VERSION, ...pair });
-  } catch {
-    throw new VaultError('internal');
+  } catch (error) {
+    throw new VaultError('internal', { cause: error });
   }
 };
 

@@ -16,6 +16,8 @@ export interface LogLine {
   /** The class of an unknown error and where it was thrown; its message may hold data and is left out. */
   readonly error?: string;
   readonly stack?: readonly string[];
+  /** The same of what caused it, where the error names that. */
+  readonly cause?: object;
 }
 
 const FLUSH_MS = 100;

@@ -14,6 +14,8 @@ export interface ListenOptions {
   readonly isShared?: boolean;
   /** Asked with every reply: whether the connection ends with it. */
   readonly isDraining?: () => boolean;
+  /** Called with what the application threw instead of answering, and with the id that the reply has. */
+  readonly onError?: (error: unknown, requestId: string) => void;
 }
 
 // A passphrase of 4096 characters, percent-encoded, must fit into the head of a request. The runtime reads its
@@ -24,8 +26,8 @@ Reflect.set(http, 'maxHeaderSize', HEAD_BYTES_MAX);
 /** A year, as RFC 6797 has it; the hosts beside this one are not the vault's to speak for. */
 const HSTS = 'max-age=31536000';
 
-const refuse = (code: 'invalid_request' | 'internal'): Response =>
-  errorResponse(new VaultError(code), crypto.randomUUID(), [['Connection', 'close']]);
+const refuse = (code: 'invalid_request' | 'internal', requestId: string = crypto.randomUUID()): Response =>
+  errorResponse(new VaultError(code), requestId, [['Connection', 'close']]);
 
 /** What every reply gets that goes out on a socket: it depends on the connection, not on the request. */
 const createFinish =
@@ -62,7 +64,11 @@ export const listen = (app: Elysia, options: ListenOptions): Bun.Server<undefine
       const reply: Response | Promise<Response> = app.fetch(request);
       return reply instanceof Promise ? reply.then(finish) : finish(reply);
     },
-    error: () => finish(refuse('internal')),
+    error: (error) => {
+      const requestId = crypto.randomUUID();
+      options.onError?.(error, requestId);
+      return finish(refuse('internal', requestId));
+    },
   });
   app.server = server;
   return server;

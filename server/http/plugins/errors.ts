@@ -1,5 +1,5 @@
-import { causeOf } from '../../core/error-cause.ts';
-import { ERRORS, type ErrorCode, VaultError } from '../../core/errors.ts';
+import { ERRORS, type ErrorCode, type VaultError } from '../../core/errors.ts';
+import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
 import type { LogLine } from '../../telemetry/log-sink.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Deps } from './app-parts.ts';
@@ -40,22 +40,37 @@ export const errorResponse = (error: VaultError, requestId: string, headers: Hea
   return response;
 };
 
-/** Writes the one log line of an error that is a bug, and gives what its caller is told: `internal`. */
-export const reportUnknown = (
+/** Where a log line says that it happened. */
+export interface LogPlace {
+  readonly requestId: string;
+  readonly route: string;
+}
+
+/** Writes the one log line of a fault: its code, its class and the place in our code. A damaged record is no bug. */
+export function logFault(
   error: unknown,
-  place: { readonly requestId: string; readonly route: string },
+  { requestId, route }: LogPlace,
   deps: Pick<Deps, 'log' | 'now'>,
-): VaultError => {
+): void {
+  const fields = failureFields(error);
   deps.log({
     time: new Date(deps.now()).toISOString(),
     level: 'error',
-    event: 'unexpected_error',
-    request_id: place.requestId,
-    route: place.route,
-    ...causeOf(error),
+    event: fields.code === 'integrity_failed' ? 'record_damaged' : 'unexpected_error',
+    request_id: requestId,
+    route,
+    ...fields,
   });
-  return new VaultError('internal');
-};
+}
+
+/** What a caller learns of an error. Where it comes from is logged once, if it is a fault of ours. */
+export function reportError(error: unknown, place: LogPlace, deps: Pick<Deps, 'log' | 'now'>): VaultError {
+  const failure = asVaultError(error);
+  if (isFault(failure)) {
+    logFault(error, place, deps);
+  }
+  return failure;
+}
 
 /** The codes whose status is 500 or more and that operators should look at. */
 export const levelOf = (code: ErrorCode | undefined): LogLine['level'] => {

@@ -1,9 +1,9 @@
-import { type ErrorCode, VaultError } from '../../core/errors.ts';
+import type { ErrorCode } from '../../core/errors.ts';
 import { passesLuhn } from '../../domain/card/luhn.ts';
 import type { Account, Visitor } from '../../services/common/caller.ts';
 import type { Deps } from './app-parts.ts';
 import { hasLongBody } from './body.ts';
-import { errorResponse, levelOf, reportUnknown } from './errors.ts';
+import { errorResponse, levelOf, reportError } from './errors.ts';
 import type { HeaderList } from './replies.ts';
 
 const REQUEST_ID = /^(?=.*[A-Za-z])[A-Za-z0-9._:-]{8,128}$/;
@@ -60,16 +60,16 @@ export const beginExchange = (
   };
 };
 
-/** The reply to whatever was thrown; what is not a `VaultError` is logged and becomes `internal`. */
+/** The reply to whatever was thrown; what is not a `VaultError` becomes `internal`. */
 export const refuse = (
   exchange: Exchange,
   error: unknown,
   deps: Pick<Deps, 'log' | 'now'>,
   headers?: HeaderList,
 ): Response => {
-  const refusal = error instanceof VaultError ? error : reportUnknown(error, exchange, deps);
-  exchange.code = refusal.code;
-  return errorResponse(refusal, exchange.requestId, headers);
+  const failure = reportError(error, exchange, deps);
+  exchange.code = failure.code;
+  return errorResponse(failure, exchange.requestId, headers);
 };
 
 /** Logs that a reply failed after it began, when the caller can no longer be told but by a broken connection. */
@@ -78,7 +78,7 @@ export const reportBrokenReply = (
   error: unknown,
   deps: Pick<Deps, 'log' | 'now'>,
 ): void => {
-  const { code } = error instanceof VaultError ? error : reportUnknown(error, exchange, deps);
+  const { code } = reportError(error, exchange, deps);
   const { requestId, route } = exchange;
   const time = new Date(deps.now()).toISOString();
   deps.log({ time, level: 'warn', event: 'reply_broken_off', request_id: requestId, route, code });

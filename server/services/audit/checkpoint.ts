@@ -16,6 +16,8 @@ interface CheckpointDependencies {
   readonly audit: Pick<Audit, 'takeMoved'>;
   readonly now: Clock;
   readonly announce: (checkpoint: Checkpoint) => void;
+  /** Called with why a checkpoint was not taken; it is tried again. */
+  readonly onFailure: (error: unknown) => void;
 }
 
 /**
@@ -23,7 +25,7 @@ interface CheckpointDependencies {
  * same chain do no harm: both tell the truth, and the later one stays.
  */
 export function createCheckpoints(dependencies: CheckpointDependencies): Checkpoints {
-  const { crypto, auditStore, audit, now, announce } = dependencies;
+  const { crypto, auditStore, audit, now, announce, onFailure } = dependencies;
   /** Chains whose checkpoint failed: it is taken the next time. */
   const failed = new Set<string>();
 
@@ -47,7 +49,10 @@ export function createCheckpoints(dependencies: CheckpointDependencies): Checkpo
     for (const aid of aids) {
       await takeOne(aid).then(
         () => failed.delete(aid),
-        () => failed.add(aid),
+        (error: unknown) => {
+          failed.add(aid);
+          onFailure(error);
+        },
       );
     }
   };

@@ -1,5 +1,5 @@
-import { causeOf } from '../../core/error-cause.ts';
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
+import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { isOpen } from '../../domain/proxy/outcome.ts';
 import { pauseMs } from '../../domain/proxy/retry-pause.ts';
@@ -11,7 +11,7 @@ import type { Account } from '../common/caller.ts';
 import type { Clock, RandomFraction, RandomId } from '../common/clock.ts';
 import { insist, isTransient, pause } from '../common/coalesce.ts';
 import { monthOf } from '../request/metering.ts';
-import type { Concluded, ProxyJob, ProxySending } from './send.ts';
+import { type Concluded, namesOf, type ProxyJob, type ProxySending } from './send.ts';
 import { createJobSlots } from './slots.ts';
 
 /** How long a third party may take for one attempt; below the time that a server has for its last work. */
@@ -86,6 +86,12 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
   const unsent = new Set<string>();
   let closed = false;
 
+  const reportFault = (names: Readonly<Record<string, unknown>>, error: unknown): void => {
+    if (isFault(asVaultError(error))) {
+      note('job_failed', { ...names, ...failureFields(error) });
+    }
+  };
+
   /** Records an attempt before it is made. Its nonce makes that safe to repeat, as often as it takes. */
   const begin = async (place: Opened, stored: StoredJob, bill?: JobBill): Promise<Flight | undefined> => {
     const nonce = randomId();
@@ -137,8 +143,9 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
     try {
       return await insist(() => sending.conclude(job, result), isTransient);
     } catch (error) {
+      reportFault(namesOf(job), error);
       // The target has answered: whatever is wrong here, its outcome is not unknown.
-      return failed(error instanceof VaultError ? error.code : 'internal');
+      return failed(asVaultError(error).code);
     }
   };
 
@@ -262,16 +269,13 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
         }
       }
     } catch (error) {
-      if (!(error instanceof VaultError)) {
-        note('job_failed', { job: id, ...causeOf(error) });
-        throw error;
+      if (error instanceof VaultError && error.code === 'integrity_failed') {
+        // Nothing here can mend it. It keeps its place in the directory, for the sweep to look at again.
+        note('job_damaged', { job: id, ...failureFields(error) });
+        return undefined;
       }
-      if (error.code !== 'integrity_failed') {
-        throw error;
-      }
-      // Nothing here can mend it. It keeps its place in the directory, for the sweep to look at again.
-      note('job_damaged', { job: id, code: error.code });
-      return undefined;
+      reportFault({ job: id }, error);
+      throw error;
     } finally {
       slots.give(aid);
     }

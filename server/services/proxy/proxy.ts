@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
+import { isFault } from '../../core/failure.ts';
 import type { Crypto, Passphrase, RuleSet } from '../../crypto/client.ts';
 import { isOpen } from '../../domain/proxy/outcome.ts';
 import type { MeterOperation } from '../../http/schema/admin.ts';
@@ -63,8 +64,15 @@ const idFromSeed = (seed: string): string =>
   createHash('sha256').update(`proxy ${seed}`).digest('base64url').slice(0, 22);
 
 /** A refusal of a request that was sent: the third party knows it by this id. */
-const sentAs = ({ id }: ProxyJob, { code, field, retryAfterSeconds }: VaultError): VaultError =>
-  new VaultError(code, { field, retryAfterSeconds, sentAs: id });
+const sentAs = ({ id }: ProxyJob, error: VaultError): VaultError => {
+  const { code, field, retryAfterSeconds } = error;
+  return new VaultError(code, {
+    field,
+    retryAfterSeconds,
+    sentAs: id,
+    cause: isFault(error) ? error : undefined,
+  });
+};
 
 /** What the attempts of a request, those of earlier calls under its Idempotency-Key too, have come to so far. */
 interface Course {
@@ -205,7 +213,8 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
     } catch (error) {
       // The third party has acted: `try again` would be wrong.
       const isKnown = error instanceof VaultError && !isTransient(error);
-      throw sentAs(job, isKnown ? error : new VaultError('outcome_unknown'));
+      const cause = error instanceof VaultError ? undefined : error;
+      throw sentAs(job, isKnown ? error : new VaultError('outcome_unknown', { cause }));
     }
   };
 

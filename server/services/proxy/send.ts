@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
+import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Crypto, JobFacts, ProxyOutcome } from '../../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../../domain/proxy/network-token.ts';
@@ -84,6 +85,13 @@ interface SendingDependencies {
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+
+/** What names a job in the log: the request that asked for it, its own id and its account. */
+export const namesOf = ({ id, facts, account }: ProxyJob) => ({
+  request_id: facts.requestId,
+  job: id,
+  account: account.name,
+});
 
 /** The value of the first header of this name, which is written in small letters. */
 const headerOf = ({ headers }: ProxyReply, name: string): string | undefined =>
@@ -208,9 +216,7 @@ export function createProxySending(dependencies: SendingDependencies): ProxySend
     const startedAt = performance.now();
     const result = await send(job, deadlineMs);
     note('proxy_attempt', {
-      request_id: job.facts.requestId,
-      job: job.id,
-      account: job.account.name,
+      ...namesOf(job),
       attempt: made,
       ms: Math.round(performance.now() - startedAt),
       ...(result.ok ? { status: result.status } : { code: result.code, reason: result.reason }),
@@ -269,7 +275,11 @@ export function createProxySending(dependencies: SendingDependencies): ProxySend
     if (what === 'post') {
       if (settings.sadAfterProxy && token !== undefined && isSuccess(statusCode)) {
         // The reply counts more than the deletion; the next payment with this card tries again.
-        await dropSad(job, token).catch(() => undefined);
+        await dropSad(job, token).catch((error: unknown) => {
+          if (isFault(asVaultError(error))) {
+            note('job_failed', { ...namesOf(job), ...failureFields(error) });
+          }
+        });
       }
       return { outcome: { kind: 'reply', statusCode, headers }, bytes: reply.body };
     }

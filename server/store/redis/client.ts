@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import Redis, { Cluster } from 'ioredis';
 import { StartError, VaultError } from '../../core/errors.ts';
 import { type NodeOptions, openCluster } from './cluster.ts';
+import { isOwnFault, type ScriptPlace, scriptFault } from './script-fault.ts';
 import { REFUSED, silenceOf } from './silence.ts';
 import { type Answered, createSend, createWaiting } from './wire.ts';
 
@@ -15,9 +16,7 @@ export type RedisTarget =
 type Argument = string | number | Uint8Array;
 
 /** A Lua script that is called by its SHA-1, and sent whole only where Redis does not know it yet. */
-export interface Script {
-  /** What its file says first of it, for measurements. */
-  readonly name: string;
+export interface Script extends ScriptPlace {
   readonly text: string;
   readonly sha: string;
 }
@@ -26,7 +25,13 @@ export interface Script {
 export const script = (...parts: readonly string[]): Script => {
   const text = parts.join('\n');
   const [, name = 'script'] = /^(?:#!.*\n)?-- ([a-z-]+)\n/.exec(parts.at(-1) ?? '') ?? [];
-  return { name, text, sha: createHash('sha1').update(text).digest('hex') };
+  const linesBefore = parts.slice(0, -1).join('\n').split('\n').length;
+  return {
+    name,
+    linesBefore: parts.length > 1 ? linesBefore : 0,
+    text,
+    sha: createHash('sha1').update(text).digest('hex'),
+  };
 };
 
 /** The one connection to Redis; every failure that a caller can meet comes out as a VaultError. */
@@ -71,8 +76,8 @@ const UNAVAILABLE =
 export const isRefusedCommand = (error: unknown): boolean =>
   error instanceof Error && /^(NOPERM|ERR unknown command)/.test(error.message);
 
-/** What a failure of Redis is for a caller. */
-export function toVaultError(error: unknown): unknown {
+/** What a failure of Redis is for a caller; that of a script names its place. */
+export function toVaultError(error: unknown, script?: ScriptPlace): unknown {
   if (error instanceof VaultError || !(error instanceof Error)) {
     return error;
   }
@@ -82,10 +87,12 @@ export function toVaultError(error: unknown): unknown {
   if (UNAVAILABLE.test(error.message)) {
     return new VaultError('store_unavailable');
   }
+  const cause = script && scriptFault(error, script);
   // A script meets only what our scripts wrote. What it cannot work with was put there by somebody else.
-  return /WRONGTYPE|not an integer|user_script/.test(error.message)
-    ? new VaultError('integrity_failed')
-    : error;
+  if (!isOwnFault(error.message) && /WRONGTYPE|not an integer|user_script/.test(error.message)) {
+    return new VaultError('integrity_failed', { cause });
+  }
+  return cause === undefined ? error : new VaultError('internal', { cause });
 }
 
 const asArgument = (value: Argument): string | number | Buffer =>
@@ -239,8 +246,8 @@ export async function openRedis(target: RedisTarget, options: LinkOptions): Prom
   await untilReady(client, 30_000);
   const watched = watchLink(client, options.onLink);
 
-  /** `label` is what the call is measured as. */
-  const call = async (name: string, args: readonly Argument[], label = name): Promise<Answered> => {
+  const call = async (name: string, args: readonly Argument[], wanted?: Script): Promise<Answered> => {
+    const label = wanted?.name ?? name;
     const startedAt = performance.now();
     try {
       const answered = await send(name, args.map(asArgument));
@@ -248,7 +255,7 @@ export async function openRedis(target: RedisTarget, options: LinkOptions): Prom
       return answered;
     } catch (error) {
       options.onCall?.(label, startedAt, !isUnknownScript(error));
-      throw isUnknownScript(error) ? error : toVaultError(error);
+      throw isUnknownScript(error) ? error : toVaultError(error, wanted);
     }
   };
   const evalsha = async (
@@ -258,13 +265,13 @@ export async function openRedis(target: RedisTarget, options: LinkOptions): Prom
   ): Promise<Answered> => {
     const rest = [keys.length, ...keys, ...args];
     try {
-      return await call('EVALSHA', [wanted.sha, ...rest], wanted.name);
+      return await call('EVALSHA', [wanted.sha, ...rest], wanted);
     } catch (error) {
       if (!isUnknownScript(error)) {
         throw error;
       }
     }
-    return call('EVAL', [wanted.text, ...rest], wanted.name);
+    return await call('EVAL', [wanted.text, ...rest], wanted);
   };
   const areWritten = createWaiting(options.replicas, options.onCall);
   const replicated = async (answered: Answered): Promise<unknown> => {
