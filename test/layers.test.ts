@@ -21,7 +21,7 @@ describe('the check finds', () => {
     [
       'an inline type import',
       'server/domain/mask/mask.ts',
-      "import { type Account } from '../../services/common/caller.ts';",
+      "import { type Account } from '../../services/common/request-context.ts';",
     ],
     [
       'a type by import()',

@@ -80,8 +80,8 @@ describe('a route with a secret', () => {
     expect((await client.send('POST', CAPTURE, { headers: agent })).status).toBe(200);
     expect(client.deps.asked).toEqual([]);
     expect(client.deps.metered).toEqual([]);
-    const caller = { ip: '127.0.0.1', userAgent: 'browser', requestId: 'fresh-request-id' };
-    expect(seen[0]?.caller).toEqual(caller);
+    const origin = { ip: '127.0.0.1', userAgent: 'browser', requestId: 'fresh-request-id' };
+    expect(seen[0]?.ctx).toMatchObject({ ...origin, account: undefined });
   });
 
   test.each(['cross-site', 'same-site', 'same-origin', 'none'])('serves a page that is %s', async (site) => {

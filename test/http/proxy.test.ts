@@ -53,7 +53,7 @@ describe('what the service is given', () => {
       rules: ['a', 'b'],
       idempotencyKey: 'order-4711',
     });
-    expect(client.deps.asked.at(-1)).toMatchObject({ operation: 'proxyPost', caller: { account: {} } });
+    expect(client.deps.asked.at(-1)).toMatchObject({ operation: 'proxyPost', ctx: { account: {} } });
   });
 
   test('of a request that says as little as it may', async () => {

@@ -126,7 +126,7 @@ describe('endpoints', () => {
       form_type: 'pcd',
       return_card_metadata: true,
     });
-    expect(client.deps.asked.at(-1)?.caller).not.toHaveProperty('account');
+    expect(client.deps.asked.at(-1)?.ctx).toMatchObject({ account: undefined });
   });
 
   test('a capture without any of it leaves all to the endpoint', async () => {

@@ -207,6 +207,6 @@ describe('the request log and the metrics', () => {
   test('a long user agent is cut', async () => {
     const client = createClient();
     await client.send('GET', '/v1/whoami', { headers: { 'User-Agent': 'x'.repeat(5_000) } });
-    expect(client.deps.asked.at(-1)?.caller?.userAgent).toBe('x'.repeat(512));
+    expect(client.deps.asked.at(-1)?.ctx?.userAgent).toBe('x'.repeat(512));
   });
 });

@@ -135,7 +135,7 @@ describe('200', () => {
 
   test('the address is that which the trusted proxy names', async () => {
     await talk(`GET /v1/whoami HTTP/1.1\r\n${HEAD}X-Forwarded-For: 9.9.9.9, 203.0.113.7\r\n\r\n`, isAnswered);
-    expect(deps.asked.at(-1)?.caller?.ip).toBe('203.0.113.7');
+    expect(deps.asked.at(-1)?.ctx?.ip).toBe('203.0.113.7');
   });
 
   test('a reply that fails half-way ends the connection and never the JSON', async () => {

@@ -3,7 +3,7 @@ import { Secret } from '../../server/core/secret.ts';
 import type { Deps } from '../../server/http/plugins/app-parts.ts';
 import type { WhoAmI } from '../../server/http/schema/admin.ts';
 import type { AuditNote } from '../../server/services/audit/queue.ts';
-import type { Account, Visitor } from '../../server/services/common/caller.ts';
+import { type Account, actFor, type RequestContext } from '../../server/services/common/request-context.ts';
 import { createAdmission } from '../../server/services/request/admission.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
@@ -12,7 +12,7 @@ import { createStubEndpoints } from './stub-endpoints.ts';
 /** What the stub services were asked, in order. */
 export interface Asked {
   readonly operation: string;
-  readonly caller?: Visitor;
+  readonly ctx?: RequestContext;
   readonly input: unknown;
 }
 
@@ -20,7 +20,7 @@ export interface Asked {
 export type Note = <Result>(
   operation: string,
   result: () => Result,
-) => (caller: Visitor, input?: unknown) => Promise<Result>;
+) => (ctx: RequestContext, input?: unknown) => Promise<Result>;
 
 export interface StubDeps extends Deps {
   readonly asked: Asked[];
@@ -70,8 +70,8 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
   const lines: LogLine[] = [];
   const metered: string[] = [];
   const recorded: AuditNote[] = [];
-  const note: Note = (operation, result) => (caller, input) => {
-    asked.push({ operation, caller, input });
+  const note: Note = (operation, result) => (ctx, input) => {
+    asked.push({ operation, ctx, input });
     return Promise.resolve(result());
   };
   return {
@@ -113,13 +113,13 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
       passphrase: note('passphrase', () => ({ passphrase: new Secret('p'.repeat(64)) })),
     },
     accounts: {
-      signIn: async ({ name, password, ip }) => {
-        asked.push({ operation: 'signIn', input: { name, password, ip } });
+      signIn: async (ctx, { name, password }) => {
+        asked.push({ operation: 'signIn', input: { name, password, ip: ctx.ip } });
         const text = new TextDecoder().decode(password.expose());
         if (name !== 'shop' || text !== 'pa:ss') {
           throw new VaultError('unauthenticated');
         }
-        return ACCOUNT;
+        return actFor(ctx, ACCOUNT);
       },
       whoami: note(
         'whoami',
@@ -162,7 +162,7 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
     },
     metering: {
       takeBack: () => undefined,
-      request: async (account) => {
+      request: async ({ account }) => {
         metered.push(account.aid);
       },
     },

@@ -3,7 +3,7 @@ import { Secret, type SecretBytes } from '../../server/core/secret.ts';
 import type { Deps } from '../../server/http/plugins/app-parts.ts';
 import { createFormPages } from '../../server/http/plugins/form-pages.ts';
 import type { Rule } from '../../server/http/schema/rule.ts';
-import type { Visitor } from '../../server/services/common/caller.ts';
+import type { RequestContext } from '../../server/services/common/request-context.ts';
 import type { NewEndpoint } from '../../server/services/endpoint/endpoint.ts';
 import type { EndpointAddress } from '../../server/services/endpoint/use.ts';
 import type { HostedForm } from '../../server/services/form/form.ts';
@@ -63,20 +63,20 @@ export const createStubEndpoints = (
   return {
     captures: {
       create: note('createCapture', () => NEW_ENDPOINT),
-      use: async (visitor: Visitor, input) => {
+      use: async (ctx: RequestContext, input) => {
         refuseOthers(input);
-        return captured(visitor, input);
+        return captured(ctx, input);
       },
     },
     retrievals: {
       create: note('createRetrieve', () => NEW_ENDPOINT),
-      use: async (visitor: Visitor, input) => {
+      use: async (ctx: RequestContext, input) => {
         refuseOthers(input);
-        return retrieved(visitor, input);
+        return retrieved(ctx, input);
       },
     },
     endpoints: {
-      list: (caller, kind, filter) => listed(caller, { kind, ...filter }),
+      list: (ctx, kind, filter) => listed(ctx, { kind, ...filter }),
       remove: note('removeEndpoint', () => undefined),
     },
     rules: {
@@ -89,7 +89,7 @@ export const createStubEndpoints = (
     forms: {
       create: note('createForm', () => FORM),
       read: note('readForm', () => FORM),
-      list: (caller, show) => note('listForms', () => textStream(JSON.stringify([show(FORM)])))(caller),
+      list: (ctx, show) => note('listForms', () => textStream(JSON.stringify([show(FORM)])))(ctx),
       remove: note('removeForm', () => undefined),
       open: async (id) => {
         if (id !== FORM.id) {

@@ -5,6 +5,7 @@ import type { Deps } from '../../server/http/plugins/app-parts.ts';
 import { nextTokenHeader } from '../../server/http/plugins/replies.ts';
 import { defineRoute, type Reply, type Route } from '../../server/http/plugins/route.ts';
 import { answerUnrouted, mountRoutes } from '../../server/http/plugins/shell.ts';
+import type { RequestContext } from '../../server/services/common/request-context.ts';
 import { ENDPOINT, textOf } from './stub-endpoints.ts';
 
 /** What the handler of a stub route was given. */
@@ -13,7 +14,7 @@ export interface Seen {
   readonly params: Readonly<Record<string, string>>;
   readonly secret?: string;
   readonly body?: unknown;
-  readonly caller?: object;
+  readonly ctx?: RequestContext;
 }
 
 const EndpointPath = Type.Object({
@@ -87,14 +88,14 @@ export const stubRoutes = (seen: Seen[]): readonly Route[] => {
       params: EndpointPath,
       body: { kind: 'stored', schema: Type.Object({}), bytesMax: 262_144 },
       idempotent: true,
-      handle: async ({ caller, params, secret, body, request }) => {
+      handle: async ({ ctx, params, secret, body, request }) => {
         const text = textOf(secret);
         seen.push({
           operation: 'capture',
           params,
           secret: text,
           body: new TextDecoder().decode(body),
-          caller,
+          ctx,
         });
         return use(params.unique_id, text, new URL(request.url).searchParams.get('want'));
       },

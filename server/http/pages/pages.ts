@@ -1,7 +1,7 @@
 import type { Elysia } from 'elysia';
 import type { Deps } from '../plugins/app-parts.ts';
-import { beginExchange, endExchange, refuse } from '../plugins/exchange.ts';
 import { isOnFormsHost } from '../plugins/forms-host.ts';
+import { beginRequest, endRequest, rejectRequest } from '../plugins/http-context.ts';
 import { answerUnrouted } from '../plugins/shell.ts';
 
 /** What is served outside `/v1`: public, read only, without a schema of its own. */
@@ -36,17 +36,17 @@ export const operatorPages = (deps: Pick<Deps, 'health' | 'metrics'>): readonly 
 ];
 
 const answerPage = async (page: Page, request: Request, deps: Deps): Promise<Response> => {
-  const exchange = beginExchange(request, page.path, deps);
+  const ctx = beginRequest(request, { route: page.path }, deps);
   let response: Response;
   try {
     response = await page.respond(request);
-    response.headers.set('X-Request-Id', exchange.requestId);
+    response.headers.set('X-Request-Id', ctx.requestId);
     response.headers.set('X-Content-Type-Options', 'nosniff');
     response.headers.set('Referrer-Policy', 'no-referrer');
   } catch (error) {
-    response = refuse(exchange, error, deps);
+    response = rejectRequest(ctx, error, deps);
   }
-  return endExchange(exchange, response, deps);
+  return endRequest(ctx, response, deps);
 };
 
 /** Mounts pages for GET and HEAD; other methods are refused. */

@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import type { AuditNote } from '../../services/audit/queue.ts';
 import type { Deps } from './app-parts.ts';
-import type { Exchange } from './exchange.ts';
+import type { HttpContext } from './http-context.ts';
 import type { Call, Reply, Route } from './route.ts';
 
 const NAME = /^[A-Za-z0-9._@:-]{1,128}$/;
@@ -21,7 +21,7 @@ export const objectOf = (noun: string, ...names: readonly unknown[]): string => 
 };
 
 const noteOf = (
-  { account, visitor }: Exchange,
+  { account, ip, userAgent, requestId }: HttpContext,
   action: AuditNote['action'],
   outcome: string,
   object: string | undefined,
@@ -30,16 +30,16 @@ const noteOf = (
   action,
   outcome,
   actor: account === undefined ? 'anonymous' : `account/${account.name}`,
-  ip: visitor?.ip ?? '',
-  userAgent: visitor?.userAgent ?? '',
-  requestId: visitor?.requestId ?? '',
+  ip,
+  userAgent,
+  requestId,
   object,
 });
 
 /** Writes the entry of what a route has done. The reply must not leave before that. */
 export const recordSuccess = async (
   route: Route,
-  exchange: Exchange,
+  ctx: HttpContext,
   call: Call,
   reply: Reply,
   deps: Pick<Deps, 'audit'>,
@@ -47,7 +47,7 @@ export const recordSuccess = async (
   const { audit } = route;
   if (audit?.of === 'all') {
     const object = reply.object ?? audit.object?.(call);
-    await deps.audit.record(noteOf(exchange, audit.action, 'success', object));
+    await deps.audit.record(noteOf(ctx, audit.action, 'success', object));
   }
 };
 
@@ -57,7 +57,7 @@ export const recordSuccess = async (
  */
 export const recordRefusal = async (
   { audit, auth }: Route,
-  exchange: Exchange,
+  ctx: HttpContext,
   call: Call | undefined,
   error: unknown,
   deps: Pick<Deps, 'audit'>,
@@ -66,11 +66,11 @@ export const recordRefusal = async (
   if (UNTOLD.has(code)) {
     return;
   }
-  if (exchange.account !== undefined) {
+  if (ctx.account !== undefined) {
     if (audit !== undefined) {
-      await deps.audit.record(noteOf(exchange, audit.action, code, call && audit.object?.(call)));
+      await deps.audit.record(noteOf(ctx, audit.action, code, call && audit.object?.(call)));
     }
-  } else if (auth === 'basic' && exchange.signIn === 'refused unchecked') {
-    await deps.audit.record(noteOf(exchange, 'sign_in', code, 'account'));
+  } else if (auth === 'basic' && !ctx.hasCredentials) {
+    await deps.audit.record(noteOf(ctx, 'sign_in', code, 'account'));
   }
 };

@@ -1,14 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
 import { sourceOf } from '../../domain/text/source.ts';
-import type { Account, Caller, Visitor } from '../../services/common/caller.ts';
+import type { RequestSource } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
 import type { Deps } from './app-parts.ts';
 import { readCredentials, refuseOtherSites } from './basic-auth.ts';
 import { compileJsonBody, readBody, refuseLargeBody } from './body.ts';
 import { type ClientAddress, createClientAddress } from './client-address.ts';
 import { readEndpointSecret, secretHeaderOf } from './endpoint-secret.ts';
-import type { Exchange } from './exchange.ts';
+import type { Arrival, HttpContext } from './http-context.ts';
 import { PassphraseParameter, readPassphrase } from './passphrase.ts';
 import { compileQuery, type QueryDecoder } from './query.ts';
 import type { Call, Route } from './route.ts';
@@ -16,12 +16,14 @@ import type { Call, Route } from './route.ts';
 /** A server as Bun makes it, as far as it is needed here; tests in process have none. */
 type AddressSource = { readonly requestIP: (request: Request) => { readonly address: string } | null } | null;
 
-/** What the framework knows of a request beside the request itself. */
-export interface Arrival {
+/** What the framework has found of a request beside the request itself. */
+export interface Found {
   readonly server: AddressSource;
-  /** The parameters of the path, percent-decoded; null for one that is not percent-encoded UTF-8. */
-  readonly params: Readonly<Record<string, string | null>> | undefined;
+  readonly params: PathParams;
 }
+
+/** The parameters of the path, percent-decoded; null for one that is not percent-encoded UTF-8. */
+type PathParams = Readonly<Record<string, string | null>> | undefined;
 
 /** Everything that the schemas of a route allow to be compiled for the reading of its requests. */
 export interface CallReader {
@@ -30,6 +32,8 @@ export interface CallReader {
   readonly clientAddress: ClientAddress;
   readonly paramNames: readonly string[];
   readonly secretHeader: string | undefined;
+  /** Which way it reaches data, unless it turns out to be used by a form. */
+  readonly source: RequestSource;
   /** Whether it stores something, which goes before what reads. */
   readonly isWrite: boolean;
   readonly decodeQuery: QueryDecoder;
@@ -37,10 +41,19 @@ export interface CallReader {
 }
 
 const LOOPBACK = '127.0.0.1';
-const USER_AGENT_CHARACTERS_MAX = 512;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 const WRITES: ReadonlySet<MeterOperation> = new Set(['store', 'update', 'capture']);
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
+
+function sourceOfRoute({ auth, noun }: Route): RequestSource {
+  if (auth === 'capture_secret') {
+    return 'capture';
+  }
+  if (auth === 'retrieve_secret') {
+    return 'retrieve';
+  }
+  return noun === 'proxy' ? 'proxy' : 'vault';
+}
 
 /** Compiles a route's schemas, once per route. */
 export const compileCallReader = (route: Route, deps: Deps): CallReader => ({
@@ -49,6 +62,7 @@ export const compileCallReader = (route: Route, deps: Deps): CallReader => ({
   clientAddress: createClientAddress(deps.http.trustedProxies),
   paramNames: Object.keys(route.params.properties),
   secretHeader: secretHeaderOf(route.auth),
+  source: sourceOfRoute(route),
   isWrite: route.meter.some((operation) => WRITES.has(operation)),
   decodeQuery: compileQuery(
     route.passphrase === 'none'
@@ -58,11 +72,18 @@ export const compileCallReader = (route: Route, deps: Deps): CallReader => ({
   decodeBody: route.body.kind === 'json' ? compileJsonBody(route.body.schema) : (bytes) => bytes,
 });
 
+/** Where a request for a route has come from. */
+export function arrivalOf(
+  { route, clientAddress, source }: CallReader,
+  request: Request,
+  { server }: Found,
+): Arrival {
+  const socketAddress = server?.requestIP(request)?.address ?? LOOPBACK;
+  return { route: route.path, ip: clientAddress(socketAddress, request.headers), source };
+}
+
 /** The parameters that a route declares. One that cannot be decoded becomes empty, which no id is. */
-const readParams = (
-  names: readonly string[],
-  params: Arrival['params'],
-): Readonly<Record<string, string>> => {
+const readParams = (names: readonly string[], params: PathParams): Readonly<Record<string, string>> => {
   if (names.length === 0) {
     return NO_PARAMS;
   }
@@ -84,28 +105,13 @@ const readIdempotencyKey = (headers: Headers): string | undefined => {
   return key;
 };
 
-/** The caller without its account. Cheap refusals come first: nothing here costs a password hash. */
-const readVisitor = (exchange: Exchange, server: AddressSource, clientAddress: ClientAddress): Visitor => {
-  const { request, requestId } = exchange;
-  const address = server?.requestIP(request)?.address ?? LOOPBACK;
-  const userAgent = request.headers.get('user-agent') ?? '';
-  return {
-    ip: clientAddress(address, request.headers),
-    userAgent:
-      userAgent.length > USER_AGENT_CHARACTERS_MAX
-        ? userAgent.slice(0, USER_AGENT_CHARACTERS_MAX)
-        : userAgent,
-    requestId,
-  };
-};
-
-const takeBody = async (route: Route, exchange: Exchange, deps: Deps): Promise<Uint8Array | undefined> => {
+const takeBody = async (route: Route, ctx: HttpContext, deps: Deps): Promise<Uint8Array | undefined> => {
   if (route.body.kind === 'none') {
     return undefined;
   }
-  exchange.body = 'reading';
-  const bytes = await readBody(exchange.request, route.body.bytesMax, deps.http.bodyTimeoutMs);
-  exchange.body = 'read';
+  ctx.body = 'reading';
+  const bytes = await readBody(ctx.request, route.body.bytesMax, deps.http.bodyTimeoutMs);
+  ctx.body = 'read';
   return bytes;
 };
 
@@ -121,32 +127,27 @@ const enter = (
  * request says. So nobody without an account learns what a route would make of a request, and a body over the
  * limit never costs a password hash. The secret of an endpoint is only read here; its service checks it.
  */
-export const readCall = async (reader: CallReader, exchange: Exchange, arrival: Arrival): Promise<Call> => {
+export const readCall = async (reader: CallReader, ctx: HttpContext, params: PathParams): Promise<Call> => {
   const { route, deps, secretHeader } = reader;
-  const { request } = exchange;
+  const { request } = ctx;
   const { headers } = request;
   if (route.body.kind !== 'none') {
     refuseLargeBody(headers, route.body.bytesMax);
   }
-  const visitor = readVisitor(exchange, arrival.server, reader.clientAddress);
-  await deps.rates.source(visitor.ip);
-  exchange.visitor = visitor;
+  await deps.rates.source(ctx.ip);
   let bytes: Uint8Array | undefined;
-  let caller: Caller | Visitor = visitor;
   if (route.auth === 'basic') {
     refuseOtherSites(headers);
     const credentials = readCredentials(headers);
-    exchange.signIn = 'checked';
-    bytes = await takeBody(route, exchange, deps);
-    const account: Account = await deps.accounts.signIn({ ...credentials, ...visitor });
-    exchange.account = account;
+    ctx.hasCredentials = true;
+    bytes = await takeBody(route, ctx, deps);
+    const { account } = await deps.accounts.signIn(ctx, credentials);
     await deps.rates.account(account);
-    caller = { ...visitor, account, source: 'vault' };
-    exchange.leave = await enter(reader, account.aid);
+    ctx.leave = await enter(reader, account.aid);
   } else {
-    bytes = await takeBody(route, exchange, deps);
+    bytes = await takeBody(route, ctx, deps);
     // As everywhere, whoever has one address of an IPv6 network has them all, and no more places for it.
-    exchange.leave = await enter(reader, sourceOf(visitor.ip));
+    ctx.leave = await enter(reader, sourceOf(ctx.ip));
   }
   const query = reader.decodeQuery(request.url);
   const inQuery = query['passphrase'];
@@ -154,9 +155,9 @@ export const readCall = async (reader: CallReader, exchange: Exchange, arrival: 
     query['passphrase'] = undefined;
   }
   const call = {
-    caller,
+    ctx,
     secret: secretHeader === undefined ? undefined : readEndpointSecret(secretHeader, headers),
-    params: readParams(reader.paramNames, arrival.params),
+    params: readParams(reader.paramNames, params),
     query,
     passphrase: readPassphrase(route.passphrase, typeof inQuery === 'string' ? inQuery : undefined, headers),
     idempotencyKey: route.idempotent ? readIdempotencyKey(headers) : undefined,

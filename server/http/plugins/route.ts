@@ -1,7 +1,7 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
 import type { ErrorCode } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
-import type { Caller, Visitor } from '../../services/common/caller.ts';
+import type { AccountContext, RequestContext } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
 import type { AuditAction } from '../schema/audit.ts';
 import type { Deps } from './app-parts.ts';
@@ -98,7 +98,7 @@ export interface Call<
   Auth extends AuthRule = AuthRule,
   Params extends TObject = TObject,
 > {
-  readonly caller: Auth extends 'basic' ? Caller : Visitor;
+  readonly ctx: Auth extends 'basic' ? AccountContext : RequestContext;
   /** The secret of an endpoint as it was sent, empty when it was not: to its service both are wrong ones. */
   readonly secret: Auth extends SecretRule ? SecretBytes : undefined;
   /** The parameters of the path, decoded and not compared with their schemas. */

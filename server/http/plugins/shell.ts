@@ -1,12 +1,19 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
+import { hasAccount } from '../../services/common/request-context.ts';
 import type { Deps } from './app-parts.ts';
 import { recordRefusal, recordSuccess } from './audit.ts';
-import { type Arrival, type CallReader, compileCallReader, readCall } from './call.ts';
+import { arrivalOf, type CallReader, compileCallReader, type Found, readCall } from './call.ts';
 import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';
-import { beginExchange, type Exchange, endExchange, refuse, reportBrokenReply } from './exchange.ts';
 import { isOnFormsHost } from './forms-host.ts';
+import {
+  beginRequest,
+  endRequest,
+  type HttpContext,
+  rejectRequest,
+  reportBrokenReply,
+} from './http-context.ts';
 import { emptyResponse, type HeaderList, replyResponse } from './replies.ts';
 import type { Call, Reply, Route } from './route.ts';
 
@@ -39,13 +46,6 @@ const compileRoute = (route: Route, deps: Deps): MountedRoute => ({
   isOpen: isOpen(route),
 });
 
-/** Gives back what was counted ahead of a request that came to nothing. */
-const takeBack = ({ account: owner }: Exchange, { metering }: Deps): void => {
-  if (owner !== undefined) {
-    metering.takeBack(owner);
-  }
-};
-
 /**
  * Notes and counts what was done before its reply is sent; a stream that will not be sent is given up. What has changed
  * something is noted first. A reading is counted first: a Redis that is full takes notes all the same, but no counts, and
@@ -53,16 +53,15 @@ const takeBack = ({ account: owner }: Exchange, { metering }: Deps): void => {
  */
 const account = async (
   { route }: MountedRoute,
-  exchange: Exchange,
+  ctx: HttpContext,
   call: Call,
   reply: Reply,
   deps: Deps,
 ): Promise<void> => {
-  const { account: owner } = exchange;
-  const note = (): Promise<void> => recordSuccess(route, exchange, call, reply, deps);
+  const note = (): Promise<void> => recordSuccess(route, ctx, call, reply, deps);
   const count = async (): Promise<void> => {
-    if (owner !== undefined) {
-      await deps.metering.request(owner);
+    if (hasAccount(ctx)) {
+      await deps.metering.request(ctx);
     }
   };
   try {
@@ -74,66 +73,61 @@ const account = async (
       await count();
     }
   } catch (error) {
-    takeBack(exchange, deps);
+    deps.metering.takeBack(ctx);
     await reply.stream?.cancel();
     throw error;
   }
 };
 
 /** The reply of a route, or a refusal once that is noted; a note that cannot be made is a refusal of its own. */
-const reply = async (
-  mounted: MountedRoute,
-  exchange: Exchange,
-  arrival: Arrival,
-  deps: Deps,
-): Promise<Reply> => {
+const reply = async (mounted: MountedRoute, ctx: HttpContext, found: Found, deps: Deps): Promise<Reply> => {
   let call: Call | undefined;
   let made: Reply;
   try {
-    call = await readCall(mounted.reader, exchange, arrival);
+    call = await readCall(mounted.reader, ctx, found.params);
     made = await mounted.route.handle(call);
     mounted.checkReply?.(made);
   } catch (error) {
-    takeBack(exchange, deps);
-    await recordRefusal(mounted.route, exchange, call, error, deps);
+    deps.metering.takeBack(ctx);
+    await recordRefusal(mounted.route, ctx, call, error, deps);
     throw error;
   }
-  await account(mounted, exchange, call, made, deps);
+  await account(mounted, ctx, call, made, deps);
   return made;
 };
 
 const answerHere = async (
   mounted: MountedRoute,
   request: Request,
-  arrival: Arrival,
+  found: Found,
   deps: Deps,
 ): Promise<Response> => {
-  const exchange = beginExchange(request, mounted.route.path, deps);
+  const ctx = beginRequest(request, arrivalOf(mounted.reader, request, found), deps);
   let response: Response;
   try {
-    const made = await reply(mounted, exchange, arrival, deps);
-    response = replyResponse(made, exchange.requestId, (error) => {
-      reportBrokenReply(exchange, error, deps);
+    const made = await reply(mounted, ctx, found, deps);
+    response = replyResponse(made, ctx.requestId, (error) => {
+      reportBrokenReply(ctx, error, deps);
     });
   } catch (error) {
-    response = refuse(exchange, error, deps);
+    response = rejectRequest(ctx, error, deps);
   } finally {
-    exchange.leave?.();
+    ctx.leave?.();
   }
   if (mounted.isOpen) {
     allowAnyOrigin(response.headers);
   }
-  return endExchange(exchange, response, deps);
+  return endRequest(ctx, response, deps);
 };
 
-const answer = (mounted: MountedRoute, request: Request, arrival: Arrival, deps: Deps): Promise<Response> => {
-  const work = (): Promise<Response> => answerHere(mounted, request, arrival, deps);
+const answer = (mounted: MountedRoute, request: Request, found: Found, deps: Deps): Promise<Response> => {
+  const work = (): Promise<Response> => answerHere(mounted, request, found, deps);
   return deps.tracing === undefined ? work() : deps.tracing.begin(request.headers.get('traceparent'), work);
 };
 
 const answerPreflight = (request: Request, route: string, headers: HeaderList, deps: Deps): Response => {
-  const exchange = beginExchange(request, route, deps);
-  return endExchange(exchange, emptyResponse(exchange.requestId, headers), deps);
+  const ctx = beginRequest(request, { route }, deps);
+  return endRequest(ctx, emptyResponse(ctx.requestId, headers), deps);
 };
 
 /** Where a request ended up that no route takes: a path without this method, or no path at all. */
@@ -147,11 +141,11 @@ interface Unrouted {
 
 /** Answers a request that no route takes, in the one error shape. */
 export const answerUnrouted = (request: Request, unrouted: Unrouted, deps: Deps): Response => {
-  const exchange = beginExchange(request, unrouted.route, deps);
+  const ctx = beginRequest(request, { route: unrouted.route }, deps);
   const { allow, error = new VaultError(allow === undefined ? 'not_found' : 'method_not_allowed') } =
     unrouted;
-  const response = refuse(exchange, error, deps, allow === undefined ? [] : [['Allow', allow]]);
-  return endExchange(exchange, response, deps);
+  const response = rejectRequest(ctx, error, deps, allow === undefined ? [] : [['Allow', allow]]);
+  return endRequest(ctx, response, deps);
 };
 
 const mountPath = (app: Elysia, path: string, ofPath: readonly Route[], deps: Deps): void => {

@@ -43,7 +43,7 @@ const whoami = defineRoute({
   body: { kind: 'none' },
   response: WhoAmI,
   errors: [],
-  handle: async ({ caller, deps }) => ({ json: await deps.accounts.whoami(caller) }),
+  handle: async ({ ctx, deps }) => ({ json: await deps.accounts.whoami(ctx) }),
 });
 
 const readBilling = defineRoute({
@@ -58,7 +58,7 @@ const readBilling = defineRoute({
   body: { kind: 'none' },
   response: Billing,
   errors: [],
-  handle: async ({ caller, deps }) => ({ json: await deps.admin.billing(caller) }),
+  handle: async ({ ctx, deps }) => ({ json: await deps.admin.billing(ctx) }),
 });
 
 const readUsage = defineRoute({
@@ -73,7 +73,7 @@ const readUsage = defineRoute({
   body: { kind: 'none' },
   response: Usage,
   errors: ['integrity_failed'],
-  handle: async ({ caller, query, deps }) => ({ json: await deps.admin.usage(caller, query.month) }),
+  handle: async ({ ctx, query, deps }) => ({ json: await deps.admin.usage(ctx, query.month) }),
 });
 
 /** One value of two places. */
@@ -99,12 +99,12 @@ const changePassword = defineRoute({
   audit: {
     action: 'password.change',
     of: 'all',
-    object: ({ caller }) => objectOf('account', caller.account.name),
+    object: ({ ctx }) => objectOf('account', ctx.account.name),
   },
-  handle: async ({ caller, query, body, deps }) => {
+  handle: async ({ ctx, query, body, deps }) => {
     const chosen = same(body.new_password, query.new_password);
     const { user, password } = await deps.passwords.change(
-      caller,
+      ctx,
       chosen === undefined ? undefined : secretBytes(chosen),
     );
     return { json: { user, password: password.expose() } };
@@ -128,8 +128,8 @@ const setPreference = defineRoute({
   errors: ['preferences_full', 'integrity_failed'],
   meter: ['preference'],
   audit: { action: 'preference.set', of: 'all' },
-  handle: async ({ caller, body, deps }) => {
-    const jsonBytes = await deps.preferences.set(caller, body);
+  handle: async ({ ctx, body, deps }) => {
+    const jsonBytes = await deps.preferences.set(ctx, body);
     const [, key] = SHOWN_KEY.exec(new TextDecoder().decode(jsonBytes)) ?? [];
     return { jsonBytes, object: objectOf('preference', key) };
   },
@@ -148,9 +148,8 @@ const readPreferences = defineRoute({
   response: Type.Union([Preference, PreferenceList]),
   errors: ['preference_not_found', 'integrity_failed'],
   meter: ['preference'],
-  handle: async ({ caller, query: { key }, deps }) => ({
-    jsonBytes:
-      key === undefined ? await deps.preferences.list(caller) : await deps.preferences.read(caller, key),
+  handle: async ({ ctx, query: { key }, deps }) => ({
+    jsonBytes: key === undefined ? await deps.preferences.list(ctx) : await deps.preferences.read(ctx, key),
   }),
 });
 
@@ -167,8 +166,8 @@ const removePreference = defineRoute({
   errors: ['preference_not_found', 'integrity_failed'],
   meter: ['preference'],
   audit: { action: 'preference.delete', of: 'all', object: ({ query }) => objectOf('preference', query.key) },
-  handle: async ({ caller, query, deps }) => {
-    await deps.preferences.remove(caller, query.key);
+  handle: async ({ ctx, query, deps }) => {
+    await deps.preferences.remove(ctx, query.key);
     return { json: { message: 'The preference was deleted.' } };
   },
 });
@@ -189,8 +188,8 @@ const readCertificate = defineRoute({
   response: PdfFile,
   errors: ['certificate_not_found', 'integrity_failed'],
   audit: { action: 'compliance_certificate.read', of: 'all' },
-  handle: async ({ caller, deps }) => ({
-    file: { bytes: await deps.compliance.read(caller), type: PDF, name: 'pci-dss-certificate.pdf' },
+  handle: async ({ ctx, deps }) => ({
+    file: { bytes: await deps.compliance.read(ctx), type: PDF, name: 'pci-dss-certificate.pdf' },
   }),
 });
 

@@ -29,9 +29,9 @@ const createCapture = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('endpoint', query.unique_id),
   },
-  handle: async ({ caller, query, passphrase, request, deps }) => {
+  handle: async ({ ctx, query, passphrase, request, deps }) => {
     const { rules = [], ...input } = query;
-    const made = await deps.captures.create(caller, { ...input, rules, passphrase });
+    const made = await deps.captures.create(ctx, { ...input, rules, passphrase });
     const reply = readyPage({ request, deps }, made) ?? { json: shownOnce(made) };
     return { ...reply, object: objectOf('endpoint', made.unique_id) };
   },
@@ -53,7 +53,7 @@ const listCaptures = defineRoute({
   errors: ['key_not_found', 'integrity_failed'],
   meter: ['list'],
   idempotent: false,
-  handle: async ({ caller, query, deps }) => ({ json: await deps.endpoints.list(caller, 'capture', query) }),
+  handle: async ({ ctx, query, deps }) => ({ json: await deps.endpoints.list(ctx, 'capture', query) }),
 });
 
 const capture = defineRoute({
@@ -73,9 +73,9 @@ const capture = defineRoute({
   errors: ['number_missing', 'test_card', 'rule_not_found', 'rule_limit', 'integrity_failed'],
   meter: ['capture'],
   idempotent: true,
-  handle: async ({ caller, params, secret, query, body, idempotencyKey, deps }) => {
+  handle: async ({ ctx, params, secret, query, body, idempotencyKey, deps }) => {
     const input = { ...query, unique_id: params.unique_id, secret, body, idempotencyKey };
-    const { reply, replayed } = await deps.captures.use(caller, input);
+    const { reply, replayed } = await deps.captures.use(ctx, input);
     return { json: reply, headers: replayHeader(replayed) };
   },
 });
@@ -101,8 +101,8 @@ const removeCapture = defineRoute({
     of: 'all',
     object: ({ params }) => objectOf('endpoint', params.unique_id),
   },
-  handle: async ({ caller, params, deps }) => {
-    await deps.endpoints.remove(caller, params.unique_id);
+  handle: async ({ ctx, params, deps }) => {
+    await deps.endpoints.remove(ctx, params.unique_id);
     return { json: { message: 'The endpoint was deleted.' } };
   },
 });

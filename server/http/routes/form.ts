@@ -49,8 +49,8 @@ const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
     response: Form,
     errors: ['form_exists', 'forms_full'],
     audit: { action: 'form.create', of: 'all', object: ({ query }) => objectOf('form', query.form_id) },
-    handle: async ({ caller, query, body: settings, deps }) => {
-      const form = await deps.forms.create(caller, { ...query, settings });
+    handle: async ({ ctx, query, body: settings, deps }) => {
+      const form = await deps.forms.create(ctx, { ...query, settings });
       return { json: show(deps)(form), object: objectOf('form', form.id) };
     },
   });
@@ -67,10 +67,10 @@ const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
     body: { kind: 'none' },
     response: Type.Union([Form, FormList]),
     errors: ['form_not_found', 'integrity_failed'],
-    handle: async ({ caller, query: { form_id: id }, deps }) =>
+    handle: async ({ ctx, query: { form_id: id }, deps }) =>
       id === undefined
-        ? { stream: await deps.forms.list(caller, show(deps)) }
-        : { json: show(deps)(await deps.forms.read(caller, id)) },
+        ? { stream: await deps.forms.list(ctx, show(deps)) }
+        : { json: show(deps)(await deps.forms.read(ctx, id)) },
   });
 
   const page = defineRoute({
@@ -108,8 +108,8 @@ const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
     response: Message,
     errors: ['form_not_found', 'integrity_failed'],
     audit: { action: 'form.delete', of: 'all', object: ({ params }) => objectOf('form', params.form_id) },
-    handle: async ({ caller, params, deps }) => {
-      await deps.forms.remove(caller, params.form_id);
+    handle: async ({ ctx, params, deps }) => {
+      await deps.forms.remove(ctx, params.form_id);
       return { json: { message: 'The form was deleted.' } };
     },
   });

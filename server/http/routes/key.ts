@@ -37,8 +37,8 @@ const createKey = defineRoute({
   meter: ['key'],
   idempotent: true,
   audit: { action: 'key.create', of: 'all', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ caller, body, idempotencyKey, deps }) => {
-    const { reply, replayed } = await deps.keys.create(caller, {
+  handle: async ({ ctx, body, idempotencyKey, deps }) => {
+    const { reply, replayed } = await deps.keys.create(ctx, {
       user: body.user,
       passphrase: secretOf(body.passphrase),
       idempotencyKey,
@@ -62,8 +62,8 @@ const listKeys = defineRoute({
   errors: ['cursor_invalid'],
   meter: ['key'],
   idempotent: false,
-  handle: async ({ caller, query, deps }) => {
-    const { keys, nextToken } = await deps.keys.list(caller, query);
+  handle: async ({ ctx, query, deps }) => {
+    const { keys, nextToken } = await deps.keys.list(ctx, query);
     return { json: keys, headers: nextTokenHeader(nextToken) };
   },
 });
@@ -85,9 +85,9 @@ const changePassphrase = defineRoute({
   meter: ['key'],
   idempotent: false,
   audit: { action: 'key.change', of: 'all', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ caller, body, deps }) => ({
+  handle: async ({ ctx, body, deps }) => ({
     json: shown(
-      await deps.keys.changePassphrase(caller, {
+      await deps.keys.changePassphrase(ctx, {
         user: body.user,
         passphrase: secretBytes(body.passphrase),
         new_passphrase: secretOf(body.new_passphrase),
@@ -113,8 +113,8 @@ const removeKey = defineRoute({
   meter: ['key'],
   idempotent: false,
   audit: { action: 'key.delete', of: 'all', object: ({ query }) => objectOf('key', query.user) },
-  handle: async ({ caller, query, deps }) => {
-    await deps.keys.remove(caller, query);
+  handle: async ({ ctx, query, deps }) => {
+    await deps.keys.remove(ctx, query);
     return { json: { message: 'The key was deleted.' } };
   },
 });

@@ -47,9 +47,9 @@ const post = defineRoute({
     of: 'refusals',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
+  handle: async ({ ctx, query, passphrase, body, idempotencyKey, deps }) => {
     const { rules = [], ...input } = query;
-    const { reply, replayed } = await deps.proxy.post(caller, {
+    const { reply, replayed } = await deps.proxy.post(ctx, {
       ...input,
       rules,
       passphrase,
@@ -81,9 +81,9 @@ const get = defineRoute({
   errors: [...OPENING, ...RULES, ...ACCEPTING, ...SENDING, 'reply_not_storable', 'test_card', 'key_changed'],
   meter: ['proxy_attempt'],
   audit: { action: 'proxy.send', of: 'refusals', object: ({ query }) => objectOf('key', query.user) },
-  handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
+  handle: async ({ ctx, query, passphrase, body, idempotencyKey, deps }) => {
     const { rules = [], algorithm, tokenization_algorithm, ...input } = query;
-    const { reply, replayed } = await deps.proxy.get(caller, {
+    const { reply, replayed } = await deps.proxy.get(ctx, {
       ...input,
       algorithm: same(algorithm, tokenization_algorithm),
       rules,
@@ -112,8 +112,8 @@ const networkToken = defineRoute({
     of: 'refusals',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
-    const { reply, replayed } = await deps.proxy.networkToken(caller, {
+  handle: async ({ ctx, query, passphrase, body, idempotencyKey, deps }) => {
+    const { reply, replayed } = await deps.proxy.networkToken(ctx, {
       ...query,
       passphrase,
       body,

@@ -30,10 +30,10 @@ const createRetrieve = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('endpoint', query.unique_id),
   },
-  handle: async ({ caller, query, passphrase, request, deps }) => {
+  handle: async ({ ctx, query, passphrase, request, deps }) => {
     refuseUnlockedPage(request, query);
     const { rules = [], ...input } = query;
-    const made = await deps.retrievals.create(caller, { ...input, rules, passphrase });
+    const made = await deps.retrievals.create(ctx, { ...input, rules, passphrase });
     const { user, token, reference } = query;
     const json = { ...shownOnce(made), user, token, reference };
     const reply = readyPage({ request, deps }, made, query) ?? { json };
@@ -57,7 +57,7 @@ const listRetrieves = defineRoute({
   errors: ['key_not_found', 'integrity_failed'],
   meter: ['list'],
   idempotent: false,
-  handle: async ({ caller, query, deps }) => ({ json: await deps.endpoints.list(caller, 'retrieve', query) }),
+  handle: async ({ ctx, query, deps }) => ({ json: await deps.endpoints.list(ctx, 'retrieve', query) }),
 });
 
 const retrieve = defineRoute({
@@ -85,9 +85,9 @@ const retrieve = defineRoute({
   ],
   meter: ['retrieve'],
   idempotent: false,
-  handle: async ({ caller, params, secret, query, deps }) => {
+  handle: async ({ ctx, params, secret, query, deps }) => {
     const input = { ...query, unique_id: params.unique_id, secret };
-    const reply = await deps.retrievals.use(caller, input);
+    const reply = await deps.retrievals.use(ctx, input);
     return reply instanceof Uint8Array
       ? { jsonBytes: reply }
       : { stream: reply.stream, headers: nextTokenHeader(reply.nextToken) };
@@ -115,8 +115,8 @@ const removeRetrieve = defineRoute({
     of: 'all',
     object: ({ params }) => objectOf('endpoint', params.unique_id),
   },
-  handle: async ({ caller, params, deps }) => {
-    await deps.endpoints.remove(caller, params.unique_id);
+  handle: async ({ ctx, params, deps }) => {
+    await deps.endpoints.remove(ctx, params.unique_id);
     return { json: { message: 'The endpoint was deleted.' } };
   },
 });

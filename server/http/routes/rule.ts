@@ -24,8 +24,8 @@ const createRule = defineRoute({
   meter: ['rule'],
   idempotent: false,
   audit: { action: 'rule.create', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
-  handle: async ({ caller, query, body, deps }) => ({
-    json: await deps.rules.create(caller, { id: query.id, body }),
+  handle: async ({ ctx, query, body, deps }) => ({
+    json: await deps.rules.create(ctx, { id: query.id, body }),
   }),
 });
 
@@ -44,10 +44,8 @@ const readRules = defineRoute({
   errors: ['rule_not_found', 'integrity_failed'],
   meter: ['rule'],
   idempotent: false,
-  handle: async ({ caller, query: { id }, deps }) =>
-    id === undefined
-      ? { stream: await deps.rules.list(caller) }
-      : { json: await deps.rules.read(caller, id) },
+  handle: async ({ ctx, query: { id }, deps }) =>
+    id === undefined ? { stream: await deps.rules.list(ctx) } : { json: await deps.rules.read(ctx, id) },
 });
 
 const removeRule = defineRoute({
@@ -66,8 +64,8 @@ const removeRule = defineRoute({
   meter: ['rule'],
   idempotent: false,
   audit: { action: 'rule.delete', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
-  handle: async ({ caller, query, deps }) => {
-    await deps.rules.remove(caller, query.id);
+  handle: async ({ ctx, query, deps }) => {
+    await deps.rules.remove(ctx, query.id);
     return { json: { message: 'The rule was deleted.' } };
   },
 });
@@ -87,7 +85,7 @@ const listOperations = defineRoute({
   errors: [],
   meter: ['rule'],
   idempotent: false,
-  handle: async ({ caller, deps }) => ({ json: await deps.rules.operations(caller) }),
+  handle: async ({ ctx, deps }) => ({ json: await deps.rules.operations(ctx) }),
 });
 
 export const RULE_ROUTES = [createRule, readRules, removeRule, listOperations];

@@ -16,7 +16,7 @@ const checkNumber = defineRoute({
   errors: [],
   meter: ['utility'],
   idempotent: false,
-  handle: async ({ caller, query, deps }) => ({ json: await deps.utility.luhn(caller, query.number) }),
+  handle: async ({ ctx, query, deps }) => ({ json: await deps.utility.luhn(ctx, query.number) }),
 });
 
 const generatePassphrase = defineRoute({
@@ -34,8 +34,8 @@ const generatePassphrase = defineRoute({
   errors: [],
   meter: ['utility'],
   idempotent: false,
-  handle: async ({ caller, query, deps }) => {
-    const { passphrase } = await deps.utility.passphrase(caller, query.length);
+  handle: async ({ ctx, query, deps }) => {
+    const { passphrase } = await deps.utility.passphrase(ctx, query.length);
     return { json: { passphrase: passphrase.expose() } };
   },
 });

@@ -49,8 +49,8 @@ const storeItem = defineRoute({
   meter: ['store'],
   idempotent: true,
   audit: { action: 'item.store', of: 'refusals', object: ({ query }) => objectOf('key', query.user) },
-  handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
-    const { reply, replayed } = await deps.vault.store(caller, {
+  handle: async ({ ctx, query, passphrase, body, idempotencyKey, deps }) => {
+    const { reply, replayed } = await deps.vault.store(ctx, {
       ...query,
       passphrase,
       body,
@@ -90,7 +90,7 @@ const readItems = defineRoute({
     of: 'refusals',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ caller, query, passphrase, deps }) => {
+  handle: async ({ ctx, query, passphrase, deps }) => {
     const { user, token, mask_fields, rules = [], decrypt_all, return_card_metadata, ...filter } = query;
     const view = { mask_fields, rules, return_card_metadata };
     if (token !== undefined) {
@@ -98,17 +98,17 @@ const readItems = defineRoute({
     }
     if (user !== undefined && token !== undefined && passphrase !== undefined) {
       const address = { user, token, reference: query.reference };
-      return { jsonBytes: await deps.vault.decrypt(caller, { ...address, ...view, passphrase }) };
+      return { jsonBytes: await deps.vault.decrypt(ctx, { ...address, ...view, passphrase }) };
     }
     const { stream, nextToken } = decrypt_all
-      ? await deps.vault.decryptAll(caller, {
+      ? await deps.vault.decryptAll(ctx, {
           ...filter,
           ...view,
           token,
           user: needed(user, 'query.user'),
           passphrase: needed(passphrase, 'query.passphrase'),
         })
-      : await deps.vault.list(caller, { ...filter, user, token });
+      : await deps.vault.list(ctx, { ...filter, user, token });
     return { stream, headers: nextTokenHeader(nextToken) };
   },
 });
@@ -133,8 +133,8 @@ const removeItem = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ caller, query, deps }) => {
-    await deps.vault.remove(caller, query);
+  handle: async ({ ctx, query, deps }) => {
+    await deps.vault.remove(ctx, query);
     return { json: { message: 'The item was deleted.' } };
   },
 });
@@ -169,8 +169,8 @@ const updateItem = defineRoute({
     of: 'refusals',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ caller, query, passphrase, body, idempotencyKey, deps }) => {
-    const { reply, replayed } = await deps.vault.update(caller, {
+  handle: async ({ ctx, query, passphrase, body, idempotencyKey, deps }) => {
+    const { reply, replayed } = await deps.vault.update(ctx, {
       ...query,
       rules: query.rules ?? [],
       passphrase,
@@ -197,8 +197,8 @@ const readLog = defineRoute({
   meter: ['log'],
   idempotent: false,
   audit: { action: 'item.log', of: 'all', object: ({ query }) => objectOf('item', query.user, query.token) },
-  handle: async ({ caller, query, deps }) => {
-    const { entries, nextToken } = await deps.vault.log(caller, query);
+  handle: async ({ ctx, query, deps }) => {
+    const { entries, nextToken } = await deps.vault.log(ctx, query);
     return { json: entries, headers: nextTokenHeader(nextToken) };
   },
 });

@@ -9,24 +9,27 @@ import type { WhoAmI } from '../../http/schema/admin.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { Observer } from '../../telemetry/observer.ts';
 import type { Audit } from '../audit/audit.ts';
-import type { Account, Caller, Visitor } from '../common/caller.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
 import { createInFlight, createTurns, insist, joinTick } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
+import { type Account, type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Attempts } from '../request/attempts.ts';
 import { type AccountInfo, type AccountRecord, accountPlace, toAccountInfo } from './record.ts';
 
+/** What an account signs in with. */
+export interface AccountCredentials {
+  readonly name: string;
+  readonly password: SecretBytes;
+}
+
 export interface AccountService {
   /**
-   * Refuses with `unauthenticated` or `too_many_failures`. Gives every request an account object of its own: what
-   * the request uses is counted by it. Each check of a password that is really made, and each refusal, is an entry
-   * of the security log.
+   * Lets the request act for the account of these credentials. Rejects with `unauthenticated` or `too_many_failures`.
+   * Each check of a password that is really made, and each rejection, is an entry of the security log.
    */
-  readonly signIn: (
-    credentials: Visitor & { readonly name: string; readonly password: SecretBytes },
-  ) => Promise<Account>;
-  readonly whoami: (caller: Caller) => Promise<WhoAmI>;
+  readonly signIn: (ctx: RequestContext, credentials: AccountCredentials) => Promise<AccountContext>;
+  readonly whoami: (ctx: AccountContext) => Promise<WhoAmI>;
 }
 
 const REMEMBER_MS = 60_000;
@@ -55,11 +58,8 @@ export interface Accounts extends AccountService {
   readonly set: (name: string, settings: AccountSettings) => Promise<AccountInfo | undefined>;
   /** Puts another password in the place of the old one, on every server at once; false for an unknown name. */
   readonly setPassword: (name: string, password: SecretBytes) => Promise<boolean>;
-  /**
-   * Changes the password that this very request has signed in with; refuses with `password_changed` when it is no
-   * longer the account's. `account` is the object that `signIn` gave.
-   */
-  readonly changePassword: (account: Account, password: SecretBytes) => Promise<void>;
+  /** Changes the password that this request signed in with; rejects with `password_changed` when it is another now. */
+  readonly changePassword: (ctx: AccountContext, password: SecretBytes) => Promise<void>;
   readonly preferencesOf: (account: Account) => Promise<readonly OwnPreference[]>;
   /** Changes preferences, on every server at once; what `edit` throws is thrown, and nothing changes. */
   readonly changePreferences: (
@@ -76,8 +76,6 @@ interface Remembered {
   readonly phc: string;
   readonly account: Account;
 }
-
-const visitorOf = ({ ip, userAgent, requestId }: Visitor): Visitor => ({ ip, userAgent, requestId });
 
 /** Waits for the note of how a check ended before anybody hears of it; what the check could not do is not noted. */
 async function recorded<T>(check: Promise<T>, record: (outcome: string) => Promise<void>): Promise<T> {
@@ -155,12 +153,9 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
     hosts,
     preferences: readPreferences(preferences),
   });
-  // What each request has signed in with, by the account object that it was given.
-  const proofs = new WeakMap<Account, string>();
-  const ownAccount = ({ account, phc }: Remembered): Account => {
-    const own = { ...account };
-    proofs.set(own, phc);
-    return own;
+  const signedIn = (ctx: RequestContext, { account, phc }: Remembered): AccountContext => {
+    ctx.signInProof = phc;
+    return actFor(ctx, account);
   };
 
   const remembered = (name: string, record: Buffer, opened: AccountRecord): Remembered => ({
@@ -181,10 +176,11 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
   };
 
   /** Notes how a sign-in ended; those under names that no account has are on the operator's own log. */
-  const recordSignIn = async (name: string, visitor: Visitor, outcome: string): Promise<void> => {
+  const recordSignIn = async (ctx: RequestContext, name: string, outcome: string): Promise<void> => {
     const known = isIdentifier(name) ? await lookUp(name) : undefined;
+    const { ip, userAgent, requestId } = ctx;
     await audit.record({
-      ...visitorOf(visitor),
+      ...{ ip, userAgent, requestId },
       aid: known?.aid ?? '',
       action: 'sign_in',
       outcome,
@@ -271,12 +267,11 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
     }
   };
 
-  const signIn = async ({
-    name,
-    password,
-    ...visitor
-  }: Parameters<Accounts['signIn']>[0]): Promise<Account> => {
-    const { ip } = visitor;
+  const signIn = async (
+    ctx: RequestContext,
+    { name, password }: AccountCredentials,
+  ): Promise<AccountContext> => {
+    const { ip } = ctx;
     const digest = crypto.digestSecret(['sign-in', name, ip], password);
     const counter = accountStore.signInCounter(name, sourceOf(ip));
     const known = memory.get(digest);
@@ -287,18 +282,18 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
         memory.set(digest, renewed);
       }
       observer.count('sign_in', 'remembered');
-      return ownAccount(renewed);
+      return signedIn(ctx, renewed);
     }
     // Who joins a check of another shares the record that it began with: never one from before its own request.
     const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
     const shared = `${digest} ${record?.toString('latin1') ?? ''}`;
-    const signedIn = await checking(shared, () => {
-      const checked = attempts.run(counter, 'unauthenticated', () => check(name, record, password, ip));
-      return recorded(checked, (outcome) => recordSignIn(name, visitor, outcome));
+    const checked = await checking(shared, () => {
+      const attempt = attempts.run(counter, 'unauthenticated', () => check(name, record, password, ip));
+      return recorded(attempt, (outcome) => recordSignIn(ctx, name, outcome));
     });
-    memory.set(digest, signedIn);
+    memory.set(digest, checked);
     observer.count('sign_in', 'checked');
-    return ownAccount(signedIn);
+    return signedIn(ctx, checked);
   };
 
   const failureOf = (error: unknown) =>
@@ -308,9 +303,9 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
 
   return {
     lookUp,
-    signIn: (credentials) =>
+    signIn: (ctx, credentials) =>
       observer
-        .step('sign_in', () => signIn(credentials))
+        .step('sign_in', () => signIn(ctx, credentials))
         .catch((error: unknown) => {
           observer.count('sign_in', failureOf(error));
           throw error;
@@ -364,11 +359,10 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
       return changed !== undefined;
     },
 
-    async changePassword(account, password) {
-      const proof = proofs.get(account);
+    async changePassword(ctx, password) {
       const phc = await crypto.hashPassword({ password });
-      await changeOwn(account, (record) => {
-        if (record.phc !== proof) {
+      await changeOwn(ctx.account, (record) => {
+        if (record.phc !== ctx.signInProof) {
           throw new VaultError('password_changed');
         }
         return { ...record, phc };

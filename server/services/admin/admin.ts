@@ -10,17 +10,17 @@ import {
 import { formatExpiry } from '../../domain/text/time-text.ts';
 import { type Billing, OPERATIONS, type Usage } from '../../http/schema/admin.ts';
 import type { ItemStore } from '../../store/item.ts';
-import type { Account, Caller } from '../common/caller.ts';
 import type { Clock } from '../common/clock.ts';
 import { createGate, createInFlight } from '../common/coalesce.ts';
+import type { Account, AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import { type MeteringService, monthOf } from '../request/metering.ts';
 
 export interface AdminService {
   /** What the account has used since the month began (UTC), at the operator's prices of now. */
-  readonly billing: (caller: Caller) => Promise<Billing>;
+  readonly billing: (ctx: AccountContext) => Promise<Billing>;
   /** Keys and tokens as they are now, requests of a month (`YYYY-MM`); of the current one when it is left out. */
-  readonly usage: (caller: Caller, month: string | undefined) => Promise<Usage>;
+  readonly usage: (ctx: AccountContext, month: string | undefined) => Promise<Usage>;
 }
 
 /** Keys whose tokens are counted at once, for all accounts together, so that other requests come between. */

@@ -2,13 +2,13 @@ import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { isPdf, PDF_BYTES_MAX } from '../../domain/account/pdf.ts';
 import type { ComplianceStore } from '../../store/admin.ts';
-import type { Caller } from '../common/caller.ts';
 import type { RandomId } from '../common/clock.ts';
 import { coalesce } from '../common/coalesce.ts';
+import type { AccountContext } from '../common/request-context.ts';
 
 export interface ComplianceService {
   /** The operator's certificate as a PDF. Refuses with `not_allowed` who does not pay, and `certificate_not_found`. */
-  readonly read: (caller: Caller) => Promise<Uint8Array>;
+  readonly read: (ctx: AccountContext) => Promise<Uint8Array>;
 }
 
 const PLACE = { purpose: 'record', account: '', kind: 'compliance', path: ['pci-dss'] } as const;

@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { Accounts } from '../account/account.ts';
-import type { Caller } from '../common/caller.ts';
+import type { AccountContext } from '../common/request-context.ts';
 import type { MeteringService } from '../request/metering.ts';
 
 export interface PasswordService {
@@ -12,7 +12,7 @@ export interface PasswordService {
    * `too_many_changes`.
    */
   readonly change: (
-    caller: Caller,
+    ctx: AccountContext,
     chosen: SecretBytes | undefined,
   ) => Promise<{ readonly user: string; readonly password: Secret<string> }>;
 }
@@ -38,12 +38,13 @@ export function createPasswords({ accountStore, accounts, metering }: PasswordDe
   };
 
   return {
-    async change({ account }, chosen) {
+    async change(ctx, chosen) {
+      const { account } = ctx;
       await refuseMany(account.aid);
       const password = chosen ?? (await accounts.makePassword()).map((text) => encoder.encode(text));
       // Counted ahead: a generated password exists nowhere else, so nothing may fail once it is in force.
-      await metering.request(account);
-      await accounts.changePassword(account, password);
+      await metering.request(ctx);
+      await accounts.changePassword(ctx, password);
       return { user: account.name, password: password.map((bytes) => Buffer.from(bytes).toString('utf8')) };
     },
   };

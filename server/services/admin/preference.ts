@@ -10,17 +10,17 @@ import {
 import { type JsonValue, parseStoredObject } from '../../domain/json/json.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import type { Accounts } from '../account/account.ts';
-import type { Caller } from '../common/caller.ts';
+import type { AccountContext } from '../common/request-context.ts';
 import type { MeteringService } from '../request/metering.ts';
 
 /** Preferences of an account; whatever it gives is JSON text, since values keep their exact text. */
 export interface PreferenceService {
   /** `body` is the JSON text as sent, not yet looked at. */
-  readonly set: (caller: Caller, body: Uint8Array) => Promise<Uint8Array>;
-  readonly read: (caller: Caller, key: string) => Promise<Uint8Array>;
-  readonly list: (caller: Caller) => Promise<Uint8Array>;
+  readonly set: (ctx: AccountContext, body: Uint8Array) => Promise<Uint8Array>;
+  readonly read: (ctx: AccountContext, key: string) => Promise<Uint8Array>;
+  readonly list: (ctx: AccountContext) => Promise<Uint8Array>;
   /** Deletes one; a preference that the vault acts on has its default again. */
-  readonly remove: (caller: Caller, key: string) => Promise<void>;
+  readonly remove: (ctx: AccountContext, key: string) => Promise<void>;
 }
 
 /** What preferences are built from. */
@@ -44,10 +44,8 @@ const needed = (value: JsonValue | undefined, field: string): JsonValue => {
 
 /** What an account wants to be served like, and whatever else it keeps there. */
 export function createPreferences({ accounts, metering }: PreferenceDependencies): PreferenceService {
-  const shown = async (caller: Caller, key: string): Promise<Uint8Array> => {
-    const found = showPreferences(await accounts.preferencesOf(caller.account)).find(
-      (each) => each.key === key,
-    );
+  const shown = async (ctx: AccountContext, key: string): Promise<Uint8Array> => {
+    const found = showPreferences(await accounts.preferencesOf(ctx.account)).find((each) => each.key === key);
     if (!found) {
       throw new VaultError('preference_not_found', { field: 'query.key' });
     }
@@ -55,7 +53,8 @@ export function createPreferences({ accounts, metering }: PreferenceDependencies
   };
 
   return {
-    async set({ account }, body) {
+    async set(ctx, body) {
+      const { account } = ctx;
       const members = parseStoredObject(body);
       const key = members.get('key');
       if (typeof key !== 'string' || !isIdentifier(key)) {
@@ -73,20 +72,22 @@ export function createPreferences({ accounts, metering }: PreferenceDependencies
         }
         return next;
       });
-      metering.count(account, 'preference');
+      metering.count(ctx, 'preference');
       return encoder.encode(textOf({ key, value: checked.text, is_default: false }));
     },
-    async read(caller, key) {
-      const text = await shown(caller, key);
-      metering.count(caller.account, 'preference');
+    async read(ctx, key) {
+      const text = await shown(ctx, key);
+      metering.count(ctx, 'preference');
       return text;
     },
-    async list({ account }) {
+    async list(ctx) {
+      const { account } = ctx;
       const texts = showPreferences(await accounts.preferencesOf(account)).map(textOf);
-      metering.count(account, 'preference');
+      metering.count(ctx, 'preference');
       return encoder.encode(`[${texts.join()}]`);
     },
-    async remove({ account }, key) {
+    async remove(ctx, key) {
+      const { account } = ctx;
       await accounts.changePreferences(account, (own) => {
         const next = withoutPreference(own, key);
         if (next.length === own.length && !isSystemPreference(key)) {
@@ -94,7 +95,7 @@ export function createPreferences({ accounts, metering }: PreferenceDependencies
         }
         return next;
       });
-      metering.count(account, 'preference');
+      metering.count(ctx, 'preference');
     },
   };
 }

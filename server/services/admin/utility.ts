@@ -2,13 +2,16 @@ import type { Secret } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { checkNumber } from '../../domain/card/number.ts';
 import type { LuhnResult } from '../../http/schema/utility.ts';
-import type { Caller } from '../common/caller.ts';
+import type { AccountContext } from '../common/request-context.ts';
 import type { MeteringService } from '../request/metering.ts';
 
 export interface UtilityService {
-  readonly luhn: (caller: Caller, number: string) => Promise<LuhnResult>;
+  readonly luhn: (ctx: AccountContext, number: string) => Promise<LuhnResult>;
   /** A passphrase of `length` characters; the service clamps the length. */
-  readonly passphrase: (caller: Caller, length: number) => Promise<{ readonly passphrase: Secret<string> }>;
+  readonly passphrase: (
+    ctx: AccountContext,
+    length: number,
+  ) => Promise<{ readonly passphrase: Secret<string> }>;
 }
 
 const LENGTH_MIN = 32;
@@ -23,12 +26,12 @@ export function createUtility({
   readonly metering: Pick<MeteringService, 'count'>;
 }): UtilityService {
   return {
-    async luhn({ account }, number) {
-      metering.count(account, 'utility');
+    async luhn(ctx, number) {
+      metering.count(ctx, 'utility');
       return checkNumber(number);
     },
-    async passphrase({ account }, length) {
-      metering.count(account, 'utility');
+    async passphrase(ctx, length) {
+      metering.count(ctx, 'utility');
       return {
         passphrase: await crypto.makePassphrase({
           length: Math.min(Math.max(length, LENGTH_MIN), LENGTH_MAX),

@@ -4,8 +4,8 @@ import { formatStoredAt } from '../../domain/text/time-text.ts';
 import type { AuditEntry } from '../../http/schema/audit.ts';
 import type { AuditStore } from '../../store/audit.ts';
 import { streamOf } from '../common/byte-stream.ts';
-import type { Caller } from '../common/caller.ts';
 import type { Cursors } from '../common/cursor.ts';
+import type { AccountContext } from '../common/request-context.ts';
 import type { AuditNote } from './queue.ts';
 
 export interface AuditService {
@@ -16,11 +16,14 @@ export interface AuditService {
   readonly record: (note: AuditNote) => Promise<void>;
   /** A page of the caller's account, newest first. It may be short of its limit, or empty, and have a next one. */
   readonly list: (
-    caller: Caller,
+    ctx: AccountContext,
     query: AuditQuery,
   ) => Promise<{ readonly entries: readonly AuditEntry[]; readonly nextToken?: string | undefined }>;
   /** All of them as the JSON text of a list, piece by piece; the limit is left out of account. */
-  readonly listAll: (caller: Caller, query: Omit<AuditQuery, 'limit'>) => Promise<ReadableStream<Uint8Array>>;
+  readonly listAll: (
+    ctx: AccountContext,
+    query: Omit<AuditQuery, 'limit'>,
+  ) => Promise<ReadableStream<Uint8Array>>;
 }
 
 export interface AuditQuery {
@@ -190,7 +193,7 @@ export function createAuditList(
   }
 
   return {
-    async list({ account: { aid } }: Caller, { limit, ...query }: AuditQuery) {
+    async list({ account: { aid } }: AccountContext, { limit, ...query }: AuditQuery) {
       const { scope, from } = await begin(aid, query);
       const { events, next } = await chains.find(aid, from, query, limit);
       const entries = events.map(shown);

@@ -1,7 +1,7 @@
 import type { Crypto } from '../../crypto/client.ts';
 import type { Captured } from '../../http/schema/capture.ts';
 import { STORED_BYTES_MAX } from '../../http/schema/vault.ts';
-import type { Caller, Visitor } from '../common/caller.ts';
+import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
 import type { CreateEndpointInput, Endpoints, NewEndpoint } from '../endpoint/endpoint.ts';
 import type { EndpointAddress, EndpointUse, OpenEndpoint } from '../endpoint/use.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
@@ -23,15 +23,15 @@ export interface CaptureInput extends EndpointAddress {
 
 export interface CaptureService {
   readonly create: (
-    caller: Caller,
+    ctx: AccountContext,
     input: CreateEndpointInput & { readonly algorithm?: string | undefined },
   ) => Promise<NewEndpoint>;
-  readonly use: (visitor: Visitor, input: CaptureInput) => Promise<Repeatable<Captured>>;
+  readonly use: (ctx: RequestContext, input: CaptureInput) => Promise<Repeatable<Captured>>;
 }
 
 interface CaptureDependencies {
   readonly crypto: Pick<Crypto, 'captureItem'>;
-  readonly metering: Pick<MeteringService, 'begin' | 'request' | 'wholly'>;
+  readonly metering: Pick<MeteringService, 'begin' | 'request'>;
   readonly idempotency: IdempotencyService;
   readonly rules: Pick<Rules, 'find'>;
   readonly storing: Pick<Storing, 'storeUnder'>;
@@ -44,7 +44,7 @@ export function createCaptures(dependencies: CaptureDependencies): CaptureServic
   const { crypto, metering, idempotency, rules, storing, endpoints, endpointUse } = dependencies;
 
   const store = async (
-    caller: Caller,
+    ctx: AccountContext,
     endpoint: OpenEndpoint,
     input: CaptureInput,
     seed?: string,
@@ -58,32 +58,29 @@ export function createCaptures(dependencies: CaptureDependencies): CaptureServic
       algorithm: input.algorithm ?? policy.algorithm,
       return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
       seed,
-      onSealed: () => metering.begin(key, 'capture'),
+      onSealed: () => metering.begin(ctx, 'capture'),
     };
     const own = {
       endpoint: { id, gen: key.gen },
       bytesMax: STORED_BYTES_MAX,
-      forcedMask: !caller.account.unmasked,
+      forcedMask: !ctx.account.unmasked,
     };
     const write = () =>
-      storing.storeUnder(caller, key, request, (wanted) =>
+      storing.storeUnder(ctx, key, request, (wanted) =>
         crypto.captureItem({ ...wanted, ...own }, records, input.secret, applied, input.body),
       );
     const { token, user, card_metadata } = await endpointUse.whileLive(endpoint, write);
-    await metering.request(key);
+    await metering.request(ctx);
     return { token, user, reference, ...(card_metadata ? { card_metadata } : {}) };
   };
 
-  const useOpen = async (
-    visitor: Visitor,
-    endpoint: OpenEndpoint,
-    input: CaptureInput,
-  ): ReturnType<CaptureService['use']> => {
-    const source = input.form_type === undefined ? 'capture' : 'form';
-    const caller: Caller = { ...visitor, account: endpoint.account, source };
-    const act = (seed?: string): Promise<Captured> =>
-      endpointUse.noting(endpoint, visitor, () => store(caller, endpoint, input, seed));
+  const use: CaptureService['use'] = async (ctx, input) => {
+    const endpoint = await endpointUse.admit(ctx, 'capture', input);
+    const owner = actFor(ctx, endpoint.account);
     const { number, reference, algorithm, return_card_metadata, form_type, body, idempotencyKey } = input;
+    owner.source = form_type === undefined ? 'capture' : 'form';
+    const act = (seed?: string): Promise<Captured> =>
+      endpointUse.noting(owner, endpoint, () => store(owner, endpoint, input, seed));
     if (idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
     }
@@ -94,22 +91,13 @@ export function createCaptures(dependencies: CaptureDependencies): CaptureServic
       key: idempotencyKey,
       parts: [number, reference, algorithm, return_card_metadata, form_type, body],
     };
-    const outcome = await idempotency.run(request, act);
-    if (outcome.replayed) {
-      await metering.request(endpoint.key);
-    }
-    return outcome;
-  };
-
-  const use: CaptureService['use'] = async (visitor, input) => {
-    const endpoint = await endpointUse.admit('capture', input, visitor);
-    return metering.wholly(endpoint.key, () => useOpen(visitor, endpoint, input));
+    return idempotency.run(request, act);
   };
 
   return {
     // What tokens look like is settled here: the same number must not get another token when a preference changes.
-    create: (caller, { algorithm = caller.account.preferences.default_algorithm, ...input }) =>
-      endpoints.create(caller, 'capture', input, { algorithm }),
+    create: (ctx, { algorithm = ctx.account.preferences.default_algorithm, ...input }) =>
+      endpoints.create(ctx, 'capture', input, { algorithm }),
     use,
   };
 }

@@ -2,8 +2,8 @@ import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { Certificate, Csr } from '../../http/schema/cert.ts';
 import type { CertStore } from '../../store/cert.ts';
-import type { Caller } from '../common/caller.ts';
 import type { RandomId } from '../common/clock.ts';
+import type { AccountContext } from '../common/request-context.ts';
 import type { MeteringService } from '../request/metering.ts';
 
 /** Types only, a part of deps.ts: client certificates for requests to third parties. */
@@ -18,22 +18,22 @@ export interface CreateCsrInput {
 }
 
 export interface CertService {
-  readonly createCsr: (caller: Caller, input: CreateCsrInput) => Promise<Csr>;
-  readonly readCsr: (caller: Caller, id: string) => Promise<Csr>;
-  readonly listCsrs: (caller: Caller) => Promise<readonly Csr[]>;
+  readonly createCsr: (ctx: AccountContext, input: CreateCsrInput) => Promise<Csr>;
+  readonly readCsr: (ctx: AccountContext, id: string) => Promise<Csr>;
+  readonly listCsrs: (ctx: AccountContext) => Promise<readonly Csr[]>;
   /** Deletes the private key as well: certificates issued from the request can no longer be used. */
-  readonly removeCsr: (caller: Caller, id: string) => Promise<void>;
+  readonly removeCsr: (ctx: AccountContext, id: string) => Promise<void>;
   /** `pem` is the body as sent. */
   readonly createCertificate: (
-    caller: Caller,
+    ctx: AccountContext,
     input: { readonly csr_id: string; readonly pem: Uint8Array },
   ) => Promise<Certificate>;
-  readonly readCertificate: (caller: Caller, id: string) => Promise<Certificate>;
+  readonly readCertificate: (ctx: AccountContext, id: string) => Promise<Certificate>;
   readonly listCertificates: (
-    caller: Caller,
+    ctx: AccountContext,
     filter: { readonly csr_id?: string | undefined },
   ) => Promise<readonly Certificate[]>;
-  readonly removeCertificate: (caller: Caller, id: string) => Promise<void>;
+  readonly removeCertificate: (ctx: AccountContext, id: string) => Promise<void>;
 }
 
 const encoder = new TextEncoder();
@@ -99,7 +99,8 @@ export function createCerts({
     parseCertificate(await crypto.openRecord({ place: place('certificate', aid, id), record }));
 
   return {
-    async createCsr({ account }, { key_type: keyType, ...subject }) {
+    async createCsr(ctx, { key_type: keyType, ...subject }) {
+      const { account } = ctx;
       const { aid } = account;
       const id = randomId();
       const { csr, record, privateKey } = await crypto.createCsr({
@@ -110,29 +111,33 @@ export function createCerts({
       if ((await certStore.createCsr(aid, id, record, privateKey)) === 'full') {
         throw new VaultError('certificates_full');
       }
-      metering.count(account, 'certificate');
+      metering.count(ctx, 'certificate');
       return csr;
     },
-    async readCsr({ account }, id) {
+    async readCsr(ctx, id) {
+      const { account } = ctx;
       const record = await certStore.readCsr(account.aid, id);
       if (!record) {
         throw new VaultError('csr_not_found', { field: 'query.id' });
       }
-      metering.count(account, 'certificate');
+      metering.count(ctx, 'certificate');
       return openCsr(account.aid, id, record);
     },
-    async listCsrs({ account }) {
+    async listCsrs(ctx) {
+      const { account } = ctx;
       const found = await certStore.listCsrs(account.aid);
-      metering.count(account, 'certificate');
+      metering.count(ctx, 'certificate');
       return Promise.all(found.map(({ id, record }) => openCsr(account.aid, id, record)));
     },
-    async removeCsr({ account }, id) {
+    async removeCsr(ctx, id) {
+      const { account } = ctx;
       if (!(await certStore.removeCsr(account.aid, id))) {
         throw new VaultError('csr_not_found', { field: 'query.id' });
       }
-      metering.count(account, 'certificate');
+      metering.count(ctx, 'certificate');
     },
-    async createCertificate({ account }, { csr_id, pem }) {
+    async createCertificate(ctx, { csr_id, pem }) {
+      const { account } = ctx;
       const { aid } = account;
       const csr = await certStore.readCsr(aid, csr_id);
       if (!csr) {
@@ -150,28 +155,31 @@ export function createCerts({
           ? new VaultError('certificates_full')
           : new VaultError('csr_not_found', { field: 'query.csr_id' });
       }
-      metering.count(account, 'certificate');
+      metering.count(ctx, 'certificate');
       return certificate;
     },
-    async readCertificate({ account }, id) {
+    async readCertificate(ctx, id) {
+      const { account } = ctx;
       const record = await certStore.readCertificate(account.aid, id);
       if (!record) {
         throw new VaultError('certificate_not_found', { field: 'query.id' });
       }
-      metering.count(account, 'certificate');
+      metering.count(ctx, 'certificate');
       return openCertificate(account.aid, id, record);
     },
-    async listCertificates({ account }, { csr_id }) {
+    async listCertificates(ctx, { csr_id }) {
+      const { account } = ctx;
       const found = await certStore.listCertificates(account.aid);
       const all = await Promise.all(found.map(({ id, record }) => openCertificate(account.aid, id, record)));
-      metering.count(account, 'certificate');
+      metering.count(ctx, 'certificate');
       return csr_id === undefined ? all : all.filter((certificate) => certificate.csr_id === csr_id);
     },
-    async removeCertificate({ account }, id) {
+    async removeCertificate(ctx, id) {
+      const { account } = ctx;
       if (!(await certStore.removeCertificate(account.aid, id))) {
         throw new VaultError('certificate_not_found', { field: 'query.id' });
       }
-      metering.count(account, 'certificate');
+      metering.count(ctx, 'certificate');
     },
   };
 }

@@ -6,9 +6,9 @@ import { isIdentifier } from '../../domain/text/identifiers.ts';
 import { formatExpiry } from '../../domain/text/time-text.ts';
 import type { EndpointEntry, EndpointStore, StoredEndpoint } from '../../store/endpoint.ts';
 import type { Audit } from '../audit/audit.ts';
-import type { Account, Caller } from '../common/caller.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
 import { mapAhead, pause } from '../common/coalesce.ts';
+import type { Account, AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyHandle } from '../key/open.ts';
 import type { MeteringService } from '../request/metering.ts';
@@ -46,12 +46,12 @@ export interface EndpointInfo extends Omit<NewEndpoint, 'secret'> {
 /** What an account does with its endpoints, of either kind. */
 export interface EndpointService {
   readonly list: (
-    caller: Caller,
+    ctx: AccountContext,
     kind: EndpointKind,
     filter: { readonly user?: string | undefined },
   ) => Promise<readonly EndpointInfo[]>;
   /** Deletes an endpoint of either kind and frees its id. */
-  readonly remove: (caller: Caller, id: string) => Promise<void>;
+  readonly remove: (ctx: AccountContext, id: string) => Promise<void>;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -71,7 +71,7 @@ type OwnPolicy = Pick<EndpointPolicy, 'algorithm' | 'token' | 'reference' | 'mas
 
 export interface Endpoints extends EndpointService {
   readonly create: (
-    caller: Caller,
+    ctx: AccountContext,
     kind: EndpointKind,
     input: CreateEndpointInput,
     own: OwnPolicy,
@@ -144,7 +144,8 @@ export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
     }
   };
 
-  const create: Endpoints['create'] = async ({ account }, kind, input, own) => {
+  const create: Endpoints['create'] = async (ctx, kind, input, own) => {
+    const { account } = ctx;
     const { user, passphrase, rules } = input;
     const wantsCard = input.return_card_metadata ?? account.preferences.return_card_metadata;
     const { aid, name } = account;
@@ -171,7 +172,7 @@ export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
       return 'kind' in made ? made : { ...made, key };
     });
     await place({ kid: sealed.key.kid, kind, nonce: randomId(), id }, sealed);
-    metering.count(account, `${kind}_create`);
+    metering.count(ctx, `${kind}_create`);
     return { url: urlOf(kind, id), unique_id: id, secret: sealed.secret, expires_at: expiryText(expiresAt) };
   };
 
@@ -206,7 +207,8 @@ export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
     return entries.filter((entry) => entry.kind === kind && (kid === undefined || entry.kid === kid));
   };
 
-  const list: Endpoints['list'] = async ({ account }, kind, { user }) => {
+  const list: Endpoints['list'] = async (ctx, kind, { user }) => {
+    const { account } = ctx;
     const infos: EndpointInfo[] = [];
     const entries = await entriesOf(account, kind, user);
     for await (const found of mapAhead(toAsync(entries), READ_AHEAD, (entry) =>
@@ -214,7 +216,7 @@ export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
     )) {
       infos.push(...found);
     }
-    metering.count(account, 'list');
+    metering.count(ctx, 'list');
     return infos.sort(byUserThenId);
   };
 
@@ -233,7 +235,8 @@ export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
     }
   };
 
-  const remove: Endpoints['remove'] = async ({ account }, id) => {
+  const remove: Endpoints['remove'] = async (ctx, id) => {
+    const { account } = ctx;
     const { aid } = account;
     const stored = isIdentifier(id) ? await endpointStore.read(id) : undefined;
     if (stored?.aid !== aid) {
@@ -245,7 +248,7 @@ export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
     if (!(await endpointStore.remove(aid, entry))) {
       throw new VaultError('endpoint_not_found');
     }
-    metering.count(account, 'delete');
+    metering.count(ctx, 'delete');
   };
 
   /** When to look at an entry again; without that it may go now, with its endpoint, or as the rest of one. */

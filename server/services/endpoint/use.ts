@@ -6,10 +6,10 @@ import { isIdentifier } from '../../domain/text/identifiers.ts';
 import type { EndpointStore, StoredEndpoint } from '../../store/endpoint.ts';
 import type { Accounts } from '../account/account.ts';
 import type { Audit } from '../audit/audit.ts';
-import type { Account, Visitor } from '../common/caller.ts';
 import type { Clock } from '../common/clock.ts';
 import { isTransient, joinTick, pause } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
+import type { Account, RequestContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import { isRetry, type KeyRef, type Retry } from '../key/open.ts';
 import type { RateService } from '../request/rate.ts';
@@ -46,9 +46,13 @@ export interface EndpointUse {
    * Lets in whoever has the secret. Unknown ids and wrong secrets are refused alike, after the same work; only
    * the right secret hears, with `endpoint_gone`, that the endpoint has expired or was stopped.
    */
-  readonly admit: (kind: EndpointKind, address: EndpointAddress, visitor: Visitor) => Promise<OpenEndpoint>;
+  readonly admit: (
+    ctx: RequestContext,
+    kind: EndpointKind,
+    address: EndpointAddress,
+  ) => Promise<OpenEndpoint>;
   /** Runs the use of an endpoint; how it is refused is noted in the security log of the endpoint's account. */
-  readonly noting: <T>(endpoint: OpenEndpoint, visitor: Visitor, use: () => Promise<T>) => Promise<T>;
+  readonly noting: <T>(ctx: RequestContext, endpoint: OpenEndpoint, use: () => Promise<T>) => Promise<T>;
   /**
    * Runs `attempt` until it is neither refused by a closed bucket nor stale. A generation that is no longer the
    * newest, and a key that is gone, end the endpoint.
@@ -137,11 +141,11 @@ export function createEndpointUse(dependencies: EndpointUseDependencies): Endpoi
   };
 
   /** Notes how a use was refused; what an unknown endpoint was sent is on the operator's own log. */
-  const noteRefusal = async (aid: string, id: string, visitor: Visitor, error: unknown): Promise<void> => {
+  const noteRefusal = async (ctx: RequestContext, aid: string, id: string, error: unknown): Promise<void> => {
     if (isTransient(error) || (error instanceof VaultError && error.code === 'rate_limited')) {
       return;
     }
-    const { ip, userAgent, requestId } = visitor;
+    const { ip, userAgent, requestId } = ctx;
     const name = isIdentifier(id) && !looksLikeCardNumber(id) ? `endpoint/${id}` : 'endpoint';
     const isRefused = error instanceof VaultError && error.code === 'endpoint_refused';
     const note = {
@@ -212,22 +216,22 @@ export function createEndpointUse(dependencies: EndpointUseDependencies): Endpoi
   };
 
   return {
-    async admit(kind, address, visitor) {
+    async admit(ctx, kind, address) {
       let owner = '';
       try {
         return await find(kind, address, (aid) => {
           owner = aid;
         });
       } catch (error) {
-        await noteRefusal(owner, address.unique_id, visitor, error);
+        await noteRefusal(ctx, owner, address.unique_id, error);
         throw error;
       }
     },
-    async noting({ id, key }, visitor, use) {
+    async noting(ctx, { id, key }, use) {
       try {
         return await use();
       } catch (error) {
-        await noteRefusal(key.aid, id, visitor, error);
+        await noteRefusal(ctx, key.aid, id, error);
         throw error;
       }
     },

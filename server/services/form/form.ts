@@ -5,9 +5,9 @@ import { isIdentifier } from '../../domain/text/identifiers.ts';
 import type { FormSettings, FormTypeName, ShownFormSettings } from '../../http/schema/form.ts';
 import type { FormEntry, FormStore, StoredForm } from '../../store/form.ts';
 import { streamOf } from '../common/byte-stream.ts';
-import type { Caller } from '../common/caller.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
 import { mapAhead, pause } from '../common/coalesce.ts';
+import type { AccountContext } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import { toAsync } from '../vault/tree.ts';
 
@@ -20,17 +20,20 @@ export interface HostedForm {
 
 export interface FormService {
   readonly create: (
-    caller: Caller,
+    ctx: AccountContext,
     input: {
       readonly form_id?: string | undefined;
       readonly form_type: FormTypeName;
       readonly settings: FormSettings;
     },
   ) => Promise<HostedForm>;
-  readonly read: (caller: Caller, id: string) => Promise<HostedForm>;
+  readonly read: (ctx: AccountContext, id: string) => Promise<HostedForm>;
   /** All forms of the account as JSON text, each as `show` presents it. */
-  readonly list: (caller: Caller, show: (form: HostedForm) => object) => Promise<ReadableStream<Uint8Array>>;
-  readonly remove: (caller: Caller, id: string) => Promise<void>;
+  readonly list: (
+    ctx: AccountContext,
+    show: (form: HostedForm) => object,
+  ) => Promise<ReadableStream<Uint8Array>>;
+  readonly remove: (ctx: AccountContext, id: string) => Promise<void>;
   /** A form of anybody, or one of the built-in ones, for whoever asks. */
   readonly open: (id: string) => Promise<HostedForm>;
 }

@@ -6,10 +6,10 @@ import { preferredLimit } from '../../domain/account/preference.ts';
 import type { Key } from '../../http/schema/key.ts';
 import type { EndpointStore } from '../../store/endpoint.ts';
 import type { KeyStore } from '../../store/key.ts';
-import type { Account, Caller } from '../common/caller.ts';
 import type { RandomId } from '../common/clock.ts';
 import { insist } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
+import type { Account, AccountContext } from '../common/request-context.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { KeyHandle, KeyOpener } from './open.ts';
@@ -22,7 +22,7 @@ export interface NewPassphrase {
 
 export interface KeyService {
   readonly create: (
-    caller: Caller,
+    ctx: AccountContext,
     input: {
       readonly user: string;
       readonly passphrase?: SecretBytes | undefined;
@@ -30,11 +30,11 @@ export interface KeyService {
     },
   ) => Promise<Repeatable<NewPassphrase>>;
   readonly list: (
-    caller: Caller,
+    ctx: AccountContext,
     input: { readonly limit?: number | undefined; readonly next_token?: string | undefined },
   ) => Promise<{ readonly keys: readonly Key[]; readonly nextToken?: string | undefined }>;
   readonly changePassphrase: (
-    caller: Caller,
+    ctx: AccountContext,
     input: {
       readonly user: string;
       readonly passphrase: SecretBytes;
@@ -42,7 +42,7 @@ export interface KeyService {
     },
   ) => Promise<NewPassphrase>;
   readonly remove: (
-    caller: Caller,
+    ctx: AccountContext,
     input: { readonly user: string; readonly safe: boolean },
   ) => Promise<void>;
 }
@@ -109,14 +109,15 @@ export function createKeys(dependencies: KeyDependencies): Keys {
     await prove(account, user, passphrase);
   };
 
-  const create: KeyService['create'] = async ({ account }, { user, passphrase, idempotencyKey }) => {
+  const create: KeyService['create'] = async (ctx, { user, passphrase, idempotencyKey }) => {
+    const { account } = ctx;
     if (idempotencyKey === undefined) {
       const chosen = passphrase ?? asBytes(await generate());
       if (await keyStore.read(account.aid, user)) {
         throw new VaultError('key_exists', { field: 'body.user' });
       }
       await createOnce(account, user, chosen, randomId());
-      metering.count(account, 'key');
+      metering.count(ctx, 'key');
       return { reply: { user, passphrase: asText(chosen) }, replayed: false };
     }
     if (!passphrase) {
@@ -125,7 +126,7 @@ export function createKeys(dependencies: KeyDependencies): Keys {
     const request = { account, route: 'POST /v1/key', key: idempotencyKey, parts: [user] };
     const { replayed } = await idempotency.run(request, async (seed) => {
       await createOnce(account, user, passphrase, kidFromSeed(seed));
-      metering.count(account, 'key');
+      metering.count(ctx, 'key');
       return { user };
     });
     if (replayed) {
@@ -161,18 +162,19 @@ export function createKeys(dependencies: KeyDependencies): Keys {
   };
 
   const changePassphrase: KeyService['changePassphrase'] = async (
-    { account },
+    ctx,
     { user, passphrase, new_passphrase },
   ) => {
+    const { account } = ctx;
     let key = await find(account, user);
     const next = new_passphrase ?? asBytes(await generate());
     const changeRecord = async (of: KeyHandle): Promise<boolean> => {
       const record = await opener.guarded(of, () => crypto.changePassphrase(of, of.record, passphrase, next));
       // Counted ahead: nothing may fail once the new passphrase is in force, which may exist nowhere else.
-      await metering.request(account);
+      await metering.request(ctx);
       return replaceRecord(of, record);
     };
-    metering.count(account, 'key');
+    metering.count(ctx, 'key');
     for (let tries = 1; !(await changeRecord(key)); tries++) {
       const same = tries < RESEALED_TRIES_MAX ? await sameKey(key) : undefined;
       if (!same) {
@@ -251,11 +253,13 @@ export function createKeys(dependencies: KeyDependencies): Keys {
     prove,
     create,
     changePassphrase,
-    async remove({ account }, { user, safe }) {
+    async remove(ctx, { user, safe }) {
+      const { account } = ctx;
       await removeKey(await find(account, user), safe);
-      metering.count(account, 'key');
+      metering.count(ctx, 'key');
     },
-    async list({ account }, { limit: asked, next_token }) {
+    async list(ctx, { limit: asked, next_token }) {
+      const { account } = ctx;
       const limit = preferredLimit(account.preferences, asked, LIST_LIMIT);
       const scope = [account.aid, 'GET /v1/key'];
       const after = next_token === undefined ? undefined : String(cursors.open(scope, next_token));
@@ -263,7 +267,7 @@ export function createKeys(dependencies: KeyDependencies): Keys {
       const found = await keyStore.users(account.aid, after, limit < 0 ? -1 : limit + 1);
       const page = limit < 0 ? found : found.slice(0, limit);
       const last = page.at(-1);
-      metering.count(account, 'key');
+      metering.count(ctx, 'key');
       return {
         keys: page.map((user) => ({ user })),
         ...(found.length > page.length && last !== undefined ? { nextToken: cursors.seal(scope, last) } : {}),

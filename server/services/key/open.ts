@@ -5,10 +5,10 @@ import type { EndpointStore } from '../../store/endpoint.ts';
 import type { Refused } from '../../store/item.ts';
 import type { KeyStore } from '../../store/key.ts';
 import type { Observer } from '../../telemetry/observer.ts';
-import type { Account } from '../common/caller.ts';
 import type { Clock } from '../common/clock.ts';
 import { createInFlight, pause } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
+import type { Account } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Attempts } from '../request/attempts.ts';
 

@@ -3,11 +3,11 @@ import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto, OrderFacts, Passphrase, RuleSet } from '../../crypto/client.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore } from '../../store/item.ts';
-import { actorOf } from '../common/actor.ts';
-import type { Account, Caller, ItemAddress } from '../common/caller.ts';
 import type { Clock } from '../common/clock.ts';
+import { type Account, type AccountContext, actorOf } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { Rules } from '../rule/rule.ts';
+import type { ItemAddress } from '../vault/read.ts';
 
 /** What all three kinds of proxied request bring. */
 interface ProxyInput {
@@ -62,7 +62,7 @@ export interface ProxyPreparing {
   readonly vet: (account: Account, order: Order) => Promise<void>;
   /** Fills a request from an item; that it was read is logged before anything of it can leave. */
   readonly fill: (
-    caller: Caller,
+    ctx: AccountContext,
     input: ItemAddress & { readonly passphrase: Passphrase },
     applied: RuleSet,
     order: Order,
@@ -70,7 +70,7 @@ export interface ProxyPreparing {
   ) => Promise<Prepared>;
   /** Prepares a request whose reply is to be stored. */
   readonly prepareFetch: (
-    caller: Caller,
+    ctx: AccountContext,
     input: ProxyGetInput,
     order: Order,
     id: string,
@@ -109,8 +109,8 @@ export function createProxyPreparing(dependencies: PreparingDependencies): Proxy
     ]);
   };
 
-  const fill: ProxyPreparing['fill'] = async (caller, input, applied, order, own) => {
-    const { account } = caller;
+  const fill: ProxyPreparing['fill'] = async (ctx, input, applied, order, own) => {
+    const { account } = ctx;
     const { token, reference, passphrase } = input;
     const filled = await keys.withUnlocked(account, input.user, passphrase, async (key, blob) => {
       const read = await itemStore.read(key.kid, token, key.gen);
@@ -120,11 +120,10 @@ export function createProxyPreparing(dependencies: PreparingDependencies): Proxy
       if (read.kind !== 'item') {
         return read;
       }
-      const { requestId } = caller;
+      const { requestId } = ctx;
       const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, requestId };
-      const actor = { ...actorOf(caller, now()), source: 'proxy' as const };
       const named = { token, reference, seen: read.logLength, forcedMask: !account.unmasked };
-      const params = { ...actor, ...place, ...own, ...named };
+      const params = { ...actorOf(ctx, now()), ...place, ...own, ...named };
       const made = await crypto.fillProxy(params, { blob, secret: passphrase }, applied, read, order.bytes);
       if ('kind' in made) {
         return made;
@@ -145,15 +144,15 @@ export function createProxyPreparing(dependencies: PreparingDependencies): Proxy
     return filled;
   };
 
-  const prepareFetch: ProxyPreparing['prepareFetch'] = async (caller, input, order, id) => {
-    const { account } = caller;
+  const prepareFetch: ProxyPreparing['prepareFetch'] = async (ctx, input, order, id) => {
+    const { account } = ctx;
     const { passphrase, attempts, smart_parse: smartParse } = input;
     const algorithm = input.algorithm ?? account.preferences.default_algorithm;
     // A rule that is missing now would otherwise be missed only when the reply is there.
     await rules.find(account.aid, input.rules, 'query.rules');
     const made = await keys.withUnlocked(account, input.user, passphrase, (key, blob) => {
       const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
-      const { ip, userAgent: ua, requestId } = caller;
+      const { ip, userAgent: ua, requestId } = ctx;
       const params = { ...place, ip, ua, requestId, attempts, algorithm, smartParse, rules: input.rules };
       return crypto.prepareFetch(params, blob, passphrase, order.bytes);
     });

@@ -8,9 +8,9 @@ import type { OutboundResult } from '../../outbound/call.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { JobStore } from '../../store/job.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
-import type { Caller } from '../common/caller.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
 import { insist, isTransient, pause } from '../common/coalesce.ts';
+import type { AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import { isRetry, type Unlocked } from '../key/open.ts';
 import type { IdempotencyService, Repeatable, ReplyCodec, SentMark } from '../request/idempotency.ts';
@@ -30,9 +30,9 @@ import { createCallBounds } from './slots.ts';
 
 /** Each answers with the JSON text of the reply: what became of a synchronous request, or that it was accepted. */
 export interface ProxyService {
-  readonly post: (caller: Caller, input: ProxyPostInput) => Promise<Repeatable<Uint8Array>>;
-  readonly get: (caller: Caller, input: ProxyGetInput) => Promise<Repeatable<Uint8Array>>;
-  readonly networkToken: (caller: Caller, input: NetworkTokenInput) => Promise<Repeatable<Uint8Array>>;
+  readonly post: (ctx: AccountContext, input: ProxyPostInput) => Promise<Repeatable<Uint8Array>>;
+  readonly get: (ctx: AccountContext, input: ProxyGetInput) => Promise<Repeatable<Uint8Array>>;
+  readonly networkToken: (ctx: AccountContext, input: NetworkTokenInput) => Promise<Repeatable<Uint8Array>>;
 }
 
 /** What all attempts of a synchronous request may take together. */
@@ -124,14 +124,14 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
   const { sending, jobs, note, now, randomId } = dependencies;
   const calls = createCallBounds();
 
-  const openJob = async ({ account }: Caller, id: string, record: Uint8Array): Promise<ProxyJob> => {
+  const openJob = async ({ account }: AccountContext, id: string, record: Uint8Array): Promise<ProxyJob> => {
     const opened = await crypto.openJob(account.aid, id, record);
     thirdParties.checkHeaders(opened.request, 'body.request.headers');
     return { id, record, account, ...opened };
   };
 
   const accept = async (
-    { account, requestId }: Caller,
+    { account, requestId }: AccountContext,
     { id, record }: ProxyJob,
     again: boolean,
   ): Promise<void> => {
@@ -145,6 +145,7 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
 
   /** One attempt of a caller who waits. What it throws was thrown before a byte had left. */
   const attemptNow = async (
+    ctx: AccountContext,
     job: ProxyJob,
     operation: MeterOperation,
     { made, untilMs }: { readonly made: number; readonly untilMs: number },
@@ -153,14 +154,15 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
     if (made > 1) {
       await sending.admit(job, made - 1);
     }
-    metering.count(job.account, operation);
+    metering.count(ctx, operation);
     const mark = made === 1 ? sent?.set(thirdParties.contentOf(job.request)) : undefined;
-    await Promise.all([metering.settle(job.account), mark]);
+    await Promise.all([metering.settle(ctx), mark]);
     return sending.attempt(job, made, untilMs - now());
   };
 
   /** All attempts of a synchronous request; the last reply is the answer, unless something was sent behind it. */
   const sendAll = async (
+    ctx: AccountContext,
     job: ProxyJob,
     operation: MeterOperation,
     course: Course,
@@ -168,7 +170,7 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
   ): Promise<ProxyReply> => {
     const untilMs = now() + SYNCHRONOUS_MS;
     for (let made = 1; ; made++) {
-      const result = await attemptNow(job, operation, { made, untilMs }, sent);
+      const result = await attemptNow(ctx, job, operation, { made, untilMs }, sent);
       follow(course, result);
       const verdict = sending.judge(job, result, made);
       if (verdict.kind !== 'again' || now() + verdict.pauseMs >= untilMs) {
@@ -178,11 +180,16 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
     }
   };
 
-  const sendNow = async (job: ProxyJob, operation: MeterOperation, sent?: SentMark): Promise<ProxyReply> => {
+  const sendNow = async (
+    ctx: AccountContext,
+    job: ProxyJob,
+    operation: MeterOperation,
+    sent?: SentMark,
+  ): Promise<ProxyReply> => {
     const before = sent?.before ?? false;
     const course: Course = { hasSent: before, isUnknown: before, last: undefined };
     try {
-      return await sendAll(job, operation, course, sent);
+      return await sendAll(ctx, job, operation, course, sent);
     } catch (error) {
       if (!course.hasSent) {
         await sent?.clear();
@@ -194,21 +201,21 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
 
   /** Sends a prepared request now, or has it sent; gives the reply to the caller. */
   const carryOut = async (
-    caller: Caller,
+    ctx: AccountContext,
     { facts }: Order,
     id: string,
     { job: record, shown }: Prepared,
     sent?: SentMark,
   ): Promise<Uint8Array> => {
-    const job = await openJob(caller, id, record);
+    const job = await openJob(ctx, id, record);
     if (!facts.synchronous) {
-      await accept(caller, job, sent !== undefined);
+      await accept(ctx, job, sent !== undefined);
       return accepted(id, shown);
     }
-    const reply = await calls.run(caller.account.aid, () => sendNow(job, 'proxy_attempt', sent));
+    const reply = await calls.run(ctx.account.aid, () => sendNow(ctx, job, 'proxy_attempt', sent));
     try {
       const { outcome, bytes } = await insist(() => sending.conclude(job, reply), isTransient);
-      const report = () => crypto.reportProxy(caller.account.aid, id, record, outcome, bytes, shown);
+      const report = () => crypto.reportProxy(ctx.account.aid, id, record, outcome, bytes, shown);
       return await insist(report, isTransient);
     } catch (error) {
       // The third party has acted: `try again` would be wrong.
@@ -234,7 +241,7 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
 
   /** Does a call once for its Idempotency-Key, if it has one. What may have been sent is not sent again in silence. */
   const once = async (
-    { account }: Caller,
+    { account }: AccountContext,
     input: {
       readonly user: string;
       readonly passphrase: Passphrase;
@@ -267,8 +274,8 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
     );
   };
 
-  const post = async (caller: Caller, input: ProxyPostInput): Promise<Repeatable<Uint8Array>> => {
-    const { account } = caller;
+  const post = async (ctx: AccountContext, input: ProxyPostInput): Promise<Repeatable<Uint8Array>> => {
+    const { account } = ctx;
     const { token, reference, attempts, debug, body } = input;
     const order = await readOrder(account, 'post', body);
     const shows = account.unmasked ? 'plain' : 'masked';
@@ -276,30 +283,33 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
       route: 'POST /v1/proxy/post',
       parts: [token, reference, String(attempts), input.rules.join(), debug && shows, body],
     };
-    return once(caller, input, request, order, async (id, sent) => {
+    return once(ctx, input, request, order, async (id, sent) => {
       const applied = await rules.find(account.aid, input.rules, 'query.rules');
       const own = { id, what: 'post', attempts, debug: debug ? shows : 'none' } as const;
-      return carryOut(caller, order, id, await fill(caller, input, applied, order, own), sent);
+      return carryOut(ctx, order, id, await fill(ctx, input, applied, order, own), sent);
     });
   };
 
-  const get = async (caller: Caller, input: ProxyGetInput): Promise<Repeatable<Uint8Array>> => {
+  const get = async (ctx: AccountContext, input: ProxyGetInput): Promise<Repeatable<Uint8Array>> => {
     const { attempts, algorithm, smart_parse, body } = input;
-    const order = await readOrder(caller.account, 'get', body);
+    const order = await readOrder(ctx.account, 'get', body);
     const request = {
       route: 'POST /v1/proxy/get',
       parts: [String(attempts), input.rules.join(), algorithm, smart_parse, body],
     };
-    return once(caller, input, request, order, async (id, sent) =>
-      carryOut(caller, order, id, await prepareFetch(caller, input, order, id), sent),
+    return once(ctx, input, request, order, async (id, sent) =>
+      carryOut(ctx, order, id, await prepareFetch(ctx, input, order, id), sent),
     );
   };
 
-  const networkToken = async (caller: Caller, input: NetworkTokenInput): Promise<Repeatable<Uint8Array>> => {
+  const networkToken = async (
+    ctx: AccountContext,
+    input: NetworkTokenInput,
+  ): Promise<Repeatable<Uint8Array>> => {
     const { token, reference, requester_id: requesterId, body } = input;
-    const order = await readOrder(caller.account, 'network_token', body);
+    const order = await readOrder(ctx.account, 'network_token', body);
     const request = { route: 'POST /v1/proxy/network_token', parts: [token, reference, requesterId, body] };
-    return once(caller, input, request, order, async (id, sent) => {
+    return once(ctx, input, request, order, async (id, sent) => {
       await sending.vetRequester(requesterId);
       const own = {
         id,
@@ -308,7 +318,7 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
         debug: 'none',
         requesterId,
       } as const;
-      return carryOut(caller, order, id, await fill(caller, input, NO_RULES, order, own), sent);
+      return carryOut(ctx, order, id, await fill(ctx, input, NO_RULES, order, own), sent);
     });
   };
 

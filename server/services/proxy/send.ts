@@ -11,10 +11,15 @@ import type { FilledRequest, Requester, ThirdParties } from '../../outbound/thir
 import type { ItemStore } from '../../store/item.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { ClientCredentials } from '../cert/cert.ts';
-import { actorOf } from '../common/actor.ts';
-import type { Account, Caller } from '../common/caller.ts';
 import type { Clock, RandomFraction } from '../common/clock.ts';
 import { pause } from '../common/coalesce.ts';
+import {
+  type Account,
+  type AccountContext,
+  actFor,
+  actorOf,
+  createContext,
+} from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Keys } from '../key/key.ts';
 import { isRetry, type KeyRef } from '../key/open.ts';
@@ -112,13 +117,9 @@ export function createProxySending(dependencies: SendingDependencies): ProxySend
   const requesters = new Map(allRequesters.map((requester) => [requester.id, requester]));
   const simulates = settings.environment === 'staging';
 
-  const callerOf = ({ id, facts, account }: ProxyJob): Caller => ({
-    account,
-    source: 'proxy',
-    ip: facts.ip,
-    userAgent: facts.ua,
-    requestId: id,
-  });
+  /** A job acts for its account under its own id: its request was answered long ago. */
+  const contextOf = ({ id, facts, account }: ProxyJob): AccountContext =>
+    actFor(createContext({ requestId: id, ip: facts.ip, userAgent: facts.ua, source: 'proxy' }), account);
 
   const keyOf = ({ facts, account }: ProxyJob): KeyRef => ({
     aid: account.aid,
@@ -154,7 +155,7 @@ export function createProxySending(dependencies: SendingDependencies): ProxySend
     const { kid } = job.facts;
     const { aid } = job.account;
     const { logLength: seen, logTail } = await readItem(kid, token);
-    const params = { ...actorOf(callerOf(job), now()), aid, kid, token, action: 'decrypt', seen } as const;
+    const params = { ...actorOf(contextOf(job), now()), aid, kid, token, action: 'decrypt', seen } as const;
     const entry = await crypto.sealLog(params, logTail);
     const logged = await itemStore.appendLog(itemStore.bucketOf(kid, token), [token], [entry]);
     if ('kind' in logged) {
@@ -242,7 +243,7 @@ export function createProxySending(dependencies: SendingDependencies): ProxySend
     const text = { contentType: headerOf(reply, 'content-type'), body: reply.body };
     let extra: Uint8Array = NO_BYTES;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const stored = await storing.storeUnder(callerOf(job), keyOf(job), request, async (wanted) => {
+      const stored = await storing.storeUnder(contextOf(job), keyOf(job), request, async (wanted) => {
         const made = await crypto.storeFetched({ ...wanted, ...own }, record, applied, text);
         extra = made.extra;
         return made.parts;

@@ -1,8 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { IdempotencyStore } from '../../store/idempotency.ts';
-import type { Account } from '../common/caller.ts';
 import type { RandomId } from '../common/clock.ts';
+import type { Account } from '../common/request-context.ts';
 
 /** A reply, and whether it is the kept one of an earlier request with the same Idempotency-Key. */
 export interface Repeatable<Reply> {

@@ -1,9 +1,9 @@
 import { VaultError } from '../../core/errors.ts';
 import { sourceOf } from '../../domain/text/source.ts';
 import type { RateStore } from '../../store/rate.ts';
-import type { Account } from '../common/caller.ts';
 import type { Clock } from '../common/clock.ts';
 import { createMemory } from '../common/memory.ts';
+import type { Account } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 
 /** The rates that the operator allows; undefined, at once, where there is no limit. */

@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
-import type { Caller, Visitor } from '../common/caller.ts';
+import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
 import type { CreateEndpointInput, Endpoints, NewEndpoint } from '../endpoint/endpoint.ts';
 import type { EndpointAddress, EndpointUse, OpenEndpoint } from '../endpoint/use.ts';
 import type { MeteringService } from '../request/metering.ts';
@@ -22,7 +22,7 @@ export interface RetrieveInput extends EndpointAddress {
 
 export interface RetrieveService {
   readonly create: (
-    caller: Caller,
+    ctx: AccountContext,
     input: CreateEndpointInput & {
       readonly token?: string | undefined;
       readonly reference?: string | undefined;
@@ -31,7 +31,7 @@ export interface RetrieveService {
     },
   ) => Promise<NewEndpoint>;
   /** With a token the object as JSON bytes, otherwise the tree of what the endpoint reaches. */
-  readonly use: (visitor: Visitor, input: RetrieveInput) => Promise<Uint8Array | TreeStream>;
+  readonly use: (ctx: RequestContext, input: RetrieveInput) => Promise<Uint8Array | TreeStream>;
 }
 
 /** Entries of a tree whose caller and owner say nothing of it. */
@@ -39,7 +39,7 @@ const LIMIT = 1_024;
 
 /** What retrieving is built from. */
 interface RetrieveDependencies {
-  readonly metering: Pick<MeteringService, 'begin' | 'count' | 'request' | 'wholly'>;
+  readonly metering: Pick<MeteringService, 'begin' | 'count'>;
   readonly rules: Pick<Rules, 'find'>;
   readonly reading: Reading;
   readonly trees: VaultTrees;
@@ -65,7 +65,7 @@ function withinLock(
 export function createRetrievals(dependencies: RetrieveDependencies): RetrieveService {
   const { metering, rules, reading, trees, endpoints, endpointUse } = dependencies;
 
-  const viewOf = async ({ account }: Caller, { key, policy }: OpenEndpoint) => ({
+  const viewOf = async ({ account }: AccountContext, { key, policy }: OpenEndpoint) => ({
     rules: await rules.find(key.aid, policy.rules),
     forcedMask: !account.unmasked,
     maskFields: policy.maskFields ?? account.preferences.mask_fields,
@@ -79,16 +79,16 @@ export function createRetrievals(dependencies: RetrieveDependencies): RetrieveSe
   });
 
   const readOne = async (
-    caller: Caller,
+    ctx: AccountContext,
     endpoint: OpenEndpoint,
     input: RetrieveInput,
     item: { readonly token: string; readonly reference: string | undefined },
   ): Promise<Uint8Array> => {
-    const view = await viewOf(caller, endpoint);
+    const view = await viewOf(ctx, endpoint);
     const opening = openingOf(endpoint, input);
-    const onOpened = (): void => metering.begin(endpoint.key, 'retrieve');
+    const onOpened = (): void => metering.begin(ctx, 'retrieve');
     const opened = await endpointUse.whileLive(endpoint, () =>
-      reading.openOne(caller, endpoint.key, opening, { ...item, view, onOpened }),
+      reading.openOne(ctx, endpoint.key, opening, { ...item, view, onOpened }),
     );
     if (opened === 'missing') {
       throw new VaultError('token_not_found');
@@ -97,58 +97,41 @@ export function createRetrievals(dependencies: RetrieveDependencies): RetrieveSe
   };
 
   const readTree = async (
-    caller: Caller,
+    ctx: AccountContext,
     endpoint: OpenEndpoint,
     input: RetrieveInput,
     reference: string | undefined,
   ): Promise<TreeStream> => {
     const { key, nonce, policy } = endpoint;
     const { reference_prefix, next_token, decrypt_all } = input;
-    const limit = preferredLimit(caller.account.preferences, input.limit, LIMIT);
+    const limit = preferredLimit(ctx.account.preferences, input.limit, LIMIT);
     const filter = { user: key.user, token: policy.token, reference, reference_prefix, limit, next_token };
-    const request = { account: key, route: `GET /v1/retrieve ${nonce} ${decrypt_all}`, filter, only: key };
+    const request = { ctx, route: `GET /v1/retrieve ${nonce} ${decrypt_all}`, filter, only: key };
     if (!decrypt_all) {
       const tree = await trees.listTree(request);
-      metering.count(key, 'retrieve');
+      metering.count(ctx, 'retrieve');
       return tree;
     }
-    const view = await viewOf(caller, endpoint);
+    const view = await viewOf(ctx, endpoint);
     const opening = openingOf(endpoint, input);
-    return trees.openTree({ ...request, caller, opening, view, operation: 'retrieve' });
+    return trees.openTree({ ...request, opening, view, operation: 'retrieve' });
   };
 
-  const useOpen = async (
-    visitor: Visitor,
-    endpoint: OpenEndpoint,
-    input: RetrieveInput,
-  ): ReturnType<RetrieveService['use']> => {
-    const source = input.form_type === undefined ? 'retrieve' : 'form';
-    const caller: Caller = { ...visitor, account: endpoint.account, source };
-    const reply = await endpointUse.noting(endpoint, visitor, async () => {
+  const use: RetrieveService['use'] = async (ctx, input) => {
+    const endpoint = await endpointUse.admit(ctx, 'retrieve', input);
+    const owner = actFor(ctx, endpoint.account);
+    owner.source = input.form_type === undefined ? 'retrieve' : 'form';
+    return endpointUse.noting(owner, endpoint, async () => {
       const { token, reference } = withinLock(endpoint, input);
       return token === undefined
-        ? readTree(caller, endpoint, input, reference)
-        : readOne(caller, endpoint, input, { token, reference });
+        ? readTree(owner, endpoint, input, reference)
+        : readOne(owner, endpoint, input, { token, reference });
     });
-    try {
-      await metering.request(endpoint.key);
-    } catch (error) {
-      if (!(reply instanceof Uint8Array)) {
-        await reply.stream.cancel();
-      }
-      throw error;
-    }
-    return reply;
-  };
-
-  const use: RetrieveService['use'] = async (visitor, input) => {
-    const endpoint = await endpointUse.admit('retrieve', input, visitor);
-    return metering.wholly(endpoint.key, () => useOpen(visitor, endpoint, input));
   };
 
   return {
-    create: (caller, { token, reference, mask_fields: maskFields, ...input }) =>
-      endpoints.create(caller, 'retrieve', input, { token, reference, maskFields }),
+    create: (ctx, { token, reference, mask_fields: maskFields, ...input }) =>
+      endpoints.create(ctx, 'retrieve', input, { token, reference, maskFields }),
     use,
   };
 }

@@ -4,20 +4,20 @@ import { OPERATION_NAMES } from '../../domain/rule/rule.ts';
 import type { OperationNames, Rule } from '../../http/schema/rule.ts';
 import type { RuleStore } from '../../store/rule.ts';
 import { streamOf } from '../common/byte-stream.ts';
-import type { Account, Caller } from '../common/caller.ts';
+import type { Account, AccountContext } from '../common/request-context.ts';
 import type { MeteringService } from '../request/metering.ts';
 
 export interface RuleService {
   /** `body` is the JSON text as sent, not yet looked at; a fault in it is refused with its place. */
   readonly create: (
-    caller: Caller,
+    ctx: AccountContext,
     input: { readonly id: string; readonly body: Uint8Array },
   ) => Promise<Rule>;
-  readonly read: (caller: Caller, id: string) => Promise<Rule>;
+  readonly read: (ctx: AccountContext, id: string) => Promise<Rule>;
   /** All rules as JSON text. */
-  readonly list: (caller: Caller) => Promise<ReadableStream<Uint8Array>>;
-  readonly remove: (caller: Caller, id: string) => Promise<void>;
-  readonly operations: (caller: Caller) => Promise<OperationNames>;
+  readonly list: (ctx: AccountContext) => Promise<ReadableStream<Uint8Array>>;
+  readonly remove: (ctx: AccountContext, id: string) => Promise<void>;
+  readonly operations: (ctx: AccountContext) => Promise<OperationNames>;
 }
 
 /** Rules that are read at once for a list. */
@@ -95,7 +95,8 @@ export function createRules({
 
   return {
     find,
-    async create({ account }, { id, body }) {
+    async create(ctx, { id, body }) {
+      const { account } = ctx;
       const operations = await crypto.checkRule(account.aid, body);
       const outcome = await ruleStore.create(
         account.aid,
@@ -105,30 +106,33 @@ export function createRules({
       if (outcome !== 'ok') {
         throw new VaultError(outcome === 'full' ? 'rules_full' : 'rule_exists', { field: 'query.id' });
       }
-      metering.count(account, 'rule');
+      metering.count(ctx, 'rule');
       return toRule(id, operations);
     },
-    async read({ account }, id) {
+    async read(ctx, id) {
+      const { account } = ctx;
       const [record] = await ruleStore.read(account.aid, [id]);
       if (!record) {
         throw new VaultError('rule_not_found', { field: 'query.id' });
       }
-      metering.count(account, 'rule');
+      metering.count(ctx, 'rule');
       return open(account, id, record);
     },
-    async list({ account }) {
+    async list(ctx) {
+      const { account } = ctx;
       const stream = await streamOf(listChunks(account));
-      metering.count(account, 'rule');
+      metering.count(ctx, 'rule');
       return stream;
     },
-    async remove({ account }, id) {
+    async remove(ctx, id) {
+      const { account } = ctx;
       if (!(await ruleStore.remove(account.aid, id))) {
         throw new VaultError('rule_not_found', { field: 'query.id' });
       }
-      metering.count(account, 'rule');
+      metering.count(ctx, 'rule');
     },
-    async operations({ account }) {
-      metering.count(account, 'rule');
+    async operations(ctx) {
+      metering.count(ctx, 'rule');
       return { operations: [...OPERATION_NAMES] };
     },
   };

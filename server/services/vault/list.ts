@@ -2,11 +2,10 @@ import { VaultError } from '../../core/errors.ts';
 import type { Crypto, Opening, Passphrase } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import type { ItemStore } from '../../store/item.ts';
-import { actorOf } from '../common/actor.ts';
-import type { Account, Caller } from '../common/caller.ts';
 import type { Clock } from '../common/clock.ts';
 import { mapAhead } from '../common/coalesce.ts';
 import type { CursorScope, Cursors } from '../common/cursor.ts';
+import { type Account, type AccountContext, actorOf } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyRef } from '../key/open.ts';
 import type { Admission } from '../request/admission.ts';
@@ -39,9 +38,9 @@ interface Place {
 
 type DecryptInput = ListInput & View & { readonly user: string; readonly passphrase: Passphrase };
 
-/** A tree that somebody may read. `route` and account are what its cursors belong to. */
+/** A tree that somebody may read. Its cursors belong to the route and the account. */
 export interface TreeRequest {
-  readonly account: Pick<Account, 'aid'>;
+  readonly ctx: AccountContext;
   readonly route: string;
   readonly filter: ListFilter;
   /** The only key whose items are in it, where the caller has found it already. */
@@ -50,7 +49,6 @@ export interface TreeRequest {
 
 /** A tree with the data of its items. */
 export interface OpenTreeRequest extends TreeRequest {
-  readonly caller: Caller;
   readonly only: KeyRef;
   readonly opening: Opening;
   readonly view: ReadView;
@@ -85,8 +83,8 @@ export function createVaultList(dependencies: VaultListDependencies) {
   const planner = createPlanner(itemStore, crypto);
   const readPages = createPageReader(itemStore);
 
-  const scopeOf = ({ account, route, filter }: TreeRequest): CursorScope => [
-    account.aid,
+  const scopeOf = ({ ctx, route, filter }: TreeRequest): CursorScope => [
+    ctx.account.aid,
     route,
     filter.user,
     filter.reference,
@@ -97,7 +95,7 @@ export function createVaultList(dependencies: VaultListDependencies) {
 
   /** The keys that a listing covers, in order, from where its cursor stands. */
   async function* keysOf(
-    { account, filter, only }: TreeRequest,
+    { ctx: { account }, filter, only }: TreeRequest,
     from: Place | undefined,
   ): AsyncGenerator<KeyRef> {
     if (only) {
@@ -126,7 +124,7 @@ export function createVaultList(dependencies: VaultListDependencies) {
 
   /** Cuts the listing to its limit and tells where the next page begins. */
   async function plan(request: TreeRequest): Promise<{ ranges: AsyncIterable<Range>; nextToken?: string }> {
-    const { account, filter, only } = request;
+    const { ctx, filter, only } = request;
     const scope = scopeOf(request);
     const from =
       filter.next_token === undefined ? undefined : (cursors.open(scope, filter.next_token) as Place);
@@ -135,7 +133,7 @@ export function createVaultList(dependencies: VaultListDependencies) {
     if (only && filter.token !== undefined) {
       return { ranges: toAsync([await planner.oneItem(only, filter.token)]) };
     }
-    const indexed = await planner.encodeFilter(account, filter);
+    const indexed = await planner.encodeFilter(ctx.account, filter);
     const all = keysOf(request, from);
     if (filter.limit < 0) {
       return { ranges: wholeRanges(all, (key) => planner.rangeOf(key, filter, indexed, floorOf(key))) };
@@ -177,12 +175,13 @@ export function createVaultList(dependencies: VaultListDependencies) {
   /** Keeps a place for a tree from its plan until its last byte is sent or its reader has gone. */
   const whileAdmitted = async (
     work: 'list' | 'open',
-    { account }: TreeRequest,
+    { ctx }: TreeRequest,
     begin: (end: () => void) => Promise<TreeStream>,
   ): Promise<TreeStream> => {
-    const end = work === 'open' ? await admission.open(account.aid) : admission.begin(work, account.aid);
+    const { aid } = ctx.account;
+    const end = work === 'open' ? await admission.open(aid) : admission.begin(work, aid);
     try {
-      return await admission.plan(account.aid, () => begin(end));
+      return await admission.plan(aid, () => begin(end));
     } catch (error) {
       end();
       throw error;
@@ -219,13 +218,14 @@ export function createVaultList(dependencies: VaultListDependencies) {
     limit: preferredLimit(preferences, input.limit, LIMIT),
   });
 
-  const list = async ({ account }: Caller, input: ListInput): Promise<TreeStream> => {
+  const list = async (ctx: AccountContext, input: ListInput): Promise<TreeStream> => {
+    const { account } = ctx;
     const filter = settled(account, input);
     const tree =
       filter.token === undefined
-        ? await listTree({ account, route: 'GET /v1/vault', filter })
+        ? await listTree({ ctx, route: 'GET /v1/vault', filter })
         : { stream: await treeStream(toAsync([await listOne(account, filter, filter.token)])) };
-    metering.count(account, 'list');
+    metering.count(ctx, 'list');
     return tree;
   };
 
@@ -277,21 +277,21 @@ export function createVaultList(dependencies: VaultListDependencies) {
   };
 
   const openPage = async (
-    { account, caller, filter, opening, view, operation }: OpenTreeRequest,
+    { ctx, filter, opening, view, operation }: OpenTreeRequest,
     key: KeyRef,
     page: Page,
   ): Promise<readonly Uint8Array[]> => {
     const { rules: applied, ...masks } = view;
     const ids = { aid: key.aid, kid: key.kid };
-    const params = { ...ids, ...actorOf(caller, now()), ...masks, ...referenceOf(filter) };
+    const params = { ...ids, ...actorOf(ctx, now()), ...masks, ...referenceOf(filter) };
     const opened = await crypto.decryptItems(params, opening, applied, page.fields);
     if ('kind' in opened) {
       throw new VaultError('key_changed');
     }
     const present = await logPage(key, page, opened.logEntries);
     if (present.size > 0) {
-      metering.count(account, operation, present.size);
-      await metering.settle(account);
+      metering.count(ctx, operation, present.size);
+      await metering.settle(ctx);
     }
     const kept = opened.texts.flatMap((text, i) => (present.has(i) ? [{ text, card: opened.cards[i] }] : []));
     if (!masks.wantsCard) {
@@ -315,8 +315,8 @@ export function createVaultList(dependencies: VaultListDependencies) {
     });
   };
 
-  const decryptAll = async (caller: Caller, input: DecryptInput): Promise<TreeStream> => {
-    const { account } = caller;
+  const decryptAll = async (ctx: AccountContext, input: DecryptInput): Promise<TreeStream> => {
+    const { account } = ctx;
     const view = {
       rules: await rules.find(account.aid, input.rules, 'query.rules'),
       forcedMask: !account.unmasked,
@@ -326,11 +326,10 @@ export function createVaultList(dependencies: VaultListDependencies) {
     // The passphrase is proven before the reply begins.
     const { key, blob } = await keys.prove(account, input.user, input.passphrase);
     return openTree({
-      account,
+      ctx,
       route: 'GET /v1/vault decrypt_all',
       filter: settled(account, input),
       only: key,
-      caller,
       opening: { blob, secret: input.passphrase },
       view,
       operation: 'decrypt',

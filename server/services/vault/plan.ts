@@ -1,6 +1,6 @@
 import type { Crypto } from '../../crypto/client.ts';
 import type { Bucket, ItemStore, Position } from '../../store/item.ts';
-import type { Account } from '../common/caller.ts';
+import type { Account } from '../common/request-context.ts';
 import type { KeyRef } from '../key/open.ts';
 
 /** A part of a listing. `limit` -1 means no limit; times are milliseconds since 1970. */

@@ -1,10 +1,16 @@
 import type { Crypto, Opening, RuleSet } from '../../crypto/client.ts';
 import type { ItemStore } from '../../store/item.ts';
-import { actorOf } from '../common/actor.ts';
-import type { Caller } from '../common/caller.ts';
 import type { Clock } from '../common/clock.ts';
+import { type AccountContext, actorOf } from '../common/request-context.ts';
 import type { KeyRef, Retry } from '../key/open.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
+
+/** One item; `reference` is needed when it was stored with one. */
+export interface ItemAddress {
+  readonly user: string;
+  readonly token: string;
+  readonly reference?: string | undefined;
+}
 
 /** What happens to data on its way out; what is left out is the account's preference. */
 export interface View {
@@ -25,7 +31,7 @@ export interface ReadView {
 export interface Reading {
   /** The object as JSON bytes, after its reading was logged. */
   readonly openOne: (
-    caller: Caller,
+    ctx: AccountContext,
     key: KeyRef,
     opening: Opening,
     item: {
@@ -50,7 +56,7 @@ export function createReading({
   readonly now: Clock;
 }): Reading {
   return {
-    async openOne(caller, key, opening, { token, reference, view, onOpened }) {
+    async openOne(ctx, key, opening, { token, reference, view, onOpened }) {
       const read = await itemStore.read(key.kid, token, key.gen);
       if (!read) {
         return 'missing';
@@ -60,7 +66,7 @@ export function createReading({
       }
       const { rules, ...masks } = view;
       const ids = { aid: key.aid, kid: key.kid, token, reference, seen: read.logLength };
-      const params = { ...actorOf(caller, now()), ...ids, ...masks };
+      const params = { ...actorOf(ctx, now()), ...ids, ...masks };
       const out = await crypto.openItem(params, opening, rules, read);
       if ('kind' in out) {
         return out;

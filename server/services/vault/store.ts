@@ -4,9 +4,8 @@ import type { Crypto, StoredFacts, StoreParams } from '../../crypto/client.ts';
 import { formatStoredAt } from '../../domain/text/time-text.ts';
 import type { CardMetadata, TokenInfo } from '../../http/schema/vault.ts';
 import type { ItemStore } from '../../store/item.ts';
-import { actorOf } from '../common/actor.ts';
-import type { Caller } from '../common/caller.ts';
 import type { Clock } from '../common/clock.ts';
+import { type AccountContext, actorOf } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { KeyRef, Retry } from '../key/open.ts';
 import type { CardMetadataSource } from './card.ts';
@@ -46,7 +45,7 @@ export interface Storing {
    * `seal` makes the item for the parameters it is given.
    */
   readonly storeUnder: (
-    caller: Caller,
+    ctx: AccountContext,
     key: KeyRef,
     request: StoreRequest,
     seal: (params: StoreParams) => ReturnType<Crypto['storeItem']>,
@@ -80,8 +79,8 @@ export function createStoring({
     };
   };
 
-  const firstParams = (caller: Caller, { aid, kid }: KeyRef, request: StoreRequest): StoreParams => ({
-    ...actorOf(caller, now()),
+  const firstParams = (ctx: AccountContext, { aid, kid }: KeyRef, request: StoreRequest): StoreParams => ({
+    ...actorOf(ctx, now()),
     aid,
     kid,
     number: request.number,
@@ -95,9 +94,9 @@ export function createStoring({
     seen: 0,
   });
 
-  const storeUnder: Storing['storeUnder'] = async (caller, key, request, seal) => {
+  const storeUnder: Storing['storeUnder'] = async (ctx, key, request, seal) => {
     const { seed } = request;
-    let params = firstParams(caller, key, request);
+    let params = firstParams(ctx, key, request);
     for (;;) {
       const sealed = await seal(params);
       if ('kind' in sealed) {

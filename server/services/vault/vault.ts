@@ -4,18 +4,17 @@ import type { Crypto, RuleSet } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
 import type { ItemStore } from '../../store/item.ts';
-import { actorOf } from '../common/actor.ts';
-import type { Caller, ItemAddress } from '../common/caller.ts';
 import type { Clock } from '../common/clock.ts';
 import { createTurns, pause } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
+import { type AccountContext, actorOf } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyHandle, Retry } from '../key/open.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { ListInput } from './list.ts';
-import type { Reading, View } from './read.ts';
+import type { ItemAddress, Reading, View } from './read.ts';
 import type { Storing } from './store.ts';
 import type { TreeStream } from './tree.ts';
 
@@ -39,21 +38,21 @@ export interface UpdateInput extends ItemAddress {
 }
 
 export interface VaultService {
-  readonly store: (caller: Caller, input: StoreInput) => Promise<Repeatable<TokenInfo>>;
+  readonly store: (ctx: AccountContext, input: StoreInput) => Promise<Repeatable<TokenInfo>>;
   /** The stored object as JSON bytes. */
   readonly decrypt: (
-    caller: Caller,
+    ctx: AccountContext,
     input: ItemAddress & View & { readonly passphrase: SecretBytes },
   ) => Promise<Uint8Array>;
-  readonly list: (caller: Caller, input: ListInput) => Promise<TreeStream>;
+  readonly list: (ctx: AccountContext, input: ListInput) => Promise<TreeStream>;
   readonly decryptAll: (
-    caller: Caller,
+    ctx: AccountContext,
     input: ListInput & View & { readonly user: string; readonly passphrase: SecretBytes },
   ) => Promise<TreeStream>;
-  readonly update: (caller: Caller, input: UpdateInput) => Promise<Repeatable<TokenInfo>>;
-  readonly remove: (caller: Caller, input: ItemAddress) => Promise<void>;
+  readonly update: (ctx: AccountContext, input: UpdateInput) => Promise<Repeatable<TokenInfo>>;
+  readonly remove: (ctx: AccountContext, input: ItemAddress) => Promise<void>;
   readonly log: (
-    caller: Caller,
+    ctx: AccountContext,
     input: ItemAddress & { readonly limit?: number | undefined; readonly next_token?: string | undefined },
   ) => Promise<{ readonly entries: readonly LogEntry[]; readonly nextToken?: string | undefined }>;
 }
@@ -69,7 +68,7 @@ const NO_BYTES = new Uint8Array(0);
 interface VaultDependencies {
   readonly crypto: Pick<Crypto, 'checkWarm' | 'describeItem' | 'readLog' | 'storeItem' | 'updateItem'>;
   readonly itemStore: Pick<ItemStore, 'read' | 'readLog' | 'remove' | 'write'>;
-  readonly metering: Pick<MeteringService, 'begin' | 'count' | 'wholly'>;
+  readonly metering: Pick<MeteringService, 'begin' | 'count'>;
   readonly idempotency: IdempotencyService;
   readonly keys: Pick<Keys, 'find' | 'prove' | 'withUnlocked'>;
   readonly rules: Pick<Rules, 'find'>;
@@ -90,8 +89,8 @@ export function createVault(dependencies: VaultDependencies): VaultService {
   } = dependencies;
   const turns = createTurns();
 
-  const store: VaultService['store'] = async (caller, input) => {
-    const { account } = caller;
+  const store: VaultService['store'] = async (ctx, input) => {
+    const { account } = ctx;
     const act = (seed?: string): Promise<TokenInfo> =>
       keys.withUnlocked(account, input.user, input.passphrase, (key, blob) => {
         const { algorithm, return_card_metadata } = input;
@@ -101,9 +100,9 @@ export function createVault(dependencies: VaultDependencies): VaultService {
           algorithm: algorithm ?? preferences.default_algorithm,
           return_card_metadata: return_card_metadata ?? preferences.return_card_metadata,
           seed,
-          onSealed: () => metering.begin(account, 'store'),
+          onSealed: () => metering.begin(ctx, 'store'),
         };
-        return storing.storeUnder(caller, key, request, (wanted) =>
+        return storing.storeUnder(ctx, key, request, (wanted) =>
           crypto.storeItem(wanted, blob, input.passphrase, input.body),
         );
       });
@@ -120,8 +119,8 @@ export function createVault(dependencies: VaultDependencies): VaultService {
     );
   };
 
-  const decrypt: VaultService['decrypt'] = async (caller, input) => {
-    const { account } = caller;
+  const decrypt: VaultService['decrypt'] = async (ctx, input) => {
+    const { account } = ctx;
     const { user, token, reference, passphrase } = input;
     const view = {
       rules: await rules.find(account.aid, input.rules, 'query.rules'),
@@ -131,8 +130,8 @@ export function createVault(dependencies: VaultDependencies): VaultService {
     };
     const opened = await keys.withUnlocked(account, user, passphrase, async (key, blob) => {
       const opening = { blob, secret: passphrase };
-      const onOpened = (): void => metering.begin(account, 'decrypt');
-      const text = await reading.openOne(caller, key, opening, { token, reference, view, onOpened });
+      const onOpened = (): void => metering.begin(ctx, 'decrypt');
+      const text = await reading.openOne(ctx, key, opening, { token, reference, view, onOpened });
       return text === 'missing' ? ((await crypto.checkWarm(key, blob, passphrase)) ?? text) : text;
     });
     if (opened === 'missing') {
@@ -142,7 +141,7 @@ export function createVault(dependencies: VaultDependencies): VaultService {
   };
 
   const updateOnce = async (
-    caller: Caller,
+    ctx: AccountContext,
     input: UpdateInput,
     key: KeyHandle,
     blob: Uint8Array,
@@ -157,7 +156,7 @@ export function createVault(dependencies: VaultDependencies): VaultService {
       return item;
     }
     const params = {
-      ...actorOf(caller, now()),
+      ...actorOf(ctx, now()),
       aid: key.aid,
       kid: key.kid,
       token: input.token,
@@ -165,14 +164,14 @@ export function createVault(dependencies: VaultDependencies): VaultService {
       seen: item.logLength,
       sadExpiresAt: storing.sadExpiry(),
       bytesMax: STORED_BYTES_MAX,
-      forcedMask: !caller.account.unmasked,
+      forcedMask: !ctx.account.unmasked,
     };
     const opening = { blob, secret: input.passphrase };
     const sealed = await crypto.updateItem(params, opening, applied, item, input.body);
     if ('kind' in sealed) {
       return sealed;
     }
-    metering.begin(caller.account, 'update');
+    metering.begin(ctx, 'update');
     const { facts, ...fields } = sealed;
     const outcome = await itemStore.write(key.kid, {
       ...fields,
@@ -197,15 +196,15 @@ export function createVault(dependencies: VaultDependencies): VaultService {
     }
   };
 
-  const update: VaultService['update'] = async (caller, input) => {
-    const { account } = caller;
+  const update: VaultService['update'] = async (ctx, input) => {
+    const { account } = ctx;
     const act = async (seed?: string): Promise<TokenInfo> => {
       const applied = await rules.find(account.aid, input.rules, 'query.rules');
       for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
         const turn = `${account.aid} ${input.user} ${input.token}`;
         const result = await turns(turn, () =>
           keys.withUnlocked(account, input.user, input.passphrase, (key, blob) =>
-            updateOnce(caller, input, key, blob, applied, seed),
+            updateOnce(ctx, input, key, blob, applied, seed),
           ),
         );
         if (result === 'missing') {
@@ -245,13 +244,13 @@ export function createVault(dependencies: VaultDependencies): VaultService {
     return { read, refMember: await crypto.describeItem(params, read.meta) };
   };
 
-  const remove: VaultService['remove'] = async ({ account }, input) => {
+  const remove: VaultService['remove'] = async (ctx, input) => {
     for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
-      const key = await keys.find(account, input.user);
+      const key = await keys.find(ctx.account, input.user);
       const { read, refMember } = await address(key, input);
       const done = await itemStore.remove(key.kid, { token: input.token, meta: read.meta, refMember });
       if (done === 'ok') {
-        metering.count(account, 'delete');
+        metering.count(ctx, 'delete');
         return;
       }
       if (done === 'missing') {
@@ -264,7 +263,8 @@ export function createVault(dependencies: VaultDependencies): VaultService {
     throw new VaultError('overloaded');
   };
 
-  const log: VaultService['log'] = async ({ account }, input) => {
+  const log: VaultService['log'] = async (ctx, input) => {
+    const { account } = ctx;
     const key = await keys.find(account, input.user);
     const { read } = await address(key, input);
     const scope = [account.aid, 'GET /v1/vault/metadata', key.kid, input.token];
@@ -283,7 +283,7 @@ export function createVault(dependencies: VaultDependencies): VaultService {
       );
       entries.push(...(JSON.parse(Buffer.from(text).toString('utf8')) as LogEntry[]));
     }
-    metering.count(account, 'log');
+    metering.count(ctx, 'log');
     return { entries, ...(to > 1 ? { nextToken: cursors.seal(scope, to - 1) } : {}) };
   };
 

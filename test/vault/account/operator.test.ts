@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../../server/core/secret.ts';
-import type { Caller } from '../../../server/services/common/caller.ts';
+import { type AccountContext, createContext } from '../../../server/services/common/request-context.ts';
 import { commandJson, type Ran, runCommand } from '../../helpers/command.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
@@ -37,16 +37,11 @@ const statusOf = async (name: string, password: string): Promise<number> => {
 const bytesOf = (secret: Secret<string>) => secret.map((text) => new TextEncoder().encode(text));
 
 /** An account of this name, signed in with the password that it was made with. */
-const callerOf = async (name: string, password: string): Promise<Caller> => {
-  const account = await vault.opened.services.accounts.signIn({
-    name,
-    password: bytesOf(new Secret(password)),
-    ip: '127.0.0.1',
-    userAgent: '',
-    requestId: 'r',
-  });
-  return { account, ip: '127.0.0.1', userAgent: 'test', requestId: 'test', source: 'vault' };
-};
+const signedIn = (name: string, password: string): Promise<AccountContext> =>
+  vault.opened.services.accounts.signIn(
+    createContext({ requestId: 'test', ip: '127.0.0.1', userAgent: 'test', source: 'vault' }),
+    { name, password: bytesOf(new Secret(password)) },
+  );
 
 describe('accounts', () => {
   test('are made once, with a password of 256 bits', async () => {
@@ -83,38 +78,36 @@ describe('accounts', () => {
   test('go with all that is stored under their keys', async () => {
     const made = await account('create', 'op-gone');
     expect(await statusOf('op-gone', made.password)).toBe(200);
-    const caller = await callerOf('op-gone', made.password);
-    await vault.opened.services.passwords.change(caller, undefined);
-    const { reply } = await vault.opened.services.keys.create(caller, { user: 'k' });
-    const { kid } = await vault.opened.services.keys.find(caller.account, 'k');
-    await vault.opened.services.vault.store(caller, {
+    const ctx = await signedIn('op-gone', made.password);
+    await vault.opened.services.passwords.change(ctx, undefined);
+    const { reply } = await vault.opened.services.keys.create(ctx, { user: 'k' });
+    const { kid } = await vault.opened.services.keys.find(ctx.account, 'k');
+    await vault.opened.services.vault.store(ctx, {
       user: 'k',
       passphrase: bytesOf(reply.passphrase),
       body: new TextEncoder().encode('{"number":"4111111111111111"}'),
       return_card_metadata: false,
     });
     expect((await vault.raw.keys(`{${kid}.*}i*`)).length).toBe(1);
-    await vault.opened.services.rates.account(caller.account);
-    const kinds = (await vault.raw.keys(`{a:${caller.account.aid}}*`)).map((name) =>
-      name.replace(/^.*}/, ''),
-    );
+    await vault.opened.services.rates.account(ctx.account);
+    const kinds = (await vault.raw.keys(`{a:${ctx.account.aid}}*`)).map((name) => name.replace(/^.*}/, ''));
     expect(kinds).toEqual(expect.arrayContaining(['m', 'w', expect.stringMatching(/^u:/)]));
     expect(await account('delete', 'op-gone', '--yes')).toMatchObject({ name: 'op-gone' });
     expect(await vault.raw.keys(`{${kid}.*}i*`)).toEqual([]);
-    expect(await vault.raw.keys(`{a:${caller.account.aid}}*`)).toEqual([`{a:${caller.account.aid}}log`]);
+    expect(await vault.raw.keys(`{a:${ctx.account.aid}}*`)).toEqual([`{a:${ctx.account.aid}}log`]);
     expect(await vault.raw.smembers('{accounts}gone')).toEqual([]);
     expect(await refusal('delete', 'op-gone', '--yes')).toEqual(UNKNOWN);
   });
 
   test('what an interrupted deletion left is swept later', async () => {
     const made = await account('create', 'op-cut');
-    const caller = await callerOf('op-cut', made.password);
-    await vault.opened.services.keys.create(caller, { user: 'k' });
+    const ctx = await signedIn('op-cut', made.password);
+    await vault.opened.services.keys.create(ctx, { user: 'k' });
     await vault.opened.services.accounts.remove('op-cut');
-    const log = `{a:${caller.account.aid}}log`;
-    expect(await vault.raw.keys(`{a:${caller.account.aid}}*`)).not.toEqual([log]);
+    const log = `{a:${ctx.account.aid}}log`;
+    expect(await vault.raw.keys(`{a:${ctx.account.aid}}*`)).not.toEqual([log]);
     await vault.opened.sweep();
-    expect(await vault.raw.keys(`{a:${caller.account.aid}}*`)).toEqual([log]);
+    expect(await vault.raw.keys(`{a:${ctx.account.aid}}*`)).toEqual([log]);
   });
 });
 

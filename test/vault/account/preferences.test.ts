@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test';
 import type { VaultError } from '../../../server/core/errors.ts';
 import { Secret } from '../../../server/core/secret.ts';
+import { actFor, createContext } from '../../../server/services/common/request-context.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
@@ -90,14 +91,14 @@ describe('a preference', () => {
   test('of an account that was made anew is not for a request of the one before', async () => {
     const { accounts, preferences } = vault.opened.services;
     const { name, password } = client;
-    const caller = {
-      ...{ ip: '127.0.0.1', userAgent: '', requestId: 'r', source: 'vault' as const },
-      account: (await accounts.lookUp(name)) ?? unreachable(),
-    };
+    const ctx = actFor(
+      createContext({ ip: '127.0.0.1', userAgent: '', requestId: 'r', source: 'vault' }),
+      (await accounts.lookUp(name)) ?? unreachable(),
+    );
     await vault.opened.removeAccount(name);
     await accounts.create(name, new Secret(new TextEncoder().encode(password)), {});
     const body = new TextEncoder().encode('{"key":"own","value":1}');
-    expect(await preferences.set(caller, body).catch(({ code }: VaultError) => code)).toBe('unauthenticated');
+    expect(await preferences.set(ctx, body).catch(({ code }: VaultError) => code)).toBe('unauthenticated');
     expect((await get('own')).outcome).toBe('404 preference_not_found');
   });
 

@@ -1,6 +1,10 @@
 import type { ErrorCode } from '../../core/errors.ts';
 import { passesLuhn } from '../../domain/card/luhn.ts';
-import type { Account, Visitor } from '../../services/common/caller.ts';
+import {
+  createContext,
+  type RequestContext,
+  type RequestSource,
+} from '../../services/common/request-context.ts';
 import type { Deps } from './app-parts.ts';
 import { hasLongBody } from './body.ts';
 import { errorResponse, levelOf, reportError } from './errors.ts';
@@ -14,20 +18,16 @@ const REQUEST_ID = /^(?=.*[A-Za-z])[A-Za-z0-9._:-]{8,128}$/;
 const CARD_NUMBERS = /(?=((?<!\d)\d{13,19}|\d{4}([._:-])\d{4}\2\d{4}\2\d{1,7}|\d{4}([._:-])\d{6}\3\d{5}))/g;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
 
-/** One request on its way: what its log line and metrics will say. */
-export interface Exchange {
+/** A request over HTTP: what services know of it, and what its log line and its metrics say. */
+export interface HttpContext extends RequestContext {
   readonly request: Request;
-  readonly requestId: string;
   /** The route template; requests outside every route share `(none)`. */
   readonly route: string;
   readonly startedMs: number;
-  account: Account | undefined;
-  /** Who sends it, once that was looked at. */
-  visitor: Visitor | undefined;
-  /** How far the credentials of an account came, where the route needs them. */
-  signIn: 'refused unchecked' | 'checked';
+  /** Whether credentials of an account came with it, and are, or were, checked. */
+  hasCredentials: boolean;
   code: ErrorCode | undefined;
-  /** Gives back the place that the request has among those in hand, if it has one. */
+  /** Gives back the place that the request has among those in flight, if it has one. */
   leave: (() => void) | undefined;
   /** How far the body was taken in, which decides whether the connection can serve the next request. */
   body: 'untouched' | 'reading' | 'read';
@@ -38,22 +38,38 @@ const isRequestId = (text: string): boolean =>
   REQUEST_ID.test(text) &&
   ![...text.matchAll(CARD_NUMBERS)].some(([, number = '']) => passesLuhn(number.replaceAll(/\D/g, '')));
 
-/** Begins an exchange. A sane X-Request-Id of the caller is kept, any other is replaced. */
-export const beginExchange = (
+const USER_AGENT_CHARACTERS_MAX = 512;
+
+const userAgentOf = (headers: Headers): string => {
+  const text = headers.get('user-agent') ?? '';
+  return text.length > USER_AGENT_CHARACTERS_MAX ? text.slice(0, USER_AGENT_CHARACTERS_MAX) : text;
+};
+
+/** Where a request has arrived. */
+export interface Arrival {
+  /** The route template. */
+  readonly route: string;
+  /** The address of its client; left out where nothing is done for it. */
+  readonly ip?: string;
+  readonly source?: RequestSource;
+}
+
+/** Makes the context of a request that has arrived. A sane X-Request-Id of the caller is kept, any other is replaced. */
+export const beginRequest = (
   request: Request,
-  route: string,
+  { route, ip = '', source = 'vault' }: Arrival,
   deps: Pick<Deps, 'newRequestId' | 'metrics'>,
-): Exchange => {
+): HttpContext => {
   deps.metrics.beginRequest();
-  const given = request.headers.get('x-request-id');
+  const { headers } = request;
+  const given = headers.get('x-request-id');
+  const requestId = given !== null && isRequestId(given) ? given : deps.newRequestId();
   return {
+    ...createContext({ requestId, ip, userAgent: userAgentOf(headers), source }),
     request,
-    requestId: given !== null && isRequestId(given) ? given : deps.newRequestId(),
     route,
     startedMs: performance.now(),
-    account: undefined,
-    visitor: undefined,
-    signIn: 'refused unchecked',
+    hasCredentials: false,
     code: undefined,
     leave: undefined,
     body: 'untouched',
@@ -61,44 +77,44 @@ export const beginExchange = (
 };
 
 /** The reply to whatever was thrown; what is not a `VaultError` becomes `internal`. */
-export const refuse = (
-  exchange: Exchange,
+export const rejectRequest = (
+  ctx: HttpContext,
   error: unknown,
   deps: Pick<Deps, 'log' | 'now'>,
   headers?: HeaderList,
 ): Response => {
-  const failure = reportError(error, exchange, deps);
-  exchange.code = failure.code;
-  return errorResponse(failure, exchange.requestId, headers);
+  const failure = reportError(error, ctx, deps);
+  ctx.code = failure.code;
+  return errorResponse(failure, ctx.requestId, headers);
 };
 
 /** Logs that a reply failed after it began, when the caller can no longer be told but by a broken connection. */
 export const reportBrokenReply = (
-  exchange: Exchange,
+  ctx: HttpContext,
   error: unknown,
   deps: Pick<Deps, 'log' | 'now'>,
 ): void => {
-  const { code } = reportError(error, exchange, deps);
-  const { requestId, route } = exchange;
+  const { code } = reportError(error, ctx, deps);
+  const { requestId, route } = ctx;
   const time = new Date(deps.now()).toISOString();
   deps.log({ time, level: 'warn', event: 'reply_broken_off', request_id: requestId, route, code });
 };
 
 /**
- * Ends an exchange: one log line and one measurement, both with the route template. Neither URL, query, body
+ * Ends a request: one log line and one measurement, both with the route template. Neither URL, query, body
  * nor headers are ever part of them. A body left half-read, or a long one left unread, ends the connection too.
  */
-export const endExchange = (
-  exchange: Exchange,
+export const endRequest = (
+  ctx: HttpContext,
   response: Response,
   deps: Pick<Deps, 'log' | 'now' | 'metrics' | 'tracing'>,
 ): Response => {
-  const { request, requestId, route, account, code } = exchange;
+  const { request, requestId, route, account, hasCredentials, code } = ctx;
   const { status } = response;
-  if (exchange.body === 'reading' || (exchange.body === 'untouched' && hasLongBody(request.headers))) {
+  if (ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(request.headers))) {
     response.headers.set('Connection', 'close');
   }
-  const elapsedMs = performance.now() - exchange.startedMs;
+  const elapsedMs = performance.now() - ctx.startedMs;
   const method = METHODS.has(request.method) ? request.method : 'OTHER';
   deps.metrics.observeRequest(route, method, status, elapsedMs / 1000, code);
   deps.tracing?.end({ route, method, status, code, requestId });
@@ -111,7 +127,7 @@ export const endExchange = (
     route,
     status,
     ms: Math.round(elapsedMs * 1000) / 1000,
-    ...(account === undefined ? {} : { account: account.name }),
+    ...(account !== undefined && hasCredentials ? { account: account.name } : {}),
     ...(code === undefined ? {} : { code }),
   });
   return response;

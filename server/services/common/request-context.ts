@@ -1,0 +1,84 @@
+import type { ActorParams } from '../../crypto/client.ts';
+import type { MeterOperation, Preferences } from '../../http/schema/admin.ts';
+
+/**
+ * An account with its rights as they were when it was read. One object serves many requests and is never changed.
+ * `aid` is its internal id and never leaves the server.
+ */
+export interface Account {
+  readonly aid: string;
+  readonly name: string;
+  /** Whether the operator has enabled unmasked output. */
+  readonly unmasked: boolean;
+  readonly paying: boolean;
+  /** Hosts that the account may send data to; empty = any. */
+  readonly hosts: readonly string[];
+  /** How it wants to be served where a request does not say. */
+  readonly preferences: Preferences;
+}
+
+/** How a request reaches data, as action logs name it. */
+export type RequestSource = 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
+
+/** Who sent a request, and by which way it came. */
+export interface RequestOrigin {
+  readonly requestId: string;
+  /** The address of its client. */
+  readonly ip: string;
+  readonly userAgent: string;
+  readonly source: RequestSource;
+}
+
+/** Counts that were handed over to be stored before the outcome of their request was known. */
+export interface UsageAhead {
+  readonly aid: string;
+  readonly month: string;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly stored: Promise<void>;
+  /** The operation that metrics count once the request has succeeded. */
+  begun: MeterOperation | undefined;
+}
+
+/** What a request has counted for its account. Only metering reads and changes it. */
+export interface RequestUsage {
+  /** Operations that are not handed over yet. */
+  counted: Map<string, number> | undefined;
+  ahead: UsageAhead | undefined;
+}
+
+/** One request, from its arrival to its log line: all that is known of it in one object, passed on explicitly. */
+export interface RequestContext extends RequestOrigin {
+  /** Which way data is reached is known only when the request is read. */
+  source: RequestSource;
+  /** The account that the request acts for, as it was at sign-in; undefined before that. */
+  account: Account | undefined;
+  /** The password hash that its sign-in was checked against: what a change of the password replaces. */
+  signInProof: string | undefined;
+  readonly usage: RequestUsage;
+}
+
+/** A request that acts for an account. */
+export type AccountContext = RequestContext & { readonly account: Account };
+
+/** Makes the context of work that no account is known for yet. */
+export function createContext({ requestId, ip, userAgent, source }: RequestOrigin): RequestContext {
+  const usage = { counted: undefined, ahead: undefined };
+  return { requestId, ip, userAgent, source, account: undefined, signInProof: undefined, usage };
+}
+
+/** Whether a request acts for an account. */
+export function hasAccount<Context extends RequestContext>(
+  ctx: Context,
+): ctx is Context & { readonly account: Account } {
+  return ctx.account !== undefined;
+}
+
+/** Lets a request act for an account from now on; it is the same object. */
+export function actFor(ctx: RequestContext, account: Account): AccountContext {
+  return Object.assign(ctx, { account });
+}
+
+/** Who acts and when, as an action log entry tells it. */
+export function actorOf({ ip, userAgent, source }: RequestOrigin, now: number): ActorParams {
+  return { ip, ua: userAgent, source, now };
+}
