@@ -11,7 +11,7 @@ import { inWordsOf } from './guide.ts';
 
 const ROOT = join(import.meta.dir, '..', '..');
 const PRODUCTION = 'docs/guides/production.md';
-const MS_MAX = 60_000;
+const MS_MAX = 120_000;
 const MARK = '\x1e';
 
 const blocksOf = (page: string, info: string): readonly CodeBlock[] =>
