@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/boot/redis/embedded.ts';
+import { openRaw } from '../helpers/redis.ts';
 import { closeQueues, createRuns, EARLY_MS, openQueue, untilEmpty } from './queues.ts';
 
 const AWAY = { code: 'store_unavailable' };
@@ -14,6 +15,12 @@ const start = () => startEmbeddedRedis({ dataDir, log: () => undefined });
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'cv-queue-'));
   redis = await start();
+});
+// What a test leaves in the queue would run in the next one.
+beforeEach(async () => {
+  const raw = openRaw(redis);
+  await raw.flushall();
+  raw.disconnect();
 });
 afterEach(closeQueues);
 afterAll(async () => {
