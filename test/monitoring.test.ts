@@ -18,11 +18,11 @@ const metricNames = async (): Promise<ReadonlySet<string>> => {
     redis: async () => ({
       memoryUsedBytes: 1,
       memoryMaxBytes: 0,
-      isAppendOnly: true,
-      isAppendOnlyWell: true,
+      isAofEnabled: true,
+      isAofWriteOk: true,
     }),
-    jobs: { waiting: async () => 0, inHand: () => 0 },
-    work: () => ({ running: 0, inHand: {} }),
+    jobs: { queued: async () => 0, inFlight: () => 0 },
+    work: () => ({ running: 0, inFlight: {} }),
   });
   const text = await metrics.render();
   metrics.close();

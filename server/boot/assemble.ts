@@ -4,7 +4,7 @@ import { createCursors } from '../services/common/cursor.ts';
 import { isHalfRestored, probeRedis } from '../store/installation.ts';
 import { openRedis, type RedisLink } from '../store/redis/client.ts';
 import { readRedisFacts } from '../store/redis/facts.ts';
-import type { Figures } from '../telemetry/figures.ts';
+import type { GaugeSources } from '../telemetry/gauges.ts';
 import { NOOP_OBSERVER } from '../telemetry/observer.ts';
 import { createBackground } from './background.ts';
 import type { SystemOptions } from './options.ts';
@@ -61,7 +61,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     await auditCheckpoints.take();
   };
   const sweepOnce = (): Promise<void> => sweep(parts);
-  const figures: Figures = {
+  const figures: GaugeSources = {
     threads: pool.stats,
     isRedisConnected: redis.isConnected,
     redis: () => readRedisFacts(redis),

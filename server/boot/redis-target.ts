@@ -17,7 +17,7 @@ export async function openTarget(
       const started = await startEmbeddedRedis({
         dataDir: config.dataDir,
         ...(config.redisBinary === undefined ? {} : { binary: config.redisBinary }),
-        log: (event) => recordEvent('redis', { detail: event }),
+        log: (event) => recordEvent('embedded_redis', { detail: event }),
       });
       return { target: { kind: 'socket', path: started.socketPath }, stop: started.stop };
     }

@@ -90,7 +90,7 @@ function createAuditServices({ crypto, cursors, recordEvent, now, randomId, sett
       recordEvent('audit_checkpoint_failed', failureFields(error));
     }
   };
-  const onDamaged = (account: string): void => recordEvent('audit_damaged', { account });
+  const onDamaged = (account: string): void => recordEvent('audit_integrity_failed', { account });
   return {
     audit,
     auditVerifier: createAuditVerifier({ crypto, auditStore }),
@@ -192,7 +192,7 @@ function createProxyServices(
       resume: jobs.resume,
       release: end(queue.rest),
       close: end(queue.close),
-      figures: { waiting: queue.waiting, inHand: jobs.inHand },
+      figures: { queued: queue.waiting, inFlight: jobs.inFlight },
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { levelOfEvent, type RecordEvent } from '../telemetry/events.ts';
 import { createLogSink } from '../telemetry/log-sink.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
-import { createTraces } from '../telemetry/traces.ts';
+import { createTraces } from '../telemetry/tracing.ts';
 import { appendCheckpoint } from './audit-record.ts';
 
 /** Log, metrics and traces of a server. */
@@ -25,7 +25,9 @@ export function openTelemetry(config: Config) {
     traces?.event(event, fields);
     log.write({ time: new Date().toISOString(), level: levelOfEvent(event, fields), event, ...fields });
     if (event === 'audit_checkpoint') {
-      appendCheckpoint(config.auditCheckpointFile, fields, () => recordEvent('audit_checkpoint_file'));
+      appendCheckpoint(config.auditCheckpointFile, fields, () =>
+        recordEvent('audit_checkpoint_write_failed'),
+      );
     }
   };
   return { log, metrics, traces, observer: traces?.observer ?? metrics.observer, recordEvent };

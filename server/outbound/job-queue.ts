@@ -75,7 +75,7 @@ function createWatch(tell: (event: string) => void) {
     add(redis: RawRedis): void {
       const lose = (): void => {
         if (away.size === 0) {
-          tell('job_queue_away');
+          tell('job_queue_disconnected');
         }
         away.add(redis);
       };
@@ -83,7 +83,7 @@ function createWatch(tell: (event: string) => void) {
       redis.client.on('close', lose);
       redis.client.on('ready', () => {
         if (away.delete(redis) && away.size === 0) {
-          tell('job_queue_back');
+          tell('job_queue_reconnected');
         }
       });
     },

@@ -5,14 +5,14 @@ const WINDOW_MS = 60_000;
 const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /**
- * Measures how late the event loop comes to what is due, fifty times a second. A histogram, so that shares and
- * percentiles over any time and any number of servers are the reader's to compute; and the largest delay of the
- * last one to two minutes, which no bucket tells.
+ * Measures the delay of the event loop 50 times a second: a histogram, from which percentiles over any time and number of
+ * servers can be computed, and the largest delay of the last one to two minutes, which no bucket shows. Returns a function
+ * that stops it.
  */
 export function watchEventLoop(registry: Registry): () => void {
   const delays = new Histogram({
     name: 'vault_event_loop_delay_seconds',
-    help: 'How late the event loop came to what was due; over 0.1 a request was held up by another one.',
+    help: 'How late the event loop ran a timer; above 0.1 one request has delayed others.',
     buckets: BUCKETS,
     registers: [registry],
   });
@@ -22,7 +22,7 @@ export function watchEventLoop(registry: Registry): () => void {
   let dueAt = performance.now() + PROBE_MS;
   new Gauge({
     name: 'vault_event_loop_delay_max_seconds',
-    help: 'The largest delay of the event loop in the last one to two minutes.',
+    help: 'Largest delay of the event loop in the last one to two minutes.',
     registers: [registry],
     collect() {
       this.set(Math.max(largest, largestBefore));

@@ -3,29 +3,29 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Records an event of the server in log, metrics and traces. Fields hold constants, counts and ids, no data of a caller. */
 export type RecordEvent = (event: string, fields?: Fields) => void;
 
-/** Events that an operator should look at when there are many of them. */
+/** Events that need attention when they are frequent. */
 const WARNINGS: ReadonlySet<string> = new Set([
-  'redis_away',
+  'redis_disconnected',
   'redis_unsafe',
-  'job_queue_away',
+  'job_queue_disconnected',
   'job_queue_error',
   'job_queue_run_failed',
   'thread_down',
-  'webhook_given_up',
+  'webhook_abandoned',
 ]);
 
-/** Events that should not happen. */
+/** Events that always need attention. */
 const ERRORS: ReadonlySet<string> = new Set([
-  'audit_damaged',
-  'audit_lost',
-  'audit_checkpoint_file',
-  'job_damaged',
+  'audit_integrity_failed',
+  'audit_events_lost',
+  'audit_checkpoint_write_failed',
+  'job_integrity_failed',
   'job_failed',
   'drain_timeout',
   'stop_failed',
 ]);
 
-/** The level of a line of the log: `error` for what has a cause in our code, `warn` for what may pass. */
+/** The level of a log line. A line with the field `error` (an unexpected error) has the level `error`. */
 export function levelOfEvent(event: string, { error, code }: Fields): 'info' | 'warn' | 'error' {
   if (error !== undefined || ERRORS.has(event)) {
     return 'error';

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import type { ErrorCode } from '../core/errors.ts';
 
-/** One line of the log. It holds route templates, codes and counts, never anything a caller sent but its name. */
+/** A log line of a request: route templates, codes and counts, and no data of a caller but the account name. */
 export interface LogLine {
   readonly time: string;
   readonly level: 'info' | 'warn' | 'error';
@@ -13,7 +13,7 @@ export interface LogLine {
   readonly ms?: number;
   readonly account?: string;
   readonly code?: ErrorCode;
-  /** The class of an unknown error and where it was thrown; its message may hold data and is left out. */
+  /** The class of an unexpected error; its message may hold data and is left out. */
   readonly error?: string;
   readonly stack?: readonly string[];
   /** The same of what caused it, where the error names that. */
@@ -23,40 +23,40 @@ export interface LogLine {
 const FLUSH_MS = 100;
 const FLUSH_BYTES = 64 * 1_024;
 
-/** Where log lines go: one JSON object a line, written a tenth of a second later at the latest. */
+/** Writes log lines, one JSON object per line, within 100 ms. */
 export interface LogSink {
   readonly write: (line: object) => void;
   readonly flush: () => void;
 }
 
-/** Gathers lines, so that a busy server makes few system calls. A reader that went away costs the lines only. */
+/** Writes to a file descriptor, many lines per system call. If the reader is gone, lines are dropped. */
 export function createLogSink(fd: number): LogSink {
-  let waiting: string[] = [];
+  let buffered: string[] = [];
   let size = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const flush = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    if (waiting.length === 0) {
+    if (buffered.length === 0) {
       return;
     }
-    const bytes = Buffer.from(waiting.join(''));
-    waiting = [];
+    const bytes = Buffer.from(buffered.join(''));
+    buffered = [];
     size = 0;
     try {
       for (let at = 0; at < bytes.length; ) {
         at += writeSync(fd, bytes, at);
       }
     } catch {
-      // Nobody reads the log any more; there is nowhere to say so.
+      // The reader of the log is gone, and no other place to report this exists.
     }
   };
 
   return {
     write(line) {
       const text = `${JSON.stringify(line)}\n`;
-      waiting.push(text);
+      buffered.push(text);
       size += text.length;
       if (size > FLUSH_BYTES) {
         flush();

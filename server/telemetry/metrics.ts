@@ -1,14 +1,15 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import type { ErrorCode } from '../core/errors.ts';
-import { COUNTS, EVENT_COUNTS } from './counts.ts';
+import { COUNTERS, EVENT_COUNTERS } from './counters.ts';
 import { Durations } from './durations.ts';
 import { watchEventLoop } from './event-loop.ts';
-import { addFigures, type Figures } from './figures.ts';
+import { addGauges, type GaugeSources } from './gauges.ts';
 import type { Counts, Observer } from './observer.ts';
 import { addProcessMetrics, type BuildInfo } from './process-metrics.ts';
 
+/** The metrics of HTTP requests. */
 export interface Metrics {
-  /** Notes that a request has come; `observeRequest` follows, once. */
+  /** Counts a request as in flight; exactly one `observeRequest` follows. */
   readonly beginRequest: () => void;
   /** All metrics in the Prometheus text format. */
   readonly render: () => Promise<string>;
@@ -22,14 +23,14 @@ export interface Metrics {
   ) => void;
 }
 
-/** The metrics of one server, and the ends that its parts feed. */
+/** The metrics of one server, and the functions that feed them. */
 export interface ServerMetrics extends Metrics {
   readonly observer: Observer;
-  /** Counts a line of the log that is not of a request. Its fields never become labels as they are. */
+  /** Counts a log line other than a request's. Its fields never become labels unchecked. */
   readonly observeEvent: (event: string, fields: Readonly<Record<string, unknown>>) => void;
-  /** Adds what is asked for at a scrape, once the vault is open. */
-  readonly watch: (figures: Figures) => void;
-  readonly observeSpans: (outcome: 'exported' | 'dropped', count: number) => void;
+  /** Adds the gauges, once the vault is open. */
+  readonly watch: (sources: GaugeSources) => void;
+  readonly observeSpans: (result: 'exported' | 'dropped', count: number) => void;
   readonly close: () => void;
 }
 
@@ -38,147 +39,144 @@ const STEP_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025
 const STATUS_CLASSES = ['', '1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 const LABEL = /^[a-z0-9_]{1,40}$/;
 
-const counterOf = (registry: Registry, name: string, help: string, ...labelNames: string[]) =>
-  new Counter({ name, help, labelNames, registers: [registry] });
+function addCounter(registry: Registry, name: string, help: string, ...labelNames: string[]): Counter {
+  return new Counter({ name, help, labelNames, registers: [registry] });
+}
 
-const durationsOf = (
+function addDurations(
   registry: Registry,
   name: string,
   help: string,
   bounds: readonly number[],
   ...labelNames: string[]
-) => new Durations(registry, { name, help, bounds, labelNames });
+): Durations {
+  return new Durations(registry, { name, help, bounds, labelNames });
+}
 
-/** Requests: how many are in hand, how long they took, why they were refused. */
-function requestMetrics(registry: Registry): Pick<Metrics, 'beginRequest' | 'observeRequest'> {
-  const durations = durationsOf(
+function addRequestMetrics(registry: Registry): Pick<Metrics, 'beginRequest' | 'observeRequest'> {
+  const durations = addDurations(
     registry,
     'vault_http_request_duration_seconds',
-    'How long requests took, by route template, method and status class.',
+    'Duration of requests, by route template, method and status class.',
     REQUEST_SECONDS,
-    'route',
-    'method',
-    'status',
+    ...['route', 'method', 'status'],
   );
-  const refusals = counterOf(
-    registry,
-    'vault_refusals_total',
-    'Requests that were refused, by code.',
-    'code',
-  );
-  let inHand = 0;
+  const errors = addCounter(registry, 'vault_http_errors_total', 'Error replies, by error code.', 'code');
+  let inFlight = 0;
   new Gauge({
-    name: 'vault_http_requests_in_hand',
-    help: 'Requests whose reply has not begun.',
+    name: 'vault_http_requests_in_flight',
+    help: 'Requests whose reply has not started.',
     registers: [registry],
     collect() {
-      this.set(inHand);
+      this.set(inFlight);
     },
   });
   return {
     beginRequest: () => {
-      inHand += 1;
+      inFlight += 1;
     },
     observeRequest: (route, method, status, seconds, code) => {
-      inHand -= 1;
+      inFlight -= 1;
       durations.add(seconds, route, method, STATUS_CLASSES[Math.trunc(status / 100)] ?? '');
       if (code !== undefined) {
-        refusals.inc({ code });
+        errors.inc({ code });
       }
     },
   };
 }
 
-/** What the parts of the vault tell while they work. */
-function createObserver(registry: Registry): Observer {
+function addObservedCounters(registry: Registry): Observer['count'] {
   const counters = Object.fromEntries(
-    Object.entries(COUNTS).map(([key, { name, help, label }]) => [
+    Object.entries(COUNTERS).map(([key, { name, help, label }]) => [
       key,
-      { label, counter: counterOf(registry, name, help, label) },
+      { label, counter: addCounter(registry, name, help, label) },
     ]),
+    // The keys are those of COUNTERS.
   ) as Readonly<Record<keyof Counts, { readonly label: string; readonly counter: Counter }>>;
-  const calls = durationsOf(
+  return (name, result, times = 1) => {
+    const { counter, label } = counters[name];
+    // A counter must not decrease. What is counted in advance and then fails is rare; usage records are exact.
+    if (times > 0) {
+      counter.inc({ [label]: result }, times);
+    }
+  };
+}
+
+function addRedisCalls(registry: Registry): Observer['redisCall'] {
+  const durations = addDurations(
     registry,
     'vault_redis_command_duration_seconds',
-    'How long Redis took to answer, by command or script.',
+    'Duration of Redis commands and scripts, by name.',
     STEP_SECONDS,
     'command',
   );
-  const callErrors = counterOf(
+  const errors = addCounter(
     registry,
     'vault_redis_command_errors_total',
-    'Commands and scripts that Redis refused, or did not answer.',
+    'Redis commands and scripts that failed or had no answer, by name.',
     'command',
   );
-  const ran = durationsOf(
-    registry,
-    'vault_worker_job_duration_seconds',
-    'How long jobs were in a thread, by lane; cold is Argon2id.',
-    STEP_SECONDS,
-    'lane',
-  );
-  const waited = durationsOf(
-    registry,
-    'vault_worker_job_wait_seconds',
-    'How long jobs waited for a thread, by lane.',
-    STEP_SECONDS,
-    'lane',
-  );
-  const refused = counterOf(
-    registry,
-    'vault_worker_jobs_refused_total',
-    'Jobs that got no thread, or lost it, by lane and code.',
-    'lane',
-    'code',
-  );
-  return {
-    step: (_name, work) => work(),
-    count: (name, what, times = 1) => {
-      const { counter, label } = counters[name];
-      // A counter cannot go back; what came to nothing is rare, and told by the bill exactly.
-      if (times > 0) {
-        counter.inc({ [label]: what }, times);
-      }
-    },
-    redisCall: (command, startedAt, hasFailed) => {
-      calls.add((performance.now() - startedAt) / 1_000, command);
-      if (hasFailed) {
-        callErrors.inc({ command });
-      }
-    },
-    threadJob: (lane, waitedMs, ranMs, code) => {
-      if (code === 'overloaded' || code === 'internal') {
-        refused.inc({ lane, code });
-        return;
-      }
-      waited.add(waitedMs / 1_000, lane);
-      ran.add(ranMs / 1_000, lane);
-    },
+  return (command, startedAt, hasFailed) => {
+    durations.add((performance.now() - startedAt) / 1_000, command);
+    if (hasFailed) {
+      errors.inc({ command });
+    }
   };
 }
 
-/** Counts events by name, and those with a row of their own by what they came to. */
-function createEventCounter(registry: Registry): ServerMetrics['observeEvent'] {
-  const events = counterOf(
+function addThreadJobs(registry: Registry): Observer['threadJob'] {
+  const run = addDurations(
+    registry,
+    'vault_worker_job_duration_seconds',
+    'Time that jobs spent in a worker thread, by lane; cold is Argon2id.',
+    STEP_SECONDS,
+    'lane',
+  );
+  const queued = addDurations(
+    registry,
+    'vault_worker_job_queue_duration_seconds',
+    'Time that jobs waited for a worker thread, by lane.',
+    STEP_SECONDS,
+    'lane',
+  );
+  const errors = addCounter(
+    registry,
+    'vault_worker_job_errors_total',
+    'Jobs that were rejected or lost their worker thread, by lane and error code.',
+    ...['lane', 'code'],
+  );
+  return (lane, waitedMs, ranMs, code) => {
+    if (code === 'overloaded' || code === 'internal') {
+      errors.inc({ lane, code });
+      return;
+    }
+    queued.add(waitedMs / 1_000, lane);
+    run.add(ranMs / 1_000, lane);
+  };
+}
+
+/** Counts events by name, and those of `EVENT_COUNTERS` by result. */
+function addEventCounters(registry: Registry): ServerMetrics['observeEvent'] {
+  const events = addCounter(
     registry,
     'vault_events_total',
-    'Lines of the log but for requests, by event.',
+    'Log lines other than those of requests, by event.',
     'event',
   );
   const rows = new Map(
-    Object.entries(EVENT_COUNTS).map(([event, row]) => [
+    Object.entries(EVENT_COUNTERS).map(([event, row]) => [
       event,
       {
         row,
-        counter: counterOf(registry, row.name, row.help, row.label),
+        counter: addCounter(registry, row.name, row.help, row.label),
         durations:
           row.duration === undefined
             ? undefined
-            : durationsOf(registry, row.duration, `Its duration: ${row.help}`, REQUEST_SECONDS),
+            : addDurations(registry, row.duration, `Duration. ${row.help}`, REQUEST_SECONDS),
       },
     ]),
   );
-  // Names of events and codes are constants of the code; should one ever be made of data, it is not shown.
+  // Event names and codes are constants of the code; this guards against one that is ever built from data.
   const safe = (text: string): string => (LABEL.test(text) ? text : 'other');
   return (event, fields) => {
     events.inc({ event: safe(event) });
@@ -186,7 +184,7 @@ function createEventCounter(registry: Registry): ServerMetrics['observeEvent'] {
     if (found === undefined) {
       return;
     }
-    found.counter.inc({ [found.row.label]: safe(found.row.of(fields)) });
+    found.counter.inc({ [found.row.label]: safe(found.row.labelValue(fields)) });
     if (typeof fields['ms'] === 'number') {
       found.durations?.add(fields['ms'] / 1_000);
     }
@@ -194,32 +192,37 @@ function createEventCounter(registry: Registry): ServerMetrics['observeEvent'] {
 }
 
 /**
- * Makes the metrics of one server. Labels come from the code alone, never from a request: route templates, methods,
- * codes, names of commands and events. So the number of series is bounded whatever anybody sends.
+ * Creates the metrics of one server. Labels are constants of the code, never data of a request: route templates, methods,
+ * codes, names of commands and events. So the number of series is bounded, whatever is sent.
  */
 export function createMetrics(build: BuildInfo = { version: '', environment: 'staging' }): ServerMetrics {
   const registry = new Registry();
   addProcessMetrics(registry, build);
   const stopWatching = watchEventLoop(registry);
-  const spans = counterOf(
+  const spans = addCounter(
     registry,
     'vault_trace_spans_total',
-    'Spans that were exported or dropped.',
-    'outcome',
+    'Spans of traces, exported or dropped.',
+    'result',
   );
   let refresh = async (): Promise<void> => undefined;
   return {
-    ...requestMetrics(registry),
-    observer: createObserver(registry),
-    observeEvent: createEventCounter(registry),
-    watch: (figures) => {
-      refresh = addFigures(registry, figures);
+    ...addRequestMetrics(registry),
+    observer: {
+      step: (_name, work) => work(),
+      count: addObservedCounters(registry),
+      redisCall: addRedisCalls(registry),
+      threadJob: addThreadJobs(registry),
+    },
+    observeEvent: addEventCounters(registry),
+    watch: (sources) => {
+      refresh = addGauges(registry, sources);
     },
     render: async () => {
       await refresh();
       return registry.metrics();
     },
-    observeSpans: (outcome, count) => spans.inc({ outcome }, count),
+    observeSpans: (result, count) => spans.inc({ result }, count),
     close: stopWatching,
   };
 }

@@ -1,33 +1,32 @@
 import type { MeterOperation } from '../http/schema/admin.ts';
 
 /**
- * Everything that is counted without being a line of the log, and what each can come to. A new counter is a row
- * here, a row of `server/telemetry/counts.ts`, and a call of `count` where it happens. Whatever has a line of its own
- * needs none: every event is counted by its name.
+ * What is counted without a log line, and its possible results. A new counter needs a row here, a row of
+ * `server/telemetry/counters.ts`, and a call of `count`. A log event needs none: every event is counted by its name.
  */
 export interface Counts {
-  /** How a sign-in ended: `remembered` without the cost of the password hash, `checked` with it. */
-  readonly sign_in: 'remembered' | 'checked' | 'unauthenticated' | 'too_many_failures' | 'failed';
-  /** How a key was opened: `warm` without Argon2id, `cold` with it; `warm_miss` leads to one of the others. */
+  /** `cached`: verified without the password hash; `verified`: with it. */
+  readonly sign_in: 'cached' | 'verified' | 'unauthenticated' | 'too_many_failures' | 'failed';
+  /** `warm`: without Argon2id; `cold`: with Argon2id; one of the others follows each `warm_miss`. */
   readonly unlock: 'warm' | 'warm_miss' | 'cold' | 'passphrase_wrong' | 'too_many_failures' | 'failed';
-  /** The billable operations, as many as are billed. */
+  /** The billable operations, as often as they are billed. */
   readonly operation: MeterOperation;
 }
 
-/** The steps of a request that are worth a span of their own. */
+/** The parts of a request that have their own span. */
 export type Step = 'sign_in' | 'unlock';
 
-/** Whoever watches the vault work. No call of it fails or takes time, and none is ever given data of a caller. */
+/** Receives reports of what the vault does. No method fails, waits, or receives data of a caller. */
 export interface Observer {
-  /** Adds `times`, one when left out; below zero for what came to nothing after all. */
-  readonly count: <Name extends keyof Counts>(name: Name, what: Counts[Name], times?: number) => void;
-  /** Does `work` as a step of the request that is under way. */
+  /** Adds `times` (1 by default); it is negative for what was counted in advance and then failed. */
+  readonly count: <Name extends keyof Counts>(name: Name, result: Counts[Name], times?: number) => void;
+  /** Runs `work` as a step of the current request. */
   readonly step: <T>(name: Step, work: () => Promise<T>) => Promise<T>;
-  /** A command or script of Redis was answered, or failed. `startedAt` is on `performance.now()`. */
+  /** A Redis command or script has finished. `startedAt` is a time of `performance.now()`. */
   readonly redisCall: (name: string, startedAt: number, hasFailed: boolean) => void;
-  /** A job of the threads came back, or failed, by the name of its kind. Left out: nobody wants to know. */
+  /** A job has finished, with the name of its kind. Absent where jobs have no spans. */
   readonly threadCall?: (kind: string, startedAt: number, hasFailed: boolean) => void;
-  /** A job left the threads or was refused; milliseconds, `code` undefined for a result. */
+  /** A job has left the worker threads or was rejected; times in ms, `code` undefined for a result. */
   readonly threadJob: (lane: string, waitedMs: number, ranMs: number, code: string | undefined) => void;
 }
 
@@ -39,7 +38,7 @@ export const NOOP_OBSERVER: Observer = {
   threadJob: () => undefined,
 };
 
-/** What is told of a request when its reply is known: constants of the code, and its id. */
+/** What a request's span says at its end: constants of the code, and the request id. */
 export interface RequestEnd {
   readonly route: string;
   readonly method: string;
@@ -50,8 +49,8 @@ export interface RequestEnd {
 
 /** Traces of requests. */
 export interface Tracing {
-  /** Does `work` as a request of its own, or as a part of the trace that its `traceparent` names. */
+  /** Runs `work` as a request of its own, or as a part of the trace that its `traceparent` names. */
   readonly begin: <T>(traceparent: string | null, work: () => Promise<T>) => Promise<T>;
-  /** Ends the request that is under way here, if there is one. */
+  /** Ends the span of the current request, if there is one. */
   readonly end: (end: RequestEnd) => void;
 }

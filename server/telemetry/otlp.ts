@@ -1,4 +1,4 @@
-/** What a span may say. Everything else is left out when spans are exported, whoever has put it there. */
+/** The attributes that a span may have. Export leaves out all others. */
 export const ATTRIBUTES = [
   'http.route',
   'http.request.method',
@@ -11,10 +11,11 @@ export const ATTRIBUTES = [
   'vault.attempt',
 ] as const;
 
-export type AttributeName = (typeof ATTRIBUTES)[number];
+type AttributeName = (typeof ATTRIBUTES)[number];
+/** Values of attributes; undefined ones, and texts that are not plain ASCII of at most 128 characters, are not exported. */
 export type Attributes = { readonly [Name in AttributeName]?: string | number | undefined };
 
-/** A span that has ended; times in milliseconds since 1970, ids in hex. */
+/** An ended span; times in milliseconds since 1970, ids in hex. */
 export interface Span {
   readonly traceId: string;
   readonly spanId: string;
@@ -27,13 +28,13 @@ export interface Span {
   readonly attributes: Attributes;
 }
 
-/** What the spans are of. */
+/** The server that the spans belong to. */
 export interface Resource {
   readonly version: string;
   readonly environment: string;
 }
 
-/** Numbers of the OTLP specification. */
+/** `SpanKind` and `StatusCode` of the OTLP specification. */
 const KINDS = { internal: 1, server: 2, client: 3 } as const;
 const STATUS_ERROR = 2;
 const NANOSECONDS = 1_000n;
@@ -69,7 +70,7 @@ const spanOf = (span: Span) => ({
   status: span.hasFailed ? { code: STATUS_ERROR } : {},
 });
 
-/** Spans as the body of an OTLP/HTTP request in JSON (opentelemetry-proto, ExportTraceServiceRequest). */
+/** The body of an OTLP/HTTP request in JSON (opentelemetry-proto, ExportTraceServiceRequest). */
 export const encodeSpans = (spans: readonly Span[], { version, environment }: Resource): string =>
   JSON.stringify({
     resourceSpans: [

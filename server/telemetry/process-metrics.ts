@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 
-/** What the runtime knows of itself. The rest of the usual set is zero, or wrong, outside Node. */
-const TRUE_HERE: ReadonlySet<string> = new Set([
+/** The default metrics that are correct on Bun; the others are zero or wrong outside Node. */
+const CORRECT_ON_BUN: ReadonlySet<string> = new Set([
   'process_cpu_user_seconds_total',
   'process_cpu_system_seconds_total',
   'process_cpu_seconds_total',
@@ -13,23 +13,23 @@ const TRUE_HERE: ReadonlySet<string> = new Set([
   'nodejs_external_memory_bytes',
 ]);
 
-/** What a server is. */
+/** The labels of `vault_build_info`. */
 export interface BuildInfo {
   readonly version: string;
   readonly environment: string;
 }
 
-/** Adds CPU time, memory, open files and what is running. */
+/** Adds CPU time, memory, open files and the build. */
 export function addProcessMetrics(registry: Registry, build: BuildInfo): void {
   collectDefaultMetrics({ register: registry });
   for (const { name } of registry.getMetricsAsArray()) {
-    if (!TRUE_HERE.has(name)) {
+    if (!CORRECT_ON_BUN.has(name)) {
       registry.removeSingleMetric(name);
     }
   }
   new Gauge({
     name: 'vault_build_info',
-    help: 'Always 1; what runs is in the labels.',
+    help: 'Always 1; version and environment are in the labels.',
     labelNames: ['version', 'environment'],
     registers: [registry],
   }).set({ ...build }, 1);

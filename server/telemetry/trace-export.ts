@@ -1,33 +1,33 @@
 import { encodeSpans, type Resource, type Span } from './otlp.ts';
 
-const WAITING_MAX = 4_096;
+const QUEUED_MAX = 4_096;
 const BATCH_MAX = 512;
-const PAUSE_MS = 1_000;
-const ANSWER_MS = 5_000;
+const BATCH_DELAY_MS = 1_000;
+const TIMEOUT_MS = 5_000;
 
-/** Where spans go, and what the server says of itself. */
+/** Where spans are sent, and the resource that they name. */
 export interface ExportOptions {
-  /** The URL of OTLP/HTTP traces, `/v1/traces` included. */
+  /** The URL of OTLP/HTTP traces, including `/v1/traces`. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly resource: Resource;
-  /** Hears how many spans were delivered or given up. */
-  readonly onSpans: (outcome: 'exported' | 'dropped', count: number) => void;
+  /** Receives the number of spans that were exported or dropped. */
+  readonly onSpans: (result: 'exported' | 'dropped', count: number) => void;
 }
 
-/** Takes spans at once, and delivers them when it can. */
+/** Queues spans and exports them in the background. */
 export interface SpanExport {
   readonly add: (span: Span) => void;
-  /** Delivers what waits, within five seconds. */
+  /** Exports the queued spans, within five seconds. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * Sends spans in batches, one request at a time. A receiver that is away, refuses or hangs costs the spans: of those
- * that wait at most 4096 are kept, nothing is sent twice, and nobody ever waits for it.
+ * Sends spans in batches, one request at a time. While the collector is unreachable, rejects or hangs, spans are dropped:
+ * at most 4096 are queued, none is sent twice, and `add` never waits.
  */
 export function createSpanExport({ url, headers, resource, onSpans }: ExportOptions): SpanExport {
-  let waiting: Span[] = [];
+  let queued: Span[] = [];
   let sending: Promise<void> | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -38,7 +38,7 @@ export function createSpanExport({ url, headers, resource, onSpans }: ExportOpti
         headers: { 'Content-Type': 'application/json', ...headers },
         body: encodeSpans(batch, resource),
         redirect: 'error',
-        signal: AbortSignal.timeout(ANSWER_MS),
+        signal: AbortSignal.timeout(TIMEOUT_MS),
       });
       await response.body?.cancel();
       onSpans(response.ok ? 'exported' : 'dropped', batch.length);
@@ -50,9 +50,9 @@ export function createSpanExport({ url, headers, resource, onSpans }: ExportOpti
   const flush = (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
-    if (sending === undefined && waiting.length > 0) {
-      const batch = waiting.slice(0, BATCH_MAX);
-      waiting = waiting.slice(BATCH_MAX);
+    if (sending === undefined && queued.length > 0) {
+      const batch = queued.slice(0, BATCH_MAX);
+      queued = queued.slice(BATCH_MAX);
       sending = deliver(batch).finally(() => {
         sending = undefined;
         schedule();
@@ -62,19 +62,19 @@ export function createSpanExport({ url, headers, resource, onSpans }: ExportOpti
   };
 
   const schedule = (): void => {
-    if (waiting.length > 0 && timer === undefined && sending === undefined) {
-      timer = setTimeout(flush, waiting.length >= BATCH_MAX ? 0 : PAUSE_MS);
+    if (queued.length > 0 && timer === undefined && sending === undefined) {
+      timer = setTimeout(flush, queued.length >= BATCH_MAX ? 0 : BATCH_DELAY_MS);
       timer.unref();
     }
   };
 
   return {
     add(span) {
-      if (waiting.length >= WAITING_MAX) {
+      if (queued.length >= QUEUED_MAX) {
         onSpans('dropped', 1);
         return;
       }
-      waiting.push(span);
+      queued.push(span);
       schedule();
     },
     async close() {

@@ -11,7 +11,7 @@ import type { ServiceSettings } from '../../server/services/common/settings.ts';
 import type { RedisTarget } from '../../server/store/redis/client.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { createMetrics, type ServerMetrics } from '../../server/telemetry/metrics.ts';
-import type { Tracer } from '../../server/telemetry/trace.ts';
+import type { Tracer } from '../../server/telemetry/tracer.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
 import { SMALL_BUNDLES } from './forms.ts';
 import { openRaw, type RedisPlace, startTestRedis, targetOf } from './redis.ts';

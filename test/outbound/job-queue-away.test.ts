@@ -52,7 +52,7 @@ test('a Redis that is away fails who adds within two seconds, is told of once, a
   const back = Promise.withResolvers<void>();
   const onEvent = (event: string): void => {
     events.push(event);
-    if (event === 'job_queue_back') {
+    if (event === 'job_queue_reconnected') {
       back.resolve();
     }
   };
@@ -70,7 +70,7 @@ test('a Redis that is away fails who adds within two seconds, is told of once, a
   await queue.add('a.after');
   await runs.until(2);
   expect(runs.ids()).toEqual(['a.before', 'a.after']);
-  expect(events).toEqual(['job_queue_away', 'job_queue_back']);
+  expect(events).toEqual(['job_queue_disconnected', 'job_queue_reconnected']);
 }, 60_000);
 
 test('a Redis that goes away while an id runs has it run again or done, and never lost', async () => {

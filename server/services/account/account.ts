@@ -281,7 +281,7 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
       if (renewed !== known) {
         memory.set(digest, renewed);
       }
-      observer.count('sign_in', 'remembered');
+      observer.count('sign_in', 'cached');
       return signedIn(ctx, renewed);
     }
     // Who joins a check of another shares the record that it began with: never one from before its own request.
@@ -292,7 +292,7 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
       return recorded(attempt, (outcome) => recordSignIn(ctx, name, outcome));
     });
     memory.set(digest, checked);
-    observer.count('sign_in', 'checked');
+    observer.count('sign_in', 'verified');
     return signedIn(ctx, checked);
   };
 

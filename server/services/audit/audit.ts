@@ -31,7 +31,7 @@ interface AuditDependencies {
 
 /** The security logs of a server; entries that could not be written are reported to `note`. */
 export function createAudit({ crypto, auditStore, cursors, now, randomId, note }: AuditDependencies): Audit {
-  const onLost = (events: number): void => note('audit_lost', { events });
+  const onLost = (events: number): void => note('audit_events_lost', { events });
   const queue = createAuditQueue({ crypto, auditStore, now, randomId, onLost });
   const flood = createFlood(now);
 

@@ -33,7 +33,7 @@ export interface ProxyJobs {
   /** Wakes every job of an account; those that are in the queue stay as they are. */
   readonly resume: (aid: string) => Promise<void>;
   /** How many jobs this server works on. */
-  readonly inHand: () => number;
+  readonly inFlight: () => number;
   /** Takes no further step; what is under way is the queue's to wait for. */
   readonly close: () => void;
 }
@@ -227,7 +227,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
     const own = { ...place, account: name, requestId };
     const account = await ownerOf(place, name);
     if (!account || stored.attempts >= maxAttempts) {
-      note('webhook_given_up', named(own));
+      note('webhook_abandoned', named(own));
       return forget(place, stored.flight);
     }
     const begun = await begin(own, stored);
@@ -240,10 +240,10 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
     const outcome = await thirdParties.tell({ ...call, deadlineMs: WEBHOOK_MS });
     const made = stored.attempts + 1;
     const ms = Math.round(performance.now() - startedAt);
-    note('webhook_call', { ...named(own), attempt: made, ms, ...outcome });
+    note('webhook_attempt', { ...named(own), attempt: made, ms, ...outcome });
     if (outcome.delivered || made >= maxAttempts) {
       if (!outcome.delivered) {
-        note('webhook_given_up', named(own));
+        note('webhook_abandoned', named(own));
       }
       return forget(place, begun.nonce);
     }
@@ -271,7 +271,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
     } catch (error) {
       if (error instanceof VaultError && error.code === 'integrity_failed') {
         // Nothing here can mend it. It keeps its place in the directory, for the sweep to look at again.
-        note('job_damaged', { job: id, ...failureFields(error) });
+        note('job_integrity_failed', { job: id, ...failureFields(error) });
         return undefined;
       }
       reportFault({ job: id }, error);
@@ -306,7 +306,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
         }
       }
     },
-    inHand: slots.running,
+    inFlight: slots.running,
     close: () => {
       closed = true;
     },

@@ -31,7 +31,7 @@ export interface Admission {
 export interface AdmissionStats {
   /** Short works that have had their turn. */
   readonly running: number;
-  readonly inHand: Readonly<Record<WorkClass, number>>;
+  readonly inFlight: Readonly<Record<WorkClass, number>>;
   readonly refused: Readonly<Record<WorkClass, number>>;
 }
 
@@ -228,7 +228,7 @@ export function createAdmission(clock: () => number, openWaitMs: number = OPEN_W
     },
     stats: () => ({
       running: short.running(),
-      inHand: {
+      inFlight: {
         write: places.write.all(),
         read: places.read.all(),
         list: places.list.all(),

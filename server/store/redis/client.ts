@@ -211,27 +211,27 @@ function nodesOf(client: Redis | Cluster): readonly RedisNode[] {
     : [node(client, false)];
 }
 
-/** How a connection is opened, and who watches it. */
+/** Options of a connection. */
 export interface LinkOptions {
-  /** How many replicas must have a write before it counts. */
+  /** How many replicas must confirm a write before it counts as done; 0 = none. */
   readonly replicas: number;
-  /** Hears of each command and script by name, when it was answered or has failed. */
+  /** Called with the name of each command and script that has finished or failed. */
   readonly onCall?: (name: string, startedAt: number, hasFailed: boolean) => void;
-  /** Hears once that Redis went away, and once that it is back. */
-  readonly onLink?: (state: 'away' | 'back') => void;
+  /** Called once when the connection is lost, and once when it is restored. */
+  readonly onLink?: (state: 'disconnected' | 'reconnected') => void;
 }
 
-/** Tells of changes of the connection alone, however many failures belong to one. */
-function watchLink(client: Redis | Cluster, tell: LinkOptions['onLink']) {
-  let state: 'back' | 'away' | 'closed' = 'back';
-  const change = (to: 'away' | 'back'): void => {
+/** Reports changes of the connection, once each, however many errors belong to one change. */
+function watchLink(client: Redis | Cluster, report: LinkOptions['onLink']) {
+  let state: 'reconnected' | 'disconnected' | 'closed' = 'reconnected';
+  const change = (to: 'disconnected' | 'reconnected'): void => {
     if (state !== 'closed' && state !== to) {
       state = to;
-      tell?.(to);
+      report?.(to);
     }
   };
-  client.on('close', () => change('away'));
-  client.on('ready', () => change('back'));
+  client.on('close', () => change('disconnected'));
+  client.on('ready', () => change('reconnected'));
   return {
     end: () => {
       state = 'closed';

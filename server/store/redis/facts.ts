@@ -5,9 +5,9 @@ export interface RedisFacts {
   readonly memoryUsedBytes: number;
   /** 0 = no limit. */
   readonly memoryMaxBytes: number;
-  readonly isAppendOnly: boolean;
+  readonly isAofEnabled: boolean;
   /** Whether the last write to the append-only file, and the last rewriting of it, went well. */
-  readonly isAppendOnlyWell: boolean;
+  readonly isAofWriteOk: boolean;
 }
 
 const factsOf = (info: string): RedisFacts => {
@@ -15,8 +15,8 @@ const factsOf = (info: string): RedisFacts => {
   return {
     memoryUsedBytes: Number(told('used_memory')),
     memoryMaxBytes: Number(told('maxmemory')),
-    isAppendOnly: told('aof_enabled') === '1',
-    isAppendOnlyWell: told('aof_last_write_status') === 'ok' && told('aof_last_bgrewrite_status') === 'ok',
+    isAofEnabled: told('aof_enabled') === '1',
+    isAofWriteOk: told('aof_last_write_status') === 'ok' && told('aof_last_bgrewrite_status') === 'ok',
   };
 };
 
@@ -32,7 +32,7 @@ export async function readRedisFacts(redis: Pick<RedisLink, 'nodes'>): Promise<R
   const fullest = facts.reduce((most, next) => (fullness(next) > fullness(most) ? next : most));
   return {
     ...fullest,
-    isAppendOnly: facts.every(({ isAppendOnly }) => isAppendOnly),
-    isAppendOnlyWell: facts.every(({ isAppendOnlyWell }) => isAppendOnlyWell),
+    isAofEnabled: facts.every(({ isAofEnabled }) => isAofEnabled),
+    isAofWriteOk: facts.every(({ isAofWriteOk }) => isAofWriteOk),
   };
 }

@@ -219,7 +219,7 @@ describe('retention', () => {
     now += 12 * DAY_MS;
     await vault.opened.sweep();
     // Those that other tests have damaged are left as they are, and told of.
-    expect(vault.events.some(({ event }) => event === 'audit_damaged')).toBe(true);
+    expect(vault.events.some(({ event }) => event === 'audit_integrity_failed')).toBe(true);
     expect(await vault.raw.exists(key())).toBe(0);
     expect(await verify(checkpointsSoFar())).toMatchObject({ first: 0, last: 0 });
     const noted = (await Array.fromAsync(vault.opened.services.audit.walk('', {}))).flat();

@@ -36,11 +36,13 @@ const openAll = async (client = account, user = 'u'): Promise<Response> =>
   );
 
 test('an account reads a few whole keys at once, and some wait; a reader who goes away or ends makes room', async () => {
-  const { inHand } = vault.opened.services.admission.stats();
-  expect(inHand).toEqual(NOTHING);
+  const { inFlight } = vault.opened.services.admission.stats();
+  expect(inFlight).toEqual(NOTHING);
   const streams = await Promise.all(Array.from({ length: OPENS_PER_ACCOUNT }, () => openAll()));
   expect(streams.map(({ status }) => status)).toEqual(Array(OPENS_PER_ACCOUNT).fill(200));
-  expect((await scrape(vault.handle)).value('vault_work_in_hand', { class: 'open' })).toBe(OPENS_PER_ACCOUNT);
+  expect((await scrape(vault.handle)).value('vault_work_in_flight', { class: 'open' })).toBe(
+    OPENS_PER_ACCOUNT,
+  );
   const line = Array.from({ length: OPENS_WAITING_PER_ACCOUNT }, () => openAll());
   // The first to be answered is the one for whom the line is too long.
   const refused = await answerOf(await Promise.race([...line, openAll()]));
@@ -60,7 +62,7 @@ test('an account reads a few whole keys at once, and some wait; a reader who goe
     expect(status).toBe(200);
     await body?.cancel();
   }
-  expect(vault.opened.services.admission.stats().inHand).toEqual(NOTHING);
+  expect(vault.opened.services.admission.stats().inFlight).toEqual(NOTHING);
 });
 
 test('a listing that is refused gives its place back', async () => {
@@ -68,7 +70,7 @@ test('a listing that is refused gives its place back', async () => {
     const query = { user: 'u', limit: 10, next_token: 'forged' };
     expect((await account.send('GET', '/vault', { query })).outcome).toBe('400 cursor_invalid');
   }
-  expect(vault.opened.services.admission.stats().inHand).toEqual(NOTHING);
+  expect(vault.opened.services.admission.stats().inFlight).toEqual(NOTHING);
 });
 
 test('who may not begin is told so in a moment, and others still may', async () => {
@@ -132,11 +134,11 @@ test('a whole security log has the place of a listing, from its beginning until 
       }),
     );
   const unread = await readAll();
-  expect([unread.status, stats().inHand.list]).toEqual([200, 1]);
+  expect([unread.status, stats().inFlight.list]).toEqual([200, 1]);
   await unread.body?.cancel();
-  expect(stats().inHand.list).toBe(0);
+  expect(stats().inFlight.list).toBe(0);
   expect(JSON.parse(await (await readAll()).text()).length).toBeGreaterThan(0);
-  expect(stats().inHand.list).toBe(0);
+  expect(stats().inFlight.list).toBe(0);
 
   const ends: (() => void)[] = [];
   try {
@@ -150,5 +152,5 @@ test('a whole security log has the place of a listing, from its beginning until 
   for (const end of ends) {
     end();
   }
-  expect(stats().inHand).toEqual(NOTHING);
+  expect(stats().inFlight).toEqual(NOTHING);
 });

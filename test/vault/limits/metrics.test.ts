@@ -44,9 +44,9 @@ describe('the metrics tell of', () => {
     const counted = 'vault_http_request_duration_seconds_count';
     expect(grown(counted, { route: '/v1/vault', method: 'GET', status: '4xx' })).toBe(1);
     expect(grown(counted, { route: '/v1/whoami', method: 'GET', status: '2xx' })).toBe(1);
-    expect(grown('vault_refusals_total', { code: 'token_not_found' })).toBe(1);
+    expect(grown('vault_http_errors_total', { code: 'token_not_found' })).toBe(1);
     // The scrape itself.
-    expect((await scrape(vault.handle)).value('vault_http_requests_in_hand')).toBe(1);
+    expect((await scrape(vault.handle)).value('vault_http_requests_in_flight')).toBe(1);
   });
 
   test('operations, openings with and without Argon2id, and sign-ins', async () => {
@@ -57,9 +57,9 @@ describe('the metrics tell of', () => {
     });
     expect(grown('vault_operations_total', { operation: 'store' })).toBe(1);
     expect(grown('vault_operations_total', { operation: 'decrypt' })).toBe(2);
-    expect(grown('vault_unlocks_total', { outcome: 'cold' })).toBe(1);
-    expect(grown('vault_unlocks_total', { outcome: 'warm' })).toBe(2);
-    expect(grown('vault_sign_ins_total', { outcome: 'remembered' })).toBe(3);
+    expect(grown('vault_unlocks_total', { result: 'cold' })).toBe(1);
+    expect(grown('vault_unlocks_total', { result: 'warm' })).toBe(2);
+    expect(grown('vault_sign_ins_total', { result: 'cached' })).toBe(3);
     expect(grown('vault_worker_job_duration_seconds_count', { lane: 'cold' })).toBe(1);
     expect(grown('vault_worker_job_duration_seconds_count', { lane: 'hot' })).toBeGreaterThanOrEqual(3);
   });
@@ -93,10 +93,10 @@ describe('the metrics tell of', () => {
         await client.send('GET', '/vault', { query: { user: 'u', token }, passphrase });
       }
     });
-    expect(grown('vault_sign_ins_total', { outcome: 'unauthenticated' })).toBe(3);
-    expect(grown('vault_sign_ins_total', { outcome: 'too_many_failures' })).toBe(1);
-    expect(grown('vault_unlocks_total', { outcome: 'passphrase_wrong' })).toBe(3);
-    expect(grown('vault_unlocks_total', { outcome: 'too_many_failures' })).toBe(1);
+    expect(grown('vault_sign_ins_total', { result: 'unauthenticated' })).toBe(3);
+    expect(grown('vault_sign_ins_total', { result: 'too_many_failures' })).toBe(1);
+    expect(grown('vault_unlocks_total', { result: 'passphrase_wrong' })).toBe(3);
+    expect(grown('vault_unlocks_total', { result: 'too_many_failures' })).toBe(1);
   });
 
   test('threads, Redis and its scripts by name', async () => {
@@ -104,7 +104,7 @@ describe('the metrics tell of', () => {
     expect(told.value('vault_worker_threads_alive')).toBe(1);
     expect(told.value('vault_redis_connected')).toBe(1);
     expect(told.value('vault_redis_memory_used_bytes')).toBeGreaterThan(500_000);
-    expect(told.series.some(({ name }) => name === 'vault_redis_append_only')).toBe(true);
+    expect(told.series.some(({ name }) => name === 'vault_redis_aof_enabled')).toBe(true);
     const commands = told.series
       .filter(({ name }) => name === 'vault_redis_command_duration_seconds_count')
       .map(({ labels }) => labels['command']);
@@ -151,7 +151,7 @@ test('a Redis that is away is told of, once, and nothing is told that is no long
   const authorization = basicAuth('nobody', 'at all');
   const ask = () => away.handle(new Request('http://localhost/v1/whoami', { headers: { authorization } }));
   process.kill(own.pid, 'SIGKILL');
-  while (!away.events.some(({ event }) => event === 'redis_away')) {
+  while (!away.events.some(({ event }) => event === 'redis_disconnected')) {
     await Bun.sleep(1);
   }
   expect((await ask()).status).toBe(503);
@@ -163,8 +163,8 @@ test('a Redis that is away is told of, once, and nothing is told that is no long
     await Bun.sleep(5);
   }
   expect(away.events.map(({ event }) => event).filter((event) => event.startsWith('redis_'))).toEqual([
-    'redis_away',
-    'redis_back',
+    'redis_disconnected',
+    'redis_reconnected',
   ]);
   await away.close();
   await own.stop();
@@ -243,7 +243,7 @@ describe('whatever is sent', () => {
         .filter(([label, text]) =>
           label === 'route'
             ? !routes.has(text)
-            : label === 'code' && name === 'vault_refusals_total'
+            : label === 'code' && name === 'vault_http_errors_total'
               ? !(text in ERRORS)
               : !word.test(text) && text !== '+Inf',
         )

@@ -32,7 +32,7 @@ test('one id finds a request from its acceptance to the last call of its webhook
   expect(answer.headers.get('x-request-id')).toBe(REQUEST_ID);
   const told = await receiver.next();
   expect(told.id).toBe(job);
-  while (!vault.events.some(({ event }) => event === 'webhook_call')) {
+  while (!vault.events.some(({ event }) => event === 'webhook_attempt')) {
     await Bun.sleep(5);
   }
   const { name: account } = item.account;
@@ -42,7 +42,7 @@ test('one id finds a request from its acceptance to the last call of its webhook
     { event: 'proxy_attempt', ...same, attempt: 1, status: 503 },
     { event: 'proxy_attempt', ...same, attempt: 2, status: 201 },
     { event: 'proxy_finished', ...same, outcome: 'reply' },
-    { event: 'webhook_call', ...same, attempt: 1, delivered: true },
+    { event: 'webhook_attempt', ...same, attempt: 1, delivered: true },
   ]);
   expect(vault.lines.filter((line) => idOf(line) === REQUEST_ID)).toMatchObject([
     { event: 'request', route: '/v1/proxy/post', account },

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createMetrics } from '../../../server/telemetry/metrics.ts';
 import { ATTRIBUTES, encodeSpans, type Span } from '../../../server/telemetry/otlp.ts';
-import { createTracer } from '../../../server/telemetry/trace.ts';
 import { createSpanExport } from '../../../server/telemetry/trace-export.ts';
-import { createTraces } from '../../../server/telemetry/traces.ts';
+import { createTracer } from '../../../server/telemetry/tracer.ts';
+import { createTraces } from '../../../server/telemetry/tracing.ts';
 import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { scrape } from '../../helpers/metrics.ts';
 import { acceptedId, localProxy, newItem, proxyPost, requestTo } from '../../helpers/proxy.ts';
@@ -109,11 +109,11 @@ describe('a request is one trace', () => {
     const headers = { 'x-request-id': 'traced-order-1', traceparent: newTrace().traceparent };
     const job = acceptedId(await proxyPost(item, order, {}, { headers }));
     await receiver.next();
-    while (!spans.some(({ name }) => name === 'webhook call')) {
+    while (!spans.some(({ name }) => name === 'webhook attempt')) {
       await Bun.sleep(5);
     }
     const calls = spans.slice(before).filter(({ attributes }) => attributes['vault.job'] === job);
-    expect(calls.map(({ name }) => name)).toEqual(['proxy attempt', 'webhook call']);
+    expect(calls.map(({ name }) => name)).toEqual(['proxy attempt', 'webhook attempt']);
     expect(new Set(calls.map(({ traceId }) => traceId)).size).toBe(1);
     expect(calls.map(({ attributes }) => attributes['vault.request_id'])).toEqual([
       'traced-order-1',
@@ -253,7 +253,7 @@ describe('a receiver', () => {
     await traces.close();
     expect(seen).toEqual(['Bearer x', '/v1/traces']);
     expect(JSON.parse(bodies[0] ?? '').resourceSpans[0].scopeSpans[0].spans[0].name).toBe('GET /v1/key');
-    expect(await metrics.render()).toContain('vault_trace_spans_total{outcome="exported"} 1');
+    expect(await metrics.render()).toContain('vault_trace_spans_total{result="exported"} 1');
     metrics.close();
     await server.stop(true);
   });
@@ -284,7 +284,7 @@ describe('a receiver', () => {
     expect(performance.now() - startedAt).toBeLessThan(30_000);
     // 88 behind the first batch, and as many as there is room for beside them.
     expect(await metrics.render()).toContain(
-      `vault_trace_spans_total{outcome="dropped"} ${10_000 - (4_096 - 88)}`,
+      `vault_trace_spans_total{result="dropped"} ${10_000 - (4_096 - 88)}`,
     );
     hang.resolve(new Response('{}'));
     await closing;
@@ -308,7 +308,7 @@ describe('a receiver', () => {
       });
     });
     await traces.close();
-    expect(await metrics.render()).toContain('vault_trace_spans_total{outcome="dropped"} 1');
+    expect(await metrics.render()).toContain('vault_trace_spans_total{result="dropped"} 1');
     metrics.close();
   });
 });
@@ -321,6 +321,6 @@ test('a vault without traces makes none and still counts', async () => {
   );
   expect(found).toEqual([]);
   expect(plain.deps.tracing).toBeUndefined();
-  expect((await scrape(plain.handle)).value('vault_refusals_total', { code: 'unauthenticated' })).toBe(1);
+  expect((await scrape(plain.handle)).value('vault_http_errors_total', { code: 'unauthenticated' })).toBe(1);
   await plain.close();
 });

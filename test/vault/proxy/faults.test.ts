@@ -266,7 +266,7 @@ describe('a job', () => {
     await party.call(path);
     await vault.raw.hset(`{a:${own.account.aid}}j:${id}`, 'r', 'damaged');
     const isNoted = () =>
-      vault.events.some(({ event, ...fields }) => event === 'job_damaged' && fields['job'] === id);
+      vault.events.some(({ event, ...fields }) => event === 'job_integrity_failed' && fields['job'] === id);
     while (!isNoted()) {
       await Bun.sleep(20);
     }

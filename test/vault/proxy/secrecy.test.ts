@@ -275,7 +275,7 @@ describe('while a hundred requests wait', () => {
   test('nor does anything that the server has printed', async () => {
     const printed = vault.printed();
     expect(printed.split('"event":"proxy_attempt"').length).toBeGreaterThan(70);
-    expect(printed.split('"event":"webhook_call"').length).toBeGreaterThan(40);
+    expect(printed.split('"event":"webhook_attempt"').length).toBeGreaterThan(40);
     expect(printed).not.toContain('"level":"error"');
     expect(found(printed)).toEqual([]);
   });

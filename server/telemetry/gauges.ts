@@ -1,0 +1,178 @@
+import { Gauge, type Registry } from 'prom-client';
+
+/** The state of the worker threads. */
+export interface ThreadStats {
+  readonly queued: Readonly<Record<'hot' | 'bulk' | 'cold', number>>;
+  readonly coldRunning: number;
+  readonly threadsAlive: number;
+  readonly threadsBusy: number;
+}
+
+/** What Redis reports about itself. For a Cluster: memory of the fullest node, and a flag is true if it is true on all nodes. */
+export interface RedisStats {
+  readonly memoryUsedBytes: number;
+  /** 0 = no limit. */
+  readonly memoryMaxBytes: number;
+  readonly isAofEnabled: boolean;
+  /** Whether the last write and the last rewrite of the append-only file succeeded. */
+  readonly isAofWriteOk: boolean;
+}
+
+/** Asynchronous requests. */
+export interface JobStats {
+  /** In the queue, over all servers; undefined on a server that does not process them. */
+  readonly queued: () => Promise<number | undefined>;
+  /** That this server processes now. */
+  readonly inFlight: () => number;
+}
+
+/** Admitted operations. */
+export interface AdmissionGauges {
+  /** Short operations that hold a concurrency slot. */
+  readonly running: number;
+  /** All admitted operations, by class. */
+  readonly inFlight: Readonly<Record<string, number>>;
+}
+
+/** Where the gauges read their values at a scrape. */
+export interface GaugeSources {
+  readonly threads: () => ThreadStats;
+  readonly isRedisConnected: () => boolean;
+  readonly redis: () => Promise<RedisStats>;
+  readonly jobs: JobStats;
+  readonly work: () => AdmissionGauges;
+}
+
+/** Values that only Redis knows; undefined while they are unknown. */
+interface RedisSnapshot {
+  readonly redis?: RedisStats | undefined;
+  readonly jobsQueued?: number | undefined;
+}
+
+/** The shortest time between two queries to Redis, however often the metrics are scraped. */
+const REFRESH_MS = 5_000;
+const LANES = ['hot', 'bulk', 'cold'] as const;
+
+/** A gauge without labels that has no sample while `read` gives undefined. */
+function addGauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      const value = read();
+      if (value === undefined) {
+        this.remove();
+      } else {
+        this.set(value);
+      }
+    },
+  });
+}
+
+/** A gauge with one label and a sample for each entry of what `read` gives. */
+function addLabelledGauge(
+  registry: Registry,
+  name: string,
+  help: string,
+  label: string,
+  read: () => readonly (readonly [value: string, count: number])[],
+): void {
+  new Gauge({
+    name,
+    help,
+    labelNames: [label],
+    registers: [registry],
+    collect() {
+      for (const [value, count] of read()) {
+        this.set({ [label]: value }, count);
+      }
+    },
+  });
+}
+
+function addProcessGauges(registry: Registry, sources: GaugeSources): void {
+  const { threads, jobs, work, isRedisConnected } = sources;
+  const add = addGauge.bind(undefined, registry);
+  add('vault_worker_threads_alive', 'Worker threads that accept jobs.', () => threads().threadsAlive);
+  add('vault_worker_threads_busy', 'Worker threads that run a job.', () => threads().threadsBusy);
+  add('vault_argon2_in_flight', 'Argon2id computations in flight.', () => threads().coldRunning);
+  add('vault_redis_connected', '1 while Redis is connected.', () => (isRedisConnected() ? 1 : 0));
+  add('vault_proxy_jobs_in_flight', 'Asynchronous requests that this server processes.', jobs.inFlight);
+  add('vault_work_running', 'Short operations that hold a concurrency slot.', () => work().running);
+  addLabelledGauge(
+    registry,
+    'vault_work_in_flight',
+    'Admitted operations in flight, by class.',
+    'class',
+    () => Object.entries(work().inFlight),
+  );
+  addLabelledGauge(
+    registry,
+    'vault_worker_jobs_queued',
+    'Jobs that wait for a worker thread, by lane; cold is Argon2id.',
+    'lane',
+    () => {
+      const { queued } = threads();
+      return LANES.map((lane) => [lane, queued[lane]]);
+    },
+  );
+}
+
+function addRedisGauges(registry: Registry, snapshot: () => RedisSnapshot): void {
+  const add = addGauge.bind(undefined, registry);
+  const flag = (value: boolean | undefined): number | undefined =>
+    value === undefined ? undefined : Number(value);
+  add('vault_redis_memory_used_bytes', 'Memory that Redis uses.', () => snapshot().redis?.memoryUsedBytes);
+  add(
+    'vault_redis_memory_max_bytes',
+    'Memory that Redis may use; 0 = no limit.',
+    () => snapshot().redis?.memoryMaxBytes,
+  );
+  add('vault_redis_aof_enabled', '1 while Redis keeps an append-only file.', () =>
+    flag(snapshot().redis?.isAofEnabled),
+  );
+  add('vault_redis_aof_write_ok', '1 while Redis can write and rewrite its append-only file.', () =>
+    flag(snapshot().redis?.isAofWriteOk),
+  );
+  add(
+    'vault_proxy_jobs_queued',
+    'Asynchronous requests in the queue, over all servers.',
+    () => snapshot().jobsQueued,
+  );
+}
+
+async function readSnapshot(sources: GaugeSources): Promise<RedisSnapshot> {
+  if (!sources.isRedisConnected()) {
+    return {};
+  }
+  const [redis, jobsQueued] = await Promise.all([
+    sources.redis().catch(() => undefined),
+    sources.jobs.queued().catch(() => undefined),
+  ]);
+  return { redis, jobsQueued };
+}
+
+/**
+ * Registers all gauges. Call the returned function before each scrape: it queries Redis, at most every 5 s. A gauge whose
+ * value is unknown has no sample; an old value is never shown.
+ */
+export function addGauges(registry: Registry, sources: GaugeSources): () => Promise<void> {
+  let snapshot: RedisSnapshot = {};
+  let refreshedAt = Number.NEGATIVE_INFINITY;
+  let refreshing: Promise<void> | undefined;
+  addProcessGauges(registry, sources);
+  addRedisGauges(registry, () => snapshot);
+
+  const refresh = async (): Promise<void> => {
+    snapshot = await readSnapshot(sources);
+    refreshedAt = performance.now();
+    refreshing = undefined;
+  };
+  return async () => {
+    if (performance.now() - refreshedAt > REFRESH_MS) {
+      refreshing ??= refresh();
+    }
+    await refreshing;
+  };
+}
