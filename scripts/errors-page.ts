@@ -1,4 +1,4 @@
-/** The page of all refusals, from the tables of errors and routes: what each means, what to do, and where it occurs. */
+/** Renders docs/errors.md from the tables of errors and routes: each code's meaning, what to do, and where it occurs. */
 import { ERRORS, type ErrorCode } from '../server/core/errors.ts';
 import { type Noun, type Route, routeErrors } from '../server/http/plugins/route.ts';
 import { ROUTES } from '../server/http/routes/table.ts';
@@ -19,23 +19,23 @@ const PARTS: Readonly<Record<Noun, string>> = {
   audit: 'the security log',
 };
 
-/** What many routes have in common, and in which words; the first that fits is taken. */
-const KINDS: readonly (readonly [words: string, isOne: (route: Route) => boolean])[] = [
+/** Groups of routes that the page names instead of their members; the first match is used. */
+const KINDS: readonly (readonly [name: string, isOne: (route: Route) => boolean])[] = [
   ['every route', () => true],
   ['every route that needs an account', ({ auth }) => auth === 'basic'],
   ['every route with a body', ({ body }) => body.kind !== 'none'],
   ['every route that takes a passphrase', ({ passphrase }) => passphrase !== 'none'],
   ['every route that takes an Idempotency-Key', ({ idempotent }) => idempotent],
 ];
-/** So many routes can be read one by one. */
+/** The largest number of routes that the page lists one by one. */
 const NAMED_MAX = 10;
 
 const nameOf = ({ method, path }: Route): string => `\`${method} ${path}\``;
 
-/** Where a code occurs: the kinds of routes that all have it, then the others, one by one where they are few. */
+/** Where a code occurs: groups of routes that all have it, then the other routes, one by one if they are few. */
 const placesOf = (code: ErrorCode): string => {
   let left = ROUTES.filter((route) => routeErrors(route).includes(code));
-  const words: string[] = [];
+  const groups: string[] = [];
   for (const [kind, isOne] of KINDS) {
     const routes = ROUTES.filter(isOne);
     if (
@@ -43,7 +43,7 @@ const placesOf = (code: ErrorCode): string => {
       routes.every((route) => routeErrors(route).includes(code)) &&
       routes.some((route) => left.includes(route))
     ) {
-      words.push(kind);
+      groups.push(kind);
       left = left.filter((route) => !isOne(route));
     }
   }
@@ -54,7 +54,7 @@ const placesOf = (code: ErrorCode): string => {
         )
       : left.map(nameOf);
   const places =
-    left.length > NAMED_MAX ? [...words, `routes of ${others.join(', ')}`] : [...words, ...others];
+    left.length > NAMED_MAX ? [...groups, `routes of ${others.join(', ')}`] : [...groups, ...others];
   return places.join(', ') || (code === 'not_found' ? 'every other path' : 'every other method of a path');
 };
 
@@ -78,12 +78,12 @@ const indexRow = (status: number): string =>
     .join(', ')} |`;
 
 const INTRODUCTION = [
-  'Every refusal has the body `{ error, code, request_id, field? }`. Programs go by `code`, which is stable;',
-  '`error` is one sentence for a person and may change. `field` names the place of the fault, such as',
-  '`query.user` or `body.passphrase`, and never holds a value. `request_id` is that of the `X-Request-Id`',
-  'header; quote it when you ask for help. 429 and 503 come with `Retry-After` in seconds, 405 with `Allow`.',
-  'A reply that fails after it began ends with the connection aborted. The SDK makes a `VaultApiError` of each, see',
-  '[its reference](sdk.md#errors), and tries again by itself after 429 and 503.',
+  'Every error reply has the body `{ error, code, request_id, field? }`. Programs use `code`, which is stable;',
+  '`error` is a message for humans and may change. `field` names the part of the request at fault, such as',
+  '`query.user` or `body.passphrase`, and never contains a value. `request_id` is the value of the `X-Request-Id`',
+  'header; quote it in support requests. 429 and 503 have `Retry-After` in seconds, 405 has `Allow`.',
+  'If a reply fails after it has started, the connection is aborted. The SDK throws a `VaultApiError` for each error, see',
+  '[its reference](sdk.md#errors), and retries automatically after 429 and 503.',
 ].join('\n');
 
 export const errorsPage = (notice: string): string =>

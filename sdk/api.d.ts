@@ -10,7 +10,7 @@ export interface paths {
         };
         /**
          * Check a card number
-         * Checks the last digit of a card number (Luhn) and names the brand where the number tells it.
+         * Checks the Luhn check digit of a card number and returns the brand if the number identifies it.
          */
         get: operations["checkLuhn"];
         put?: never;
@@ -50,18 +50,18 @@ export interface paths {
         };
         /**
          * Decrypt an item, or list items
-         * With `token` and the passphrase: the stored object itself. Otherwise a tree of items, narrowed by the filters; with `decrypt_all`, `user` and the passphrase each item of it also has its data. The numbers are masked unless the operator has enabled unmasked output for the account.
+         * With `token` and the passphrase, returns the stored object. Otherwise returns a tree of items that match the filters; with `decrypt_all`, `user` and the passphrase each item includes its data. Numbers are masked unless the operator has enabled unmasked output for the account.
          */
         get: operations["readItems"];
         put?: never;
         /**
          * Store an object
-         * Encrypts and stores a JSON object under a key and returns its token. The same number and reference under the same key give the same token (except with `uuid`), and storing again replaces the data.
+         * Encrypts and stores a JSON object under a key and returns its token. The same number and reference under the same key give the same token (except with `uuid`); storing again replaces the data.
          */
         post: operations["storeItem"];
         /**
          * Delete an item
-         * Deletes an item with its log. The token never comes to mean another number.
+         * Deletes an item with its log. Its token is never used for another number.
          */
         delete: operations["deleteItem"];
         options?: never;
@@ -80,7 +80,7 @@ export interface paths {
         put?: never;
         /**
          * Update an item
-         * Merges the given members into the stored object, first level only, and sets stored_at to now. The number of an item cannot be changed.
+         * Merges the given members into the stored object, first level only, and sets stored_at to the current time. The number of an item cannot be changed.
          */
         post: operations["updateItem"];
         delete?: never;
@@ -118,13 +118,13 @@ export interface paths {
         };
         /**
          * List capture endpoints
-         * Lists the capture endpoints of the account, or of one key. Expired ones are in it until the vault has removed them, a day later.
+         * Lists the capture endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.
          */
         get: operations["listCaptureEndpoints"];
         put?: never;
         /**
          * Create a capture endpoint
-         * Creates an endpoint that stores what is posted to it, and can do nothing else. Give its url and secret to whoever is to send data. The rules run over the data before it is stored. With `Accept: text/html` the reply is a card form that sends to the endpoint as it stands.
+         * Creates an endpoint that stores posted data and can do nothing else. Give its URL and secret to the party that sends data. The rules are applied to the data before it is stored. With `Accept: text/html` the reply is a card form for this endpoint, ready to use.
          */
         post: operations["createCaptureEndpoint"];
         delete?: never;
@@ -144,12 +144,12 @@ export interface paths {
         put?: never;
         /**
          * Send data to a capture endpoint
-         * Stores the body as POST /vault does, with the secret of the endpoint in place of account, key and passphrase. Works from any web page: the body is read as JSON whatever its content type says. An unknown endpoint and a wrong secret are refused alike.
+         * Stores the body as POST /vault does; the secret of the endpoint replaces account, key and passphrase. It works from any web page: the body is parsed as JSON for every content type. An unknown endpoint and a wrong secret give the same error.
          */
         post: operations["capture"];
         /**
          * Delete a capture endpoint
-         * Deletes an endpoint of either kind, at once, and frees its id. What it stored stays.
+         * Deletes an endpoint of either kind immediately and releases its id. Data that it stored is kept.
          */
         delete: operations["deleteCaptureEndpoint"];
         options?: never;
@@ -166,13 +166,13 @@ export interface paths {
         };
         /**
          * List retrieval endpoints
-         * Lists the retrieval endpoints of the account, or of one key. Expired ones are in it until the vault has removed them, a day later.
+         * Lists the retrieval endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.
          */
         get: operations["listRetrieveEndpoints"];
         put?: never;
         /**
          * Create a retrieval endpoint
-         * Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that shows the item as it stands: that needs `token`, and `reference` when the item has one.
+         * Creates an endpoint that reads items of a key and can do nothing else. Its scope is all items, one token, or one reference. Masks and rules are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that displays the item; this needs `token`, and `reference` if the item has one.
          */
         post: operations["createRetrieveEndpoint"];
         delete?: never;
@@ -190,14 +190,14 @@ export interface paths {
         };
         /**
          * Read through a retrieval endpoint
-         * With `token` the object itself; otherwise the tree of the items that the endpoint reaches, with `decrypt_all` together with their data. What lies outside the lock of the endpoint is refused. An unknown endpoint and a wrong secret are refused alike.
+         * With `token`, returns the object itself; otherwise the tree of the items in the scope of the endpoint, with their data if `decrypt_all` is true. Items outside the scope give an error. An unknown endpoint and a wrong secret give the same error.
          */
         get: operations["retrieve"];
         put?: never;
         post?: never;
         /**
          * Delete a retrieval endpoint
-         * Deletes an endpoint of either kind, at once, and frees its id.
+         * Deletes an endpoint of either kind immediately and releases its id.
          */
         delete: operations["deleteRetrieveEndpoint"];
         options?: never;
@@ -214,13 +214,13 @@ export interface paths {
         };
         /**
          * Read one hosted form, or list all
-         * With `form_id` that form; otherwise all forms of the account.
+         * With `form_id`, returns that form; otherwise all forms of the account.
          */
         get: operations["listForms"];
         put?: never;
         /**
          * Create a hosted form
-         * Creates a form: a page that sends what is typed to a capture endpoint, or shows what a retrieval endpoint reaches. Which of the two, its visitor brings along. All settings are optional.
+         * Creates a form: a page that sends the entered data to a capture endpoint, or displays data of a retrieval endpoint. The URL of the page names the endpoint. All settings are optional.
          */
         post: operations["createForm"];
         delete?: never;
@@ -238,14 +238,14 @@ export interface paths {
         };
         /**
          * Load a hosted form
-         * The page of a form, of any account, for embedding; `pcd` and `ach` are there without being created. The page itself reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, best from behind the `#`, and sends every other parameter along as data.
+         * The page of a form of any account, for embedding; `pcd` and `ach` always exist. The page reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, preferably from the fragment (after `#`), and sends every other parameter as data.
          */
         get: operations["showForm"];
         put?: never;
         post?: never;
         /**
          * Delete a hosted form
-         * Deletes a form of the account, at once, and frees its id.
+         * Deletes a form of the account immediately and releases its id.
          */
         delete: operations["deleteForm"];
         options?: never;
@@ -262,13 +262,13 @@ export interface paths {
         };
         /**
          * Read one hosted form, or list all
-         * With `form_id` that form; otherwise all forms of the account.
+         * With `form_id`, returns that form; otherwise all forms of the account.
          */
         get: operations["listCaptureForms"];
         put?: never;
         /**
          * Create a hosted form
-         * Creates a form: a page that sends what is typed to a capture endpoint, or shows what a retrieval endpoint reaches. Which of the two, its visitor brings along. All settings are optional.
+         * Creates a form: a page that sends the entered data to a capture endpoint, or displays data of a retrieval endpoint. The URL of the page names the endpoint. All settings are optional.
          */
         post: operations["createCaptureForm"];
         delete?: never;
@@ -286,14 +286,14 @@ export interface paths {
         };
         /**
          * Load a hosted form
-         * The page of a form, of any account, for embedding; `pcd` and `ach` are there without being created. The page itself reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, best from behind the `#`, and sends every other parameter along as data.
+         * The page of a form of any account, for embedding; `pcd` and `ach` always exist. The page reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, preferably from the fragment (after `#`), and sends every other parameter as data.
          */
         get: operations["showCaptureForm"];
         put?: never;
         post?: never;
         /**
          * Delete a hosted form
-         * Deletes a form of the account, at once, and frees its id.
+         * Deletes a form of the account immediately and releases its id.
          */
         delete: operations["deleteCaptureForm"];
         options?: never;
@@ -310,22 +310,22 @@ export interface paths {
         };
         /**
          * List keys
-         * Lists the identifiers of the keys of the account, and nothing else of them.
+         * Lists the identifiers of the keys of the account.
          */
         get: operations["listKeys"];
         /**
          * Change the passphrase of a key
-         * The old passphrase stops working at once, and so does every capture and retrieval endpoint of the key. Data stays as it is.
+         * The old passphrase and every capture and retrieval endpoint of the key become invalid immediately. Stored data does not change.
          */
         put: operations["changePassphrase"];
         /**
          * Create a key
-         * Creates a vault key under the identifier `user`, locked with the given passphrase or a generated one. The reply is the only place where a passphrase is ever shown.
+         * Creates a vault key with the identifier `user`, protected by the given passphrase or a generated one. Only this reply contains the passphrase.
          */
         post: operations["createKey"];
         /**
          * Delete a key
-         * Deletes a key that holds no data. With safe=false it deletes the key and makes all data under it unreadable for good.
+         * Deletes an empty key. With safe=false, deletes the key and makes all its data permanently unreadable.
          */
         delete: operations["deleteKey"];
         options?: never;
@@ -342,18 +342,18 @@ export interface paths {
         };
         /**
          * Read one rule, or list all
-         * With `id` that rule; otherwise all rules of the account.
+         * With `id`, returns that rule; otherwise all rules of the account.
          */
         get: operations["readRules"];
         put?: never;
         /**
          * Create a rule
-         * Creates a rule from a list of operations, which are applied in the order of the list. Every operation is checked now; `field` names the place of the first fault.
+         * Creates a rule from a list of operations, which are applied in the order of the list. Every operation is validated; `field` of the error names the first invalid part.
          */
         post: operations["createRule"];
         /**
          * Delete a rule
-         * Deletes a rule. What still names it answers 404 from then on, and stores and shows nothing.
+         * Deletes a rule. Requests that still use it, and endpoints with it, fail with 404 and neither store nor return data.
          */
         delete: operations["deleteRule"];
         options?: never;
@@ -370,7 +370,7 @@ export interface paths {
         };
         /**
          * List the operations
-         * The names of all operations that a rule can be made of.
+         * Lists the names of all operations that a rule can contain.
          */
         get: operations["listOperations"];
         put?: never;
@@ -392,7 +392,7 @@ export interface paths {
         put?: never;
         /**
          * Send a request filled with stored data
-         * Fills the request from the stored object, unmasked, sends it to a third party, and tells the webhook what was answered, or with `synchronous` answers with it. With an Idempotency-Key a repeat is answered with the first reply; one whose outcome is unknown is sent again only if it may be.
+         * Fills the request from the stored object, unmasked, and sends it to a third party. The reply goes to the webhook or, with `synchronous`, to the caller. With an Idempotency-Key a repeated request gets the first reply; a request with an unknown outcome is sent again only if its method is idempotent or it has an Idempotency-Key header of its own.
          */
         post: operations["proxyPost"];
         delete?: never;
@@ -412,7 +412,7 @@ export interface paths {
         put?: never;
         /**
          * Fetch data from a third party and store it
-         * Sends a request to a third party and stores what it answers under a key. The webhook, or with `synchronous` the caller, is told the token and never the data.
+         * Sends a request to a third party and stores the reply under a key. The webhook or, with `synchronous`, the caller receives the token and never the data.
          */
         post: operations["proxyGet"];
         delete?: never;
@@ -432,7 +432,7 @@ export interface paths {
         put?: never;
         /**
          * Request a network token (alpha)
-         * Sends a stored card to a network token requester of the operator, stores the network token under the same key, and tells the webhook. Alpha: this may change.
+         * Sends a stored card to a network token requester of the operator, stores the network token under the same key, and reports it to the webhook. Alpha: this may change.
          */
         post: operations["requestNetworkToken"];
         delete?: never;
@@ -450,18 +450,18 @@ export interface paths {
         };
         /**
          * Read one certificate signing request, or list all
-         * With `id` that request; otherwise all of the account.
+         * With `id`, returns that request; otherwise all requests of the account.
          */
         get: operations["readCsrs"];
         put?: never;
         /**
          * Create a certificate signing request
-         * Makes a key pair, which stays in the vault and is never shown, and a request for a certificate of it. Send the request to whoever issues client certificates for the third party.
+         * Generates a key pair and a certificate signing request for it. The private key never leaves the vault. Send the request to the issuer of client certificates for the third party.
          */
         post: operations["createCsr"];
         /**
          * Delete a certificate signing request
-         * Deletes the request and its private key. Certificates that were issued from it can no longer be presented.
+         * Deletes the request and its private key. Certificates that were issued from it can no longer be used.
          */
         delete: operations["deleteCsr"];
         options?: never;
@@ -477,19 +477,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read one client certificate, or list them
-         * With `id` that certificate; otherwise all of the account, or those of one request.
+         * Read one client certificate, or list all
+         * With `id`, returns that certificate; otherwise all certificates of the account, or of one signing request.
          */
         get: operations["readCertificates"];
         put?: never;
         /**
          * Store a client certificate
-         * Stores a certificate that was issued from a request of the account; the body is the PEM itself. It must hold the very key of that request. Its id is the client_cert_id of proxy requests.
+         * Stores a certificate that was issued from a signing request of the account. The body is the PEM itself, and its public key must be that of the request. Its id is the client_cert_id of proxy requests.
          */
         post: operations["createCertificate"];
         /**
          * Delete a client certificate
-         * Deletes a certificate. Its request stays, and another certificate can be issued from it.
+         * Deletes a certificate. Its signing request is kept, and another certificate can be issued from it.
          */
         delete: operations["deleteCertificate"];
         options?: never;
@@ -505,8 +505,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Check who you are
-         * Returns the name of the account that the credentials belong to, and what it talks to.
+         * Identify the account
+         * Returns the name of the account that the credentials belong to, and the environment and version of the server.
          */
         get: operations["whoami"];
         put?: never;
@@ -525,8 +525,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what the month has cost so far
-         * Counts what the account has used since the month began (UTC) and multiplies it with the operator's prices. Amounts are decimal texts and exact.
+         * Read the cost of the current month
+         * Multiplies the operations of the account since the start of the month (UTC) by the operator's prices. Amounts are exact decimal strings.
          */
         get: operations["readBilling"];
         put?: never;
@@ -545,8 +545,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what the account uses
-         * Counts the keys and tokens that there are now, and the requests of a month that were answered with 2xx.
+         * Read the usage of the account
+         * Counts the existing keys and tokens, and the requests of a month with a 2xx reply.
          */
         get: operations["readUsage"];
         put?: never;
@@ -568,7 +568,7 @@ export interface paths {
         put?: never;
         /**
          * Change the password of the account
-         * The old password stops working at once, on every server. There are no rules for the new one; 32 characters or more are recommended, and one is generated when none is given. At most five changes a minute. Of two changes at one instant one is refused.
+         * The old password becomes invalid immediately, on every server. There are no rules for the new one; 32 characters or more are recommended, and one is generated if it is omitted. At most five changes per minute. Of two concurrent changes one fails with `password_changed`.
          */
         post: operations["changePassword"];
         delete?: never;
@@ -586,7 +586,7 @@ export interface paths {
         };
         /**
          * Read the certificate of compliance
-         * The operator's latest signed PCI DSS certificate, for accounts that pay. It is confidential: show it to whoever has to see it, and to nobody else.
+         * The operator's latest signed PCI DSS certificate, for paying accounts. It is confidential: share it only with those who need it.
          */
         get: operations["readComplianceCertificate"];
         put?: never;
@@ -606,18 +606,18 @@ export interface paths {
         };
         /**
          * Read one preference, or list all
-         * With `key` that preference; otherwise all that were set, and the defaults of those that were not.
+         * With `key`, returns that preference; otherwise all preferences of the account and the defaults that apply.
          */
         get: operations["readPreferences"];
         put?: never;
         /**
          * Set a preference
-         * Sets a preference of the account, in place of the one that it had. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` act wherever the parameter is left out; any other name keeps what you like, up to 64 of them and 16 KB.
+         * Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. Other names are custom preferences, up to 64 of them and 16 KB.
          */
         post: operations["setPreference"];
         /**
          * Delete a preference
-         * Deletes a preference. One that the vault acts on has its default again.
+         * Deletes a preference. If the vault uses it, its default applies again.
          */
         delete: operations["deletePreference"];
         options?: never;
@@ -634,7 +634,7 @@ export interface paths {
         };
         /**
          * Read the security log
-         * What happened to the account, newest first: sign-ins, changes of keys, endpoints, rules, forms and certificates, refused decryptions, deletions, and what the operator did. Items have an action log of their own. A page may be short of `limit`, or empty: go on as long as there is an X-Vault-Next-Token. Reading is itself an entry.
+         * Lists the events of the account, newest first: sign-ins, changes of keys, endpoints, rules, forms and certificates, failed decryptions, deletions, and actions of the operator. Each item has its own action log. A page may have fewer entries than `limit`, or none: continue while the reply has X-Vault-Next-Token. Reading the log adds an entry.
          */
         get: operations["readAudit"];
         put?: never;
@@ -657,8 +657,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * What became of a request that was filled with stored data
-         * The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.
+         * Result of a request that was filled with stored data
+         * The metadata of the request is added to these members. An event may be delivered more than once: ignore duplicates by `webhook-id`.
          */
         post: operations["proxyPostWebhook"];
         delete?: never;
@@ -677,8 +677,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * What became of a request for data to store
-         * The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.
+         * Result of a request that fetched data to store
+         * The metadata of the request is added to these members. An event may be delivered more than once: ignore duplicates by `webhook-id`.
          */
         post: operations["proxyGetWebhook"];
         delete?: never;
@@ -697,8 +697,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * What became of a request for a network token
-         * The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.
+         * Result of a request for a network token
+         * The metadata of the request is added to these members. An event may be delivered more than once: ignore duplicates by `webhook-id`.
          */
         post: operations["networkTokenWebhook"];
         delete?: never;
@@ -710,20 +710,20 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
-        /** Whether the last digit of a number is right, and the brand that it tells. */
+        /** Whether the check digit of a number is correct, and its brand. */
         LuhnResult: {
             /**
-             * Whether the check digit is right.
+             * Whether the check digit is correct.
              * @example true
              */
             valid: boolean;
             /**
-             * The brand, when the number tells it.
+             * The brand, if the number identifies it.
              * @example visa
              */
             brand?: string;
         };
-        /** A passphrase, made and not stored. */
+        /** A generated passphrase; it is not stored. */
         GeneratedPassphrase: {
             /**
              * Random and URL-safe, exactly `length` characters long.
@@ -732,7 +732,7 @@ export interface components {
             passphrase: string;
         };
         /**
-         * Any JSON object up to 256 KB with a number under card_number, account_number, n or number. Every number keeps its text.
+         * Any JSON object of at most 256 KB with a number as card_number, account_number, n or number. JSON numbers keep their exact text.
          * @example {
          *       "card_number": "4111111111111111",
          *       "expiry": "12/29",
@@ -742,10 +742,10 @@ export interface components {
         StoredObject: {
             [key: string]: unknown;
         };
-        /** What the number of a card tells of it. */
+        /** Data derived from a card number. */
         CardMetadata: {
             /**
-             * The first digits of the number, which name the issuer.
+             * The first digits of the number, which identify the issuer.
              * @example 411111
              */
             bin: string;
@@ -754,7 +754,7 @@ export interface components {
              * @example visa
              */
             brand: string;
-            /** Rows of the operator's BIN table; empty when none is loaded. */
+            /** Rows of the operator's BIN table; empty if none is loaded. */
             issuer: {
                 /**
                  * The brand.
@@ -805,10 +805,10 @@ export interface components {
              * @example 2026-01-31T12:00:00.123Z
              */
             stored_at: string;
-            /** What the number of a card tells of it. */
+            /** Data derived from a card number. */
             card_metadata?: components["schemas"]["CardMetadata"];
         };
-        /** An item in a listing; `data` and `card_metadata` only with decrypt_all. */
+        /** An item in a listing; `data` and `card_metadata` are present only with decrypt_all. */
         TreeItem: {
             /**
              * The token that storing returned.
@@ -825,9 +825,9 @@ export interface components {
              * @example 2026-01-31T12:00:00.123Z
              */
             stored_at: string;
-            /** Any JSON object up to 256 KB with a number under card_number, account_number, n or number. Every number keeps its text. */
+            /** Any JSON object of at most 256 KB with a number as card_number, account_number, n or number. JSON numbers keep their exact text. */
             data?: components["schemas"]["StoredObject"];
-            /** What the number of a card tells of it. */
+            /** Data derived from a card number. */
             card_metadata?: components["schemas"]["CardMetadata"];
         };
         /** Identifiers of keys, each with a list of its items in ascending order of stored_at. */
@@ -837,13 +837,13 @@ export interface components {
         /** What was done. */
         Message: {
             /**
-             * What was done, for a person.
+             * What was done, for humans.
              * @example The item was deleted.
              */
             message: string;
         };
         /**
-         * Members to put in the place of the stored ones, first level only. card_number, account_number, n and number are ignored.
+         * Members that replace the stored ones, first level only. card_number, account_number, n and number are ignored.
          * @example {
          *       "expiry": "01/31"
          *     }
@@ -854,48 +854,48 @@ export interface components {
         /** One use of an item. */
         LogEntry: {
             /**
-             * `encrypt` when the item was stored or updated, `decrypt` when it was opened.
+             * `encrypt` if the item was stored or updated, `decrypt` if it was decrypted.
              * @enum {string}
              */
             action: "encrypt" | "decrypt";
             /**
-             * Through what: the account itself, an endpoint, a request to a third party, or a form.
+             * The origin: the account itself, an endpoint, a request to a third party, or a form.
              * @enum {string}
              */
             source: "vault" | "capture" | "retrieve" | "proxy" | "form";
             /**
-             * The address that it came from.
+             * The IP address of the caller.
              * @example 203.0.113.7
              */
             ip_address: string;
             /**
-             * What the caller says of itself; empty where it says nothing.
+             * The User-Agent header of the caller; empty if there is none.
              * @example shop/1.0
              */
             user_agent: string;
             /**
-             * When it happened.
+             * The time of the event.
              * @example 2026-01-31T12:00:00.123Z
              */
             timestamp: string;
         };
         CaptureEndpoint: {
             /**
-             * The path to post data to.
+             * The path that data is posted to.
              * @example /v1/capture/web-shop
              */
             url: string;
             /**
-             * Identifier of the endpoint, unique in the whole vault.
+             * Identifier of the endpoint, unique over all accounts.
              * @example customers-2026
              */
             unique_id: string;
             /**
-             * The secret of the endpoint. It is shown only here and stored nowhere.
+             * The secret of the endpoint. Only this reply contains it; the vault does not store it.
              * @example vcs1_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ
              */
             secret: string;
-            /** When the endpoint expires, to the second; null when it never does. */
+            /** When the endpoint expires, to the second; null if it never expires. */
             expires_at: string | null;
         };
         Endpoint: {
@@ -905,11 +905,11 @@ export interface components {
              */
             url: string;
             /**
-             * Identifier of the endpoint, unique in the whole vault.
+             * Identifier of the endpoint, unique over all accounts.
              * @example customers-2026
              */
             unique_id: string;
-            /** When the endpoint expires, to the second; null when it never does. */
+            /** When the endpoint expires, to the second; null if it never expires. */
             expires_at: string | null;
             /**
              * Identifier of the vault key.
@@ -926,10 +926,10 @@ export interface components {
              * @example customer-4711
              */
             reference?: string;
-            /** Whether the endpoint can no longer be used: its time is over, or the passphrase changed. */
+            /** Whether the endpoint can no longer be used: it has expired, or the passphrase of the key has changed. */
             expired: boolean;
         };
-        /** What the third party passes on to the owner of the endpoint. */
+        /** The reply of a capture, for the third party to pass on to the owner of the endpoint. */
         Captured: {
             /**
              * The token that storing returned.
@@ -946,26 +946,26 @@ export interface components {
              * @example customer-4711
              */
             reference: string;
-            /** What the number of a card tells of it. */
+            /** Data derived from a card number. */
             card_metadata?: components["schemas"]["CardMetadata"];
         };
         RetrieveEndpoint: {
             /**
-             * The path to read from.
+             * The path that data is read from.
              * @example /v1/retrieve/call-centre
              */
             url: string;
             /**
-             * Identifier of the endpoint, unique in the whole vault.
+             * Identifier of the endpoint, unique over all accounts.
              * @example customers-2026
              */
             unique_id: string;
             /**
-             * The secret of the endpoint. It is shown only here and stored nowhere.
+             * The secret of the endpoint. Only this reply contains it; the vault does not store it.
              * @example vrs1_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ
              */
             secret: string;
-            /** When the endpoint expires, to the second; null when it never does. */
+            /** When the endpoint expires, to the second; null if it never expires. */
             expires_at: string | null;
             /**
              * Identifier of the vault key.
@@ -985,16 +985,16 @@ export interface components {
         };
         FormAdditionalField: {
             /**
-             * The member of the stored object; no name of a field that the form has anyway.
+             * The member name in the stored object. It must differ from the names of the form's own fields.
              * @example order_note
              */
             name: string;
             /**
-             * What stands above the field; the name when left out.
+             * The label above the field. Default: its name.
              * @example Note
              */
             label?: string;
-            /** Whether the field must be filled in; false when left out. */
+            /** Whether the field must be filled in. Default: false. */
             required?: boolean;
         };
         FormSettings: {
@@ -1004,38 +1004,38 @@ export interface components {
             js_links?: string[] | null;
             /** Style rules of the form. At most 64 KB of UTF-8, in base64. */
             embedded_css?: string | null;
-            /** A script of the form. It sees what is typed. At most 64 KB of UTF-8, in base64. */
+            /** A script of the form. It can read the entered data. At most 64 KB of UTF-8, in base64. */
             embedded_js?: string | null;
             /** Whether the form is loaded with Cross-Origin-Embedder-Policy: require-corp. Linked files must then come with Cross-Origin-Resource-Policy: cross-origin. */
             require_corp?: boolean | null;
-            /** A JavaScript function that is called with the reply once the data is stored. At most 64 KB of UTF-8, in base64. */
+            /** A JavaScript function that is called with the reply after the data was stored. At most 64 KB of UTF-8, in base64. */
             success_callback?: string | null;
-            /** A JavaScript function that is called with `{ status, code, error }` when it was not stored. At most 64 KB of UTF-8, in base64. */
+            /** A JavaScript function that is called with `{ status, code, error }` if the data was not stored. At most 64 KB of UTF-8, in base64. */
             error_callback?: string | null;
-            /** `standalone` (when left out) is a page of its own; `embedded` has neither background nor frame, and a heading only if it is asked for. */
+            /** `standalone` (default) is a complete page; `embedded` has no background and no frame, and a heading only if `title` is set. */
             display_mode?: ("standalone" | "embedded") | null;
-            /** Whether numbers can only be put in with a keypad on the screen, in random order. */
+            /** Whether digits can only be entered with an on-screen keypad in random order. */
             force_keypad?: boolean | null;
-            /** Whether the sample card is left out. */
+            /** Whether the sample card is hidden. */
             hide_card?: boolean | null;
-            /** Whether the part of the sample card that is being filled in is highlighted. */
+            /** Whether the part of the sample card that belongs to the focused field is highlighted. */
             highlight_fields?: boolean | null;
             /** Turns off all validation. */
             disable_luhn?: boolean | null;
             /** Whether the card number is sent without spaces. */
             strip_spaces?: boolean | null;
-            /** The language of the form; that of the browser when left out. */
+            /** The language of the form. Default: the language of the browser. */
             locale?: ("en" | "es" | "fr" | "de" | "ar") | null;
-            /** The origins whose pages may embed the form; any when left out or empty. */
+            /** The origins whose pages may embed the form. Default, and if empty: any. */
             frame_ancestors?: string[] | null;
             /** Fields after those of the type. */
             additional_fields?: components["schemas"]["FormAdditionalField"][] | null;
-            /** Light (when left out) or dark colours; `auto` follows the preference of whoever looks at the form. */
+            /** `light` (default) or `dark` colours; `auto` follows the preference of the user. */
             color_mode?: ("light" | "dark" | "auto") | null;
-            /** Options by the name of the field. */
+            /** Options by field name. */
             field_options?: {
                 [key: string]: {
-                    /** False: whatever is typed into the field is taken. */
+                    /** False: the field accepts any input. */
                     validate?: boolean | null;
                     /** False: the form does not have the field. */
                     visible?: boolean | null;
@@ -1043,17 +1043,17 @@ export interface components {
             } | null;
             /** Style, colours and logo. */
             theme?: {
-                /** The style that everything else is based on; `vault` when left out. */
+                /** The base style. Default: `vault`. */
                 style?: ("vault" | "modern") | null;
-                /** Colour of the button and of what has the focus: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                /** Colour of the button and of the focused field: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
                 primary_color?: string | null;
                 /** Colour of the sample card: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
                 card_primary_color?: string | null;
                 /** Colour of the sample card's shadow: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
                 card_shadow_color?: string | null;
-                /** Colour of messages of success: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                /** Colour of success messages: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
                 success_color?: string | null;
-                /** Colour of messages of errors: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
+                /** Colour of error messages: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name. */
                 error_color?: string | null;
                 /** A PNG, JPEG, GIF, WebP or SVG image of at most 256 KB, in base64. */
                 logo_image?: string | null;
@@ -1061,17 +1061,17 @@ export interface components {
         };
         Form: {
             /**
-             * Identifier of the form, unique in the whole vault.
+             * Identifier of the form, unique over all accounts.
              * @example customers-2026
              */
             id: string;
             /**
-             * Where the form is: a path, or a whole URL where forms have a host of their own.
+             * The location of the form: a path, or a complete URL if forms have their own host.
              * @example /v1/retrieve/iframe/checkout
              */
             url: string;
             /**
-             * The kind of hosted form that sends the data; the action log then names a form as source.
+             * The type of hosted form that sends the data; the action log then has the source `form`.
              * @enum {string}
              */
             form_type: "pcd" | "ach" | "custom";
@@ -1081,47 +1081,47 @@ export interface components {
             js_links?: string[];
             /** Style rules of the form. At most 64 KB of UTF-8, in base64. */
             embedded_css?: string;
-            /** A script of the form. It sees what is typed. At most 64 KB of UTF-8, in base64. */
+            /** A script of the form. It can read the entered data. At most 64 KB of UTF-8, in base64. */
             embedded_js?: string;
             /** Whether the form is loaded with Cross-Origin-Embedder-Policy: require-corp. Linked files must then come with Cross-Origin-Resource-Policy: cross-origin. */
             require_corp?: boolean;
-            /** A JavaScript function that is called with the reply once the data is stored. At most 64 KB of UTF-8, in base64. */
+            /** A JavaScript function that is called with the reply after the data was stored. At most 64 KB of UTF-8, in base64. */
             success_callback?: string;
-            /** A JavaScript function that is called with `{ status, code, error }` when it was not stored. At most 64 KB of UTF-8, in base64. */
+            /** A JavaScript function that is called with `{ status, code, error }` if the data was not stored. At most 64 KB of UTF-8, in base64. */
             error_callback?: string;
             /**
-             * `standalone` (when left out) is a page of its own; `embedded` has neither background nor frame, and a heading only if it is asked for.
+             * `standalone` (default) is a complete page; `embedded` has no background and no frame, and a heading only if `title` is set.
              * @enum {string}
              */
             display_mode?: "standalone" | "embedded";
-            /** Whether numbers can only be put in with a keypad on the screen, in random order. */
+            /** Whether digits can only be entered with an on-screen keypad in random order. */
             force_keypad?: boolean;
-            /** Whether the sample card is left out. */
+            /** Whether the sample card is hidden. */
             hide_card?: boolean;
-            /** Whether the part of the sample card that is being filled in is highlighted. */
+            /** Whether the part of the sample card that belongs to the focused field is highlighted. */
             highlight_fields?: boolean;
             /** Turns off all validation. */
             disable_luhn?: boolean;
             /** Whether the card number is sent without spaces. */
             strip_spaces?: boolean;
             /**
-             * The language of the form; that of the browser when left out.
+             * The language of the form. Default: the language of the browser.
              * @enum {string}
              */
             locale?: "en" | "es" | "fr" | "de" | "ar";
-            /** The origins whose pages may embed the form; any when left out or empty. */
+            /** The origins whose pages may embed the form. Default, and if empty: any. */
             frame_ancestors?: string[];
             /** Fields after those of the type. */
             additional_fields?: components["schemas"]["FormAdditionalField"][];
             /**
-             * Light (when left out) or dark colours; `auto` follows the preference of whoever looks at the form.
+             * `light` (default) or `dark` colours; `auto` follows the preference of the user.
              * @enum {string}
              */
             color_mode?: "light" | "dark" | "auto";
-            /** Options by the name of the field. */
+            /** Options by field name. */
             field_options?: {
                 [key: string]: {
-                    /** False: whatever is typed into the field is taken. */
+                    /** False: the field accepts any input. */
                     validate?: boolean;
                     /** False: the form does not have the field. */
                     visible?: boolean;
@@ -1130,12 +1130,12 @@ export interface components {
             /** Style, colours and logo. */
             theme?: {
                 /**
-                 * The style that everything else is based on; `vault` when left out.
+                 * The base style. Default: `vault`.
                  * @enum {string}
                  */
                 style?: "vault" | "modern";
                 /**
-                 * Colour of the button and of what has the focus: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * Colour of the button and of the focused field: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
                  * @example #0055cc
                  */
                 primary_color?: string;
@@ -1150,12 +1150,12 @@ export interface components {
                  */
                 card_shadow_color?: string;
                 /**
-                 * Colour of messages of success: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * Colour of success messages: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
                  * @example #0055cc
                  */
                 success_color?: string;
                 /**
-                 * Colour of messages of errors: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
+                 * Colour of error messages: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name.
                  * @example #0055cc
                  */
                 error_color?: string;
@@ -1170,12 +1170,12 @@ export interface components {
              */
             user: string;
             /**
-             * The passphrase to lock the key with; generated when left out. It is never stored.
+             * The passphrase of the key; generated if omitted. It is never stored.
              * @example correct-horse-battery-staple-9Zq4
              */
             passphrase?: string;
         };
-        /** A vault key with its passphrase, which is shown this once. */
+        /** A vault key with its passphrase, which is shown only once. */
         KeyWithPassphrase: {
             /**
              * Identifier of the vault key.
@@ -1183,7 +1183,7 @@ export interface components {
              */
             user: string;
             /**
-             * The passphrase of the key. It is shown only here and stored nowhere.
+             * The passphrase of the key. Only this reply contains it; the vault does not store it.
              * @example correct-horse-battery-staple-9Zq4
              */
             passphrase: string;
@@ -1203,17 +1203,17 @@ export interface components {
              */
             user: string;
             /**
-             * The passphrase that opens the key now.
+             * The current passphrase of the key.
              * @example correct-horse-battery-staple-9Zq4
              */
             passphrase: string;
             /**
-             * The passphrase from now on; generated when left out.
+             * The new passphrase; generated if omitted.
              * @example correct-horse-battery-staple-9Zq4
              */
             new_passphrase?: string;
         };
-        /** One change of the data, by name. */
+        /** One named transformation of the data. */
         Operation: {
             /**
              * The operation to apply; GET /rule/operations lists them.
@@ -1221,22 +1221,22 @@ export interface components {
              */
             name: string;
             /**
-             * The field to read, a dotted path; `*`, also when left out, is the whole object.
+             * The field to read, a dotted path. Default: `*`, the whole object.
              * @example expiry_year
              */
             input_field?: string;
             /**
-             * The field to write, a dotted path; `*` replaces the whole object. Left out: the input field.
+             * The field to write, a dotted path; `*` replaces the whole object. Default: the input field.
              * @example expiry_year_short
              */
             output_field?: string;
             /**
-             * For people; the order of the list counts.
+             * A position for documentation only; operations run in the order of the list.
              * @example 1
              */
             order_position?: number;
             /**
-             * What the operation needs.
+             * The arguments of the operation.
              * @example {
              *       "start": -2
              *     }
@@ -1255,7 +1255,7 @@ export interface components {
             /** Applied one after another. */
             operations: components["schemas"]["Operation"][];
         };
-        /** All operations that a rule can be made of. */
+        /** All operations that a rule can contain. */
         OperationNames: {
             /**
              * The names of all operations.
@@ -1267,7 +1267,7 @@ export interface components {
              */
             operations: string[];
         };
-        /** The request to send. With /proxy/get all of its texts are sent as they are: nothing is filled. */
+        /** The request to send. With /proxy/get it is sent unchanged: templates are not filled. */
         ProxyRequest: {
             /**
              * The HTTP method.
@@ -1275,16 +1275,16 @@ export interface components {
              */
             method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS";
             /**
-             * An https URL without user information. Path and query may hold tags, whose values are percent-encoded.
+             * An https URL without user information. Path and query may contain template tags, whose values are percent-encoded.
              * @example https://pay.example.com/v1/charges
              */
             url: string;
-            /** Objects of one member each: a name and its value, which may hold tags. Headers of the connection and of framing, such as Host and Content-Length, are refused. */
+            /** Objects with one member each: a name and its value, which may contain template tags. Headers of the connection and of framing, such as Host and Content-Length, are rejected. */
             headers?: {
                 [key: string]: string;
             }[];
             /**
-             * A mustache template. `{{name}}` and `{{a.b}}` are filled from the stored object and escaped by the Content-Type of the request: JSON (also without one), form or XML; `{{{name}}}` is not escaped.
+             * A mustache template. `{{name}}` and `{{a.b}}` are filled from the stored object and escaped according to the Content-Type of the request: JSON (default), form or XML. `{{{name}}}` is not escaped.
              * @example {"amount":1000,"card":{"number":"{{card_number}}","expiry":"{{expiry}}"}}
              */
             body?: string;
@@ -1294,22 +1294,22 @@ export interface components {
              */
             client_cert_id?: string;
         };
-        /** Where to report to. */
+        /** The webhook that receives the result. */
         ProxyWebhook: {
             /**
-             * The https URL to report to.
+             * The https URL that receives the result.
              * @example https://shop.example.com/webhooks
              */
             url: string;
             /**
-             * What calls are signed with (Standard Webhooks), and what X-Vault-Webhook-Secret says: any text that a header can carry, or `whsec_` and Base64. Left out: calls are not signed.
+             * The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: any text that is valid in a header, or `whsec_` and Base64. If omitted, webhooks are not signed.
              * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
              */
             secret?: string;
-            /** How often to call until a call is answered with 200; 8 when left out. */
+            /** Maximum number of delivery attempts until a reply with 200. Default: 8. */
             max_attempts?: number;
             /**
-             * Members to add to what the webhook says, at most 64 KB. Those with the name of one of its own are left out.
+             * Members to add to the webhook's body, at most 64 KB. Members with a name that the webhook uses itself are ignored.
              * @example {
              *       "order": "4711"
              *     }
@@ -1318,16 +1318,16 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** What to send. Without `synchronous` the webhook is required. */
+        /** The request to send. Without `synchronous` the webhook is required. */
         ProxyOrder: {
-            /** The request to send. With /proxy/get all of its texts are sent as they are: nothing is filled. */
+            /** The request to send. With /proxy/get it is sent unchanged: templates are not filled. */
             request: components["schemas"]["ProxyRequest"];
-            /** Whether to wait for the outcome, at most 20 s for all attempts, and to answer with it. Otherwise, and when left out, the webhook is told. */
+            /** Whether to wait for the result, at most 20 s for all attempts, and to reply with it. Default: false; the result goes to the webhook. */
             synchronous?: boolean;
-            /** Where to report to. */
+            /** The webhook that receives the result. */
             webhook?: components["schemas"]["ProxyWebhook"];
         };
-        /** The request as it was filled, with `debug`; masked for accounts without unmasked output, while what was sent is not. */
+        /** With `debug`: the filled request. It is masked for accounts without unmasked output; the request that was sent is not. */
         PopulatedTemplate: {
             /**
              * The method.
@@ -1336,62 +1336,62 @@ export interface components {
             method: string;
             /** The URL. */
             url: string;
-            /** Objects of one member each, in the order of the headers; a name may come again. */
+            /** Objects with one member each, in the order of the headers; a name may occur more than once. */
             headers: {
                 [key: string]: string;
             }[];
             /** The body. */
             body?: string;
         };
-        /** What the third party answered, whatever its status. */
+        /** The reply of the third party, with any status. */
         ProxyReply: {
-            /** Objects of one member each, in the order of the headers; a name may come again. */
+            /** Objects with one member each, in the order of the headers; a name may occur more than once. */
             headers: {
                 [key: string]: string;
             }[];
-            /** The body as text, by the charset of its Content-Type where that is known, else as UTF-8. At most 1 MB. */
+            /** The body as text, decoded with the charset of its Content-Type if it is known, otherwise as UTF-8. At most 1 MB. */
             body: string;
             /**
-             * The third party's status.
+             * The status code of the third party's reply.
              * @example 201
              */
             status_code: number;
-            /** The request as it was filled, with `debug`; masked for accounts without unmasked output, while what was sent is not. */
+            /** With `debug`: the filled request. It is masked for accounts without unmasked output; the request that was sent is not. */
             populated_template?: components["schemas"]["PopulatedTemplate"];
         };
         /** The request was accepted and will be sent. */
         ProxyAccepted: {
             /**
-             * What was done, for a person.
-             * @example The request was accepted; its outcome goes to the webhook.
+             * What was done, for humans.
+             * @example The request was accepted; its result goes to the webhook.
              */
             message: string;
             /**
-             * The X-Vault-Request-Id of every attempt, and the webhook-id of every call of the webhook.
+             * The X-Vault-Request-Id of every attempt, and the webhook-id of every webhook.
              * @example 0q3vJq8nQm2dYtS1b7ZkXw
              */
             id: string;
-            /** The request as it was filled, with `debug`; masked for accounts without unmasked output, while what was sent is not. */
+            /** With `debug`: the filled request. It is masked for accounts without unmasked output; the request that was sent is not. */
             populated_template?: components["schemas"]["PopulatedTemplate"];
         };
-        /** Data fetched from a third party was stored. When the last attempt was answered with 429 or 5xx nothing was, and `token_info` is not there. */
+        /** Data fetched from a third party was stored. If the last attempt got 429 or 5xx, nothing was stored and `token_info` is absent. */
         GetWebhook: {
-            /** Objects of one member each, in the order of the headers; a name may come again. */
+            /** Objects with one member each, in the order of the headers; a name may occur more than once. */
             headers: {
                 [key: string]: string;
             }[];
             /**
-             * The third party's status.
+             * The status code of the third party's reply.
              * @example 201
              */
             status_code: number;
             /** A stored item, without its data. */
             token_info?: components["schemas"]["TokenInfo"];
-            /** The reply with mustache tags in the place of what was stored; only with `smart_parse`. */
+            /** The reply with mustache tags in place of the stored values; only with `smart_parse`. */
             body?: string;
         };
         NetworkTokenOrder: {
-            /** Where to report to. */
+            /** The webhook that receives the result. */
             webhook: components["schemas"]["ProxyWebhook"];
         };
         CreateCsr: {
@@ -1426,7 +1426,7 @@ export interface components {
              */
             c?: string;
             /**
-             * The key pair to make, `ec-p256` when left out. It stays in the vault.
+             * The type of the key pair. Default: `ec-p256`. The private key never leaves the vault.
              * @enum {string}
              */
             key_type?: "ec-p256" | "rsa-2048";
@@ -1468,7 +1468,7 @@ export interface components {
              */
             c?: string;
             /**
-             * The request in PEM (PKCS #10), to be sent to whoever issues the certificate.
+             * The request in PEM (PKCS #10), for the issuer of the certificate.
              * @example -----BEGIN CERTIFICATE REQUEST-----
              *     …
              */
@@ -1486,18 +1486,18 @@ export interface components {
              */
             csr_id: string;
             /**
-             * The certificate in PEM, with those that issued it as far as they were sent.
+             * The certificate in PEM, followed by its issuers if they were sent.
              * @example -----BEGIN CERTIFICATE-----
              *     …
              */
             data: string;
             /**
-             * Until when it is valid. One that has expired is presented all the same.
+             * The end of its validity. An expired certificate is still presented to the third party.
              * @example 2026-01-31T12:00:00.123Z
              */
             expiry: string;
         };
-        /** Who signed in, and what to. */
+        /** The account of the credentials, and the server. */
         WhoAmI: {
             /**
              * The name of the account.
@@ -1505,7 +1505,7 @@ export interface components {
              */
             user: string;
             /**
-             * Staging stores published test numbers; production refuses them.
+             * Staging stores published test numbers; production rejects them.
              * @enum {string}
              */
             environment: "staging" | "production";
@@ -1515,7 +1515,7 @@ export interface components {
              */
             api_version: string;
             /**
-             * The version prefix whose promises the server keeps.
+             * The version of the API that the server is compatible with.
              * @constant
              */
             backwards_compatibility: "v1";
@@ -1527,17 +1527,17 @@ export interface components {
              */
             operation: "store" | "decrypt" | "list" | "update" | "delete" | "log" | "capture_create" | "capture" | "retrieve_create" | "retrieve" | "key" | "rule" | "proxy_attempt" | "network_token" | "certificate" | "preference" | "utility";
             /**
-             * How often it was done.
+             * Number of operations.
              * @example 12
              */
             count: number;
             /**
-             * The operator's price of one.
+             * The operator's price of one operation.
              * @example 0.0020
              */
             unit_price: string;
             /**
-             * The price of all, exactly.
+             * The exact price of all operations.
              * @example 0.0020
              */
             amount: string;
@@ -1554,49 +1554,49 @@ export interface components {
              */
             amount: string;
             /**
-             * Where the month began, in UTC.
+             * Start of the month, in UTC.
              * @example 2026-01-01T00:00:00Z
              */
             from: string;
             /**
-             * Now, in UTC.
+             * The current time, in UTC.
              * @example 2026-01-31T12:00:00Z
              */
             to: string;
-            /** One of each billable operation, in a fixed order, also where nothing was used. */
+            /** One entry for each billable operation, in a fixed order, including those with a count of 0. */
             items: components["schemas"]["BillingItem"][];
         };
-        /** What an account has stored, and how much it has used in a month. */
+        /** The stored data of an account, and its requests in a month. */
         Usage: {
             /**
-             * The month that api_requests belongs to.
+             * The month of api_requests.
              * @example 2026-01
              */
             month: string;
             /**
-             * Keys of the account, now.
+             * Current number of keys of the account.
              * @example 3
              */
             keys: number;
             /**
-             * Tokens under all of them, now.
+             * Current number of tokens of all keys.
              * @example 1042
              */
             tokens: number;
             /**
-             * Requests of the month that were answered with 2xx, uses of endpoints included.
+             * Requests of the month with a 2xx reply, including uses of endpoints.
              * @example 5310
              */
             api_requests: number;
         };
         ChangePassword: {
             /**
-             * The password from now on: any text of 1 to 4096 characters and at most 8192 bytes of UTF-8. Generated when left out.
+             * The new password: any text of 1 to 4096 characters and at most 8192 bytes of UTF-8. Generated if omitted.
              * @example another-long-password-Zq4-kT9
              */
             new_password?: string;
         };
-        /** An account with its new password, which is shown this once. */
+        /** An account with its new password, which is shown only once. */
         AccountPassword: {
             /**
              * The name of the account.
@@ -1604,7 +1604,7 @@ export interface components {
              */
             user: string;
             /**
-             * The password from now on. It is shown only here.
+             * The new password. Only this reply contains it.
              * @example another-long-password-Zq4-kT9
              */
             password: string;
@@ -1616,7 +1616,7 @@ export interface components {
              */
             key: string;
             /**
-             * Any JSON value of at most 4 KB: a text, a number, a boolean, a list. Numbers keep their text. What the vault itself acts on must be of the right kind.
+             * Any JSON value of at most 4 KB, such as a string, a number, a boolean or a list. Numbers keep their exact text. Preferences that the vault uses must have the right type.
              * @example luhn
              */
             value: unknown;
@@ -1628,49 +1628,49 @@ export interface components {
              */
             key: string;
             /**
-             * Any JSON value of at most 4 KB: a text, a number, a boolean, a list. Numbers keep their text. What the vault itself acts on must be of the right kind.
+             * Any JSON value of at most 4 KB, such as a string, a number, a boolean or a list. Numbers keep their exact text. Preferences that the vault uses must have the right type.
              * @example luhn
              */
             value: unknown;
-            /** Whether the account has not set it. */
+            /** True if the account has not set it, and this is the default. */
             is_default: boolean;
         };
         /** One event of the security log. */
         AuditEntry: {
             /**
-             * The entry's number in the log of the account: each is one more than the one before it.
+             * The number of the entry in the log of the account; numbers are consecutive.
              * @example 4711
              */
             id: string;
             /**
-             * When it happened, by the clock of the server.
+             * The time of the event, by the clock of the server.
              * @example 2026-01-31T12:00:00.123Z
              */
             time: string;
             /**
-             * What was done or tried.
+             * The action that was performed or attempted.
              * @example key.create
              * @enum {string}
              */
             action: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "compliance_certificate.read" | "password.change" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "audit.expire";
             /**
-             * `success`, or the code of the error that was answered.
+             * `success`, or the error code of the reply.
              * @example success
              * @example passphrase_wrong
              */
             outcome: string;
             /**
-             * Who did it: `account/NAME`, `endpoint/ID` for whoever has its secret, `operator`, `vault` for the service itself, or `anonymous`.
+             * Who performed it: `account/NAME`, `endpoint/ID` for a holder of its secret, `operator`, `vault` for the service itself, or `anonymous`.
              * @example account/shop
              */
             actor: string;
             /**
-             * Where it came from; empty where there is no network, or where a gathered entry has many sources.
+             * The address of the caller; empty if there is none, or if the entry combines events from several addresses.
              * @example 203.0.113.7
              */
             source_ip: string;
             /**
-             * What the caller says of itself; empty where it says nothing.
+             * The User-Agent header of the caller; empty if there is none.
              * @example shop/1.0
              */
             user_agent: string;
@@ -1680,60 +1680,60 @@ export interface components {
              */
             request_id: string;
             /**
-             * What it was done to: `key/USER`, `item/USER/TOKEN`, `endpoint/ID`, `rule/ID` and so on.
+             * The object of the action: `key/USER`, `item/USER/TOKEN`, `endpoint/ID`, `rule/ID` and so on.
              * @example key/customers-2026
              */
             object?: string;
             /**
-             * How many alike refusals the entry stands for, when there were too many for one each; one when left out.
+             * The number of similar errors that this entry combines; 1 if omitted.
              * @example 250
              */
             count?: number;
         };
-        /** The body of every refusal. */
+        /** The body of every error reply. */
         Error: {
-            /** One sentence for a person. The wording may change. */
+            /** A message for humans. The wording may change. */
             error: string;
             /**
-             * Stable; /guide/errors says what each means and what to do about it.
+             * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
             code: "invalid_request" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "integrity_failed" | "internal";
-            /** The same as the X-Request-Id header; quote it when you ask for help. */
+            /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
-            /** The place of the fault, such as `query.user` or `body.passphrase`. */
+            /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
             field?: string;
         };
-        /** What a third party answered to data that was sent out, whatever its status. */
+        /** The reply of a third party to a request with stored data, with any status. */
         PostWebhook: {
-            /** Objects of one member each, in the order of the headers; a name may come again. */
+            /** Objects with one member each, in the order of the headers; a name may occur more than once. */
             headers: {
                 [key: string]: string;
             }[];
-            /** The body as text, by the charset of its Content-Type where that is known, else as UTF-8. At most 1 MB. */
+            /** The body as text, decoded with the charset of its Content-Type if it is known, otherwise as UTF-8. At most 1 MB. */
             body: string;
             /**
-             * The third party's status.
+             * The status code of the third party's reply.
              * @example 201
              */
             status_code: number;
         };
-        /** There is no reply to report. */
+        /** The request failed and there is no reply to report. */
         FailureWebhook: {
-            /** One sentence for a person. The wording may change. */
+            /** A message for humans. The wording may change. */
             error: string;
             /**
-             * Why, a code of /guide/errors. With `outcome_unknown` the request may have had its effect.
+             * The error code, see /guide/errors. With `outcome_unknown` the third party may have processed the request.
              * @example target_unreachable
              */
             code: string;
         };
-        /** A network token was made and stored. */
+        /** A network token was issued and stored. */
         NetworkTokenWebhook: {
-            /** What the requester gave for the card. */
+            /** The network token that the requester issued for the card. */
             network_token: {
                 /**
-                 * The network token: what to pay with in the place of the card.
+                 * The network token, used for payments instead of the card number.
                  * @example 4000001234567899
                  */
                 token: string;
@@ -1753,7 +1753,7 @@ export interface components {
                  */
                 last_four: string;
                 /**
-                 * What the requester calls it.
+                 * The status according to the requester.
                  * @example active
                  */
                 status: string;
@@ -1766,13 +1766,13 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** The id of this request; a sane one that you sent is kept. */
+        /** The id of this request: the one that you sent if it is valid, otherwise a generated one. */
         "X-Request-Id": string;
-        /** Present when more remains: pass it as next_token to get the next page. */
+        /** Present if there are more results: send it as next_token to get the next page. */
         "X-Vault-Next-Token": string;
-        /** Present when this is the kept reply of an earlier request with the same Idempotency-Key. */
+        /** Present if this is the stored reply of an earlier request with the same Idempotency-Key. */
         "Idempotency-Replayed": "true";
-        /** Seconds to wait before trying again. */
+        /** Seconds to wait before a retry. */
         "Retry-After": number;
         /** The challenge (RFC 7617). */
         "WWW-Authenticate": string;
@@ -1809,7 +1809,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -1820,7 +1820,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1842,9 +1842,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -1856,7 +1856,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1867,9 +1867,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -1887,7 +1887,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * How many characters; clamped to 32..4096.
+                 * Number of characters; clamped to 32..4096.
                  * @example 64
                  */
                 length?: number;
@@ -1911,7 +1911,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -1922,7 +1922,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1944,9 +1944,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -1958,7 +1958,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1969,9 +1969,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -1999,43 +1999,43 @@ export interface operations {
                  */
                 token?: string;
                 /**
-                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
                  * @example customer-4711
                  */
                 reference?: string;
-                /** Only items whose reference begins with this text. */
+                /** Only items whose reference starts with this text. */
                 reference_prefix?: string;
                 /**
-                 * Only items stored at or after this time (UTC). Written `YYYY-MM-DDThh:mm:ssZ`.
+                 * Only items stored at or after this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
                  * @example 2026-01-31T12:00:00Z
                  */
                 stored_after?: string;
                 /**
-                 * Only items stored before this time (UTC). Written `YYYY-MM-DDThh:mm:ssZ`.
+                 * Only items stored before this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
                  * @example 2026-01-31T12:00:00Z
                  */
                 stored_before?: string;
-                /** Names or dotted paths of fields to mask in the reply; in a query, separated by commas. Left out: the preference `mask_fields`, else none; given and empty: none. */
+                /** Names or dotted paths of fields to mask in the reply; comma-separated in a query. Default: the preference `mask_fields`, or none. An empty value masks no field. */
                 mask_fields?: string[];
-                /** Ids of rules, applied in this order; in a query, separated by commas. */
+                /** Ids of rules, applied in this order; comma-separated in a query. */
                 rules?: string[];
                 /** Whether to decrypt every listed item; needs user and the passphrase. Each item counts as a decryption. */
                 decrypt_all?: boolean;
-                /** Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
+                /** Whether to add card_metadata: brand and issuer, derived from the number. Default: the preference `return_card_metadata`, or false. */
                 return_card_metadata?: boolean;
-                /** How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
+                /** Maximum number of entries. A negative value means no limit; 0 is invalid. Default: the preference `default_limit`, or 1024. */
                 limit?: number;
-                /** Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
+                /** X-Vault-Next-Token of the previous page. Send all other parameters unchanged. */
                 next_token?: string;
                 /**
-                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -2059,15 +2059,15 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              *
-             *     `reference_required`: This item was stored with a reference, which must be given as well.
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
              *     `cursor_invalid`: next_token is not valid for this account and query.
              *
-             *     `rule_limit`: The rules need more time or memory than one item may take; make them or the data smaller.
+             *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              */
             400: {
                 headers: {
@@ -2078,7 +2078,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2092,7 +2092,7 @@ export interface operations {
             /**
              * `not_allowed`: This account is not allowed to do this.
              *
-             *     `passphrase_wrong`: The passphrase does not open this key.
+             *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
                 headers: {
@@ -2104,11 +2104,11 @@ export interface operations {
                 };
             };
             /**
-             * `key_not_found`: There is no such key.
+             * `key_not_found`: The key does not exist.
              *
-             *     `token_not_found`: There is no such token, or the reference does not belong to it.
+             *     `token_not_found`: The token does not exist, or the reference does not belong to it.
              *
-             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.
+             *     `rule_not_found`: A rule does not exist. Nothing was stored or returned.
              */
             404: {
                 headers: {
@@ -2120,9 +2120,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -2135,7 +2135,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -2149,9 +2149,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -2174,51 +2174,51 @@ export interface operations {
                  */
                 user: string;
                 /**
-                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
                  * @example customer-4711
                  */
                 reference?: string;
                 /**
-                 * The number to make the token from; needed only when the body has none, and not stored. Of several names the first that holds a digit counts, in the order card_number, account_number, n, number.
+                 * The number to derive the token from; needed only if the body has none, and not stored. If several names are sent, the first with a digit is used, in the order card_number, account_number, n, number.
                  * @example 4111111111111111
                  */
                 number?: string;
                 /**
-                 * Another name of `number`.
+                 * Alias of `number`.
                  * @example 4111111111111111
                  */
                 card_number?: string;
                 /**
-                 * Another name of `number`.
+                 * Alias of `number`.
                  * @example 4111111111111111
                  */
                 account_number?: string;
                 /**
-                 * Another name of `number`.
+                 * Alias of `number`.
                  * @example 4111111111111111
                  */
                 n?: string;
                 /**
-                 * What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: the preference `default_algorithm`, else `full`.
+                 * The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time). Default: the preference `default_algorithm`, or `full`.
                  * @example full
                  */
                 algorithm?: string;
-                /** Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
+                /** Whether to add card_metadata: brand and issuer, derived from the number. Default: the preference `return_card_metadata`, or false. */
                 return_card_metadata?: boolean;
                 /**
-                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
                 /**
-                 * Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a retry safe: for 24 hours a repeated request gets the first reply.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
@@ -2246,17 +2246,17 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              *
-             *     `number_missing`: No number to make a token from: send card_number, account_number, n or number in the body, or number in the query. Rules of an endpoint run first.
+             *     `number_missing`: The request contains no number to derive a token from.
              *
-             *     `test_card`: This is a published test card number; it can be stored only in staging.
+             *     `test_card`: This is a published test card number; only a staging server stores it.
              */
             400: {
                 headers: {
@@ -2267,7 +2267,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2281,7 +2281,7 @@ export interface operations {
             /**
              * `not_allowed`: This account is not allowed to do this.
              *
-             *     `passphrase_wrong`: The passphrase does not open this key.
+             *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
                 headers: {
@@ -2292,7 +2292,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `key_not_found`: There is no such key. */
+            /** `key_not_found`: The key does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2303,9 +2303,9 @@ export interface operations {
                 };
             };
             /**
-             * `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
+             * `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress.
              *
-             *     `key_changed`: The key was changed by another request at the same time; try again.
+             *     `key_changed`: Another request changed the key at the same time.
              */
             409: {
                 headers: {
@@ -2317,7 +2317,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2328,9 +2328,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -2343,7 +2343,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -2357,9 +2357,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -2387,7 +2387,7 @@ export interface operations {
                  */
                 token: string;
                 /**
-                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
                  * @example customer-4711
                  */
                 reference?: string;
@@ -2411,9 +2411,9 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `reference_required`: This item was stored with a reference, which must be given as well.
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
              */
             400: {
                 headers: {
@@ -2424,7 +2424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2446,9 +2446,9 @@ export interface operations {
                 };
             };
             /**
-             * `token_not_found`: There is no such token, or the reference does not belong to it.
+             * `token_not_found`: The token does not exist, or the reference does not belong to it.
              *
-             *     `key_not_found`: There is no such key.
+             *     `key_not_found`: The key does not exist.
              */
             404: {
                 headers: {
@@ -2459,7 +2459,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `key_changed`: The key was changed by another request at the same time; try again. */
+            /** `key_changed`: Another request changed the key at the same time. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2470,9 +2470,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -2485,7 +2485,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -2499,9 +2499,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -2529,26 +2529,26 @@ export interface operations {
                  */
                 token: string;
                 /**
-                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
                  * @example customer-4711
                  */
                 reference?: string;
-                /** Ids of rules, applied in this order; in a query, separated by commas. */
+                /** Ids of rules, applied in this order; comma-separated in a query. */
                 rules?: string[];
                 /**
-                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
                 /**
-                 * Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a retry safe: for 24 hours a repeated request gets the first reply.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
@@ -2576,17 +2576,17 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              *
-             *     `reference_required`: This item was stored with a reference, which must be given as well.
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
-             *     `rule_limit`: The rules need more time or memory than one item may take; make them or the data smaller.
+             *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              */
             400: {
                 headers: {
@@ -2597,7 +2597,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2611,7 +2611,7 @@ export interface operations {
             /**
              * `not_allowed`: This account is not allowed to do this.
              *
-             *     `passphrase_wrong`: The passphrase does not open this key.
+             *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
                 headers: {
@@ -2623,11 +2623,11 @@ export interface operations {
                 };
             };
             /**
-             * `key_not_found`: There is no such key.
+             * `key_not_found`: The key does not exist.
              *
-             *     `token_not_found`: There is no such token, or the reference does not belong to it.
+             *     `token_not_found`: The token does not exist, or the reference does not belong to it.
              *
-             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.
+             *     `rule_not_found`: A rule does not exist. Nothing was stored or returned.
              */
             404: {
                 headers: {
@@ -2639,9 +2639,9 @@ export interface operations {
                 };
             };
             /**
-             * `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
+             * `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress.
              *
-             *     `key_changed`: The key was changed by another request at the same time; try again.
+             *     `key_changed`: Another request changed the key at the same time.
              */
             409: {
                 headers: {
@@ -2653,7 +2653,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2664,9 +2664,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -2679,7 +2679,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -2693,9 +2693,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -2723,13 +2723,13 @@ export interface operations {
                  */
                 token: string;
                 /**
-                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
                  * @example customer-4711
                  */
                 reference?: string;
-                /** How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
+                /** Maximum number of entries. A negative value means no limit; 0 is invalid. Default: the preference `default_limit`, or 1024. */
                 limit?: number;
-                /** Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
+                /** X-Vault-Next-Token of the previous page. Send all other parameters unchanged. */
                 next_token?: string;
             };
             header?: never;
@@ -2752,9 +2752,9 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `reference_required`: This item was stored with a reference, which must be given as well.
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
              *     `cursor_invalid`: next_token is not valid for this account and query.
              */
@@ -2767,7 +2767,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2789,9 +2789,9 @@ export interface operations {
                 };
             };
             /**
-             * `token_not_found`: There is no such token, or the reference does not belong to it.
+             * `token_not_found`: The token does not exist, or the reference does not belong to it.
              *
-             *     `key_not_found`: There is no such key.
+             *     `key_not_found`: The key does not exist.
              */
             404: {
                 headers: {
@@ -2803,9 +2803,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -2818,7 +2818,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -2832,9 +2832,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -2876,7 +2876,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -2887,7 +2887,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2908,7 +2908,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `key_not_found`: There is no such key. */
+            /** `key_not_found`: The key does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2919,9 +2919,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -2934,7 +2934,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -2948,9 +2948,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -2973,33 +2973,33 @@ export interface operations {
                  */
                 user: string;
                 /**
-                 * The identifier to give the endpoint; a random one when left out. In use by anybody: 409.
+                 * The identifier of the new endpoint; random if omitted. If any account uses it: 409.
                  * @example customers-2026
                  */
                 unique_id?: string;
                 /**
-                 * How long the endpoint lives: `45m`, `1h30m`, `24h60m60s`, or ISO 8601 (`PT10M`, `P1D`, `P1W`). For ever: `0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`. Left out: 24 hours. At most 10 years.
+                 * The lifetime of the endpoint: `45m`, `1h30m`, `24h60m60s`, or ISO 8601 (`PT10M`, `P1D`, `P1W`), at most 10 years. Unlimited: `0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`. Default: 24 hours.
                  * @example 24h
                  */
                 ttl?: string;
-                /** Ids of rules, applied in this order; in a query, separated by commas. */
+                /** Ids of rules, applied in this order; comma-separated in a query. */
                 rules?: string[];
-                /** Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
+                /** Whether to add card_metadata: brand and issuer, derived from the number. Default: the preference `return_card_metadata`, or false. */
                 return_card_metadata?: boolean;
                 /**
-                 * What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: the preference `default_algorithm`, else `full`.
+                 * The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time). Default: the preference `default_algorithm`, or `full`.
                  * @example full
                  */
                 algorithm?: string;
                 /**
-                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -3023,9 +3023,9 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              */
             400: {
                 headers: {
@@ -3036,7 +3036,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3050,7 +3050,7 @@ export interface operations {
             /**
              * `not_allowed`: This account is not allowed to do this.
              *
-             *     `passphrase_wrong`: The passphrase does not open this key.
+             *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
                 headers: {
@@ -3061,7 +3061,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `key_not_found`: There is no such key. */
+            /** `key_not_found`: The key does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3072,9 +3072,9 @@ export interface operations {
                 };
             };
             /**
-             * `endpoint_exists`: This unique id is already in use.
+             * `endpoint_exists`: This endpoint id is already in use.
              *
-             *     `key_changed`: The key was changed by another request at the same time; try again.
+             *     `key_changed`: Another request changed the key at the same time.
              */
             409: {
                 headers: {
@@ -3086,9 +3086,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -3101,7 +3101,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3115,9 +3115,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -3135,50 +3135,50 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * The item's reference. Left out: the unique id of the endpoint.
+                 * The reference of the item. Default: the unique id of the endpoint.
                  * @example customer-4711
                  */
                 reference?: string;
                 /**
-                 * The number to make the token from; needed only when the body has none, and not stored. Of several names the first that holds a digit counts, in the order card_number, account_number, n, number.
+                 * The number to derive the token from; needed only if the body has none, and not stored. If several names are sent, the first with a digit is used, in the order card_number, account_number, n, number.
                  * @example 4111111111111111
                  */
                 number?: string;
                 /**
-                 * Another name of `number`.
+                 * Alias of `number`.
                  * @example 4111111111111111
                  */
                 card_number?: string;
                 /**
-                 * Another name of `number`.
+                 * Alias of `number`.
                  * @example 4111111111111111
                  */
                 account_number?: string;
                 /**
-                 * Another name of `number`.
+                 * Alias of `number`.
                  * @example 4111111111111111
                  */
                 n?: string;
                 /**
-                 * What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: what the endpoint was created with.
+                 * The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time). Default: the setting of the endpoint.
                  * @example full
                  */
                 algorithm?: string;
-                /** Whether to add card_metadata. Left out: what the endpoint was created with. */
+                /** Whether to add card_metadata. Default: the setting of the endpoint. */
                 return_card_metadata?: boolean;
-                /** The kind of hosted form that sends the data; the action log then names a form as source. */
+                /** The type of hosted form that sends the data; the action log then has the source `form`. */
                 form_type?: "pcd" | "ach" | "custom";
             };
             header?: {
                 /**
-                 * Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a retry safe: for 24 hours a repeated request gets the first reply.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
             };
             path: {
                 /**
-                 * Identifier of the endpoint, unique in the whole vault.
+                 * Identifier of the endpoint, unique over all accounts.
                  * @example customers-2026
                  */
                 unique_id: string;
@@ -3205,17 +3205,17 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `number_missing`: No number to make a token from: send card_number, account_number, n or number in the body, or number in the query. Rules of an endpoint run first.
+             *     `number_missing`: The request contains no number to derive a token from.
              *
-             *     `test_card`: This is a published test card number; it can be stored only in staging.
+             *     `test_card`: This is a published test card number; only a staging server stores it.
              *
-             *     `rule_limit`: The rules need more time or memory than one item may take; make them or the data smaller.
+             *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              */
             400: {
                 headers: {
@@ -3226,7 +3226,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `endpoint_refused`: There is no such endpoint, or the secret sent in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is not its own. */
+            /** `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3236,7 +3236,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown. */
+            /** `rule_not_found`: A rule does not exist. Nothing was stored or returned. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3246,7 +3246,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress. */
+            /** `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3267,7 +3267,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3277,7 +3277,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3289,7 +3289,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3303,9 +3303,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -3325,7 +3325,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * Identifier of the endpoint, unique in the whole vault.
+                 * Identifier of the endpoint, unique over all accounts.
                  * @example customers-2026
                  */
                 unique_id: string;
@@ -3347,7 +3347,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -3358,7 +3358,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3379,7 +3379,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `endpoint_not_found`: There is no such endpoint. */
+            /** `endpoint_not_found`: The endpoint does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3390,9 +3390,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -3405,7 +3405,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3419,9 +3419,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -3463,7 +3463,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -3474,7 +3474,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3495,7 +3495,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `key_not_found`: There is no such key. */
+            /** `key_not_found`: The key does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3506,9 +3506,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -3521,7 +3521,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3535,9 +3535,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -3560,40 +3560,40 @@ export interface operations {
                  */
                 user: string;
                 /**
-                 * The identifier to give the endpoint; a random one when left out. In use by anybody: 409.
+                 * The identifier of the new endpoint; random if omitted. If any account uses it: 409.
                  * @example customers-2026
                  */
                 unique_id?: string;
                 /**
-                 * How long the endpoint lives: `45m`, `1h30m`, `24h60m60s`, or ISO 8601 (`PT10M`, `P1D`, `P1W`). For ever: `0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`. Left out: 24 hours. At most 10 years.
+                 * The lifetime of the endpoint: `45m`, `1h30m`, `24h60m60s`, or ISO 8601 (`PT10M`, `P1D`, `P1W`), at most 10 years. Unlimited: `0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`. Default: 24 hours.
                  * @example 24h
                  */
                 ttl?: string;
-                /** Ids of rules, applied in this order; in a query, separated by commas. */
+                /** Ids of rules, applied in this order; comma-separated in a query. */
                 rules?: string[];
-                /** Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false. */
+                /** Whether to add card_metadata: brand and issuer, derived from the number. Default: the preference `return_card_metadata`, or false. */
                 return_card_metadata?: boolean;
                 /**
-                 * The only token that the endpoint reaches.
+                 * Limits the scope of the endpoint to this token.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token?: string;
                 /**
-                 * The only reference whose items the endpoint reaches.
+                 * Limits the scope of the endpoint to items with this reference.
                  * @example customer-4711
                  */
                 reference?: string;
-                /** Names or dotted paths of fields to mask in the reply; in a query, separated by commas. Left out: the preference `mask_fields`, else none; given and empty: none. */
+                /** Names or dotted paths of fields to mask in the reply; comma-separated in a query. Default: the preference `mask_fields`, or none. An empty value masks no field. */
                 mask_fields?: string[];
                 /**
-                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -3617,9 +3617,9 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              */
             400: {
                 headers: {
@@ -3630,7 +3630,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3644,7 +3644,7 @@ export interface operations {
             /**
              * `not_allowed`: This account is not allowed to do this.
              *
-             *     `passphrase_wrong`: The passphrase does not open this key.
+             *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
                 headers: {
@@ -3655,7 +3655,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `key_not_found`: There is no such key. */
+            /** `key_not_found`: The key does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3666,9 +3666,9 @@ export interface operations {
                 };
             };
             /**
-             * `endpoint_exists`: This unique id is already in use.
+             * `endpoint_exists`: This endpoint id is already in use.
              *
-             *     `key_changed`: The key was changed by another request at the same time; try again.
+             *     `key_changed`: Another request changed the key at the same time.
              */
             409: {
                 headers: {
@@ -3680,9 +3680,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -3695,7 +3695,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3709,9 +3709,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -3734,25 +3734,25 @@ export interface operations {
                  */
                 token?: string;
                 /**
-                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
                  * @example customer-4711
                  */
                 reference?: string;
-                /** Only items whose reference begins with this text. */
+                /** Only items whose reference starts with this text. */
                 reference_prefix?: string;
                 /** Whether to decrypt every listed item. Each item counts as a decryption. */
                 decrypt_all?: boolean;
-                /** How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 1024. */
+                /** Maximum number of entries. A negative value means no limit; 0 is invalid. Default: the preference `default_limit`, or 1024. */
                 limit?: number;
-                /** Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
+                /** X-Vault-Next-Token of the previous page. Send all other parameters unchanged. */
                 next_token?: string;
-                /** The kind of hosted form that shows the data; the action log then names a form as source. */
+                /** The type of hosted form that displays the data; the action log then has the source `form`. */
                 form_type?: "pcd" | "ach" | "custom";
             };
             header?: never;
             path: {
                 /**
-                 * Identifier of the endpoint, unique in the whole vault.
+                 * Identifier of the endpoint, unique over all accounts.
                  * @example customers-2026
                  */
                 unique_id: string;
@@ -3775,13 +3775,13 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `reference_required`: This item was stored with a reference, which must be given as well.
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
              *     `cursor_invalid`: next_token is not valid for this account and query.
              *
-             *     `rule_limit`: The rules need more time or memory than one item may take; make them or the data smaller.
+             *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              */
             400: {
                 headers: {
@@ -3793,9 +3793,9 @@ export interface operations {
                 };
             };
             /**
-             * `endpoint_refused`: There is no such endpoint, or the secret sent in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is not its own.
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.
              *
-             *     `endpoint_out_of_scope`: This endpoint does not reach the item that was asked for.
+             *     `endpoint_out_of_scope`: This endpoint does not have access to the requested item.
              */
             403: {
                 headers: {
@@ -3807,9 +3807,9 @@ export interface operations {
                 };
             };
             /**
-             * `token_not_found`: There is no such token, or the reference does not belong to it.
+             * `token_not_found`: The token does not exist, or the reference does not belong to it.
              *
-             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.
+             *     `rule_not_found`: A rule does not exist. Nothing was stored or returned.
              */
             404: {
                 headers: {
@@ -3830,7 +3830,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3842,7 +3842,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3856,9 +3856,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -3878,7 +3878,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * Identifier of the endpoint, unique in the whole vault.
+                 * Identifier of the endpoint, unique over all accounts.
                  * @example customers-2026
                  */
                 unique_id: string;
@@ -3900,7 +3900,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -3911,7 +3911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3932,7 +3932,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `endpoint_not_found`: There is no such endpoint. */
+            /** `endpoint_not_found`: The endpoint does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3943,9 +3943,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -3958,7 +3958,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -3972,9 +3972,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -3992,7 +3992,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * Identifier of the form, unique in the whole vault.
+                 * Identifier of the form, unique over all accounts.
                  * @example customers-2026
                  */
                 form_id?: string;
@@ -4016,7 +4016,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -4027,7 +4027,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4048,7 +4048,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `form_not_found`: There is no such form. */
+            /** `form_not_found`: The form does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4059,9 +4059,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -4074,7 +4074,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4088,9 +4088,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -4107,10 +4107,10 @@ export interface operations {
     createForm: {
         parameters: {
             query?: {
-                /** What the form asks for: a card (`pcd`), a bank account (`ach`), or additional fields alone. */
+                /** The data that the form asks for: a card (`pcd`), a bank account (`ach`), or only additional fields (`custom`). */
                 form_type?: "pcd" | "ach" | "custom";
                 /**
-                 * The identifier to give the form; a random one when left out. In use by anybody: 409.
+                 * The identifier of the new form; random if omitted. If any account uses it: 409.
                  * @example customers-2026
                  */
                 form_id?: string;
@@ -4138,9 +4138,9 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              */
@@ -4153,7 +4153,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4177,7 +4177,7 @@ export interface operations {
             /**
              * `form_exists`: This form id is already in use.
              *
-             *     `forms_full`: The account has as many forms as it may have; delete some first.
+             *     `forms_full`: The account has reached its limit of forms.
              */
             409: {
                 headers: {
@@ -4188,7 +4188,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4199,9 +4199,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -4213,7 +4213,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4224,9 +4224,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -4251,7 +4251,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * Identifier of the form, unique in the whole vault.
+                 * Identifier of the form, unique over all accounts.
                  * @example customers-2026
                  */
                 form_id: string;
@@ -4273,7 +4273,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -4284,7 +4284,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `form_not_found`: There is no such form. */
+            /** `form_not_found`: The form does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4294,7 +4294,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4306,7 +4306,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4320,9 +4320,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -4342,7 +4342,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * Identifier of the form, unique in the whole vault.
+                 * Identifier of the form, unique over all accounts.
                  * @example customers-2026
                  */
                 form_id: string;
@@ -4364,7 +4364,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -4375,7 +4375,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4396,7 +4396,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `form_not_found`: There is no such form. */
+            /** `form_not_found`: The form does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4407,9 +4407,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -4422,7 +4422,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4436,9 +4436,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -4456,7 +4456,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * Identifier of the form, unique in the whole vault.
+                 * Identifier of the form, unique over all accounts.
                  * @example customers-2026
                  */
                 form_id?: string;
@@ -4480,7 +4480,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -4491,7 +4491,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4512,7 +4512,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `form_not_found`: There is no such form. */
+            /** `form_not_found`: The form does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4523,9 +4523,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -4538,7 +4538,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4552,9 +4552,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -4571,10 +4571,10 @@ export interface operations {
     createCaptureForm: {
         parameters: {
             query?: {
-                /** What the form asks for: a card (`pcd`), a bank account (`ach`), or additional fields alone. */
+                /** The data that the form asks for: a card (`pcd`), a bank account (`ach`), or only additional fields (`custom`). */
                 form_type?: "pcd" | "ach" | "custom";
                 /**
-                 * The identifier to give the form; a random one when left out. In use by anybody: 409.
+                 * The identifier of the new form; random if omitted. If any account uses it: 409.
                  * @example customers-2026
                  */
                 form_id?: string;
@@ -4602,9 +4602,9 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              */
@@ -4617,7 +4617,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4641,7 +4641,7 @@ export interface operations {
             /**
              * `form_exists`: This form id is already in use.
              *
-             *     `forms_full`: The account has as many forms as it may have; delete some first.
+             *     `forms_full`: The account has reached its limit of forms.
              */
             409: {
                 headers: {
@@ -4652,7 +4652,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4663,9 +4663,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -4677,7 +4677,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4688,9 +4688,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -4715,7 +4715,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * Identifier of the form, unique in the whole vault.
+                 * Identifier of the form, unique over all accounts.
                  * @example customers-2026
                  */
                 form_id: string;
@@ -4737,7 +4737,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -4748,7 +4748,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `form_not_found`: There is no such form. */
+            /** `form_not_found`: The form does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4758,7 +4758,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says. */
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4770,7 +4770,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4784,9 +4784,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -4806,7 +4806,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * Identifier of the form, unique in the whole vault.
+                 * Identifier of the form, unique over all accounts.
                  * @example customers-2026
                  */
                 form_id: string;
@@ -4828,7 +4828,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -4839,7 +4839,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4860,7 +4860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `form_not_found`: There is no such form. */
+            /** `form_not_found`: The form does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4871,9 +4871,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -4886,7 +4886,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4900,9 +4900,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -4919,9 +4919,9 @@ export interface operations {
     listKeys: {
         parameters: {
             query?: {
-                /** How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference `default_limit`, else 65536. */
+                /** Maximum number of entries. A negative value means no limit; 0 is invalid. Default: the preference `default_limit`, or 65536. */
                 limit?: number;
-                /** Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
+                /** X-Vault-Next-Token of the previous page. Send all other parameters unchanged. */
                 next_token?: string;
             };
             header?: never;
@@ -4944,7 +4944,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `cursor_invalid`: next_token is not valid for this account and query.
              */
@@ -4957,7 +4957,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4979,9 +4979,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -4993,7 +4993,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5004,9 +5004,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -5046,9 +5046,9 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              */
@@ -5061,7 +5061,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5075,7 +5075,7 @@ export interface operations {
             /**
              * `not_allowed`: This account is not allowed to do this.
              *
-             *     `passphrase_wrong`: The passphrase does not open this key.
+             *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
                 headers: {
@@ -5086,7 +5086,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `key_not_found`: There is no such key. */
+            /** `key_not_found`: The key does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5096,7 +5096,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `key_changed`: The key was changed by another request at the same time; try again. */
+            /** `key_changed`: Another request changed the key at the same time. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5106,7 +5106,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5117,9 +5117,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -5132,7 +5132,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -5146,9 +5146,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -5167,7 +5167,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a retry safe: for 24 hours a repeated request gets the first reply.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
@@ -5195,13 +5195,13 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `idempotency_passphrase_required`: With an Idempotency-Key, send the passphrase of the new key yourself: a generated one is never stored.
+             *     `idempotency_passphrase_required`: A request with an Idempotency-Key must contain the passphrase of the new key, because a generated passphrase is never stored.
              */
             400: {
                 headers: {
@@ -5212,7 +5212,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5234,9 +5234,9 @@ export interface operations {
                 };
             };
             /**
-             * `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
+             * `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress.
              *
-             *     `key_exists`: There is already a key with this identifier.
+             *     `key_exists`: A key with this identifier already exists.
              */
             409: {
                 headers: {
@@ -5248,7 +5248,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5259,9 +5259,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -5273,7 +5273,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5284,9 +5284,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -5308,7 +5308,7 @@ export interface operations {
                  * @example customers-2026
                  */
                 user: string;
-                /** Whether to refuse while the key still holds data. With false, all data under the key is lost for good. */
+                /** Whether the deletion fails while the key contains data. With false, all data of the key is permanently lost. */
                 safe?: boolean;
             };
             header?: never;
@@ -5330,7 +5330,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -5341,7 +5341,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5362,7 +5362,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `key_not_found`: There is no such key. */
+            /** `key_not_found`: The key does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5373,9 +5373,9 @@ export interface operations {
                 };
             };
             /**
-             * `key_not_empty`: The key still holds data; delete the data first or pass safe=false.
+             * `key_not_empty`: The key still contains items.
              *
-             *     `key_changed`: The key was changed by another request at the same time; try again.
+             *     `key_changed`: Another request changed the key at the same time.
              */
             409: {
                 headers: {
@@ -5387,9 +5387,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -5401,7 +5401,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5412,9 +5412,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -5456,7 +5456,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -5467,7 +5467,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5488,7 +5488,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown. */
+            /** `rule_not_found`: A rule does not exist. Nothing was stored or returned. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5499,9 +5499,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -5514,7 +5514,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -5528,9 +5528,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -5579,9 +5579,9 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              */
@@ -5594,7 +5594,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5616,9 +5616,9 @@ export interface operations {
                 };
             };
             /**
-             * `rule_exists`: There is already a rule with this id.
+             * `rule_exists`: A rule with this id already exists.
              *
-             *     `rules_full`: The account has as many rules as it may have; delete some first.
+             *     `rules_full`: The account has reached its limit of rules.
              */
             409: {
                 headers: {
@@ -5629,7 +5629,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5640,9 +5640,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -5654,7 +5654,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5665,9 +5665,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -5709,7 +5709,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -5720,7 +5720,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5741,7 +5741,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown. */
+            /** `rule_not_found`: A rule does not exist. Nothing was stored or returned. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5752,9 +5752,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -5766,7 +5766,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5777,9 +5777,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -5815,7 +5815,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -5826,7 +5826,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5848,9 +5848,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -5862,7 +5862,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5873,9 +5873,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -5903,30 +5903,30 @@ export interface operations {
                  */
                 token: string;
                 /**
-                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
                  * @example customer-4711
                  */
                 reference?: string;
-                /** How often the request may be sent. It is sent again after 429, 5xx and a connection that failed before anything was sent; each attempt is billed. */
+                /** Maximum number of attempts. The request is retried after 429, 5xx, and a connection that failed before anything was sent; each attempt is billed. */
                 attempts?: number;
-                /** Whether the reply also has populated_template. The request is sent and billed all the same. */
+                /** Whether the reply includes populated_template. The request is still sent and billed. */
                 debug?: boolean;
-                /** Ids of rules, applied in this order to what is sent; nothing stored changes. In a query, separated by commas. */
+                /** Ids of rules, applied in this order to the data that is sent; stored data does not change. Comma-separated in a query. */
                 rules?: string[];
                 /**
-                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
                 /**
-                 * Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a retry safe: for 24 hours a repeated request gets the first reply.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
@@ -5954,21 +5954,21 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              *
-             *     `reference_required`: This item was stored with a reference, which must be given as well.
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
-             *     `rule_limit`: The rules need more time or memory than one item may take; make them or the data smaller.
+             *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              *
-             *     `template_limit`: Filling the request needs more time or memory than one request may take; make the template or the data smaller.
+             *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
-             *     `destination_refused`: The destination is not an https URL with a public address that this account may reach; nothing was sent.
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              */
             400: {
                 headers: {
@@ -5979,7 +5979,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5993,7 +5993,7 @@ export interface operations {
             /**
              * `not_allowed`: This account is not allowed to do this.
              *
-             *     `passphrase_wrong`: The passphrase does not open this key.
+             *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
                 headers: {
@@ -6005,11 +6005,11 @@ export interface operations {
                 };
             };
             /**
-             * `key_not_found`: There is no such key.
+             * `key_not_found`: The key does not exist.
              *
-             *     `token_not_found`: There is no such token, or the reference does not belong to it.
+             *     `token_not_found`: The token does not exist, or the reference does not belong to it.
              *
-             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.
+             *     `rule_not_found`: A rule does not exist. Nothing was stored or returned.
              */
             404: {
                 headers: {
@@ -6020,7 +6020,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress. */
+            /** `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6031,7 +6031,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6042,11 +6042,11 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              *
-             *     `jobs_full`: The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.
+             *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent.
              */
             429: {
                 headers: {
@@ -6059,7 +6059,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6073,11 +6073,11 @@ export interface operations {
                 };
             };
             /**
-             * `target_unreachable`: The third party could not be reached, or showed no valid certificate; it was not sent the request.
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
              *
-             *     `reply_too_large`: The third party's reply is larger than the service reads.
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
-             *     `outcome_unknown`: The request was sent, or may have been, and its reply is lost. The third party may or may not have acted on it.
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
              */
             502: {
                 headers: {
@@ -6089,9 +6089,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -6103,7 +6103,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `target_timeout`: The third party did not answer in time; it may have acted all the same. */
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
             504: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6124,35 +6124,35 @@ export interface operations {
                  */
                 user: string;
                 /**
-                 * What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time). Left out: the preference `default_algorithm`, else `full`.
+                 * The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time). Default: the preference `default_algorithm`, or `full`.
                  * @example full
                  */
                 algorithm?: string;
                 /**
-                 * Another name of `algorithm`; given both, they must be equal.
+                 * Alias of `algorithm`; if both are sent, they must be equal.
                  * @example full
                  */
                 tokenization_algorithm?: string;
-                /** Whether to look for number, code, expiry and holder in a reply of any form (JSON, XML, form, text) and to store those. Otherwise the reply must be a JSON object with a number, and is stored as it is. */
+                /** Whether to search the reply (JSON, XML, form or text) for number, verification code (CVV), expiry and holder, and to store those. Otherwise the reply must be a JSON object with a number, and is stored unchanged. */
                 smart_parse?: boolean;
-                /** How often the request may be sent. It is sent again after 429, 5xx and a connection that failed before anything was sent; each attempt is billed. */
+                /** Maximum number of attempts. The request is retried after 429, 5xx, and a connection that failed before anything was sent; each attempt is billed. */
                 attempts?: number;
-                /** Ids of rules, applied in this order to what was received before it is stored. In a query, separated by commas. */
+                /** Ids of rules, applied in this order to the received data before it is stored. Comma-separated in a query. */
                 rules?: string[];
                 /**
-                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
                 /**
-                 * Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a retry safe: for 24 hours a repeated request gets the first reply.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
@@ -6180,19 +6180,19 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              *
-             *     `rule_limit`: The rules need more time or memory than one item may take; make them or the data smaller.
+             *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              *
-             *     `destination_refused`: The destination is not an https URL with a public address that this account may reach; nothing was sent.
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              *
-             *     `test_card`: This is a published test card number; it can be stored only in staging.
+             *     `test_card`: This is a published test card number; only a staging server stores it.
              */
             400: {
                 headers: {
@@ -6203,7 +6203,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6217,7 +6217,7 @@ export interface operations {
             /**
              * `not_allowed`: This account is not allowed to do this.
              *
-             *     `passphrase_wrong`: The passphrase does not open this key.
+             *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
                 headers: {
@@ -6229,9 +6229,9 @@ export interface operations {
                 };
             };
             /**
-             * `key_not_found`: There is no such key.
+             * `key_not_found`: The key does not exist.
              *
-             *     `rule_not_found`: There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.
+             *     `rule_not_found`: A rule does not exist. Nothing was stored or returned.
              */
             404: {
                 headers: {
@@ -6243,9 +6243,9 @@ export interface operations {
                 };
             };
             /**
-             * `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress.
+             * `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress.
              *
-             *     `key_changed`: The key was changed by another request at the same time; try again.
+             *     `key_changed`: Another request changed the key at the same time.
              */
             409: {
                 headers: {
@@ -6257,7 +6257,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6268,11 +6268,11 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              *
-             *     `jobs_full`: The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.
+             *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent.
              */
             429: {
                 headers: {
@@ -6285,7 +6285,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6299,13 +6299,13 @@ export interface operations {
                 };
             };
             /**
-             * `target_unreachable`: The third party could not be reached, or showed no valid certificate; it was not sent the request.
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
              *
-             *     `reply_too_large`: The third party's reply is larger than the service reads.
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
-             *     `outcome_unknown`: The request was sent, or may have been, and its reply is lost. The third party may or may not have acted on it.
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
              *
-             *     `reply_not_storable`: The third party's reply holds no number that can be stored, so nothing was stored.
+             *     `reply_not_storable`: The reply of the third party contains no number to derive a token from. Nothing was stored.
              */
             502: {
                 headers: {
@@ -6317,9 +6317,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -6331,7 +6331,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `target_timeout`: The third party did not answer in time; it may have acted all the same. */
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
             504: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6357,7 +6357,7 @@ export interface operations {
                  */
                 token: string;
                 /**
-                 * A lookup aid of your own; needed again with the token of an item that was stored with one.
+                 * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
                  * @example customer-4711
                  */
                 reference?: string;
@@ -6367,19 +6367,19 @@ export interface operations {
                  */
                 requester_id: string;
                 /**
-                 * The passphrase of the key. Rather send it in the header X-Vault-Passphrase. Needed in one of the two places.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is literal. Needed in one of the two places.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
                 /**
-                 * Makes a repeat safe: for 24 hours the first reply is given again.
+                 * Makes a retry safe: for 24 hours a repeated request gets the first reply.
                  * @example order-4711
                  */
                 "Idempotency-Key"?: string;
@@ -6407,19 +6407,19 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              *
-             *     `reference_required`: This item was stored with a reference, which must be given as well.
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
-             *     `number_missing`: No number to make a token from: send card_number, account_number, n or number in the body, or number in the query. Rules of an endpoint run first.
+             *     `number_missing`: The request contains no number to derive a token from.
              *
-             *     `destination_refused`: The destination is not an https URL with a public address that this account may reach; nothing was sent.
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              */
             400: {
                 headers: {
@@ -6430,7 +6430,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6444,7 +6444,7 @@ export interface operations {
             /**
              * `not_allowed`: This account is not allowed to do this.
              *
-             *     `passphrase_wrong`: The passphrase does not open this key.
+             *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
                 headers: {
@@ -6456,9 +6456,9 @@ export interface operations {
                 };
             };
             /**
-             * `key_not_found`: There is no such key.
+             * `key_not_found`: The key does not exist.
              *
-             *     `token_not_found`: There is no such token, or the reference does not belong to it.
+             *     `token_not_found`: The token does not exist, or the reference does not belong to it.
              */
             404: {
                 headers: {
@@ -6469,7 +6469,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `idempotency_conflict`: This Idempotency-Key belongs to a different request, or to one that is still in progress. */
+            /** `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6480,7 +6480,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6491,11 +6491,11 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              *
-             *     `jobs_full`: The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.
+             *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent.
              */
             429: {
                 headers: {
@@ -6508,7 +6508,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6522,9 +6522,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -6566,7 +6566,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -6577,7 +6577,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6598,7 +6598,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `csr_not_found`: There is no such certificate signing request. */
+            /** `csr_not_found`: The certificate signing request does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6609,9 +6609,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -6624,7 +6624,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6638,9 +6638,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -6680,9 +6680,9 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              */
@@ -6695,7 +6695,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6716,7 +6716,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `certificates_full`: The account has as many certificates or requests for them as it may have; delete some first. */
+            /** `certificates_full`: The account has reached its limit of certificates or certificate signing requests. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6726,7 +6726,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6737,9 +6737,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -6751,7 +6751,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6762,9 +6762,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -6806,7 +6806,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -6817,7 +6817,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6838,7 +6838,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `csr_not_found`: There is no such certificate signing request. */
+            /** `csr_not_found`: The certificate signing request does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6849,9 +6849,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -6863,7 +6863,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6874,9 +6874,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -6910,7 +6910,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** Read one client certificate, or list them */
+            /** Read one client certificate, or list all */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6923,7 +6923,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -6934,7 +6934,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6955,7 +6955,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `certificate_not_found`: There is no such certificate. */
+            /** `certificate_not_found`: The certificate does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6966,9 +6966,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -6981,7 +6981,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6995,9 +6995,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -7043,17 +7043,17 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `certificate_invalid`: Send one certificate in PEM and nothing else; those that issued it may follow, each after the one that it issued.
+             *     `certificate_invalid`: The body is not one certificate in PEM, optionally followed by its issuers in order.
              *
-             *     `certificate_private_key`: The body holds a private key, which was not stored; send the certificate alone, and replace that key.
+             *     `certificate_private_key`: The body contains a private key. Nothing was stored.
              *
-             *     `certificate_mismatch`: The certificate was not issued for the key of this certificate request.
+             *     `certificate_mismatch`: The certificate was not issued for the key of this certificate signing request.
              */
             400: {
                 headers: {
@@ -7064,7 +7064,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7085,7 +7085,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `csr_not_found`: There is no such certificate signing request. */
+            /** `csr_not_found`: The certificate signing request does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7095,7 +7095,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `certificates_full`: The account has as many certificates or requests for them as it may have; delete some first. */
+            /** `certificates_full`: The account has reached its limit of certificates or certificate signing requests. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7105,7 +7105,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7116,9 +7116,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -7131,7 +7131,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -7145,9 +7145,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -7189,7 +7189,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -7200,7 +7200,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7221,7 +7221,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `certificate_not_found`: There is no such certificate. */
+            /** `certificate_not_found`: The certificate does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7232,9 +7232,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -7246,7 +7246,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7257,9 +7257,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -7282,7 +7282,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** Check who you are */
+            /** Identify the account */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7295,7 +7295,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -7306,7 +7306,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7328,9 +7328,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -7342,7 +7342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7353,9 +7353,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -7378,7 +7378,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** Read what the month has cost so far */
+            /** Read the cost of the current month */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7391,7 +7391,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -7402,7 +7402,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7424,9 +7424,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -7438,7 +7438,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: Something went wrong on our side. */
+            /** `internal`: An unexpected error occurred in the service. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7449,9 +7449,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -7469,7 +7469,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * The month of api_requests, YYYY-MM in UTC. Left out: the current one.
+                 * The month of api_requests, YYYY-MM in UTC. Default: the current month.
                  * @example 2026-01
                  */
                 month?: string;
@@ -7480,7 +7480,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** Read what the account uses */
+            /** Read the usage of the account */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7493,7 +7493,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -7504,7 +7504,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7526,9 +7526,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -7541,7 +7541,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -7555,9 +7555,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -7575,7 +7575,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * The new password. Rather send it in the body.
+                 * The new password. Prefer the body.
                  * @example another-long-password-Zq4-kT9
                  */
                 new_password?: string;
@@ -7603,13 +7603,13 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same value was given in two places and they differ.
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              */
             400: {
                 headers: {
@@ -7620,7 +7620,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7641,7 +7641,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `password_changed`: The password was changed by another request at the same time; this one changed nothing. */
+            /** `password_changed`: Another request changed the password at the same time; this request changed nothing. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7651,7 +7651,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7662,11 +7662,11 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              *
-             *     `too_many_changes`: The password was changed, or was to be changed, five times within a minute; wait before trying again.
+             *     `too_many_changes`: The limit of five password changes per minute is reached, failed attempts included.
              */
             429: {
                 headers: {
@@ -7679,7 +7679,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -7693,9 +7693,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -7731,7 +7731,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -7742,7 +7742,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7763,7 +7763,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `certificate_not_found`: There is no such certificate. */
+            /** `certificate_not_found`: The certificate does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7774,9 +7774,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -7789,7 +7789,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -7803,9 +7803,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -7847,7 +7847,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -7858,7 +7858,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7879,7 +7879,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `preference_not_found`: There is no such preference, and no default for it. */
+            /** `preference_not_found`: The preference is not set and has no default. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7890,9 +7890,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -7905,7 +7905,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -7919,9 +7919,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -7961,9 +7961,9 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or repeats a member name.
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              */
@@ -7976,7 +7976,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7997,7 +7997,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `preferences_full`: The account has as many preferences of its own, or as much text in them, as it may have; delete some first. */
+            /** `preferences_full`: The account has reached its limit of custom preferences, in number or in size. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8007,7 +8007,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `body_too_large`: The body is larger than this route accepts. */
+            /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8018,9 +8018,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -8033,7 +8033,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -8047,9 +8047,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -8091,7 +8091,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              */
             400: {
                 headers: {
@@ -8102,7 +8102,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8123,7 +8123,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `preference_not_found`: There is no such preference, and no default for it. */
+            /** `preference_not_found`: The preference is not set and has no default. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8134,9 +8134,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -8149,7 +8149,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -8163,9 +8163,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -8183,7 +8183,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * What was done or tried.
+                 * The action that was performed or attempted.
                  * @example key.create
                  */
                 action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "compliance_certificate.read" | "password.change" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "audit.expire";
@@ -8193,18 +8193,18 @@ export interface operations {
                  */
                 token?: string;
                 /**
-                 * Only entries at or after this time (UTC). Written `YYYY-MM-DDThh:mm:ssZ`.
+                 * Only entries at or after this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
                  * @example 2026-01-31T12:00:00Z
                  */
                 after?: string;
                 /**
-                 * Only entries before this time (UTC). Written `YYYY-MM-DDThh:mm:ssZ`.
+                 * Only entries before this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
                  * @example 2026-01-31T12:00:00Z
                  */
                 before?: string;
-                /** How many entries to return at most. A negative value means no limit; 0 is refused. */
+                /** Maximum number of entries. A negative value means no limit; 0 is invalid. */
                 limit?: number;
-                /** Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged. */
+                /** X-Vault-Next-Token of the previous page. Send all other parameters unchanged. */
                 next_token?: string;
             };
             header?: never;
@@ -8227,7 +8227,7 @@ export interface operations {
             /**
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
-             *     `duplicate_parameter`: A query parameter was given more than once.
+             *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `cursor_invalid`: next_token is not valid for this account and query.
              */
@@ -8240,7 +8240,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: Name or password of the account are missing or wrong. */
+            /** `unauthenticated`: The name or password of the account is missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8262,9 +8262,9 @@ export interface operations {
                 };
             };
             /**
-             * `rate_limited`: Too many requests in a minute; wait for as long as Retry-After says.
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
-             *     `too_many_failures`: Too many failed attempts; wait before trying again.
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -8277,7 +8277,7 @@ export interface operations {
                 };
             };
             /**
-             * `internal`: Something went wrong on our side.
+             * `internal`: An unexpected error occurred in the service.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -8291,9 +8291,9 @@ export interface operations {
                 };
             };
             /**
-             * `overloaded`: The service is busy; try again shortly.
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
              *
-             *     `store_unavailable`: The data store cannot be reached; try again shortly.
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
              */
             503: {
                 headers: {
@@ -8311,13 +8311,13 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** The id that the call was accepted with; the same on repeats. */
+                /** The id from the reply that accepted the request; the same in every attempt. */
                 "webhook-id": string;
-                /** When this very call was made, in seconds since 1970. */
+                /** The time of this attempt, in seconds since 1970. */
                 "webhook-timestamp": string;
-                /** Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
+                /** If the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
                 "webhook-signature"?: string;
-                /** The secret of the webhook, where it has one. */
+                /** The secret of the webhook, if it has one. */
                 "X-Vault-Webhook-Secret"?: string;
             };
             path?: never;
@@ -8329,14 +8329,14 @@ export interface operations {
             };
         };
         responses: {
-            /** Received: it is not told again. */
+            /** Received. The event is not delivered again. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** Not received: it is told again after a pause, up to max_attempts calls. */
+            /** Not received. Delivery is retried after a delay, up to max_attempts attempts. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8349,13 +8349,13 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** The id that the call was accepted with; the same on repeats. */
+                /** The id from the reply that accepted the request; the same in every attempt. */
                 "webhook-id": string;
-                /** When this very call was made, in seconds since 1970. */
+                /** The time of this attempt, in seconds since 1970. */
                 "webhook-timestamp": string;
-                /** Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
+                /** If the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
                 "webhook-signature"?: string;
-                /** The secret of the webhook, where it has one. */
+                /** The secret of the webhook, if it has one. */
                 "X-Vault-Webhook-Secret"?: string;
             };
             path?: never;
@@ -8367,14 +8367,14 @@ export interface operations {
             };
         };
         responses: {
-            /** Received: it is not told again. */
+            /** Received. The event is not delivered again. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** Not received: it is told again after a pause, up to max_attempts calls. */
+            /** Not received. Delivery is retried after a delay, up to max_attempts attempts. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8387,13 +8387,13 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** The id that the call was accepted with; the same on repeats. */
+                /** The id from the reply that accepted the request; the same in every attempt. */
                 "webhook-id": string;
-                /** When this very call was made, in seconds since 1970. */
+                /** The time of this attempt, in seconds since 1970. */
                 "webhook-timestamp": string;
-                /** Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
+                /** If the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
                 "webhook-signature"?: string;
-                /** The secret of the webhook, where it has one. */
+                /** The secret of the webhook, if it has one. */
                 "X-Vault-Webhook-Secret"?: string;
             };
             path?: never;
@@ -8405,14 +8405,14 @@ export interface operations {
             };
         };
         responses: {
-            /** Received: it is not told again. */
+            /** Received. The event is not delivered again. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** Not received: it is told again after a pause, up to max_attempts calls. */
+            /** Not received. Delivery is retried after a delay, up to max_attempts attempts. */
             default: {
                 headers: {
                     [name: string]: unknown;

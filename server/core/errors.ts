@@ -1,13 +1,11 @@
-/**
- * Every refusal that a caller can see: one table, constant texts. A text never holds anything that the
- * caller sent; `field` names a place (`query.user`, `body[2].name`), never a value.
- */
+/** One error code: constant texts that never contain data of the caller. */
 interface ErrorEntry {
   readonly status: number;
+  /** What is wrong, for the reply's `error`. */
   readonly text: string;
-  /** What a caller should do about it, in a sentence or two: correct something, try again, or ask somebody. */
+  /** What the caller can do about it, for the reference of errors. */
   readonly advice: string;
-  /** Seconds for `Retry-After`, where trying again later makes sense. */
+  /** The default of `Retry-After` in seconds, for errors that pass with time. */
   readonly retryAfterSeconds?: number;
 }
 
@@ -15,336 +13,348 @@ const defineErrors = <Code extends string>(
   table: Record<Code, ErrorEntry>,
 ): Readonly<Record<Code, ErrorEntry>> => Object.freeze(table);
 
+/** Every error code that a caller can receive. */
 export const ERRORS = defineErrors({
   invalid_request: {
     status: 400,
     text: 'A part of the request is missing or malformed; `field` names it.',
     advice:
-      'Correct what `field` names; the same request will be refused again. Where that is `query.passphrase`, the passphrase is missing: send it in the header `X-Vault-Passphrase`.',
+      'Correct the part that `field` names. For `query.passphrase`, send the passphrase in the header `X-Vault-Passphrase`. The same request will fail again.',
   },
   invalid_json: {
     status: 400,
-    text: 'The body is not valid JSON in UTF-8, or repeats a member name.',
-    advice: 'Send a JSON text in UTF-8 in which no object has the same name twice.',
+    text: 'The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.',
+    advice: 'Send valid JSON in UTF-8, in which no object has the same member name twice.',
   },
   json_too_deep: {
     status: 400,
     text: 'The JSON body is nested more than 64 levels deep.',
-    advice: 'Send it flatter, or put the inner part into a text.',
+    advice: 'Reduce the nesting, or send the inner part as a string.',
   },
   duplicate_parameter: {
     status: 400,
-    text: 'A query parameter was given more than once.',
-    advice: 'Send each parameter once; a list is one parameter, separated by commas.',
+    text: 'A query parameter was sent more than once.',
+    advice: 'Send each parameter once. A list is one parameter with comma-separated values.',
   },
   conflicting_parameters: {
     status: 400,
-    text: 'The same value was given in two places and they differ.',
-    advice: 'Send the value in one of the two places; the passphrase rather in the header.',
+    text: 'The same parameter was sent in two places with different values.',
+    advice: 'Send the value in one place only; for a passphrase, prefer the header.',
   },
   number_missing: {
     status: 400,
-    text: 'No number to make a token from: send card_number, account_number, n or number in the body, or number in the query. Rules of an endpoint run first.',
-    advice: 'Send the number. To store what has none, give any text with a digit as `number`.',
+    text: 'The request contains no number to derive a token from.',
+    advice:
+      'Send a value with at least one digit as `card_number`, `account_number`, `n` or `number`, in the body or in the query. Rules of a capture endpoint run first and may have removed it. For data without a number, choose any identifier with a digit.',
   },
   test_card: {
     status: 400,
-    text: 'This is a published test card number; it can be stored only in staging.',
-    advice: 'Use a staging vault for test cards.',
+    text: 'This is a published test card number; only a staging server stores it.',
+    advice: 'Use a staging server for test cards.',
   },
   reference_required: {
     status: 400,
-    text: 'This item was stored with a reference, which must be given as well.',
-    advice: 'Send the reference that the item was stored with; a listing shows it.',
+    text: 'This item was stored with a reference, and the request must contain it.',
+    advice: 'Send the reference that the item was stored with; listings show it.',
   },
   cursor_invalid: {
     status: 400,
     text: 'next_token is not valid for this account and query.',
-    advice: 'Begin again without next_token, or leave all other parameters as they were on the first page.',
+    advice: 'Start again without `next_token`, or send all other parameters unchanged from the first page.',
   },
   rule_limit: {
     status: 400,
-    text: 'The rules need more time or memory than one item may take; make them or the data smaller.',
-    advice: 'Make the rules simpler or send less in one item; trying again does not help.',
+    text: 'The rules exceeded the time or memory limit of one item.',
+    advice: 'Simplify the rules or reduce the data. A retry will fail again.',
   },
   certificate_invalid: {
     status: 400,
-    text: 'Send one certificate in PEM and nothing else; those that issued it may follow, each after the one that it issued.',
-    advice: 'Send the certificate that was issued, as text that begins with `-----BEGIN CERTIFICATE-----`.',
+    text: 'The body is not one certificate in PEM, optionally followed by its issuers in order.',
+    advice:
+      'Send text that starts with `-----BEGIN CERTIFICATE-----`: the certificate first, then each issuer after the certificate that it issued.',
   },
   certificate_private_key: {
     status: 400,
-    text: 'The body holds a private key, which was not stored; send the certificate alone, and replace that key.',
-    advice: 'Send the certificate alone, and treat the key that was sent as known to others.',
+    text: 'The body contains a private key. Nothing was stored.',
+    advice: 'Send the certificate only. Replace the private key, since it left your system.',
   },
   certificate_mismatch: {
     status: 400,
-    text: 'The certificate was not issued for the key of this certificate request.',
-    advice: 'Send the certificate that was issued for this request, or give the id of the other one.',
+    text: 'The certificate was not issued for the key of this certificate signing request.',
+    advice: 'Send the certificate that was issued for this request, or the id of the matching request.',
   },
   template_limit: {
     status: 400,
-    text: 'Filling the request needs more time or memory than one request may take; make the template or the data smaller.',
-    advice: 'Make the template or the data smaller; trying again does not help.',
+    text: 'Filling the template exceeded the time or memory limit of one request.',
+    advice: 'Simplify the template or reduce the data. A retry will fail again.',
   },
   destination_refused: {
     status: 400,
-    text: 'The destination is not an https URL with a public address that this account may reach; nothing was sent.',
-    advice: 'Correct the URL; other addresses are for the operator to allow (`VAULT_PROXY_ALLOW`).',
+    text: 'The destination is not an https URL with a public address that this account may call. Nothing was sent.',
+    advice: 'Correct the URL. The operator can allow other addresses with `VAULT_PROXY_ALLOW`.',
   },
   idempotency_passphrase_required: {
     status: 400,
-    text: 'With an Idempotency-Key, send the passphrase of the new key yourself: a generated one is never stored.',
-    advice: 'Send `passphrase` in the body, or leave the Idempotency-Key out.',
+    text: 'A request with an Idempotency-Key must contain the passphrase of the new key, because a generated passphrase is never stored.',
+    advice: 'Send `passphrase` in the body, or omit the Idempotency-Key.',
   },
   unauthenticated: {
     status: 401,
-    text: 'Name or password of the account are missing or wrong.',
-    advice: 'Check name and password of the account, and that they arrive as Basic Auth.',
+    text: 'The name or password of the account is missing or wrong.',
+    advice:
+      'Check the account name and password, and that the request sends them as HTTP Basic authentication.',
   },
   passphrase_wrong: {
     status: 403,
-    text: 'The passphrase does not open this key.',
+    text: 'The passphrase does not match this key.',
     advice:
-      'Check the passphrase and the key; capitals and spaces count, and after a change the old one opens nothing. After several wrong ones in a row the key is shut for a while.',
+      'Check the passphrase and the key. Case and spaces matter, and after a change only the new passphrase is valid. Several consecutive failures lock the key for a while.',
   },
   not_allowed: {
     status: 403,
     text: 'This account is not allowed to do this.',
-    advice: 'Ask the operator. From a web page: send no account credentials from a browser, use an endpoint.',
+    advice:
+      'Ask the operator for permission. Never send account credentials from a browser; use an endpoint instead.',
   },
   endpoint_refused: {
     status: 403,
-    text: 'There is no such endpoint, or the secret sent in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is not its own.',
-    advice: 'Check the id, the secret, and that it is in the header of its kind.',
+    text: 'The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.',
+    advice: 'Check the endpoint id, the secret, and that the header matches the kind of endpoint.',
   },
   endpoint_out_of_scope: {
     status: 403,
-    text: 'This endpoint does not reach the item that was asked for.',
-    advice: 'Ask for what the endpoint is locked to, or have its owner make another one.',
+    text: 'This endpoint does not have access to the requested item.',
+    advice: 'Request an item within the scope of the endpoint, or ask its owner for another endpoint.',
   },
   not_found: {
     status: 404,
-    text: 'There is nothing at this path. Those of the API begin with /v1.',
-    advice: 'Check the path; `/docs` of the server lists all of them.',
+    text: 'No route exists at this path. Paths of the API start with /v1.',
+    advice: 'Check the path; `/docs` on the server lists all routes.',
   },
   key_not_found: {
     status: 404,
-    text: 'There is no such key.',
+    text: 'The key does not exist.',
     advice: 'Check `user`, or create the key.',
   },
   token_not_found: {
     status: 404,
-    text: 'There is no such token, or the reference does not belong to it.',
+    text: 'The token does not exist, or the reference does not belong to it.',
     advice:
-      'Check token, reference and key. A deletion that is repeated meets it, too: the first one was done.',
+      'Check the token, the reference and the key. A repeated deletion also gets this error after the first one succeeded.',
   },
   rule_not_found: {
     status: 404,
-    text: 'There is no such rule; rules are looked up at each use, and without it nothing is stored or shown.',
-    advice: 'Make the rule again under this id, or no longer name it.',
+    text: 'A rule does not exist. Nothing was stored or returned.',
+    advice:
+      'Create a rule with this id, or remove the id from the request, the endpoint or the list that names it. Rules are read each time they are used.',
   },
   csr_not_found: {
     status: 404,
-    text: 'There is no such certificate signing request.',
-    advice: 'Check the id against the list of requests.',
+    text: 'The certificate signing request does not exist.',
+    advice: 'Check the id; `GET /v1/proxy/csr` lists all requests.',
   },
   certificate_not_found: {
     status: 404,
-    text: 'There is no such certificate.',
-    advice: "Check the id against the list of certificates; the operator's own is loaded by the operator.",
+    text: 'The certificate does not exist.',
+    advice:
+      'Check the id; `GET /v1/proxy/cert` lists all certificates. Only the operator can load the certificate of compliance.',
   },
   endpoint_not_found: {
     status: 404,
-    text: 'There is no such endpoint.',
-    advice: 'Check the id. A deletion that is repeated meets it, too: the first one was done.',
+    text: 'The endpoint does not exist.',
+    advice: 'Check the id. A repeated deletion also gets this error after the first one succeeded.',
   },
   preference_not_found: {
     status: 404,
-    text: 'There is no such preference, and no default for it.',
+    text: 'The preference is not set and has no default.',
     advice: 'Check the name, or set the preference.',
   },
   form_not_found: {
     status: 404,
-    text: 'There is no such form.',
-    advice: 'Check the id against the list of forms.',
+    text: 'The form does not exist.',
+    advice: "Check the id; a list of the account's forms shows all ids.",
   },
   method_not_allowed: {
     status: 405,
-    text: 'This path does not take this method; see the Allow header.',
+    text: 'This path does not support this method; the Allow header lists the supported ones.',
     advice: 'Use one of the methods in the Allow header.',
   },
   key_exists: {
     status: 409,
-    text: 'There is already a key with this identifier.',
-    advice: 'Take another identifier. After a lost reply: yours may be the one that is there.',
+    text: 'A key with this identifier already exists.',
+    advice:
+      'Choose another identifier. After a lost reply, the existing key may be the one that you created.',
   },
   endpoint_exists: {
     status: 409,
-    text: 'This unique id is already in use.',
-    advice: 'Take another id, or leave `unique_id` out and one is made. Ids are shared by all accounts.',
+    text: 'This endpoint id is already in use.',
+    advice:
+      'Choose another id, or omit `unique_id` to get a generated one. Ids are unique over all accounts.',
   },
   rule_exists: {
     status: 409,
-    text: 'There is already a rule with this id.',
-    advice: 'Take another id, or delete the rule first.',
+    text: 'A rule with this id already exists.',
+    advice: 'Choose another id, or delete the existing rule first.',
   },
   form_exists: {
     status: 409,
     text: 'This form id is already in use.',
-    advice: 'Take another id. Ids are shared by all accounts; `pcd` and `ach` are taken.',
+    advice: 'Choose another id. Ids are unique over all accounts; `pcd` and `ach` are reserved.',
   },
   certificates_full: {
     status: 409,
-    text: 'The account has as many certificates or requests for them as it may have; delete some first.',
-    advice: 'Delete certificates and requests that are not needed any more.',
+    text: 'The account has reached its limit of certificates or certificate signing requests.',
+    advice: 'Delete certificates or requests that you no longer need.',
   },
   forms_full: {
     status: 409,
-    text: 'The account has as many forms as it may have; delete some first.',
-    advice: 'Delete forms that are not needed any more.',
+    text: 'The account has reached its limit of forms.',
+    advice: 'Delete forms that you no longer need.',
   },
   rules_full: {
     status: 409,
-    text: 'The account has as many rules as it may have; delete some first.',
-    advice: 'Delete rules that are not needed any more.',
+    text: 'The account has reached its limit of rules.',
+    advice: 'Delete rules that you no longer need.',
   },
   key_not_empty: {
     status: 409,
-    text: 'The key still holds data; delete the data first or pass safe=false.',
-    advice: 'Delete its items first, or pass safe=false to lose them all for good.',
+    text: 'The key still contains items.',
+    advice: 'Delete its items first, or send `safe=false` to delete the key with all its items permanently.',
   },
   key_changed: {
     status: 409,
-    text: 'The key was changed by another request at the same time; try again.',
+    text: 'Another request changed the key at the same time.',
     advice: 'Send the request again, with the new passphrase if it was changed.',
   },
   password_changed: {
     status: 409,
-    text: 'The password was changed by another request at the same time; this one changed nothing.',
-    advice: 'Sign in with the newer password, or ask who changed it.',
+    text: 'Another request changed the password at the same time; this request changed nothing.',
+    advice: 'Sign in with the new password, or find out who changed it.',
   },
   preferences_full: {
     status: 409,
-    text: 'The account has as many preferences of its own, or as much text in them, as it may have; delete some first.',
-    advice: 'Delete preferences of your own that are not needed any more.',
+    text: 'The account has reached its limit of custom preferences, in number or in size.',
+    advice: 'Delete custom preferences that you no longer need.',
   },
   idempotency_conflict: {
     status: 409,
-    text: 'This Idempotency-Key belongs to a different request, or to one that is still in progress.',
+    text: 'This Idempotency-Key was used for a different request, or the first request is still in progress.',
     advice:
-      'With Retry-After the same request is still under way: wait and send it again. Else take another key: each is for one request.',
+      'If the reply has Retry-After, wait that long and send the same request again. Otherwise use a new key; each key is for one request.',
   },
   endpoint_gone: {
     status: 410,
     text: 'This endpoint has expired or was stopped.',
-    advice: 'Make a new endpoint, or get one from its owner: this one cannot be started again.',
+    advice:
+      'Create a new endpoint, or ask its owner for one. An expired or stopped endpoint cannot be reactivated.',
   },
   body_too_large: {
     status: 413,
-    text: 'The body is larger than this route accepts.',
-    advice: 'Send less: items take 262,144 bytes, most other bodies 1 MB.',
+    text: 'The body exceeds the size limit of this route.',
+    advice: 'Send less data. Items may have 262,144 bytes, most other bodies 1 MB.',
   },
   too_many_failures: {
     status: 429,
-    text: 'Too many failed attempts; wait before trying again.',
-    advice: 'Wait for as long as Retry-After says, and find out who sends the wrong password or passphrase.',
+    text: 'Too many failed attempts. Retry after the time in Retry-After.',
+    advice:
+      'Wait for the time in Retry-After, and find out which client sends the wrong password or passphrase.',
     retryAfterSeconds: 900,
   },
   rate_limited: {
     status: 429,
-    text: 'Too many requests in a minute; wait for as long as Retry-After says.',
-    advice: "Wait for as long as Retry-After says; the limits are the operator's.",
+    text: 'The limit of requests per minute is reached. Retry after the time in Retry-After.',
+    advice: 'Wait for the time in Retry-After. The operator sets the limits.',
     retryAfterSeconds: 60,
   },
   jobs_full: {
     status: 429,
-    text: 'The account has as many requests waiting as it may have; nothing was sent. Wait until some are done.',
-    advice: 'Wait for as long as Retry-After says, and send more slowly.',
+    text: 'The account has reached its limit of asynchronous requests in the queue. Nothing was sent.',
+    advice: 'Wait for the time in Retry-After, and send requests more slowly.',
     retryAfterSeconds: 60,
   },
   too_many_changes: {
     status: 429,
-    text: 'The password was changed, or was to be changed, five times within a minute; wait before trying again.',
-    advice: 'Wait for as long as Retry-After says.',
+    text: 'The limit of five password changes per minute is reached, failed attempts included.',
+    advice: 'Wait for the time in Retry-After.',
     retryAfterSeconds: 60,
   },
   target_unreachable: {
     status: 502,
-    text: 'The third party could not be reached, or showed no valid certificate; it was not sent the request.',
-    advice: 'Check host, port and certificate of the third party; then send it again.',
+    text: 'The third party could not be reached, or its certificate is not valid. The request was not sent.',
+    advice: 'Check the host, the port and the certificate of the third party, then retry.',
   },
   reply_too_large: {
     status: 502,
-    text: "The third party's reply is larger than the service reads.",
-    advice: 'Ask the third party for less. It has received the request and may have acted.',
+    text: 'The reply of the third party exceeds the size limit.',
+    advice: 'Request less data from the third party. It received the request and may have processed it.',
   },
   outcome_unknown: {
     status: 502,
-    text: 'The request was sent, or may have been, and its reply is lost. The third party may or may not have acted on it.',
-    advice: 'Ask the third party before you send it again: it may have acted.',
+    text: 'The request was sent, or may have been, and its reply was lost. The third party may have processed it.',
+    advice: 'Check with the third party before you retry.',
   },
   reply_not_storable: {
     status: 502,
-    text: "The third party's reply holds no number that can be stored, so nothing was stored.",
+    text: 'The reply of the third party contains no number to derive a token from. Nothing was stored.',
     advice:
-      'Look at what the third party answers, or use `smart_parse`. It has received the request and may have acted.',
+      'Check the reply of the third party, or use `smart_parse`. It received the request and may have processed it.',
   },
   target_timeout: {
     status: 504,
-    text: 'The third party did not answer in time; it may have acted all the same.',
+    text: 'The third party did not reply in time. It may have processed the request.',
     advice:
-      'Ask the third party before you send it again; without waiting, a webhook is told of slow replies.',
+      'Check with the third party before you retry. For slow replies, send the request asynchronously and receive the result by webhook.',
   },
   overloaded: {
     status: 503,
-    text: 'The service is busy; try again shortly.',
-    advice:
-      'Send it again after Retry-After, with growing pauses, and with an Idempotency-Key where it writes.',
+    text: 'The service is overloaded. Retry after the time in Retry-After.',
+    advice: 'Retry with increasing delays, and with an Idempotency-Key if the request writes.',
     retryAfterSeconds: 1,
   },
   store_unavailable: {
     status: 503,
-    text: 'The data store cannot be reached; try again shortly.',
+    text: 'The data store is unavailable. Retry after the time in Retry-After.',
     advice:
-      'Send it again after Retry-After, with an Idempotency-Key where it writes; a write may have been done.',
+      'Retry with increasing delays, and with an Idempotency-Key if the request writes: a write may have been completed.',
     retryAfterSeconds: 2,
   },
   integrity_failed: {
     status: 500,
     text: 'A stored record failed its integrity check and was not used.',
-    advice: 'Give the request id to the operator, who runs `vault verify`; trying again does not help.',
+    advice: 'Report the request id to the operator, who runs `vault verify`. A retry will fail again.',
   },
   internal: {
     status: 500,
-    text: 'Something went wrong on our side.',
-    advice: 'Give the request id to the operator. A write may or may not have been done.',
+    text: 'An unexpected error occurred in the service.',
+    advice: 'Report the request id to the operator. A write may have been completed.',
   },
 });
 
 /** The stable codes of error bodies. */
 export type ErrorCode = keyof typeof ERRORS;
 
+/** Whether a text is an error code. */
 export const isErrorCode = (value: string): value is ErrorCode => Object.hasOwn(ERRORS, value);
 
-/** The one error that services throw on purpose; its message is the table's text and nothing else. */
+/** An expected failure, answered to the caller with its code. The message is the text of `ERRORS`. */
 export class VaultError extends Error {
   readonly code: ErrorCode;
+  /** The part of the request at fault (`query.user`, `body[2].name`), never its value. */
   readonly field: string | undefined;
   readonly retryAfterSeconds: number | undefined;
-  /** The id under which a third party was sent a request, where one was. */
+  /** The id of the request that a third party received, if one did. */
   readonly sentAs: string | undefined;
 
   constructor(
     code: ErrorCode,
-    place: Partial<Pick<VaultError, 'field' | 'retryAfterSeconds' | 'sentAs' | 'cause'>> = {},
+    details: Partial<Pick<VaultError, 'field' | 'retryAfterSeconds' | 'sentAs' | 'cause'>> = {},
   ) {
-    super(ERRORS[code].text, place.cause === undefined ? undefined : { cause: place.cause });
+    super(ERRORS[code].text, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'VaultError';
     this.code = code;
-    this.field = place.field;
-    this.sentAs = place.sentAs;
-    this.retryAfterSeconds = place.retryAfterSeconds ?? ERRORS[code].retryAfterSeconds;
+    this.field = details.field;
+    this.sentAs = details.sentAs;
+    this.retryAfterSeconds = details.retryAfterSeconds ?? ERRORS[code].retryAfterSeconds;
   }
 
   get status(): number {
@@ -352,7 +362,7 @@ export class VaultError extends Error {
   }
 }
 
-/** Why a vault cannot be opened, in one line for the operator. */
+/** The server or a command cannot start; the message is for the operator and says why. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }

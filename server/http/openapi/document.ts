@@ -18,33 +18,33 @@ export interface OpenApiDocument extends Json {
 }
 
 const NOUNS: Readonly<Record<Noun, string>> = {
-  utility: 'Check card numbers and make passphrases.',
+  utility: 'Check card numbers and generate passphrases.',
   vault: 'Store, read, update and delete objects.',
-  capture: 'Endpoints that let others store objects under a key of yours.',
-  retrieve: 'Endpoints that let others read objects of a key of yours.',
-  form: 'Hosted forms that capture or show data.',
-  key: 'Keys: named, locked with a passphrase that only you hold.',
+  capture: 'Endpoints that let third parties store objects under your key.',
+  retrieve: 'Endpoints that let third parties read objects of your key.',
+  form: 'Hosted forms that capture or display data.',
+  key: 'Keys, each protected by a passphrase that only you know.',
   rule: 'Named lists of operations that transform data.',
-  proxy: 'Requests to third parties, filled with stored data.',
+  proxy: 'Requests to third parties that contain stored data.',
   admin: 'Your account.',
   audit: 'The security log of your account.',
 };
 
 const HEADERS: Readonly<Record<string, Json>> = {
   'X-Request-Id': {
-    description: 'The id of this request; a sane one that you sent is kept.',
+    description: 'The id of this request: the one that you sent if it is valid, otherwise a generated one.',
     schema: { type: 'string' },
   },
   'X-Vault-Next-Token': {
-    description: 'Present when more remains: pass it as next_token to get the next page.',
+    description: 'Present if there are more results: send it as next_token to get the next page.',
     schema: { type: 'string' },
   },
   'Idempotency-Replayed': {
-    description: 'Present when this is the kept reply of an earlier request with the same Idempotency-Key.',
+    description: 'Present if this is the stored reply of an earlier request with the same Idempotency-Key.',
     schema: { const: 'true' },
   },
   'Retry-After': {
-    description: 'Seconds to wait before trying again.',
+    description: 'Seconds to wait before a retry.',
     schema: { type: 'integer', minimum: 1 },
   },
   'WWW-Authenticate': { description: 'The challenge (RFC 7617).', schema: { type: 'string' } },
@@ -56,14 +56,14 @@ const SECURITY_SCHEMES = {
     type: 'apiKey',
     in: 'header',
     name: SECRET_HEADERS.capture_secret,
-    description: 'The secret of a capture endpoint. It can store data, and nothing else.',
+    description: 'The secret of a capture endpoint. It allows storing data and nothing else.',
   },
   retrieveSecret: {
     type: 'apiKey',
     in: 'header',
     name: SECRET_HEADERS.retrieve_secret,
     description:
-      'The secret of a retrieval endpoint. It can read what the endpoint reaches, and nothing else.',
+      'The secret of a retrieval endpoint. It allows reading items within the scope of the endpoint and nothing else.',
   },
 } as const;
 
@@ -145,7 +145,7 @@ const queryParametersOf = (route: RouteShape, writer: SchemaWriter): readonly Js
     const schema = writer.write(property);
     const own = parameter(name, 'query', required.has(name) && schema['default'] === undefined, schema);
     const aliases: readonly string[] = property[ALIASES] ?? [];
-    const description = `Another name of \`${name}\`.`;
+    const description = `Alias of \`${name}\`.`;
     return [own, ...aliases.map((alias) => parameter(alias, 'query', false, { ...schema, description }))];
   });
 };
@@ -153,9 +153,9 @@ const queryParametersOf = (route: RouteShape, writer: SchemaWriter): readonly Js
 const parametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] => {
   const parameters = [...pathParametersOf(route, writer), ...queryParametersOf(route, writer)];
   if (route.passphrase !== 'none') {
-    const needed = route.passphrase === 'required' ? ' Needed in one of the two places.' : '';
+    const needed = route.passphrase === 'required' ? ' Required, in the header or in the query.' : '';
     const schema = writer.write(PassphraseParameter);
-    const inHeader = `The passphrase of the key, as percent-encoded UTF-8; \`+\` is literal.${needed}`;
+    const inHeader = `The passphrase of the key, as percent-encoded UTF-8; \`+\` is a literal plus.${needed}`;
     parameters.push(
       parameter(PASSPHRASE_HEADER, 'header', false, { ...schema, description: inHeader }),
       parameter('passphrase', 'query', false, {
@@ -170,7 +170,7 @@ const parametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] 
         type: 'string',
         minLength: 1,
         maxLength: 255,
-        description: 'Makes a repeat safe: for 24 hours the first reply is given again.',
+        description: 'Makes a retry safe: for 24 hours a repeated request gets the first reply.',
         examples: ['order-4711'],
       }),
     );
@@ -207,7 +207,7 @@ const contentOf = (route: RouteShape, writer: SchemaWriter): Json => {
   if (route.file !== undefined) {
     return { [route.file]: { schema: writer.write(route.response) } };
   }
-  const page = { 'text/html': { schema: { type: 'string', description: 'A page of HTML.' } } };
+  const page = { 'text/html': { schema: { type: 'string', description: 'An HTML page.' } } };
   return {
     ...(route.html === 'always' ? {} : { 'application/json': { schema: writer.write(route.response) } }),
     ...(route.html === undefined ? {} : page),
@@ -285,7 +285,7 @@ export const buildOpenApi = (routes: readonly RouteShape[], publicUrl: string): 
       version: packageJson.version,
       description:
         'A vault for card data: encrypts, tokenizes, stores and returns JSON objects. The [guide](/guide) has a quick ' +
-        'start, recipes and what else is not about a single route.',
+        'start, recipes and everything that does not concern a single route.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     externalDocs: { url: '/guide', description: 'Guide' },

@@ -4,9 +4,9 @@ import { WEBHOOKS } from '../schema/webhook-body.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 const SUMMARIES: Readonly<Record<keyof typeof WEBHOOKS, string>> = {
-  proxyPost: 'What became of a request that was filled with stored data',
-  proxyGet: 'What became of a request for data to store',
-  networkToken: 'What became of a request for a network token',
+  proxyPost: 'Result of a request that was filled with stored data',
+  proxyGet: 'Result of a request that fetched data to store',
+  networkToken: 'Result of a request for a network token',
 };
 
 const header = (name: string, description: string, required: boolean, schema: Json): Json => ({
@@ -20,15 +20,20 @@ const header = (name: string, description: string, required: boolean, schema: Js
 const TEXT = { type: 'string' };
 
 const HEADERS: readonly Json[] = [
-  header('webhook-id', 'The id that the call was accepted with; the same on repeats.', true, TEXT),
-  header('webhook-timestamp', 'When this very call was made, in seconds since 1970.', true, TEXT),
+  header(
+    'webhook-id',
+    'The id from the reply that accepted the request; the same in every attempt.',
+    true,
+    TEXT,
+  ),
+  header('webhook-timestamp', 'The time of this attempt, in seconds since 1970.', true, TEXT),
   header(
     'webhook-signature',
-    'Where the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks).',
+    'If the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks).',
     false,
     TEXT,
   ),
-  header('X-Vault-Webhook-Secret', 'The secret of the webhook, where it has one.', false, {
+  header('X-Vault-Webhook-Secret', 'The secret of the webhook, if it has one.', false, {
     ...TEXT,
     'x-secret': true,
   }),
@@ -39,13 +44,13 @@ const operationOf = (name: string, summary: string, schema: Json): Json => ({
   tags: ['proxy'],
   summary,
   description:
-    'The metadata of the request stands beside these members. The same event may be told more than once: drop repeats by `webhook-id`.',
+    'The metadata of the request is added to these members. An event may be delivered more than once: ignore duplicates by `webhook-id`.',
   security: [],
   parameters: HEADERS,
   requestBody: { required: true, content: { 'application/json': { schema } } },
   responses: {
-    '200': { description: 'Received: it is not told again.' },
-    default: { description: 'Not received: it is told again after a pause, up to max_attempts calls.' },
+    '200': { description: 'Received. The event is not delivered again.' },
+    default: { description: 'Not received. Delivery is retried after a delay, up to max_attempts attempts.' },
   },
 });
 

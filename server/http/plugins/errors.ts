@@ -8,7 +8,7 @@ import { type HeaderList, jsonResponse } from './replies.ts';
 
 /** At this place something better can be said than what the table does. */
 const PASSPHRASE_MISSING =
-  'The passphrase is missing, or is none that a key can have. Send it in the header X-Vault-Passphrase.';
+  'The passphrase is missing or malformed. Send it in the header X-Vault-Passphrase.';
 
 const textOf = ({ code, field }: VaultError): string =>
   code === 'invalid_request' && field === 'query.passphrase' ? PASSPHRASE_MISSING : ERRORS[code].text;

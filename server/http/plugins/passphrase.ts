@@ -12,7 +12,7 @@ const HEADER_FIELD = `header.${PASSPHRASE_HEADER}`;
 /** The query parameter that routes with a passphrase have beside their own. */
 export const PassphraseParameter = Type.Optional(
   Type.String({
-    description: `The passphrase of the key. Rather send it in the header ${PASSPHRASE_HEADER}.`,
+    description: `The passphrase of the key. Prefer the header ${PASSPHRASE_HEADER}.`,
     'x-secret': true,
     examples: ['correct-horse-battery-staple-9Zq4'],
   }),

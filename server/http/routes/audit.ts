@@ -10,7 +10,7 @@ const readAudit = defineRoute({
   noun: 'audit',
   summary: 'Read the security log',
   description:
-    'What happened to the account, newest first: sign-ins, changes of keys, endpoints, rules, forms and certificates, refused decryptions, deletions, and what the operator did. Items have an action log of their own. A page may be short of `limit`, or empty: go on as long as there is an X-Vault-Next-Token. Reading is itself an entry.',
+    'Lists the events of the account, newest first: sign-ins, changes of keys, endpoints, rules, forms and certificates, failed decryptions, deletions, and actions of the operator. Each item has its own action log. A page may have fewer entries than `limit`, or none: continue while the reply has X-Vault-Next-Token. Reading the log adds an entry.',
   auth: 'basic',
   query: AuditQuery,
   passphrase: 'none',

@@ -14,7 +14,7 @@ const createCapture = defineRoute({
   noun: 'capture',
   summary: 'Create a capture endpoint',
   description:
-    'Creates an endpoint that stores what is posted to it, and can do nothing else. Give its url and secret to whoever is to send data. The rules run over the data before it is stored. With `Accept: text/html` the reply is a card form that sends to the endpoint as it stands.',
+    'Creates an endpoint that stores posted data and can do nothing else. Give its URL and secret to the party that sends data. The rules are applied to the data before it is stored. With `Accept: text/html` the reply is a card form for this endpoint, ready to use.',
   auth: 'basic',
   query: CreateCaptureQuery,
   passphrase: 'required',
@@ -44,7 +44,7 @@ const listCaptures = defineRoute({
   noun: 'capture',
   summary: 'List capture endpoints',
   description:
-    'Lists the capture endpoints of the account, or of one key. Expired ones are in it until the vault has removed them, a day later.',
+    'Lists the capture endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.',
   auth: 'basic',
   query: EndpointListQuery,
   passphrase: 'none',
@@ -63,7 +63,7 @@ const capture = defineRoute({
   noun: 'capture',
   summary: 'Send data to a capture endpoint',
   description:
-    'Stores the body as POST /vault does, with the secret of the endpoint in place of account, key and passphrase. Works from any web page: the body is read as JSON whatever its content type says. An unknown endpoint and a wrong secret are refused alike.',
+    'Stores the body as POST /vault does; the secret of the endpoint replaces account, key and passphrase. It works from any web page: the body is parsed as JSON for every content type. An unknown endpoint and a wrong secret give the same error.',
   auth: 'capture_secret',
   params: EndpointPath,
   query: CaptureQuery,
@@ -86,7 +86,8 @@ const removeCapture = defineRoute({
   operationId: 'deleteCaptureEndpoint',
   noun: 'capture',
   summary: 'Delete a capture endpoint',
-  description: 'Deletes an endpoint of either kind, at once, and frees its id. What it stored stays.',
+  description:
+    'Deletes an endpoint of either kind immediately and releases its id. Data that it stored is kept.',
   auth: 'basic',
   params: EndpointPath,
   query: NO_QUERY,

@@ -35,7 +35,7 @@ const createCsr = defineRoute({
   operationId: 'createCsr',
   summary: 'Create a certificate signing request',
   description:
-    'Makes a key pair, which stays in the vault and is never shown, and a request for a certificate of it. Send the request to whoever issues client certificates for the third party.',
+    'Generates a key pair and a certificate signing request for it. The private key never leaves the vault. Send the request to the issuer of client certificates for the third party.',
   query: NO_QUERY,
   body: { kind: 'json', schema: CreateCsrBody, bytesMax: BODY_BYTES_MAX },
   response: Csr,
@@ -54,7 +54,7 @@ const readCsrs = defineRoute({
   path: '/v1/proxy/csr',
   operationId: 'readCsrs',
   summary: 'Read one certificate signing request, or list all',
-  description: 'With `id` that request; otherwise all of the account.',
+  description: 'With `id`, returns that request; otherwise all requests of the account.',
   query: CsrReadQuery,
   body: { kind: 'none' },
   response: Type.Union([Csr, CsrList]),
@@ -71,7 +71,7 @@ const removeCsr = defineRoute({
   operationId: 'deleteCsr',
   summary: 'Delete a certificate signing request',
   description:
-    'Deletes the request and its private key. Certificates that were issued from it can no longer be presented.',
+    'Deletes the request and its private key. Certificates that were issued from it can no longer be used.',
   query: CsrQuery,
   body: { kind: 'none' },
   response: Message,
@@ -90,7 +90,7 @@ const createCertificate = defineRoute({
   operationId: 'createCertificate',
   summary: 'Store a client certificate',
   description:
-    'Stores a certificate that was issued from a request of the account; the body is the PEM itself. It must hold the very key of that request. Its id is the client_cert_id of proxy requests.',
+    'Stores a certificate that was issued from a signing request of the account. The body is the PEM itself, and its public key must be that of the request. Its id is the client_cert_id of proxy requests.',
   query: CreateCertificateQuery,
   body: { kind: 'stored', schema: CertificatePem, bytesMax: PEM_BYTES_MAX, type: 'application/x-pem-file' },
   response: Certificate,
@@ -114,8 +114,9 @@ const readCertificates = defineRoute({
   method: 'GET',
   path: '/v1/proxy/cert',
   operationId: 'readCertificates',
-  summary: 'Read one client certificate, or list them',
-  description: 'With `id` that certificate; otherwise all of the account, or those of one request.',
+  summary: 'Read one client certificate, or list all',
+  description:
+    'With `id`, returns that certificate; otherwise all certificates of the account, or of one signing request.',
   query: CertificateReadQuery,
   body: { kind: 'none' },
   response: Type.Union([Certificate, CertificateList]),
@@ -134,7 +135,8 @@ const removeCertificate = defineRoute({
   path: '/v1/proxy/cert',
   operationId: 'deleteCertificate',
   summary: 'Delete a client certificate',
-  description: 'Deletes a certificate. Its request stays, and another certificate can be issued from it.',
+  description:
+    'Deletes a certificate. Its signing request is kept, and another certificate can be issued from it.',
   query: CertificateQuery,
   body: { kind: 'none' },
   response: Message,

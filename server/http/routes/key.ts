@@ -27,7 +27,7 @@ const createKey = defineRoute({
   noun: 'key',
   summary: 'Create a key',
   description:
-    'Creates a vault key under the identifier `user`, locked with the given passphrase or a generated one. The reply is the only place where a passphrase is ever shown.',
+    'Creates a vault key with the identifier `user`, protected by the given passphrase or a generated one. Only this reply contains the passphrase.',
   auth: 'basic',
   query: Type.Object({}),
   passphrase: 'none',
@@ -53,7 +53,7 @@ const listKeys = defineRoute({
   operationId: 'listKeys',
   noun: 'key',
   summary: 'List keys',
-  description: 'Lists the identifiers of the keys of the account, and nothing else of them.',
+  description: 'Lists the identifiers of the keys of the account.',
   auth: 'basic',
   query: KeyListQuery,
   passphrase: 'none',
@@ -75,7 +75,7 @@ const changePassphrase = defineRoute({
   noun: 'key',
   summary: 'Change the passphrase of a key',
   description:
-    'The old passphrase stops working at once, and so does every capture and retrieval endpoint of the key. Data stays as it is.',
+    'The old passphrase and every capture and retrieval endpoint of the key become invalid immediately. Stored data does not change.',
   auth: 'basic',
   query: Type.Object({}),
   passphrase: 'none',
@@ -103,7 +103,7 @@ const removeKey = defineRoute({
   noun: 'key',
   summary: 'Delete a key',
   description:
-    'Deletes a key that holds no data. With safe=false it deletes the key and makes all data under it unreadable for good.',
+    'Deletes an empty key. With safe=false, deletes the key and makes all its data permanently unreadable.',
   auth: 'basic',
   query: KeyRemoveQuery,
   passphrase: 'none',

@@ -36,7 +36,7 @@ const post = defineRoute({
   operationId: 'proxyPost',
   summary: 'Send a request filled with stored data',
   description:
-    'Fills the request from the stored object, unmasked, sends it to a third party, and tells the webhook what was answered, or with `synchronous` answers with it. With an Idempotency-Key a repeat is answered with the first reply; one whose outcome is unknown is sent again only if it may be.',
+    'Fills the request from the stored object, unmasked, and sends it to a third party. The reply goes to the webhook or, with `synchronous`, to the caller. With an Idempotency-Key a repeated request gets the first reply; a request with an unknown outcome is sent again only if its method is idempotent or it has an Idempotency-Key header of its own.',
   query: ProxyPostQuery,
   body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX },
   response: ProxyPostReply,
@@ -74,7 +74,7 @@ const get = defineRoute({
   operationId: 'proxyGet',
   summary: 'Fetch data from a third party and store it',
   description:
-    'Sends a request to a third party and stores what it answers under a key. The webhook, or with `synchronous` the caller, is told the token and never the data.',
+    'Sends a request to a third party and stores the reply under a key. The webhook or, with `synchronous`, the caller receives the token and never the data.',
   query: ProxyGetQuery,
   body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX },
   response: ProxyGetReply,
@@ -101,7 +101,7 @@ const networkToken = defineRoute({
   operationId: 'requestNetworkToken',
   summary: 'Request a network token (alpha)',
   description:
-    'Sends a stored card to a network token requester of the operator, stores the network token under the same key, and tells the webhook. Alpha: this may change.',
+    'Sends a stored card to a network token requester of the operator, stores the network token under the same key, and reports it to the webhook. Alpha: this may change.',
   query: NetworkTokenQuery,
   body: { kind: 'stored', schema: NetworkTokenOrder, bytesMax: PROXY_BYTES_MAX },
   response: ProxyAccepted,

@@ -15,7 +15,7 @@ const createRetrieve = defineRoute({
   noun: 'retrieve',
   summary: 'Create a retrieval endpoint',
   description:
-    'Creates an endpoint that reads items of a key, and can do nothing else: all of them, or one token or the items of one reference. Rules and masks are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that shows the item as it stands: that needs `token`, and `reference` when the item has one.',
+    'Creates an endpoint that reads items of a key and can do nothing else. Its scope is all items, one token, or one reference. Masks and rules are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that displays the item; this needs `token`, and `reference` if the item has one.',
   auth: 'basic',
   query: CreateRetrieveQuery,
   passphrase: 'required',
@@ -48,7 +48,7 @@ const listRetrieves = defineRoute({
   noun: 'retrieve',
   summary: 'List retrieval endpoints',
   description:
-    'Lists the retrieval endpoints of the account, or of one key. Expired ones are in it until the vault has removed them, a day later.',
+    'Lists the retrieval endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.',
   auth: 'basic',
   query: EndpointListQuery,
   passphrase: 'none',
@@ -67,7 +67,7 @@ const retrieve = defineRoute({
   noun: 'retrieve',
   summary: 'Read through a retrieval endpoint',
   description:
-    'With `token` the object itself; otherwise the tree of the items that the endpoint reaches, with `decrypt_all` together with their data. What lies outside the lock of the endpoint is refused. An unknown endpoint and a wrong secret are refused alike.',
+    'With `token`, returns the object itself; otherwise the tree of the items in the scope of the endpoint, with their data if `decrypt_all` is true. Items outside the scope give an error. An unknown endpoint and a wrong secret give the same error.',
   auth: 'retrieve_secret',
   params: EndpointPath,
   query: RetrieveQuery,
@@ -100,7 +100,7 @@ const removeRetrieve = defineRoute({
   operationId: 'deleteRetrieveEndpoint',
   noun: 'retrieve',
   summary: 'Delete a retrieval endpoint',
-  description: 'Deletes an endpoint of either kind, at once, and frees its id.',
+  description: 'Deletes an endpoint of either kind immediately and releases its id.',
   auth: 'basic',
   params: EndpointPath,
   query: NO_QUERY,

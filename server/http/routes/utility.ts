@@ -7,7 +7,8 @@ const checkNumber = defineRoute({
   operationId: 'checkLuhn',
   noun: 'utility',
   summary: 'Check a card number',
-  description: 'Checks the last digit of a card number (Luhn) and names the brand where the number tells it.',
+  description:
+    'Checks the Luhn check digit of a card number and returns the brand if the number identifies it.',
   auth: 'basic',
   query: LuhnQuery,
   passphrase: 'none',

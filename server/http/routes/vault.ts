@@ -32,7 +32,7 @@ const storeItem = defineRoute({
   noun: 'vault',
   summary: 'Store an object',
   description:
-    'Encrypts and stores a JSON object under a key and returns its token. The same number and reference under the same key give the same token (except with `uuid`), and storing again replaces the data.',
+    'Encrypts and stores a JSON object under a key and returns its token. The same number and reference under the same key give the same token (except with `uuid`); storing again replaces the data.',
   auth: 'basic',
   query: StoreQuery,
   passphrase: 'required',
@@ -67,7 +67,7 @@ const readItems = defineRoute({
   noun: 'vault',
   summary: 'Decrypt an item, or list items',
   description:
-    'With `token` and the passphrase: the stored object itself. Otherwise a tree of items, narrowed by the filters; with `decrypt_all`, `user` and the passphrase each item of it also has its data. The numbers are masked unless the operator has enabled unmasked output for the account.',
+    'With `token` and the passphrase, returns the stored object. Otherwise returns a tree of items that match the filters; with `decrypt_all`, `user` and the passphrase each item includes its data. Numbers are masked unless the operator has enabled unmasked output for the account.',
   auth: 'basic',
   query: ReadQuery,
   passphrase: 'optional',
@@ -119,7 +119,7 @@ const removeItem = defineRoute({
   operationId: 'deleteItem',
   noun: 'vault',
   summary: 'Delete an item',
-  description: 'Deletes an item with its log. The token never comes to mean another number.',
+  description: 'Deletes an item with its log. Its token is never used for another number.',
   auth: 'basic',
   query: ItemQuery,
   passphrase: 'none',
@@ -146,7 +146,7 @@ const updateItem = defineRoute({
   noun: 'vault',
   summary: 'Update an item',
   description:
-    'Merges the given members into the stored object, first level only, and sets stored_at to now. The number of an item cannot be changed.',
+    'Merges the given members into the stored object, first level only, and sets stored_at to the current time. The number of an item cannot be changed.',
   auth: 'basic',
   query: UpdateQuery,
   passphrase: 'required',

@@ -10,14 +10,14 @@ export const WhoAmI = Type.Object(
   {
     user: Type.String({ description: 'The name of the account.', examples: ['shop'] }),
     environment: Type.Union([Type.Literal('staging'), Type.Literal('production')], {
-      description: 'Staging stores published test numbers; production refuses them.',
+      description: 'Staging stores published test numbers; production rejects them.',
     }),
     api_version: Type.String({ description: 'The version of the server.', examples: ['0.1.0'] }),
     backwards_compatibility: Type.Literal('v1', {
-      description: 'The version prefix whose promises the server keeps.',
+      description: 'The version of the API that the server is compatible with.',
     }),
   },
-  { $id: 'WhoAmI', description: 'Who signed in, and what to.' },
+  { $id: 'WhoAmI', description: 'The account of the credentials, and the server.' },
 );
 export type WhoAmI = Static<typeof WhoAmI>;
 
@@ -55,9 +55,9 @@ const BillingItem = Type.Object(
       OPERATIONS.map((operation) => Type.Literal(operation)),
       { description: 'The billable operation.' },
     ),
-    count: Type.Integer({ minimum: 0, description: 'How often it was done.', examples: [12] }),
-    unit_price: Amount("The operator's price of one."),
-    amount: Amount('The price of all, exactly.'),
+    count: Type.Integer({ minimum: 0, description: 'Number of operations.', examples: [12] }),
+    unit_price: Amount("The operator's price of one operation."),
+    amount: Amount('The exact price of all operations.'),
   },
   { $id: 'BillingItem' },
 );
@@ -66,10 +66,11 @@ export const Billing = Type.Object(
   {
     currency: Type.String({ description: 'ISO 4217.', examples: ['USD'] }),
     amount: Amount('The exact sum of all items.'),
-    from: Type.String({ description: 'Where the month began, in UTC.', examples: ['2026-01-01T00:00:00Z'] }),
-    to: Type.String({ description: 'Now, in UTC.', examples: ['2026-01-31T12:00:00Z'] }),
+    from: Type.String({ description: 'Start of the month, in UTC.', examples: ['2026-01-01T00:00:00Z'] }),
+    to: Type.String({ description: 'The current time, in UTC.', examples: ['2026-01-31T12:00:00Z'] }),
     items: Type.Array(BillingItem, {
-      description: 'One of each billable operation, in a fixed order, also where nothing was used.',
+      description:
+        'One entry for each billable operation, in a fixed order, including those with a count of 0.',
     }),
   },
   { $id: 'Billing' },
@@ -80,7 +81,7 @@ export const UsageQuery = Type.Object({
   month: Type.Optional(
     Type.String({
       pattern: '^[0-9]{4}-(?:0[1-9]|1[0-2])$',
-      description: 'The month of api_requests, YYYY-MM in UTC. Left out: the current one.',
+      description: 'The month of api_requests, YYYY-MM in UTC. Default: the current month.',
       examples: ['2026-01'],
     }),
   ),
@@ -88,16 +89,20 @@ export const UsageQuery = Type.Object({
 
 export const Usage = Type.Object(
   {
-    month: Type.String({ description: 'The month that api_requests belongs to.', examples: ['2026-01'] }),
-    keys: Type.Integer({ minimum: 0, description: 'Keys of the account, now.', examples: [3] }),
-    tokens: Type.Integer({ minimum: 0, description: 'Tokens under all of them, now.', examples: [1042] }),
+    month: Type.String({ description: 'The month of api_requests.', examples: ['2026-01'] }),
+    keys: Type.Integer({ minimum: 0, description: 'Current number of keys of the account.', examples: [3] }),
+    tokens: Type.Integer({
+      minimum: 0,
+      description: 'Current number of tokens of all keys.',
+      examples: [1042],
+    }),
     api_requests: Type.Integer({
       minimum: 0,
-      description: 'Requests of the month that were answered with 2xx, uses of endpoints included.',
+      description: 'Requests of the month with a 2xx reply, including uses of endpoints.',
       examples: [5310],
     }),
   },
-  { $id: 'Usage', description: 'What an account has stored, and how much it has used in a month.' },
+  { $id: 'Usage', description: 'The stored data of an account, and its requests in a month.' },
 );
 export type Usage = Static<typeof Usage>;
 
@@ -126,14 +131,14 @@ const NewPassword = (description: string) =>
   });
 
 export const ChangePasswordQuery = Type.Object({
-  new_password: Type.Optional(NewPassword('The new password. Rather send it in the body.')),
+  new_password: Type.Optional(NewPassword('The new password. Prefer the body.')),
 });
 
 export const ChangePasswordBody = Type.Object(
   {
     new_password: Type.Optional(
       NewPassword(
-        'The password from now on: any text of 1 to 4096 characters and at most 8192 bytes of UTF-8. Generated when left out.',
+        'The new password: any text of 1 to 4096 characters and at most 8192 bytes of UTF-8. Generated if omitted.',
       ),
     ),
   },
@@ -144,12 +149,12 @@ export const AccountPassword = Type.Object(
   {
     user: Type.String({ description: 'The name of the account.', examples: ['shop'] }),
     password: Type.String({
-      description: 'The password from now on. It is shown only here.',
+      description: 'The new password. Only this reply contains it.',
       'x-secret': true,
       examples: ['another-long-password-Zq4-kT9'],
     }),
   },
-  { $id: 'AccountPassword', description: 'An account with its new password, which is shown this once.' },
+  { $id: 'AccountPassword', description: 'An account with its new password, which is shown only once.' },
 );
 
 const LIMIT_MAX = Number.MAX_SAFE_INTEGER;
@@ -181,7 +186,7 @@ export const PreferenceReadQuery = Type.Object({ key: Type.Optional(PreferenceKe
 /** What a preference may be set to; its text is kept, which a schema cannot do. */
 const PreferenceValue = Type.Unknown({
   description:
-    'Any JSON value of at most 4 KB: a text, a number, a boolean, a list. Numbers keep their text. What the vault itself acts on must be of the right kind.',
+    'Any JSON value of at most 4 KB, such as a string, a number, a boolean or a list. Numbers keep their exact text. Preferences that the vault uses must have the right type.',
   examples: ['luhn'],
 });
 
@@ -194,13 +199,13 @@ export const Preference = Type.Object(
   {
     key: PreferenceKey,
     value: PreferenceValue,
-    is_default: Type.Boolean({ description: 'Whether the account has not set it.' }),
+    is_default: Type.Boolean({ description: 'True if the account has not set it, and this is the default.' }),
   },
   { $id: 'Preference' },
 );
 
 export const PreferenceList = Type.Array(Preference, {
-  description: 'In ascending order of key; those that the vault acts on are always in it.',
+  description: 'In ascending order of key. Preferences that the vault uses are always included.',
 });
 
 /** A file, not a text: published so that clients know its type. */

@@ -48,7 +48,7 @@ export const AUDIT_ACTIONS = [
 
 export const AuditAction = Type.Union(
   AUDIT_ACTIONS.map((action) => Type.Literal(action)),
-  { description: 'What was done or tried.', examples: ['key.create'] },
+  { description: 'The action that was performed or attempted.', examples: ['key.create'] },
 );
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -64,27 +64,27 @@ export const AuditQuery = Type.Object({
 export const AuditEntry = Type.Object(
   {
     id: Type.String({
-      description: "The entry's number in the log of the account: each is one more than the one before it.",
+      description: 'The number of the entry in the log of the account; numbers are consecutive.',
       examples: ['4711'],
     }),
-    time: Timestamp('When it happened, by the clock of the server.'),
+    time: Timestamp('The time of the event, by the clock of the server.'),
     action: AuditAction,
     outcome: Type.String({
-      description: '`success`, or the code of the error that was answered.',
+      description: '`success`, or the error code of the reply.',
       examples: ['success', 'passphrase_wrong'],
     }),
     actor: Type.String({
       description:
-        'Who did it: `account/NAME`, `endpoint/ID` for whoever has its secret, `operator`, `vault` for the service itself, or `anonymous`.',
+        'Who performed it: `account/NAME`, `endpoint/ID` for a holder of its secret, `operator`, `vault` for the service itself, or `anonymous`.',
       examples: ['account/shop'],
     }),
     source_ip: Type.String({
       description:
-        'Where it came from; empty where there is no network, or where a gathered entry has many sources.',
+        'The address of the caller; empty if there is none, or if the entry combines events from several addresses.',
       examples: ['203.0.113.7'],
     }),
     user_agent: Type.String({
-      description: 'What the caller says of itself; empty where it says nothing.',
+      description: 'The User-Agent header of the caller; empty if there is none.',
       examples: ['shop/1.0'],
     }),
     request_id: Type.String({
@@ -94,14 +94,13 @@ export const AuditEntry = Type.Object(
     object: Type.Optional(
       Type.String({
         description:
-          'What it was done to: `key/USER`, `item/USER/TOKEN`, `endpoint/ID`, `rule/ID` and so on.',
+          'The object of the action: `key/USER`, `item/USER/TOKEN`, `endpoint/ID`, `rule/ID` and so on.',
         examples: ['key/customers-2026'],
       }),
     ),
     count: Type.Optional(
       Type.Integer({
-        description:
-          'How many alike refusals the entry stands for, when there were too many for one each; one when left out.',
+        description: 'The number of similar errors that this entry combines; 1 if omitted.',
         examples: [250],
       }),
     ),

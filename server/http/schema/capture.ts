@@ -8,7 +8,7 @@ export const CreateCaptureQuery = Type.Object({ ...CREATE_MEMBERS, algorithm: Ty
 export const CaptureEndpoint = Type.Object(
   {
     url: Type.String({
-      description: 'The path to post data to.',
+      description: 'The path that data is posted to.',
       examples: ['/v1/capture/web-shop'],
     }),
     unique_id: UniqueId,
@@ -22,19 +22,19 @@ export type CaptureEndpoint = Static<typeof CaptureEndpoint>;
 /** The kinds of hosted forms; the form names itself when it sends what was typed. */
 export const FormType = Type.Union(
   (['pcd', 'ach', 'custom'] as const).map((name) => Type.Literal(name)),
-  { description: 'The kind of hosted form that sends the data; the action log then names a form as source.' },
+  { description: 'The type of hosted form that sends the data; the action log then has the source `form`.' },
 );
 
 export const CaptureQuery = Type.Object({
   reference: Type.Optional({
     ...Reference,
-    description: "The item's reference. Left out: the unique id of the endpoint.",
+    description: 'The reference of the item. Default: the unique id of the endpoint.',
   }),
   number: Type.Optional(NumberParameter),
   algorithm: Type.Optional(OwnAlgorithm),
   return_card_metadata: Type.Optional(
     Type.Boolean({
-      description: 'Whether to add card_metadata. Left out: what the endpoint was created with.',
+      description: 'Whether to add card_metadata. Default: the setting of the endpoint.',
     }),
   ),
   form_type: Type.Optional(FormType),
@@ -47,6 +47,9 @@ export const Captured = Type.Object(
     reference: ShownReference,
     card_metadata: Type.Optional(CardMetadata),
   },
-  { $id: 'Captured', description: 'What the third party passes on to the owner of the endpoint.' },
+  {
+    $id: 'Captured',
+    description: 'The reply of a capture, for the third party to pass on to the owner of the endpoint.',
+  },
 );
 export type Captured = Static<typeof Captured>;

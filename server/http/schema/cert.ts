@@ -29,7 +29,10 @@ export const CreateCsrBody = Type.Object(
     key_type: Type.Optional(
       Type.Union(
         (['ec-p256', 'rsa-2048'] as const).map((name) => Type.Literal(name)),
-        { description: 'The key pair to make, `ec-p256` when left out. It stays in the vault.' },
+        {
+          description:
+            'The type of the key pair. Default: `ec-p256`. The private key never leaves the vault.',
+        },
       ),
     ),
   },
@@ -41,7 +44,7 @@ export const Csr = Type.Object(
     id: CsrId,
     ...SUBJECT,
     data: Type.String({
-      description: 'The request in PEM (PKCS #10), to be sent to whoever issues the certificate.',
+      description: 'The request in PEM (PKCS #10), for the issuer of the certificate.',
       examples: ['-----BEGIN CERTIFICATE REQUEST-----\n…'],
     }),
   },
@@ -56,7 +59,7 @@ export const CsrReadQuery = Type.Object({ id: Type.Optional(CsrId) });
 /** A certificate as it is sent: PEM, not JSON. */
 export const CertificatePem = Type.String({
   description:
-    'One certificate in PEM; those that issued it may follow, each after the one that it issued. At most 64 KB.',
+    'One certificate in PEM. Its issuers may follow, each after the certificate that it issued. At most 64 KB.',
   examples: ['-----BEGIN CERTIFICATE-----\n…'],
 });
 
@@ -67,10 +70,12 @@ export const Certificate = Type.Object(
     id: CertificateId,
     csr_id: CsrId,
     data: Type.String({
-      description: 'The certificate in PEM, with those that issued it as far as they were sent.',
+      description: 'The certificate in PEM, followed by its issuers if they were sent.',
       examples: ['-----BEGIN CERTIFICATE-----\n…'],
     }),
-    expiry: Timestamp('Until when it is valid. One that has expired is presented all the same.'),
+    expiry: Timestamp(
+      'The end of its validity. An expired certificate is still presented to the third party.',
+    ),
   },
   { $id: 'Certificate' },
 );

@@ -40,7 +40,8 @@ export const Token = Type.String({
 export const Reference = Type.String({
   minLength: 1,
   maxLength: 255,
-  description: 'A lookup aid of your own; needed again with the token of an item that was stored with one.',
+  description:
+    'Your own reference for lookups. An item that was stored with a reference needs it together with the token.',
   examples: ['customer-4711'],
 });
 
@@ -52,7 +53,7 @@ export const ShownReference = Type.String({
 
 export const NextToken = Type.String({
   minLength: 1,
-  description: 'Where the previous page ended: its X-Vault-Next-Token, with all other parameters unchanged.',
+  description: 'X-Vault-Next-Token of the previous page. Send all other parameters unchanged.',
 });
 
 /** A passphrase that opens a key, in a JSON body. */
@@ -81,20 +82,20 @@ export const ChosenPassphrase = (description: string) =>
 
 export const RuleIds = ListOf(Identifier('Identifier of a rule.'), {
   maxItems: 64,
-  description: 'Ids of rules, applied in this order; in a query, separated by commas.',
+  description: 'Ids of rules, applied in this order; comma-separated in a query.',
 });
 
 export const MaskFields = ListOf(Type.String({ minLength: 1, maxLength: 1024 }), {
   maxItems: 256,
   description:
-    'Names or dotted paths of fields to mask in the reply; in a query, separated by commas. Left out: the preference `mask_fields`, else none; given and empty: none.',
+    'Names or dotted paths of fields to mask in the reply; comma-separated in a query. Default: the preference `mask_fields`, or none. An empty value masks no field.',
 });
 
 /** The reply of every deletion. */
 export const Message = Type.Object(
   {
     message: Type.String({
-      description: 'What was done, for a person.',
+      description: 'What was done, for humans.',
       examples: ['The item was deleted.'],
     }),
   },

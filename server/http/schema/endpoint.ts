@@ -5,11 +5,11 @@ import { CardMetadataFlag } from './vault.ts';
 
 /** What capture and retrieval endpoints have in common. */
 
-export const UniqueId = Identifier('Identifier of the endpoint, unique in the whole vault.');
+export const UniqueId = Identifier('Identifier of the endpoint, unique over all accounts.');
 
 /** What an endpoint may be called. URLs cannot name `.` and `..`, so nobody could use or delete such an endpoint. */
 const NewUniqueId = Type.String({
-  ...Identifier('The identifier to give the endpoint; a random one when left out. In use by anybody: 409.'),
+  ...Identifier('The identifier of the new endpoint; random if omitted. If any account uses it: 409.'),
   pattern: '^(?!(?:iframe|\\.{1,2})$)[A-Za-z0-9._@:-]{1,128}$',
 });
 
@@ -19,14 +19,14 @@ export const EndpointPath = Type.Object({ unique_id: UniqueId });
 /** A secret that a reply shows once. */
 export const NewSecret = (prefix: string) =>
   Type.String({
-    description: 'The secret of the endpoint. It is shown only here and stored nowhere.',
+    description: 'The secret of the endpoint. Only this reply contains it; the vault does not store it.',
     'x-secret': true,
     examples: [`${prefix}_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ`],
   });
 
 export const ExpiresAt = Type.Union(
   [Type.String({ [PUBLISHED]: { format: 'date-time' }, examples: ['2026-01-31T12:00:00Z'] }), Type.Null()],
-  { description: 'When the endpoint expires, to the second; null when it never does.' },
+  { description: 'When the endpoint expires, to the second; null if it never expires.' },
 );
 
 /** The members of a query that creates an endpoint. */
@@ -36,7 +36,7 @@ export const CREATE_MEMBERS = {
   ttl: Type.Optional(
     Type.String({
       description:
-        'How long the endpoint lives: `45m`, `1h30m`, `24h60m60s`, or ISO 8601 (`PT10M`, `P1D`, `P1W`). For ever: `0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`. Left out: 24 hours. At most 10 years.',
+        'The lifetime of the endpoint: `45m`, `1h30m`, `24h60m60s`, or ISO 8601 (`PT10M`, `P1D`, `P1W`), at most 10 years. Unlimited: `0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`. Default: 24 hours.',
       examples: ['24h'],
     }),
   ),
@@ -56,7 +56,8 @@ export const Endpoint = Type.Object(
     token: Type.Optional(Token),
     reference: Type.Optional(ShownReference),
     expired: Type.Boolean({
-      description: 'Whether the endpoint can no longer be used: its time is over, or the passphrase changed.',
+      description:
+        'Whether the endpoint can no longer be used: it has expired, or the passphrase of the key has changed.',
     }),
   },
   { $id: 'Endpoint' },

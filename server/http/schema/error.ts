@@ -3,15 +3,19 @@ import { type Static, Type } from '@sinclair/typebox';
 /** The body of every refusal. `error` is for people, `code` for programs, `field` names a place and never a value. */
 export const ErrorBody = Type.Object(
   {
-    error: Type.String({ description: 'One sentence for a person. The wording may change.' }),
-    code: Type.String({ description: 'Stable; /guide/errors says what each means and what to do about it.' }),
+    error: Type.String({ description: 'A message for humans. The wording may change.' }),
+    code: Type.String({
+      description: 'The stable error code; /guide/errors explains each code and what to do.',
+    }),
     request_id: Type.String({
-      description: 'The same as the X-Request-Id header; quote it when you ask for help.',
+      description: 'The value of the X-Request-Id header; quote it in support requests.',
     }),
     field: Type.Optional(
-      Type.String({ description: 'The place of the fault, such as `query.user` or `body.passphrase`.' }),
+      Type.String({
+        description: 'The part of the request at fault, such as `query.user` or `body.passphrase`.',
+      }),
     ),
   },
-  { $id: 'Error', description: 'The body of every refusal.' },
+  { $id: 'Error', description: 'The body of every error reply.' },
 );
 export type ErrorBody = Static<typeof ErrorBody>;

@@ -52,7 +52,7 @@ const links = (what: string) =>
       maxLength: 2048,
       examples: ['https://cdn.example/form.css'],
       description:
-        'An https URL. A hash after `#`, such as `#sha384-…`, becomes the integrity of the link: a file that does not fit it is not used.',
+        'An https URL. A hash after `#`, such as `#sha384-…`, becomes the `integrity` attribute: a file with another hash is not loaded.',
     }),
     { maxItems: 20, description: `${what}, in this order.` },
   );
@@ -72,17 +72,17 @@ const colour = (of: string) =>
   });
 
 const FIELD_OPTION = {
-  validate: flag('False: whatever is typed into the field is taken.'),
+  validate: flag('False: the field accepts any input.'),
   visible: flag('False: the form does not have the field.'),
 };
 
 const THEME = {
-  style: words(['vault', 'modern'], 'The style that everything else is based on; `vault` when left out.'),
-  primary_color: colour('the button and of what has the focus'),
+  style: words(['vault', 'modern'], 'The base style. Default: `vault`.'),
+  primary_color: colour('the button and of the focused field'),
   card_primary_color: colour('the sample card'),
   card_shadow_color: colour("the sample card's shadow"),
-  success_color: colour('messages of success'),
-  error_color: colour('messages of errors'),
+  success_color: colour('success messages'),
+  error_color: colour('error messages'),
   logo_image: Type.String({
     maxLength: LOGO_CHARACTERS_MAX,
     description: 'A PNG, JPEG, GIF, WebP or SVG image of at most 256 KB, in base64.',
@@ -94,17 +94,18 @@ const AdditionalField = Type.Object(
     name: Type.String({
       pattern: FIELD_NAME,
       examples: ['order_note'],
-      description: 'The member of the stored object; no name of a field that the form has anyway.',
+      description:
+        "The member name in the stored object. It must differ from the names of the form's own fields.",
     }),
     label: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 200,
         examples: ['Note'],
-        description: 'What stands above the field; the name when left out.',
+        description: 'The label above the field. Default: its name.',
       }),
     ),
-    required: Type.Optional(flag('Whether the field must be filled in; false when left out.')),
+    required: Type.Optional(flag('Whether the field must be filled in. Default: false.')),
   },
   { $id: 'FormAdditionalField' },
 );
@@ -113,31 +114,33 @@ const OWN = {
   css_links: links('Style sheets that the form loads'),
   js_links: links('Scripts that the form loads'),
   embedded_css: code('Style rules of the form.'),
-  embedded_js: code('A script of the form. It sees what is typed.'),
+  embedded_js: code('A script of the form. It can read the entered data.'),
   require_corp: flag(
     'Whether the form is loaded with Cross-Origin-Embedder-Policy: require-corp. Linked files must then come with Cross-Origin-Resource-Policy: cross-origin.',
   ),
-  success_callback: code('A JavaScript function that is called with the reply once the data is stored.'),
+  success_callback: code('A JavaScript function that is called with the reply after the data was stored.'),
   error_callback: code(
-    'A JavaScript function that is called with `{ status, code, error }` when it was not stored.',
+    'A JavaScript function that is called with `{ status, code, error }` if the data was not stored.',
   ),
   display_mode: words(
     ['standalone', 'embedded'],
-    '`standalone` (when left out) is a page of its own; `embedded` has neither background nor frame, and a heading only if it is asked for.',
+    '`standalone` (default) is a complete page; `embedded` has no background and no frame, and a heading only if `title` is set.',
   ),
-  force_keypad: flag('Whether numbers can only be put in with a keypad on the screen, in random order.'),
-  hide_card: flag('Whether the sample card is left out.'),
-  highlight_fields: flag('Whether the part of the sample card that is being filled in is highlighted.'),
+  force_keypad: flag('Whether digits can only be entered with an on-screen keypad in random order.'),
+  hide_card: flag('Whether the sample card is hidden.'),
+  highlight_fields: flag(
+    'Whether the part of the sample card that belongs to the focused field is highlighted.',
+  ),
   disable_luhn: flag('Turns off all validation.'),
   strip_spaces: flag('Whether the card number is sent without spaces.'),
-  locale: words(FORM_LOCALES, 'The language of the form; that of the browser when left out.'),
+  locale: words(FORM_LOCALES, 'The language of the form. Default: the language of the browser.'),
   frame_ancestors: Type.Array(
     Type.String({
       maxLength: 300,
       examples: ['https://shop.example'],
       description: 'An https origin: scheme, host and port.',
     }),
-    { maxItems: 20, description: 'The origins whose pages may embed the form; any when left out or empty.' },
+    { maxItems: 20, description: 'The origins whose pages may embed the form. Default, and if empty: any.' },
   ),
   additional_fields: Type.Array(AdditionalField, {
     maxItems: 32,
@@ -145,7 +148,7 @@ const OWN = {
   }),
   color_mode: words(
     ['light', 'dark', 'auto'],
-    'Light (when left out) or dark colours; `auto` follows the preference of whoever looks at the form.',
+    '`light` (default) or `dark` colours; `auto` follows the preference of the user.',
   ),
 };
 
@@ -168,7 +171,7 @@ const fieldOptions = <Option extends TSchema>(option: Option) =>
   Type.Record(Type.String({ pattern: FIELD_NAME }), option, {
     maxProperties: 64,
     additionalProperties: false,
-    description: 'Options by the name of the field.',
+    description: 'Options by field name.',
   });
 
 const THEME_OPTIONS = { description: 'Style, colours and logo.' };
@@ -198,11 +201,11 @@ export type ShownFormSettings = Static<typeof SHOWN>;
 export const SETTING_NAMES = Object.keys(SHOWN.properties) as readonly (keyof ShownFormSettings)[];
 export const THEME_NAMES = Object.keys(THEME) as readonly (keyof typeof THEME)[];
 
-export const FormId = Identifier('Identifier of the form, unique in the whole vault.');
+export const FormId = Identifier('Identifier of the form, unique over all accounts.');
 
 /** What a form may be called: URLs cannot name `.` and `..`. */
 const NewFormId = Type.String({
-  ...Identifier('The identifier to give the form; a random one when left out. In use by anybody: 409.'),
+  ...Identifier('The identifier of the new form; random if omitted. If any account uses it: 409.'),
   pattern: '^(?!(?:iframe|\\.{1,2})$)[A-Za-z0-9._@:-]{1,128}$',
 });
 
@@ -210,7 +213,7 @@ export const CreateFormQuery = Type.Object({
   form_type: Type.Union(FormType.anyOf, {
     default: 'pcd',
     description:
-      'What the form asks for: a card (`pcd`), a bank account (`ach`), or additional fields alone.',
+      'The data that the form asks for: a card (`pcd`), a bank account (`ach`), or only additional fields (`custom`).',
   }),
   form_id: Type.Optional(NewFormId),
 });
@@ -232,7 +235,7 @@ export const Form = Type.Object(
   {
     id: FormId,
     url: Type.String({
-      description: 'Where the form is: a path, or a whole URL where forms have a host of their own.',
+      description: 'The location of the form: a path, or a complete URL if forms have their own host.',
       examples: ['/v1/retrieve/iframe/checkout'],
     }),
     form_type: FormType,
@@ -245,7 +248,7 @@ export type Form = Static<typeof Form>;
 export const FormList = Type.Array(Form, { description: 'In ascending order of id.' });
 
 /** A page of HTML in a reply. */
-export const HtmlPage = Type.String({ description: 'A page of HTML.' });
+export const HtmlPage = Type.String({ description: 'An HTML page.' });
 
 /** One field beside those of the type, as the page has it. */
 export interface PageField {

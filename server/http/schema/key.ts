@@ -12,7 +12,7 @@ export const KeyRemoveQuery = Type.Object({
   safe: Type.Boolean({
     default: true,
     description:
-      'Whether to refuse while the key still holds data. With false, all data under the key is lost for good.',
+      'Whether the deletion fails while the key contains data. With false, all data of the key is permanently lost.',
   }),
 });
 
@@ -20,7 +20,7 @@ export const CreateKeyBody = Type.Object(
   {
     user: User,
     passphrase: Type.Optional(
-      ChosenPassphrase('The passphrase to lock the key with; generated when left out. It is never stored.'),
+      ChosenPassphrase('The passphrase of the key; generated if omitted. It is never stored.'),
     ),
   },
   { $id: 'CreateKey' },
@@ -29,8 +29,8 @@ export const CreateKeyBody = Type.Object(
 export const ChangePassphraseBody = Type.Object(
   {
     user: User,
-    passphrase: Passphrase('The passphrase that opens the key now.'),
-    new_passphrase: Type.Optional(ChosenPassphrase('The passphrase from now on; generated when left out.')),
+    passphrase: Passphrase('The current passphrase of the key.'),
+    new_passphrase: Type.Optional(ChosenPassphrase('The new passphrase; generated if omitted.')),
   },
   { $id: 'ChangePassphrase' },
 );
@@ -39,12 +39,12 @@ export const KeyWithPassphrase = Type.Object(
   {
     user: User,
     passphrase: Type.String({
-      description: 'The passphrase of the key. It is shown only here and stored nowhere.',
+      description: 'The passphrase of the key. Only this reply contains it; the vault does not store it.',
       'x-secret': true,
       examples: ['correct-horse-battery-staple-9Zq4'],
     }),
   },
-  { $id: 'KeyWithPassphrase', description: 'A vault key with its passphrase, which is shown this once.' },
+  { $id: 'KeyWithPassphrase', description: 'A vault key with its passphrase, which is shown only once.' },
 );
 
 export const Key = Type.Object({ user: User }, { $id: 'Key', description: 'A vault key.' });

@@ -35,7 +35,7 @@ export const Limit = (byDefault: number): TUnsafe<number> =>
     type: 'integer',
     not: { const: 0 },
     default: byDefault,
-    description: 'How many entries to return at most. A negative value means no limit; 0 is refused.',
+    description: 'Maximum number of entries. A negative value means no limit; 0 is invalid.',
     [QUERY_KIND]: 'limit',
   });
 
@@ -45,7 +45,7 @@ export const PreferredLimit = (byDefault: number) =>
     Type.Unsafe<number>({
       type: 'integer',
       not: { const: 0 },
-      description: `How many entries to return at most. A negative value means no limit; 0 is refused. Left out: the preference \`default_limit\`, else ${byDefault}.`,
+      description: `Maximum number of entries. A negative value means no limit; 0 is invalid. Default: the preference \`default_limit\`, or ${byDefault}.`,
       [QUERY_KIND]: 'limit',
     }),
   );
@@ -56,6 +56,6 @@ export const FilterTime = (description: string): TUnsafe<number> =>
     type: 'string',
     format: 'date-time',
     examples: ['2026-01-31T12:00:00Z'],
-    description: `${description} Written \`YYYY-MM-DDThh:mm:ssZ\`.`,
+    description: `${description} Format: \`YYYY-MM-DDThh:mm:ssZ\`.`,
     [QUERY_KIND]: 'filter-time',
   });

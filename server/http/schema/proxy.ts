@@ -13,7 +13,7 @@ const Attempts = Type.Integer({
   maximum: 16,
   default: 8,
   description:
-    'How often the request may be sent. It is sent again after 429, 5xx and a connection that failed before anything was sent; each attempt is billed.',
+    'Maximum number of attempts. The request is retried after 429, 5xx, and a connection that failed before anything was sent; each attempt is billed.',
 });
 
 const ITEM = { user: User, token: Token, reference: Type.Optional(Reference) };
@@ -23,13 +23,12 @@ export const ProxyPostQuery = Type.Object({
   attempts: Attempts,
   debug: Type.Boolean({
     default: false,
-    description:
-      'Whether the reply also has populated_template. The request is sent and billed all the same.',
+    description: 'Whether the reply includes populated_template. The request is still sent and billed.',
   }),
   rules: Type.Optional({
     ...RuleIds,
     description:
-      'Ids of rules, applied in this order to what is sent; nothing stored changes. In a query, separated by commas.',
+      'Ids of rules, applied in this order to the data that is sent; stored data does not change. Comma-separated in a query.',
   }),
 });
 
@@ -39,19 +38,19 @@ export const ProxyGetQuery = Type.Object({
   tokenization_algorithm: Type.Optional(
     Type.String({
       ...ALGORITHM,
-      description: 'Another name of `algorithm`; given both, they must be equal.',
+      description: 'Alias of `algorithm`; if both are sent, they must be equal.',
     }),
   ),
   smart_parse: Type.Boolean({
     default: false,
     description:
-      'Whether to look for number, code, expiry and holder in a reply of any form (JSON, XML, form, text) and to store those. Otherwise the reply must be a JSON object with a number, and is stored as it is.',
+      'Whether to search the reply (JSON, XML, form or text) for number, verification code (CVV), expiry and holder, and to store those. Otherwise the reply must be a JSON object with a number, and is stored unchanged.',
   }),
   attempts: Attempts,
   rules: Type.Optional({
     ...RuleIds,
     description:
-      'Ids of rules, applied in this order to what was received before it is stored. In a query, separated by commas.',
+      'Ids of rules, applied in this order to the received data before it is stored. Comma-separated in a query.',
   }),
 });
 
@@ -72,7 +71,7 @@ export const ProxyRequest = Type.Object(
       pattern: '^https://',
       maxLength: 8192,
       description:
-        'An https URL without user information. Path and query may hold tags, whose values are percent-encoded.',
+        'An https URL without user information. Path and query may contain template tags, whose values are percent-encoded.',
       examples: ['https://pay.example.com/v1/charges'],
     }),
     headers: Type.Optional(
@@ -85,7 +84,7 @@ export const ProxyRequest = Type.Object(
         {
           maxItems: 64,
           description:
-            'Objects of one member each: a name and its value, which may hold tags. Headers of the connection and of framing, such as Host and Content-Length, are refused.',
+            'Objects with one member each: a name and its value, which may contain template tags. Headers of the connection and of framing, such as Host and Content-Length, are rejected.',
         },
       ),
     ),
@@ -93,7 +92,7 @@ export const ProxyRequest = Type.Object(
       Type.String({
         maxLength: PROXY_BYTES_MAX,
         description:
-          'A mustache template. `{{name}}` and `{{a.b}}` are filled from the stored object and escaped by the Content-Type of the request: JSON (also without one), form or XML; `{{{name}}}` is not escaped.',
+          'A mustache template. `{{name}}` and `{{a.b}}` are filled from the stored object and escaped according to the Content-Type of the request: JSON (default), form or XML. `{{{name}}}` is not escaped.',
         examples: ['{"amount":1000,"card":{"number":"{{card_number}}","expiry":"{{expiry}}"}}'],
       }),
     ),
@@ -101,8 +100,7 @@ export const ProxyRequest = Type.Object(
   },
   {
     $id: 'ProxyRequest',
-    description:
-      'The request to send. With /proxy/get all of its texts are sent as they are: nothing is filled.',
+    description: 'The request to send. With /proxy/get it is sent unchanged: templates are not filled.',
   },
 );
 
@@ -111,7 +109,7 @@ export const ProxyWebhook = Type.Object(
     url: Type.String({
       pattern: '^https://',
       maxLength: 2048,
-      description: 'The https URL to report to.',
+      description: 'The https URL that receives the result.',
       examples: ['https://shop.example.com/webhooks'],
     }),
     secret: Type.Optional(
@@ -121,7 +119,7 @@ export const ProxyWebhook = Type.Object(
         pattern: WEBHOOK_SECRET_PATTERN,
         'x-secret': true,
         description:
-          'What calls are signed with (Standard Webhooks), and what X-Vault-Webhook-Secret says: any text that a header can carry, or `whsec_` and Base64. Left out: calls are not signed.',
+          'The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: any text that is valid in a header, or `whsec_` and Base64. If omitted, webhooks are not signed.',
         examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
       }),
     ),
@@ -129,7 +127,7 @@ export const ProxyWebhook = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 8,
-        description: 'How often to call until a call is answered with 200; 8 when left out.',
+        description: 'Maximum number of delivery attempts until a reply with 200. Default: 8.',
       }),
     ),
     metadata: Type.Optional(
@@ -138,13 +136,13 @@ export const ProxyWebhook = Type.Object(
         {
           additionalProperties: true,
           description:
-            'Members to add to what the webhook says, at most 64 KB. Those with the name of one of its own are left out.',
+            "Members to add to the webhook's body, at most 64 KB. Members with a name that the webhook uses itself are ignored.",
           examples: [{ order: '4711' }],
         },
       ),
     ),
   },
-  { $id: 'ProxyWebhook', description: 'Where to report to.' },
+  { $id: 'ProxyWebhook', description: 'The webhook that receives the result.' },
 );
 
 export const ProxyOrder = Type.Object(
@@ -153,12 +151,12 @@ export const ProxyOrder = Type.Object(
     synchronous: Type.Optional(
       Type.Boolean({
         description:
-          'Whether to wait for the outcome, at most 20 s for all attempts, and to answer with it. Otherwise, and when left out, the webhook is told.',
+          'Whether to wait for the result, at most 20 s for all attempts, and to reply with it. Default: false; the result goes to the webhook.',
       }),
     ),
     webhook: Type.Optional(ProxyWebhook),
   },
-  { $id: 'ProxyOrder', description: 'What to send. Without `synchronous` the webhook is required.' },
+  { $id: 'ProxyOrder', description: 'The request to send. Without `synchronous` the webhook is required.' },
 );
 
 /** The webhook object of a network token, which may stand alone. */
@@ -178,7 +176,7 @@ const PopulatedTemplate = Type.Optional(
     {
       $id: 'PopulatedTemplate',
       description:
-        'The request as it was filled, with `debug`; masked for accounts without unmasked output, while what was sent is not.',
+        'With `debug`: the filled request. It is masked for accounts without unmasked output; the request that was sent is not.',
     },
   ),
 );
@@ -186,12 +184,11 @@ const PopulatedTemplate = Type.Optional(
 export const ProxyAccepted = Type.Object(
   {
     message: Type.String({
-      description: 'What was done, for a person.',
-      examples: ['The request was accepted; its outcome goes to the webhook.'],
+      description: 'What was done, for humans.',
+      examples: ['The request was accepted; its result goes to the webhook.'],
     }),
     id: Type.String({
-      description:
-        'The X-Vault-Request-Id of every attempt, and the webhook-id of every call of the webhook.',
+      description: 'The X-Vault-Request-Id of every attempt, and the webhook-id of every webhook.',
       examples: ['0q3vJq8nQm2dYtS1b7ZkXw'],
     }),
     populated_template: PopulatedTemplate,
@@ -201,7 +198,7 @@ export const ProxyAccepted = Type.Object(
 
 export const ProxyReply = Type.Object(
   { ...REPLY_MEMBERS, populated_template: PopulatedTemplate },
-  { $id: 'ProxyReply', description: 'What the third party answered, whatever its status.' },
+  { $id: 'ProxyReply', description: 'The reply of the third party, with any status.' },
 );
 
 export const ProxyPostReply = Type.Union([ProxyReply, ProxyAccepted]);

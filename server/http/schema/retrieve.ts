@@ -7,17 +7,20 @@ import { ReferencePrefix } from './vault.ts';
 
 export const CreateRetrieveQuery = Type.Object({
   ...CREATE_MEMBERS,
-  token: Type.Optional({ ...Token, description: 'The only token that the endpoint reaches.' }),
+  token: Type.Optional({ ...Token, description: 'Limits the scope of the endpoint to this token.' }),
   reference: Type.Optional({
     ...Reference,
-    description: 'The only reference whose items the endpoint reaches.',
+    description: 'Limits the scope of the endpoint to items with this reference.',
   }),
   mask_fields: Type.Optional(MaskFields),
 });
 
 export const RetrieveEndpoint = Type.Object(
   {
-    url: Type.String({ description: 'The path to read from.', examples: ['/v1/retrieve/call-centre'] }),
+    url: Type.String({
+      description: 'The path that data is read from.',
+      examples: ['/v1/retrieve/call-centre'],
+    }),
     unique_id: UniqueId,
     secret: NewSecret('vrs1'),
     expires_at: ExpiresAt,
@@ -41,6 +44,6 @@ export const RetrieveQuery = Type.Object({
   next_token: Type.Optional(NextToken),
   form_type: Type.Optional({
     ...FormType,
-    description: 'The kind of hosted form that shows the data; the action log then names a form as source.',
+    description: 'The type of hosted form that displays the data; the action log then has the source `form`.',
   }),
 });

@@ -14,28 +14,35 @@ export const Operation = Type.Object(
     }),
     input_field: Type.Optional(
       Type.String({
-        description: 'The field to read, a dotted path; `*`, also when left out, is the whole object.',
+        description: 'The field to read, a dotted path. Default: `*`, the whole object.',
         examples: ['expiry_year'],
       }),
     ),
     output_field: Type.Optional(
       Type.String({
         description:
-          'The field to write, a dotted path; `*` replaces the whole object. Left out: the input field.',
+          'The field to write, a dotted path; `*` replaces the whole object. Default: the input field.',
         examples: ['expiry_year_short'],
       }),
     ),
     order_position: Type.Optional(
-      Type.Integer({ description: 'For people; the order of the list counts.', examples: [1] }),
+      Type.Integer({
+        description: 'A position for documentation only; operations run in the order of the list.',
+        examples: [1],
+      }),
     ),
     arguments: Type.Optional(
       Type.Object(
         {},
-        { additionalProperties: true, description: 'What the operation needs.', examples: [{ start: -2 }] },
+        {
+          additionalProperties: true,
+          description: 'The arguments of the operation.',
+          examples: [{ start: -2 }],
+        },
       ),
     ),
   },
-  { $id: 'Operation', description: 'One change of the data, by name.' },
+  { $id: 'Operation', description: 'One named transformation of the data.' },
 );
 
 const Operations = Type.Array(Operation, {
@@ -62,6 +69,6 @@ export const OperationNames = Type.Object(
       examples: [['noop', 'substr', 'template']],
     }),
   },
-  { $id: 'OperationNames', description: 'All operations that a rule can be made of.' },
+  { $id: 'OperationNames', description: 'All operations that a rule can contain.' },
 );
 export type OperationNames = Static<typeof OperationNames>;

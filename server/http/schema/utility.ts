@@ -11,14 +11,14 @@ export const LuhnQuery = Type.Object({
 
 export const LuhnResult = Type.Object(
   {
-    valid: Type.Boolean({ description: 'Whether the check digit is right.', examples: [true] }),
+    valid: Type.Boolean({ description: 'Whether the check digit is correct.', examples: [true] }),
     brand: Type.Optional(
-      Type.String({ description: 'The brand, when the number tells it.', examples: ['visa'] }),
+      Type.String({ description: 'The brand, if the number identifies it.', examples: ['visa'] }),
     ),
   },
   {
     $id: 'LuhnResult',
-    description: 'Whether the last digit of a number is right, and the brand that it tells.',
+    description: 'Whether the check digit of a number is correct, and its brand.',
   },
 );
 export type LuhnResult = Static<typeof LuhnResult>;
@@ -26,7 +26,7 @@ export type LuhnResult = Static<typeof LuhnResult>;
 export const PassphraseQuery = Type.Object({
   length: Type.Integer({
     default: 64,
-    description: 'How many characters; clamped to 32..4096.',
+    description: 'Number of characters; clamped to 32..4096.',
     examples: [64],
   }),
 });
@@ -39,6 +39,6 @@ export const GeneratedPassphrase = Type.Object(
       examples: ['m0Xw3qTn8Vb5Rk2Lz7Yc4Hd9Gf6Js1PaQeUiOtNyBxCvZlKrMwDhEgFjSpTqAuW'],
     }),
   },
-  { $id: 'GeneratedPassphrase', description: 'A passphrase, made and not stored.' },
+  { $id: 'GeneratedPassphrase', description: 'A generated passphrase; it is not stored.' },
 );
 export type GeneratedPassphrase = Static<typeof GeneratedPassphrase>;

@@ -17,13 +17,13 @@ export const STORED_BYTES_MAX = 262_144;
 export const ReferencePrefix = Type.String({
   minLength: 1,
   maxLength: 255,
-  description: 'Only items whose reference begins with this text.',
+  description: 'Only items whose reference starts with this text.',
 });
 
 export const CardMetadataFlag = Type.Optional(
   Type.Boolean({
     description:
-      'Whether to add card_metadata: brand and issuer, derived from the number. Left out: the preference `return_card_metadata`, else false.',
+      'Whether to add card_metadata: brand and issuer, derived from the number. Default: the preference `return_card_metadata`, or false.',
   }),
 );
 
@@ -31,7 +31,7 @@ export const CardMetadataFlag = Type.Optional(
 export const NumberParameter = Type.String({
   pattern: '[0-9]',
   description:
-    'The number to make the token from; needed only when the body has none, and not stored. Of several names the first that holds a digit counts, in the order card_number, account_number, n, number.',
+    'The number to derive the token from; needed only if the body has none, and not stored. If several names are sent, the first with a digit is used, in the order card_number, account_number, n, number.',
   'x-secret': true,
   examples: ['4111111111111111'],
   [ALIASES]: ['card_number', 'account_number', 'n'],
@@ -42,20 +42,20 @@ export const ALGORITHM = {
   pattern:
     '^(?:full|luhn|uuid|partial_(?:[89]|1[0-6])_(?:start|end)|partial_middle_(?:0|[1-9][0-9]?)_(?:0|[1-9][0-9]?))$',
   description:
-    'What the token looks like: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass Luhn) or `uuid` (random, new each time).',
+    'The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time).',
   examples: ['full'],
 };
 
 /** The algorithm where the account's preference is the default. */
 export const Algorithm = Type.String({
   ...ALGORITHM,
-  description: `${ALGORITHM.description} Left out: the preference \`default_algorithm\`, else \`full\`.`,
+  description: `${ALGORITHM.description} Default: the preference \`default_algorithm\`, or \`full\`.`,
 });
 
 /** The algorithm where something else has set the default. */
 export const OwnAlgorithm = Type.String({
   ...ALGORITHM,
-  description: `${ALGORITHM.description} Left out: what the endpoint was created with.`,
+  description: `${ALGORITHM.description} Default: the setting of the endpoint.`,
 });
 
 export const StoreQuery = Type.Object({
@@ -109,7 +109,7 @@ export const StoredObject = Type.Object(
     $id: 'StoredObject',
     additionalProperties: true,
     description:
-      'Any JSON object up to 256 KB with a number under card_number, account_number, n or number. Every number keeps its text.',
+      'Any JSON object of at most 256 KB with a number as card_number, account_number, n or number. JSON numbers keep their exact text.',
     examples: [{ card_number: '4111111111111111', expiry: '12/29', card_holder: 'A Person' }],
   },
 );
@@ -121,7 +121,7 @@ export const UpdateObject = Type.Object(
     $id: 'UpdateObject',
     additionalProperties: true,
     description:
-      'Members to put in the place of the stored ones, first level only. card_number, account_number, n and number are ignored.',
+      'Members that replace the stored ones, first level only. card_number, account_number, n and number are ignored.',
     examples: [{ expiry: '01/31' }],
   },
 );
@@ -137,15 +137,15 @@ const Issuer = Type.Object({
 export const CardMetadata = Type.Object(
   {
     bin: Type.String({
-      description: 'The first digits of the number, which name the issuer.',
+      description: 'The first digits of the number, which identify the issuer.',
       examples: ['411111'],
     }),
     brand: Type.String({ description: 'The brand, derived from the number.', examples: ['visa'] }),
     issuer: Type.Array(Issuer, {
-      description: "Rows of the operator's BIN table; empty when none is loaded.",
+      description: "Rows of the operator's BIN table; empty if none is loaded.",
     }),
   },
-  { $id: 'CardMetadata', description: 'What the number of a card tells of it.' },
+  { $id: 'CardMetadata', description: 'Data derived from a card number.' },
 );
 export type CardMetadata = Static<typeof CardMetadata>;
 
@@ -171,7 +171,10 @@ export const TreeItem = Type.Object(
     data: Type.Optional(StoredObject),
     card_metadata: Type.Optional(CardMetadata),
   },
-  { $id: 'TreeItem', description: 'An item in a listing; `data` and `card_metadata` only with decrypt_all.' },
+  {
+    $id: 'TreeItem',
+    description: 'An item in a listing; `data` and `card_metadata` are present only with decrypt_all.',
+  },
 );
 export type TreeItem = Static<typeof TreeItem>;
 
@@ -184,20 +187,20 @@ export type Tree = Static<typeof Tree>;
 export const LogEntry = Type.Object(
   {
     action: Type.Union([Type.Literal('encrypt'), Type.Literal('decrypt')], {
-      description: '`encrypt` when the item was stored or updated, `decrypt` when it was opened.',
+      description: '`encrypt` if the item was stored or updated, `decrypt` if it was decrypted.',
     }),
     source: Type.Union(
       (['vault', 'capture', 'retrieve', 'proxy', 'form'] as const).map((source) => Type.Literal(source)),
       {
-        description: 'Through what: the account itself, an endpoint, a request to a third party, or a form.',
+        description: 'The origin: the account itself, an endpoint, a request to a third party, or a form.',
       },
     ),
-    ip_address: Type.String({ description: 'The address that it came from.', examples: ['203.0.113.7'] }),
+    ip_address: Type.String({ description: 'The IP address of the caller.', examples: ['203.0.113.7'] }),
     user_agent: Type.String({
-      description: 'What the caller says of itself; empty where it says nothing.',
+      description: 'The User-Agent header of the caller; empty if there is none.',
       examples: ['shop/1.0'],
     }),
-    timestamp: Timestamp('When it happened.'),
+    timestamp: Timestamp('The time of the event.'),
   },
   { $id: 'LogEntry', description: 'One use of an item.' },
 );
