@@ -3,7 +3,7 @@ import { StartError } from '../core/errors.ts';
 import { createCursors } from '../services/common/cursor.ts';
 import { isHalfRestored, probeRedis } from '../store/installation.ts';
 import { openRedis, type RedisLink } from '../store/redis/client.ts';
-import { readRedisFacts } from '../store/redis/facts.ts';
+import { readRedisStats } from '../store/redis/info.ts';
 import type { GaugeSources } from '../telemetry/gauges.ts';
 import { NOOP_OBSERVER } from '../telemetry/observer.ts';
 import { createBackground } from './background.ts';
@@ -64,7 +64,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
   const figures: GaugeSources = {
     threads: pool.stats,
     isRedisConnected: redis.isConnected,
-    redis: () => readRedisFacts(redis),
+    redis: () => readRedisStats(redis),
     jobs: jobs.figures,
     work: admission.stats,
   };

@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { type ServerEntry, type ServerStore, TELL_MS } from '../store/server.ts';
+import { HEARTBEAT_MS, type ServerEntry, type ServerStore } from '../store/server.ts';
 
 /** The servers of the same vault, from the point of view of one of them. */
 export interface Siblings {
@@ -36,7 +36,7 @@ export function createSiblings(
   };
   let timer: ReturnType<typeof setInterval> | undefined;
   // Where Redis is away, other parts report that; the next round records again.
-  const record = (): Promise<unknown> => store.tell(entry).catch(() => undefined);
+  const record = (): Promise<unknown> => store.heartbeat(entry).catch(() => undefined);
   return {
     havePort: async () =>
       (await store.list()).some(
@@ -44,7 +44,7 @@ export function createSiblings(
           network === entry.network && address === entry.address && port === entry.port,
       ),
     announce: async () => {
-      timer = setInterval(record, TELL_MS);
+      timer = setInterval(record, HEARTBEAT_MS);
       timer.unref();
       await record();
     },

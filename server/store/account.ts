@@ -1,66 +1,61 @@
-import { createHash } from 'node:crypto';
+import { digestOf, readHash } from './hash.ts';
 import addCountsText from './lua/account/add-counts-1.lua' with { type: 'text' };
 import countAttemptText from './lua/account/count-attempt-1.lua' with { type: 'text' };
 import giveBackAttemptText from './lua/account/give-back-attempt-1.lua' with { type: 'text' };
 import replaceFieldText from './lua/maintenance/replace-field-1.lua' with { type: 'text' };
-import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
+import { bytes, count, isOk, list, optionalBytes, text } from './redis/reply.ts';
 
 const countAttempt = script(countAttemptText);
 const replaceField = script(replaceFieldText);
 const giveBackAttempt = script(giveBackAttemptText);
 const addCounts = script(addCountsText);
 
-/** Records of accounts, what they used, and how often somebody failed to sign in. */
+/** Accounts: their encrypted records, their usage, and counters of failed attempts. */
 export interface AccountStore {
-  /** The sealed record, or undefined. */
+  /** The encrypted record. */
   read(name: string): Promise<Buffer | undefined>;
   list(): Promise<readonly { readonly name: string; readonly record: Buffer }[]>;
-  /** Adds an account; false when the name is taken. */
+  /** Adds an account; false if the name is in use. */
   create(name: string, record: Uint8Array): Promise<boolean>;
-  /** Replaces the record that was read; false when it is another one by now. */
+  /** Replaces the record that was read; false if it has changed. */
   replace(name: string, read: Uint8Array, record: Uint8Array): Promise<boolean>;
-  /** Removes the record and notes that what the account leaves behind must go; false when there was none. */
+  /** Removes the record and adds the account to `listGone`; false if it did not exist. */
   remove(name: string, aid: string): Promise<boolean>;
-  /** Accounts that are gone while something of theirs may be left. */
+  /** Deleted accounts whose data may not be deleted completely. */
   listGone(): Promise<readonly string[]>;
   forgetGone(aid: string): Promise<void>;
-  /** The counter of one account name from one address; names that callers make up are hashed. */
+  /** The counter of one account name and one address. It is a hash, since callers choose the name. */
   signInCounter(name: string, ip: string): string;
   passphraseCounter(aid: string, kid: string): string;
   passwordCounter(aid: string): string;
-  /** Counts an attempt against the limit of a window; 0 when it may go on, else ms to wait. */
+  /** Counts an attempt in a time window; 0 if it is within the limit, otherwise the ms to wait. */
   countAttempt(counter: string, attemptsMax: number, windowMs: number): Promise<number>;
-  /** Takes one counted attempt back. */
+  /** Subtracts one counted attempt. */
   giveBackAttempt(counter: string): Promise<void>;
   clearAttempts(counter: string): Promise<void>;
   addUsage(aid: string, month: string, counts: ReadonlyMap<string, number>): Promise<void>;
   readUsage(aid: string, month: string): Promise<ReadonlyMap<string, number>>;
-  /** Removes what was counted of a deleted account: its usage of these months, and what bounds its requests. */
+  /** Removes the counters of a deleted account: its usage of these months, and its rate limits. */
   removeCounts(aid: string, months: readonly string[]): Promise<void>;
 }
 
+/** The accounts of one Redis. */
 export function createAccountStore(redis: RedisLink): AccountStore {
   return {
     async read(name) {
-      const record = await redis.command('HGET', [redisKeys.accounts, name]);
-      return record === null ? undefined : bytes(record);
+      return optionalBytes(await redis.command('HGET', [redisKeys.accounts, name]));
     },
     async list() {
-      const names = list(await redis.command('HKEYS', [redisKeys.accounts])).map(text);
-      if (names.length === 0) {
-        return [];
-      }
-      const records = list(await redis.command('HMGET', [redisKeys.accounts, ...names]));
-      return names.flatMap((name, i) =>
-        Buffer.isBuffer(records[i]) ? [{ name, record: bytes(records[i]) }] : [],
-      );
+      const fields = await readHash(redis, redisKeys.accounts);
+      return fields.map(({ field, value }) => ({ name: field, record: bytes(value) }));
     },
     async create(name, record) {
       return count(await redis.write('HSETNX', [redisKeys.accounts, name, record])) === 1;
     },
     async replace(name, read, record) {
-      return text(await redis.run(replaceField, [redisKeys.accounts], [name, read, record])) === 'ok';
+      return isOk(await redis.run(replaceField, [redisKeys.accounts], [name, read, record]));
     },
     async remove(name, aid) {
       await redis.write('SADD', [redisKeys.goneAccounts, aid]);
@@ -72,13 +67,7 @@ export function createAccountStore(redis: RedisLink): AccountStore {
     async forgetGone(aid) {
       await redis.write('SREM', [redisKeys.goneAccounts, aid]);
     },
-    signInCounter: (name, ip) =>
-      redisKeys.signInFailures(
-        createHash('sha256')
-          .update(JSON.stringify([name, ip]))
-          .digest('base64url')
-          .slice(0, 22),
-      ),
+    signInCounter: (name, ip) => redisKeys.signInFailures(digestOf(JSON.stringify([name, ip]))),
     passphraseCounter: redisKeys.passphraseFailures,
     passwordCounter: redisKeys.passwordChanges,
     async countAttempt(counter, attemptsMax, windowMs) {
@@ -95,13 +84,8 @@ export function createAccountStore(redis: RedisLink): AccountStore {
       await redis.run(addCounts, [redisKeys.usage(aid, month)], args);
     },
     async readUsage(aid, month) {
-      const key = redisKeys.usage(aid, month);
-      const names = list(await redis.command('HKEYS', [key])).map(text);
-      if (names.length === 0) {
-        return new Map();
-      }
-      const values = list(await redis.command('HMGET', [key, ...names]));
-      return new Map(names.map((name, i) => [name, count(values[i])]));
+      const fields = await readHash(redis, redisKeys.usage(aid, month));
+      return new Map(fields.map(({ field, value }) => [field, count(value)]));
     },
     async removeCounts(aid, months) {
       const usage = months.map((month) => redisKeys.usage(aid, month));

@@ -1,15 +1,17 @@
-import { bytes, list, type RedisLink, text } from './redis/client.ts';
+import type { RedisLink } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
+import { bytes, list, text } from './redis/reply.ts';
 
-/** The operator's certificate of compliance: one sealed document, with a version that each loading makes anew. */
+/** The operator's certificate of compliance: one encrypted document; each upload has a new version. */
 export interface ComplianceStore {
-  /** Puts a document in the place of the old one, in one step. */
+  /** Replaces the document atomically. */
   save(version: string, record: Uint8Array): Promise<void>;
-  /** Undefined when none was loaded. */
+  /** Undefined if none was uploaded. */
   version(): Promise<string | undefined>;
   read(): Promise<{ readonly version: string; readonly record: Buffer } | undefined>;
 }
 
+/** The certificate of compliance of one Redis. */
 export function createComplianceStore(redis: RedisLink): ComplianceStore {
   return {
     async save(version, record) {

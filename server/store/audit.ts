@@ -2,85 +2,92 @@ import appendAuditText from './lua/audit/append-audit-1.lua' with { type: 'text'
 import putCheckpointText from './lua/audit/put-checkpoint-1.lua' with { type: 'text' };
 import readMarksText from './lua/audit/read-audit-marks-1.lua' with { type: 'text' };
 import trimAuditText from './lua/audit/trim-audit-1.lua' with { type: 'text' };
-import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
+import { bytes, count, isOk, list, optionalBytes, text } from './redis/reply.ts';
 
 const appendAudit = script(appendAuditText);
 const readMarks = script(readMarksText);
 const trimAudit = script(trimAuditText);
 const putCheckpoint = script(putCheckpointText);
 
-/** Entries that follow each other, and the sealed head that they make. */
+/** Consecutive entries, and the encrypted head of the chain after them. */
 export interface AuditBatch {
-  /** The sealed head that they were made to follow; undefined for the first ones of a chain. */
+  /** The encrypted head that the entries follow; undefined at the start of a chain. */
   readonly seen: Uint8Array | undefined;
-  /** Who writes, in no more than 64 visible characters, and which of its batches this is: the same one is never written twice. */
+  /** The id of the writer (at most 64 visible characters) and the number of its batch: a batch is never written twice. */
   readonly writer: string;
   readonly number: number;
   readonly head: Uint8Array;
-  /** The sequence of the first entry. */
+  /** The sequence number of the first entry. */
   readonly first: number;
   readonly entries: readonly Uint8Array[];
 }
 
-/** What bounds a chain as it lies in Redis, sealed, and how many entries are there. */
+/** The encrypted ends of a chain, and its number of entries. */
 export interface StoredMarks {
   readonly head: Buffer | undefined;
   readonly start: Buffer | undefined;
   readonly entries: number;
 }
 
-/** Security logs, one chain for each account and one, with an empty id, for the operator. */
+/** `conflict`: the chain has another head, which is empty for an empty chain. */
+export type AppendResult =
+  | { readonly kind: 'appended' }
+  | { readonly kind: 'conflict'; readonly head: Buffer };
+
+/** Security logs: one chain per account, and one with an empty id for the operator. */
 export interface AuditStore {
-  /** Undefined when it is done; else the head that is there now, empty for none. */
-  append(aid: string, batch: AuditBatch): Promise<{ readonly head: Buffer } | undefined>;
+  append(aid: string, batch: AuditBatch): Promise<AppendResult>;
   readMarks(aid: string): Promise<StoredMarks>;
-  /** Entries by their sequence; undefined for those that are not there. */
+  /** Entries by sequence number; undefined for missing ones. */
   read(aid: string, sequences: readonly number[]): Promise<readonly (Buffer | undefined)[]>;
-  /** Removes the entries from `first` to `last`, if the start is as read; false when it is not. */
+  /** Removes the entries `first` to `last`; false if the start is not the one that was read. */
   trim(
     aid: string,
     read: Uint8Array | undefined,
     start: Uint8Array,
     range: { readonly first: number; readonly last: number },
   ): Promise<boolean>;
-  /** Enters a chain in the list of all chains. */
+  /** Adds a chain to the list of all chains. */
   enter(aid: string): Promise<void>;
   /** Account ids of all chains, in no order. */
   chains(): Promise<readonly string[]>;
-  /** The newest checkpoint, as it was put. */
+  /** The newest checkpoint. */
   readCheckpoint(aid: string): Promise<{ readonly sequence: number; readonly text: string } | undefined>;
   putCheckpoint(aid: string, sequence: number, checkpoint: string): Promise<void>;
-  /** Removes a chain whole. */
+  /** Removes a complete chain. */
   remove(aid: string): Promise<void>;
 }
 
-const orUndefined = (part: unknown): Buffer | undefined => {
+/** An empty part means a missing value. */
+function asMark(part: unknown): Buffer | undefined {
   const found = bytes(part);
   return found.length > 0 ? found : undefined;
-};
+}
 
+/** The security logs of one Redis. */
 export function createAuditStore(redis: RedisLink): AuditStore {
   return {
     async append(aid, { seen = '', writer, number, head, first, entries }) {
       const args = [seen, writer, number, head, first, ...entries];
-      const [word, now] = list(await redis.run(appendAudit, [redisKeys.auditChain(aid)], args));
-      return text(word) === 'ok' ? undefined : { head: bytes(now) };
+      const [word, current] = list(await redis.run(appendAudit, [redisKeys.auditChain(aid)], args));
+      return isOk(word) ? { kind: 'appended' } : { kind: 'conflict', head: bytes(current) };
     },
     async readMarks(aid) {
       const [head, start, entries] = list(await redis.run(readMarks, [redisKeys.auditChain(aid)], []));
-      return { head: orUndefined(head), start: orUndefined(start), entries: count(entries) };
+      return { head: asMark(head), start: asMark(start), entries: count(entries) };
     },
     async read(aid, sequences) {
       if (sequences.length === 0) {
         return [];
       }
       const found = list(await redis.command('HMGET', [redisKeys.auditChain(aid), ...sequences]));
-      return found.map((entry) => (entry === null ? undefined : bytes(entry)));
+      return found.map(optionalBytes);
     },
     async trim(aid, read = new Uint8Array(0), start, { first, last }) {
       const args = [read, start, first, last];
-      return text(await redis.run(trimAudit, [redisKeys.auditChain(aid)], args)) === 'ok';
+      return isOk(await redis.run(trimAudit, [redisKeys.auditChain(aid)], args));
     },
     async enter(aid) {
       await redis.write('HSETNX', [redisKeys.auditChains, aid, '']);

@@ -1,22 +1,25 @@
-import { list, type RedisLink, text } from './redis/client.ts';
+import type { RedisLink } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
+import { list, text } from './redis/reply.ts';
 
-/** A run of BINs (8 digits, inclusive) with its issuers as JSON text. */
+/** A range of BINs (8 digits, inclusive) with its issuers as JSON text. */
 export interface BinSegmentText {
   readonly low: number;
   readonly high: number;
   readonly issuers: string;
 }
 
-/** The operator's BIN table. A new table takes the place of the old one in one step. */
+/** The operator's BIN table. */
 export interface BinStore {
+  /** Replaces the table atomically. */
   load(version: string, segments: Iterable<BinSegmentText>): Promise<void>;
-  /** JSON text of the issuers of an 8-digit BIN; undefined when no table or no row covers it. */
+  /** JSON text of the issuers of an 8-digit BIN; undefined without a table or a matching range. */
   find(bin: number): Promise<string | undefined>;
 }
 
 const STEP = 500;
 
+/** The BIN table of one Redis. */
 export function createBinStore(redis: RedisLink): BinStore {
   const version = async (): Promise<string | undefined> => {
     const found = await redis.command('GET', [redisKeys.binVersion]);

@@ -1,34 +1,36 @@
-import { VaultError } from '../core/errors.ts';
+import { readHash } from './hash.ts';
 import createCertificateText from './lua/record/create-certificate-2.lua' with { type: 'text' };
 import createCsrText from './lua/record/create-csr-2.lua' with { type: 'text' };
 import deleteCsrText from './lua/record/delete-csr-2.lua' with { type: 'text' };
-import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
+import { bytes, count, oneOf, optionalBytes } from './redis/reply.ts';
 
 const createCsr = script(createCsrText);
 const deleteCsr = script(deleteCsrText);
 const createCertificate = script(createCertificateText);
 
-/** Requests of one account, and as many certificates. */
+/** The most requests of one account, and the most certificates. */
 const RECORDS_MAX = 1_000;
 
+/** An encrypted record. */
 export interface StoredRecord {
   readonly id: string;
   readonly record: Buffer;
 }
 
-/** Sealed certificate signing requests, their private keys, and the certificates issued from them. */
+/** Encrypted certificate signing requests, their private keys, and the certificates issued from them. */
 export interface CertStore {
-  /** `full` when the account has as many requests as it may have. */
+  /** `full` if the account has reached its limit of requests. */
   createCsr(aid: string, id: string, csr: Uint8Array, privateKey: Uint8Array): Promise<'ok' | 'full'>;
   readCsr(aid: string, id: string): Promise<Buffer | undefined>;
-  /** The sealed private key of a request. */
+  /** The encrypted private key of a request. */
   readCsrKey(aid: string, id: string): Promise<Buffer | undefined>;
   /** In ascending order of id. */
   listCsrs(aid: string): Promise<readonly StoredRecord[]>;
-  /** Deletes a request with its private key; false when there was none. */
+  /** Deletes a request with its private key; false if it did not exist. */
   removeCsr(aid: string, id: string): Promise<boolean>;
-  /** `missing` when the request is gone. */
+  /** `missing` if the request no longer exists. */
   createCertificate(
     aid: string,
     id: string,
@@ -42,47 +44,34 @@ export interface CertStore {
   removeAll(aid: string): Promise<void>;
 }
 
+async function listRecords(redis: RedisLink, key: string): Promise<StoredRecord[]> {
+  const fields = await readHash(redis, key);
+  return fields.map(({ field, value }) => ({ id: field, record: bytes(value) }));
+}
+
+/** The certificates of one Redis. */
 export function createCertStore(redis: RedisLink): CertStore {
-  const readField = async (key: string, id: string): Promise<Buffer | undefined> => {
-    const record = await redis.command('HGET', [key, id]);
-    return record === null ? undefined : bytes(record);
-  };
-  const listFields = async (key: string): Promise<StoredRecord[]> => {
-    const ids = list(await redis.command('HKEYS', [key]))
-      .map(text)
-      .sort();
-    if (ids.length === 0) {
-      return [];
-    }
-    const records = list(await redis.command('HMGET', [key, ...ids]));
-    return ids.flatMap((id, i) => (records[i] === null ? [] : [{ id, record: bytes(records[i]) }]));
-  };
+  const readField = async (key: string, id: string): Promise<Buffer | undefined> =>
+    optionalBytes(await redis.command('HGET', [key, id]));
 
   return {
     async createCsr(aid, id, csr, privateKey) {
       const keys = [redisKeys.csrs(aid), redisKeys.csrKeys(aid)];
-      const word = text(await redis.run(createCsr, keys, [id, csr, privateKey, RECORDS_MAX]));
-      if (word === 'ok' || word === 'full') {
-        return word;
-      }
-      throw new VaultError('internal');
+      return oneOf(await redis.run(createCsr, keys, [id, csr, privateKey, RECORDS_MAX]), ['ok', 'full']);
     },
     readCsr: (aid, id) => readField(redisKeys.csrs(aid), id),
     readCsrKey: (aid, id) => readField(redisKeys.csrKeys(aid), id),
-    listCsrs: (aid) => listFields(redisKeys.csrs(aid)),
+    listCsrs: (aid) => listRecords(redis, redisKeys.csrs(aid)),
     async removeCsr(aid, id) {
       return count(await redis.run(deleteCsr, [redisKeys.csrs(aid), redisKeys.csrKeys(aid)], [id])) === 1;
     },
     async createCertificate(aid, id, csrId, record) {
       const keys = [redisKeys.certificates(aid), redisKeys.csrs(aid)];
-      const word = text(await redis.run(createCertificate, keys, [id, record, csrId, RECORDS_MAX]));
-      if (word === 'ok' || word === 'full' || word === 'missing') {
-        return word;
-      }
-      throw new VaultError('internal');
+      const reply = await redis.run(createCertificate, keys, [id, record, csrId, RECORDS_MAX]);
+      return oneOf(reply, ['ok', 'full', 'missing']);
     },
     readCertificate: (aid, id) => readField(redisKeys.certificates(aid), id),
-    listCertificates: (aid) => listFields(redisKeys.certificates(aid)),
+    listCertificates: (aid) => listRecords(redis, redisKeys.certificates(aid)),
     async removeCertificate(aid, id) {
       return count(await redis.write('HDEL', [redisKeys.certificates(aid), id])) === 1;
     },

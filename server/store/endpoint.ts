@@ -1,12 +1,13 @@
-import { readDirectory, unlessDamaged } from './directory.ts';
+import { createDirectory, DIRECTORY_STEP, ignoreDamaged } from './directory.ts';
 import commitText from './lua/endpoint/commit-endpoint-1.lua' with { type: 'text' };
 import indexText from './lua/endpoint/index-endpoint-2.lua' with { type: 'text' };
 import removeText from './lua/endpoint/remove-endpoint-1.lua' with { type: 'text' };
 import reserveText from './lua/endpoint/reserve-endpoint-1.lua' with { type: 'text' };
 import stopText from './lua/endpoint/stop-endpoint-1.lua' with { type: 'text' };
 import unindexText from './lua/endpoint/unindex-endpoint-2.lua' with { type: 'text' };
-import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
+import { bytes, count, isOk, list, optionalBytes, text } from './redis/reply.ts';
 
 const reserve = script(reserveText);
 const commit = script(commitText);
@@ -15,30 +16,30 @@ const remove = script(removeText);
 const index = script(indexText);
 const unindex = script(unindexText);
 
-/** How long a creation may take between the reservation of its id and its end. */
+/** How long an id stays reserved while an endpoint is created. */
 const RESERVED_MS = 60_000;
-const STEP = 500;
 
-/** A line of the directory: one creation of one endpoint. */
+/** An entry of the directory: one creation of one endpoint. */
 export interface EndpointEntry {
   readonly kid: string;
   readonly kind: 'capture' | 'retrieve';
-  /** Tells apart two endpoints that had the same id one after the other. */
+  /** Distinguishes two endpoints that had the same id one after the other. */
   readonly nonce: string;
   readonly id: string;
 }
 
-/** An endpoint as it lies in Redis. */
+/** An endpoint as stored in Redis. */
 export interface StoredEndpoint {
   readonly nonce: string;
   readonly aid: string;
   readonly policy: Buffer;
-  /** Absent once the endpoint was stopped. */
+  /** Absent after the endpoint was stopped. */
   readonly wrap: Buffer | undefined;
-  /** When it was stopped, ms. */
+  /** When it was stopped, ms since 1970. */
   readonly stoppedAt: number | undefined;
 }
 
+/** An endpoint to store; policy and wrap are encrypted. */
 export interface NewEndpoint {
   readonly nonce: string;
   readonly aid: string;
@@ -47,35 +48,35 @@ export interface NewEndpoint {
 }
 
 /**
- * Endpoints, found by their id alone, and the directory of each account. An id is reserved first, then entered
- * in the directory, then committed: a creation that dies on the way leaves a reservation that runs out and an
- * entry without an endpoint, which the sweep takes out.
+ * Endpoints, found by id alone, and the directory of each account. A creation reserves the id, adds a directory entry, then
+ * commits. If it is interrupted, the reservation expires and the sweep removes the entry.
  */
 export interface EndpointStore {
   read(id: string): Promise<StoredEndpoint | undefined>;
-  /** False when the id is in use or reserved. */
+  /** False if the id is in use or reserved. */
   reserve(id: string, nonce: string): Promise<boolean>;
-  /** False when the reservation has run out or was taken back. */
+  /** False if the reservation has expired or was cancelled. */
   commit(id: string, endpoint: NewEndpoint): Promise<boolean>;
-  /** Enters a creation in the directory, to be looked at again at `lookAt` (ms). */
-  enter(aid: string, entry: EndpointEntry, lookAt: number, gen: number): Promise<void>;
-  /** Puts off the next look at an entry. */
-  putOff(aid: string, entry: EndpointEntry, lookAt: number): Promise<void>;
-  /** Deletes the endpoint, frees its id, and takes it out of the directory. */
+  /** Adds a directory entry, to be checked at `checkAt` (ms). */
+  enter(aid: string, entry: EndpointEntry, checkAt: number, gen: number): Promise<void>;
+  /** Changes the time of the next check of an entry that is still there. */
+  postpone(aid: string, entry: EndpointEntry, checkAt: number): Promise<void>;
+  /** Deletes the endpoint, which releases its id, and its directory entry. False if it did not exist. */
   remove(aid: string, entry: EndpointEntry): Promise<boolean>;
-  /** All entries of an account, in the order of when they should be looked at. */
+  /** All entries of an account, by the time of their next check. */
   entries(aid: string): Promise<readonly EndpointEntry[]>;
-  /** The first entries that should be looked at by now. */
+  /** The first entries whose check is due. */
   due(aid: string, now: number): Promise<readonly EndpointEntry[]>;
-  /** Stops what was created under a generation of the key before this one. */
+  /** Stops the endpoints that were created under an older generation of the key. */
   stopBefore(aid: string, kid: string, gen: number): Promise<void>;
   /** Deletes the endpoints of a key that were not stopped, or all of an account. */
   removeAll(aid: string, kid?: string): Promise<void>;
 }
 
-const textOf = ({ kid, kind, nonce, id }: EndpointEntry): string => `${kid} ${kind} ${nonce} ${id}`;
+function textOf({ kid, kind, nonce, id }: EndpointEntry): string {
+  return `${kid} ${kind} ${nonce} ${id}`;
+}
 
-/** Undefined for what is no entry of ours. */
 function entryOf(member: string): EndpointEntry | undefined {
   const [kid = '', kind, nonce = '', id, ...rest] = member.split(' ');
   return (kind !== 'capture' && kind !== 'retrieve') || id === undefined || rest.length > 0
@@ -83,79 +84,59 @@ function entryOf(member: string): EndpointEntry | undefined {
     : { kid, kind, nonce, id };
 }
 
+function indexKeys(aid: string, { kid }: Pick<EndpointEntry, 'kid'>): string[] {
+  return [redisKeys.endpointDirectory(aid), redisKeys.liveEndpoints(aid, kid)];
+}
+
+async function read(redis: RedisLink, id: string): Promise<StoredEndpoint | undefined> {
+  const [nonce, aid, policy, wrap, stopped] = list(
+    await redis.command('HMGET', [redisKeys.endpoint(id), 'n', 'a', 'p', 'w', 'x']),
+  );
+  return aid === null || aid === undefined
+    ? undefined
+    : {
+        nonce: text(nonce),
+        aid: text(aid),
+        policy: bytes(policy),
+        wrap: optionalBytes(wrap),
+        stoppedAt: stopped === null ? undefined : count(stopped),
+      };
+}
+
+async function removeEntry(redis: RedisLink, aid: string, entry: EndpointEntry): Promise<boolean> {
+  const reply = await redis.run(remove, [redisKeys.endpoint(entry.id)], [entry.nonce]).catch(ignoreDamaged);
+  const removed = reply !== undefined && isOk(reply);
+  await redis.run(unindex, indexKeys(aid, entry), [textOf(entry)]);
+  return removed;
+}
+
+/** The endpoints of one Redis. */
 export function createEndpointStore(redis: RedisLink): EndpointStore {
-  const indexKeys = (aid: string, { kid }: Pick<EndpointEntry, 'kid'>): string[] => [
-    redisKeys.endpointDirectory(aid),
-    redisKeys.liveEndpoints(aid, kid),
-  ];
-  const range = (key: string, rest: readonly (string | number)[]): Promise<EndpointEntry[]> =>
-    readDirectory(redis, key, rest, { textOf, entryOf });
-
-  const removeEntry: EndpointStore['remove'] = async (aid, entry) => {
-    const reply = await redis.run(remove, [redisKeys.endpoint(entry.id)], [entry.nonce]).catch(unlessDamaged);
-    const removed = reply !== undefined && text(reply) === 'ok';
-    await redis.run(unindex, indexKeys(aid, entry), [textOf(entry)]);
-    return removed;
-  };
-  const entries: EndpointStore['entries'] = (aid) => range(redisKeys.endpointDirectory(aid), [0, -1]);
-
+  const directory = createDirectory(redis, { textOf, entryOf });
   return {
-    async read(id) {
-      const [nonce, aid, policy, wrap, stopped] = list(
-        await redis.command('HMGET', [redisKeys.endpoint(id), 'n', 'a', 'p', 'w', 'x']),
-      );
-      return aid === null || aid === undefined
-        ? undefined
-        : {
-            nonce: text(nonce),
-            aid: text(aid),
-            policy: bytes(policy),
-            wrap: wrap === null ? undefined : bytes(wrap),
-            stoppedAt: stopped === null ? undefined : count(stopped),
-          };
-    },
+    read: (id) => read(redis, id),
     async reserve(id, nonce) {
-      return text(await redis.run(reserve, [redisKeys.endpoint(id)], [nonce, RESERVED_MS])) === 'ok';
+      return isOk(await redis.run(reserve, [redisKeys.endpoint(id)], [nonce, RESERVED_MS]));
     },
     async commit(id, { nonce, aid, policy, wrap }) {
-      const args = [nonce, aid, policy, wrap];
-      return text(await redis.run(commit, [redisKeys.endpoint(id)], args)) === 'ok';
+      return isOk(await redis.run(commit, [redisKeys.endpoint(id)], [nonce, aid, policy, wrap]));
     },
-    async enter(aid, entry, lookAt, gen) {
-      await redis.run(index, indexKeys(aid, entry), [textOf(entry), lookAt, gen]);
+    async enter(aid, entry, checkAt, gen) {
+      await redis.run(index, indexKeys(aid, entry), [textOf(entry), checkAt, gen]);
     },
-    async putOff(aid, entry, lookAt) {
-      await redis.write('ZADD', [redisKeys.endpointDirectory(aid), 'XX', lookAt, textOf(entry)]);
-    },
-    remove: removeEntry,
-    entries,
-    due: (aid, now) => range(redisKeys.endpointDirectory(aid), ['-inf', now, 'BYSCORE', 'LIMIT', 0, STEP]),
-    async stopBefore(aid, kid, gen) {
-      const live = redisKeys.liveEndpoints(aid, kid);
-      for (;;) {
-        const older = await range(live, ['-inf', `(${gen}`, 'BYSCORE', 'LIMIT', 0, STEP]);
-        if (older.length === 0) {
-          return;
-        }
-        await Promise.all(
-          older.map(({ id, nonce }) =>
-            redis.run(stop, [redisKeys.endpoint(id)], [nonce]).catch(unlessDamaged),
-          ),
-        );
-        await redis.write('ZREM', [live, ...older.map(textOf)]);
-      }
-    },
+    postpone: (aid, entry, checkAt) => directory.postpone(redisKeys.endpointDirectory(aid), entry, checkAt),
+    remove: (aid, entry) => removeEntry(redis, aid, entry),
+    entries: (aid) => directory.read(redisKeys.endpointDirectory(aid), [0, -1]),
+    due: (aid, now) => directory.due(redisKeys.endpointDirectory(aid), now),
+    stopBefore: (aid, kid, gen) =>
+      directory.drain(
+        redisKeys.liveEndpoints(aid, kid),
+        ['-inf', `(${gen}`, 'BYSCORE', 'LIMIT', 0, DIRECTORY_STEP],
+        ({ id, nonce }) => redis.run(stop, [redisKeys.endpoint(id)], [nonce]).catch(ignoreDamaged),
+      ),
     async removeAll(aid, kid) {
       const key = kid === undefined ? redisKeys.endpointDirectory(aid) : redisKeys.liveEndpoints(aid, kid);
-      for (;;) {
-        const own = await range(key, [0, STEP - 1]);
-        if (own.length === 0) {
-          return;
-        }
-        await Promise.all(own.map((entry) => removeEntry(aid, entry)));
-        // Whatever the entries themselves say, this list must end.
-        await redis.write('ZREM', [key, ...own.map(textOf)]);
-      }
+      await directory.drain(key, [0, DIRECTORY_STEP - 1], (entry) => removeEntry(redis, aid, entry));
     },
   };
 }

@@ -1,21 +1,23 @@
 import { VaultError } from '../core/errors.ts';
 import claimText from './lua/record/claim-idempotency-1.lua' with { type: 'text' };
 import finishText from './lua/record/finish-idempotency-1.lua' with { type: 'text' };
-import { bytes, list, type RedisLink, script, text } from './redis/client.ts';
+import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
+import { bytes, list, text } from './redis/reply.ts';
 
 const claim = script(claimText);
 const finish = script(finishText);
 
-/** How long a repeat is answered with the first reply. */
+/** How long a repeated request gets the first reply. */
 const LIFETIME_MS = 24 * 60 * 60 * 1_000;
-/** How long a request may be silent before another may take its place. */
+/** How long a claim is valid without `renew`. */
 export const LEASE_MS = 30_000;
 
+/** The result of a claim. */
 export type Claim =
   /**
-   * The caller may act; `seed` is the same for whoever has to repeat this request after a crash. `sent`: somebody
-   * marked it before, and may have sent what has this fingerprint.
+   * The caller may proceed. `seed` stays the same when this request is repeated after a crash. `sent`: an earlier claim
+   * was marked, and may have sent the request with this fingerprint.
    */
   | { readonly kind: 'mine'; readonly seed: string; readonly sent: Buffer | undefined }
   | { readonly kind: 'done'; readonly reply: Buffer; readonly seed: string }
@@ -24,34 +26,38 @@ export type Claim =
   /** Used for a different request. */
   | { readonly kind: 'other' };
 
-/** Idempotency keys: who works on one, and the sealed replies. */
+/** Idempotency keys: claims, and encrypted replies. */
 export interface IdempotencyStore {
-  /** `aid` is noted beside it, so that what it keeps can be sealed again. */
+  /** `aid` is stored with it, so that a kept reply can be re-encrypted. */
   claim(digest: string, fingerprint: Uint8Array, seed: string, aid: string): Promise<Claim>;
+  /** Stores the reply. */
   keep(digest: string, seed: string, reply: Uint8Array): Promise<void>;
+  /** Extends the claim. */
   renew(digest: string, seed: string): Promise<void>;
   /**
-   * Notes that something is about to be sent, before it is. Throws where the claim is not the caller's any more,
-   * or somebody else has noted it since: then the caller must not send.
+   * Records that a request to a third party is about to be sent. Throws `idempotency_conflict` if the caller has lost the
+   * claim, or another caller has marked it: then nothing may be sent.
    */
   mark(digest: string, seed: string, fingerprint: Uint8Array): Promise<void>;
-  /** Takes the mark back: nothing was sent. */
+  /** Removes the mark: nothing was sent. */
   unmark(digest: string, seed: string): Promise<void>;
-  /** Lets another request take over at once, with the same seed. */
+  /** Ends the claim, so that a repeated request can continue with the same seed. */
   yield(digest: string, seed: string): Promise<void>;
+  /** Deletes the claim. */
   release(digest: string, seed: string): Promise<void>;
 }
 
+/** The idempotency keys of one Redis. */
 export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
-  const end = async (
+  const finishAs = async (
     digest: string,
     seed: string,
-    what: string,
+    action: string,
     value: Uint8Array | number,
   ): Promise<string> =>
-    text(await redis.run(finish, [redisKeys.idempotency(digest)], [seed, what, value, LIFETIME_MS]));
-  const tell = async (...what: Parameters<typeof end>): Promise<void> => {
-    await end(...what);
+    text(await redis.run(finish, [redisKeys.idempotency(digest)], [seed, action, value, LIFETIME_MS]));
+  const update = async (...args: Parameters<typeof finishAs>): Promise<void> => {
+    await finishAs(...args);
   };
   return {
     async claim(digest, fingerprint, seed, aid) {
@@ -70,15 +76,15 @@ export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
           throw new VaultError('integrity_failed');
       }
     },
-    keep: (digest, seed, reply) => tell(digest, seed, 'keep', reply),
-    renew: (digest, seed) => tell(digest, seed, 'renew', LEASE_MS),
+    keep: (digest, seed, reply) => update(digest, seed, 'keep', reply),
+    renew: (digest, seed) => update(digest, seed, 'renew', LEASE_MS),
     async mark(digest, seed, fingerprint) {
-      if ((await end(digest, seed, 'mark', fingerprint)) !== 'ok') {
+      if ((await finishAs(digest, seed, 'mark', fingerprint)) !== 'ok') {
         throw new VaultError('idempotency_conflict');
       }
     },
-    unmark: (digest, seed) => tell(digest, seed, 'unmark', 0),
-    yield: (digest, seed) => tell(digest, seed, 'renew', 0),
-    release: (digest, seed) => tell(digest, seed, 'release', 0),
+    unmark: (digest, seed) => update(digest, seed, 'unmark', 0),
+    yield: (digest, seed) => update(digest, seed, 'renew', 0),
+    release: (digest, seed) => update(digest, seed, 'release', 0),
   };
 }

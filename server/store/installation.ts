@@ -1,46 +1,47 @@
 import { VaultError } from '../core/errors.ts';
 import claimInstallationText from './lua/maintenance/claim-installation-1.lua' with { type: 'text' };
 import claimRestoreText from './lua/maintenance/claim-restore-1.lua' with { type: 'text' };
-import { bytes, count, list, type RedisLink, type RedisNode, script, text } from './redis/client.ts';
+import { type RedisLink, type RedisNode, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
+import { bytes, count, isOk, list, text } from './redis/reply.ts';
 
 const claimInstallationScript = script(claimInstallationText);
 const claimRestoreScript = script(claimRestoreText);
 const RESTORING = 'restoring';
 
-/** What is fixed when a vault is first opened and stays for its life. */
+/** Facts that are fixed when a vault is first opened. */
 export interface Installation {
   readonly buckets: number;
-  /** Sealed; index keys derive from it. */
+  /** Encrypted; index keys are derived from it. */
   readonly root: Buffer;
 }
 
-/** Reads the installation's facts; undefined in an empty Redis. */
+/** Reads the facts of the installation; undefined in an empty Redis. */
 export async function readInstallation(redis: RedisLink): Promise<Installation | undefined> {
   const [buckets, root] = list(await redis.command('HMGET', [redisKeys.installation, 'buckets', 'root']));
   return buckets && root ? { buckets: count(buckets), root: bytes(root) } : undefined;
 }
 
 /**
- * Records the facts of a new vault. Of two servers that start at once, the first one's facts stay. `undefined` where a
- * restore has taken the place meanwhile.
+ * Stores the facts of a new vault, and returns the stored ones: if two servers start at the same time, those of the first.
+ * Undefined if a restore has started in the meantime.
  */
 export async function claimInstallation(
   redis: RedisLink,
   { buckets, root }: Installation,
 ): Promise<Installation | undefined> {
-  const reply = text(await redis.run(claimInstallationScript, [redisKeys.installation], [buckets, root]));
-  return reply === 'ok' ? readInstallation(redis) : undefined;
+  const reply = await redis.run(claimInstallationScript, [redisKeys.installation], [buckets, root]);
+  return isOk(reply) ? readInstallation(redis) : undefined;
 }
 
-/** Whether a restore has begun here and not come to its end: such a vault must not be used. */
+/** Whether a restore was started and not finished. Such a vault must not be used. */
 export async function isHalfRestored(redis: RedisLink): Promise<boolean> {
   return (await redis.command('HGET', [redisKeys.installation, RESTORING])) !== null;
 }
 
 /**
- * Takes a Redis for the restore of one backup. `again`: an earlier restore of the same backup was interrupted;
- * `other`: one of another backup; `taken`: there is a vault.
+ * Claims a Redis for the restore of one backup. `again`: a restore of the same backup was interrupted; `other`: a restore of
+ * another backup was interrupted; `taken`: the Redis contains a vault.
  */
 export async function claimRestore(
   redis: RedisLink,
@@ -51,14 +52,14 @@ export async function claimRestore(
   return reply === 'ok' || reply === 'again' || reply === 'other' ? reply : 'taken';
 }
 
-/** Says that everything is restored: from now on servers start. */
+/** Marks the restore as finished, so that servers can start. */
 export async function finishRestore(redis: RedisLink): Promise<void> {
   await redis.write('HDEL', [redisKeys.installation, RESTORING]);
 }
 
 /**
- * Resolves when Redis takes a write now. On a Cluster also when it is another node that does: a server that is taken
- * out of use because of one node would take the slots of all the others with it.
+ * Resolves if Redis accepts a write. On a Cluster one serving master is enough: a server must stay in use for the slots of
+ * the other nodes.
  */
 export async function probeRedis(redis: RedisLink): Promise<void> {
   try {

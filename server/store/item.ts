@@ -6,10 +6,9 @@ import readItemText from './lua/item/read-item-4.lua' with { type: 'text' };
 import readItemsText from './lua/item/read-items-n.lua' with { type: 'text' };
 import removeItemText from './lua/item/remove-item-5.lua' with { type: 'text' };
 import writeItemText from './lua/item/write-item-6.lua' with { type: 'text' };
-import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { type RedisLink, script } from './redis/client.ts';
 import { type Bucket, bucketOf, redisKeys } from './redis/keys.ts';
-
-export type { Bucket } from './redis/keys.ts';
+import { bytes, count, isOk, list, oneOf, pairs, text } from './redis/reply.ts';
 
 const writeItem = script(prelude, writeItemText);
 const readItem = script(prelude, readItemText);
@@ -20,82 +19,99 @@ const dropSad = script(dropSadText);
 
 const TAG_BYTES = 16;
 const NONE = new Uint8Array(0);
+/** The largest time of a JavaScript `Date`, ms. */
+const TIME_MS_MAX = 8_640_000_000_000_000;
+/** The most bytes that one bucket contributes to a page of 16 or more buckets. */
+const BLOB_BYTES_MAX = 192 * 1_024;
+const LEX_STEP = 1_000;
 
-/** The bucket is closed (a deletion of the key is under way), or the generation is no longer the newest. */
-export type Refused = { readonly kind: 'closed' | 'stale' };
+/** `closed`: a deletion of the key is in progress; `stale`: the generation is no longer the newest. */
+export type Fenced = { readonly kind: 'closed' | 'stale' };
 
-/** An item as it lies in Redis, every part sealed. */
+/** An item as stored in Redis, every part encrypted. */
 export interface StoredItem {
   readonly kind: 'item';
   /** Envelope and content of part 0. */
   readonly item: Buffer;
   readonly meta: Buffer;
   readonly sad: Buffer;
-  /** Entries in the log, and the last 16 bytes of the newest. */
+  /** Entries in the log, and the last 16 bytes of the newest one. */
   readonly logLength: number;
   readonly logTail: Buffer;
   readonly storedAt: number;
 }
 
+/** A new item, or the replacement of one. */
 export interface ItemWrite {
   readonly token: string;
   readonly gen: number;
   readonly item: Uint8Array;
   readonly meta: Uint8Array;
   readonly sad: Uint8Array;
-  /** ms since the epoch; 0 = kept. */
+  /** ms since 1970; 0 = never. */
   readonly sadExpiresAt: number;
   readonly refMember: Uint8Array;
   readonly logEntry: Uint8Array;
-  /** Log length that the entry names. */
+  /** The log length that the entry is encrypted for. */
   readonly seen: number;
-  /** The metadata that this write replaces; without it the write stores. */
+  /** The metadata that this write replaces; absent for a new item. */
   readonly replaces?: Uint8Array;
   readonly identity: Uint8Array;
-  /** Of an idempotent request: a second write with it changes nothing and succeeds. */
+  /** Identifies an idempotent request: a second write with the same seed succeeds without a change. */
   readonly seed?: string | undefined;
 }
 
+/**
+ * `clash`: the token belongs to another number; `changed`: the item is not the one to replace; `exists`: a new item must
+ * append to an existing log.
+ */
 export type WriteOutcome =
-  | Refused
+  | Fenced
   | { readonly kind: 'ok'; readonly storedAt: number }
   | { readonly kind: 'clash' | 'changed' }
   | { readonly kind: 'exists'; readonly logLength: number; readonly logTail: Buffer };
 
-/** A token's place in time. */
+/** Items of one bucket as one blob (see read-items-n.lua); `too_large`: request fewer items. */
+export type ReadManyOutcome =
+  | Fenced
+  | { readonly kind: 'items'; readonly blob: Buffer }
+  | { readonly kind: 'too_large' };
+
+/** For each item, whether it still existed and its log has the entry. */
+export type AppendOutcome = Fenced | { readonly kind: 'appended'; readonly present: readonly boolean[] };
+
+/** A token and its position in time order. */
 export interface Position {
   readonly token: string;
   readonly storedAt: number;
 }
 
-/** Items with their logs and indexes, each write one script on one bucket. */
+/** Items with their logs and indexes. Every write is one script on one bucket. */
 export interface ItemStore {
   readonly buckets: number;
   bucketOf(kid: string, token: string): Bucket;
   write(kid: string, write: ItemWrite): Promise<WriteOutcome>;
-  read(kid: string, token: string, gen?: number): Promise<Refused | StoredItem | undefined>;
-  /**
-   * Many items of one bucket in one blob (see read-items-n.lua), for a thread to take apart. `short` when
-   * they would be too many bytes at once: ask for fewer.
-   */
+  /** Undefined if the item does not exist. Without `gen` the fence is not checked. */
+  read(kid: string, token: string, gen?: number): Promise<Fenced | StoredItem | undefined>;
   readMany(
     bucket: Bucket,
     tokens: readonly string[],
     part: 'full' | 'meta',
     gen?: number,
-  ): Promise<Refused | 'short' | Buffer>;
-  /** One entry per token, all of one bucket; true where the item was still there. */
+  ): Promise<ReadManyOutcome>;
+  /** Appends one entry to each item; all items are in one bucket. */
   appendLog(
     bucket: Bucket,
     tokens: readonly string[],
     entries: readonly Uint8Array[],
     gen?: number,
-  ): Promise<Refused | readonly boolean[]>;
+  ): Promise<AppendOutcome>;
+  /** Deletes an item with its log; `changed` if its metadata is not `meta`. */
   remove(
     kid: string,
     item: { token: string; meta: Uint8Array; refMember: Uint8Array },
   ): Promise<'ok' | 'missing' | 'changed' | 'closed'>;
-  /** Removes an item's sensitive authentication data; `newMeta` is the metadata that names none. */
+  /** Deletes the sensitive authentication data of an item and replaces its metadata. */
   dropSad(
     kid: string,
     token: string,
@@ -104,30 +120,32 @@ export interface ItemStore {
   ): Promise<'ok' | 'missing' | 'changed'>;
   /** Positions from `after` (exclusive) to `upTo` (inclusive) in ascending order. */
   positions(bucket: Bucket, after: number, upTo: number, limit: number): Promise<readonly Position[]>;
+  /** The newest `storedAt` of a bucket; 0 if it is empty. */
   newest(bucket: Bucket): Promise<number>;
-  /** How many tokens a key has now, over all of its buckets. */
+  /** The number of tokens of a key, over all buckets. */
   countItems(kid: string): Promise<number>;
-  /** Positions of the tokens whose encoded reference begins with `prefix`, unordered, a chunk at a time. */
+  /** Positions of the tokens whose encoded reference starts with `prefix`, unordered, in chunks. */
   positionsByReference(bucket: Bucket, prefix: Uint8Array): AsyncGenerator<readonly Position[]>;
-  /** Log entries numbered from `first` to `last`, oldest first; it ends before the first that is not there. */
+  /** Log entries `first` to `last`, oldest first; the result ends before the first missing entry. */
   readLogUp(kid: string, token: string, first: number, last: number): Promise<readonly Buffer[]>;
-  /** Log entries numbered from `from` down to `to`, newest first. */
+  /** Log entries `from` down to `to`, newest first. */
   readLog(kid: string, token: string, from: number, to: number): Promise<readonly Buffer[]>;
 }
 
-const asRefused = (word: string): Refused => {
+function asFenced(word: string): Fenced {
   if (word === 'closed' || word === 'stale') {
     return { kind: word };
   }
   throw new VaultError('integrity_failed');
-};
+}
 
-const tagOf = (meta: Uint8Array): Uint8Array => meta.subarray(meta.length - TAG_BYTES);
+/** The authentication tag of a metadata record, which identifies its version. */
+function tagOf(meta: Uint8Array): Uint8Array {
+  return meta.subarray(meta.length - TAG_BYTES);
+}
 
-const TIME_MS_MAX = 8_640_000_000_000_000;
-
-/** A score of the time index: a moment that a date can hold. */
-function time(part: unknown): number {
+/** Reads a score of the time index. */
+function asTime(part: unknown): number {
   const ms = count(part);
   if (ms < 0 || ms > TIME_MS_MAX) {
     throw new VaultError('integrity_failed');
@@ -135,37 +153,122 @@ function time(part: unknown): number {
   return ms;
 }
 
-function toPositions(reply: unknown): Position[] {
-  // RESP3 nests each member with its score; RESP2 gives one flat list.
-  const parts = list(reply).flat();
-  const out: Position[] = [];
-  for (let i = 0; i + 1 < parts.length; i += 2) {
-    out.push({ token: text(parts[i]), storedAt: time(parts[i + 1]) });
-  }
-  return out;
+function asPositions(reply: unknown): Position[] {
+  return pairs(reply).map(([token, storedAt]) => ({ token: text(token), storedAt: asTime(storedAt) }));
 }
 
-function writeOutcome(reply: unknown): WriteOutcome {
+function asWriteOutcome(reply: unknown): WriteOutcome {
   const [word, first, second] = list(reply);
+  const kind = text(word);
+  switch (kind) {
+    case 'ok':
+      return { kind, storedAt: asTime(first) };
+    case 'exists':
+      return { kind, logLength: count(first), logTail: bytes(second) };
+    case 'clash':
+    case 'changed':
+      return { kind };
+    default:
+      return asFenced(kind);
+  }
+}
+
+async function write(
+  redis: RedisLink,
+  bucket: Bucket,
+  { token, seed = '', ...parts }: ItemWrite,
+): Promise<WriteOutcome> {
+  const keys = [
+    redisKeys.item(bucket, token),
+    redisKeys.sad(bucket, token),
+    redisKeys.times(bucket),
+    redisKeys.references(bucket),
+    redisKeys.fence(bucket),
+    redisKeys.identities(bucket),
+  ];
+  const args = [
+    token,
+    parts.gen,
+    parts.item,
+    parts.meta,
+    parts.sad,
+    parts.sadExpiresAt,
+    parts.refMember,
+    parts.logEntry,
+    parts.seen,
+    parts.replaces === undefined ? NONE : tagOf(parts.replaces),
+    parts.identity,
+    seed,
+  ];
+  return asWriteOutcome(await redis.run(writeItem, keys, args));
+}
+
+async function read(
+  redis: RedisLink,
+  bucket: Bucket,
+  token: string,
+  gen: number | undefined,
+): Promise<Fenced | StoredItem | undefined> {
+  const keys = [
+    redisKeys.item(bucket, token),
+    redisKeys.sad(bucket, token),
+    redisKeys.times(bucket),
+    redisKeys.fence(bucket),
+  ];
+  const [word, item, meta, logLength, logTail, storedAt, sad] = list(
+    await redis.run(readItem, keys, [token, gen ?? '']),
+  );
   switch (text(word)) {
     case 'ok':
-      return { kind: 'ok', storedAt: time(first) };
-    case 'exists':
-      return { kind: 'exists', logLength: count(first), logTail: bytes(second) };
-    case 'clash':
-      return { kind: 'clash' };
-    case 'changed':
-      return { kind: 'changed' };
+      return {
+        kind: 'item',
+        item: bytes(item),
+        meta: bytes(meta),
+        sad: bytes(sad),
+        logLength: count(logLength),
+        logTail: bytes(logTail),
+        storedAt: asTime(storedAt),
+      };
+    case 'missing':
+      return undefined;
     default:
-      return asRefused(text(word));
+      return asFenced(text(word));
   }
 }
 
-/** What one bucket may contribute to a page; a page has up to 16 buckets or more. */
-const BLOB_BYTES_MAX = 192 * 1_024;
-const LEX_STEP = 1_000;
+async function readMany(
+  redis: RedisLink,
+  bucket: Bucket,
+  tokens: readonly string[],
+  part: 'full' | 'meta',
+  gen: number | undefined,
+): Promise<ReadManyOutcome> {
+  const keys = [redisKeys.fence(bucket), ...tokens.map((token) => redisKeys.item(bucket, token))];
+  if (part === 'full') {
+    keys.push(...tokens.map((token) => redisKeys.sad(bucket, token)));
+  }
+  const [word, blob, items] = list(await redis.run(readItems, keys, [gen ?? '', part, BLOB_BYTES_MAX]));
+  if (!isOk(word)) {
+    return asFenced(text(word));
+  }
+  return count(items) < tokens.length ? { kind: 'too_large' } : { kind: 'items', blob: bytes(blob) };
+}
 
-/** The first member that no longer begins with `prefix`, as a bound of a range. */
+async function append(
+  redis: RedisLink,
+  bucket: Bucket,
+  tokens: readonly string[],
+  entries: readonly Uint8Array[],
+  gen: number | undefined,
+): Promise<AppendOutcome> {
+  const keys = [redisKeys.fence(bucket), ...tokens.map((token) => redisKeys.item(bucket, token))];
+  const [word, flags] = list(await redis.run(appendLog, keys, [gen ?? '', ...entries]));
+  return isOk(word)
+    ? { kind: 'appended', present: [...text(flags)].map((flag) => flag === '1') }
+    : asFenced(text(word));
+}
+
+/** The upper bound of a range of members that start with `prefix`. */
 function lexEnd(prefix: Uint8Array): Buffer {
   const next = Buffer.from(prefix);
   for (let i = next.length - 1; i >= 0; i--) {
@@ -178,7 +281,7 @@ function lexEnd(prefix: Uint8Array): Buffer {
   return Buffer.from('+');
 }
 
-/** A member of the reference index ends with its token and the token's length in two bytes. */
+/** A member of the reference index ends with its token and the length of the token in two bytes. */
 function tokenOfMember(member: Buffer): string {
   const end = member.length - 2;
   const start = end < 0 ? -1 : end - member.readUInt16BE(end);
@@ -188,109 +291,48 @@ function tokenOfMember(member: Buffer): string {
   return member.toString('utf8', start, end);
 }
 
+async function* positionsByReference(
+  redis: RedisLink,
+  bucket: Bucket,
+  prefix: Uint8Array,
+): AsyncGenerator<readonly Position[]> {
+  const key = redisKeys.references(bucket);
+  const end = lexEnd(prefix);
+  let start = Buffer.concat([Buffer.from('['), prefix]);
+  for (;;) {
+    const members = list(await redis.command('ZRANGE', [key, start, end, 'BYLEX', 'LIMIT', 0, LEX_STEP])).map(
+      bytes,
+    );
+    if (members.length > 0) {
+      const tokens = members.map(tokenOfMember);
+      const scores = list(await redis.command('ZMSCORE', [redisKeys.times(bucket), ...tokens]));
+      yield tokens.flatMap((token, i) =>
+        scores[i] === null ? [] : [{ token, storedAt: asTime(scores[i]) }],
+      );
+    }
+    const last = members.at(-1);
+    if (members.length < LEX_STEP || last === undefined) {
+      return;
+    }
+    start = Buffer.concat([Buffer.from('('), last]);
+  }
+}
+
+/** The items of one Redis. `buckets` is fixed for the life of the vault. */
 export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
   const place = (kid: string, token: string): Bucket => bucketOf(kid, token, buckets);
-
-  async function* positionsByReference(
-    bucket: Bucket,
-    prefix: Uint8Array,
-  ): AsyncGenerator<readonly Position[]> {
-    const key = redisKeys.references(bucket);
-    const end = lexEnd(prefix);
-    let start = Buffer.concat([Buffer.from('['), prefix]);
-    for (;;) {
-      const members = list(
-        await redis.command('ZRANGE', [key, start, end, 'BYLEX', 'LIMIT', 0, LEX_STEP]),
-      ).map(bytes);
-      if (members.length > 0) {
-        const tokens = members.map(tokenOfMember);
-        const scores = list(await redis.command('ZMSCORE', [redisKeys.times(bucket), ...tokens]));
-        yield tokens.flatMap((token, i) =>
-          scores[i] === null ? [] : [{ token, storedAt: time(scores[i]) }],
-        );
-      }
-      const last = members.at(-1);
-      if (members.length < LEX_STEP || last === undefined) {
-        return;
-      }
-      start = Buffer.concat([Buffer.from('('), last]);
-    }
-  }
+  const readEntries = async (kid: string, token: string, numbers: readonly number[]) =>
+    numbers.length === 0
+      ? []
+      : list(await redis.command('HMGET', [redisKeys.item(place(kid, token), token), ...numbers]));
 
   return {
     buckets,
     bucketOf: place,
-    async write(kid, write) {
-      const bucket = place(kid, write.token);
-      const keys = [
-        redisKeys.item(bucket, write.token),
-        redisKeys.sad(bucket, write.token),
-        redisKeys.times(bucket),
-        redisKeys.references(bucket),
-        redisKeys.fence(bucket),
-        redisKeys.identities(bucket),
-      ];
-      return writeOutcome(
-        await redis.run(writeItem, keys, [
-          write.token,
-          write.gen,
-          write.item,
-          write.meta,
-          write.sad,
-          write.sadExpiresAt,
-          write.refMember,
-          write.logEntry,
-          write.seen,
-          write.replaces === undefined ? NONE : tagOf(write.replaces),
-          write.identity,
-          write.seed ?? NONE,
-        ]),
-      );
-    },
-    async read(kid, token, gen) {
-      const bucket = place(kid, token);
-      const keys = [
-        redisKeys.item(bucket, token),
-        redisKeys.sad(bucket, token),
-        redisKeys.times(bucket),
-        redisKeys.fence(bucket),
-      ];
-      const [word, item, meta, logLength, logTail, storedAt, sad] = list(
-        await redis.run(readItem, keys, [token, gen ?? '']),
-      );
-      switch (text(word)) {
-        case 'ok':
-          return {
-            kind: 'item',
-            item: bytes(item),
-            meta: bytes(meta),
-            sad: bytes(sad),
-            logLength: count(logLength),
-            logTail: bytes(logTail),
-            storedAt: time(storedAt),
-          };
-        case 'missing':
-          return undefined;
-        default:
-          return asRefused(text(word));
-      }
-    },
-    async readMany(bucket, tokens, part, gen) {
-      const keys = [redisKeys.fence(bucket), ...tokens.map((token) => redisKeys.item(bucket, token))];
-      if (part === 'full') {
-        keys.push(...tokens.map((token) => redisKeys.sad(bucket, token)));
-      }
-      const [word, blob, items] = list(await redis.run(readItems, keys, [gen ?? '', part, BLOB_BYTES_MAX]));
-      if (text(word) !== 'ok') {
-        return asRefused(text(word));
-      }
-      return count(items) < tokens.length ? 'short' : bytes(blob);
-    },
-    async appendLog(bucket, tokens, entries, gen) {
-      const keys = [redisKeys.fence(bucket), ...tokens.map((token) => redisKeys.item(bucket, token))];
-      const [word, flags] = list(await redis.run(appendLog, keys, [gen ?? '', ...entries]));
-      return text(word) === 'ok' ? [...text(flags)].map((flag) => flag === '1') : asRefused(text(word));
-    },
+    write: (kid, item) => write(redis, place(kid, item.token), item),
+    read: (kid, token, gen) => read(redis, place(kid, token), token, gen),
+    readMany: (bucket, tokens, part, gen) => readMany(redis, bucket, tokens, part, gen),
+    appendLog: (bucket, tokens, entries, gen) => append(redis, bucket, tokens, entries, gen),
     async remove(kid, { token, meta, refMember }) {
       const bucket = place(kid, token);
       const keys = [
@@ -300,34 +342,17 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
         redisKeys.references(bucket),
         redisKeys.fence(bucket),
       ];
-      const word = text(await redis.run(removeItem, keys, [token, tagOf(meta), refMember]));
-      if (word === 'ok' || word === 'missing' || word === 'changed' || word === 'closed') {
-        return word;
-      }
-      throw new VaultError('internal');
+      const reply = await redis.run(removeItem, keys, [token, tagOf(meta), refMember]);
+      return oneOf(reply, ['ok', 'missing', 'changed', 'closed']);
     },
     async dropSad(kid, token, meta, newMeta) {
       const bucket = place(kid, token);
       const keys = [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)];
-      const word = text(await redis.run(dropSad, keys, [tagOf(meta), newMeta]));
-      if (word === 'ok' || word === 'missing' || word === 'changed') {
-        return word;
-      }
-      throw new VaultError('internal');
+      return oneOf(await redis.run(dropSad, keys, [tagOf(meta), newMeta]), ['ok', 'missing', 'changed']);
     },
     async positions(bucket, after, upTo, limit) {
-      return toPositions(
-        await redis.command('ZRANGE', [
-          redisKeys.times(bucket),
-          `(${after}`,
-          upTo,
-          'BYSCORE',
-          'LIMIT',
-          0,
-          limit,
-          'WITHSCORES',
-        ]),
-      );
+      const range = [`(${after}`, upTo, 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'];
+      return asPositions(await redis.command('ZRANGE', [redisKeys.times(bucket), ...range]));
     },
     async countItems(kid) {
       const counts = await Promise.all(
@@ -338,28 +363,19 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
       return counts.map(count).reduce((sum, n) => sum + n, 0);
     },
     async newest(bucket) {
-      return (
-        toPositions(await redis.command('ZRANGE', [redisKeys.times(bucket), -1, -1, 'WITHSCORES']))[0]
-          ?.storedAt ?? 0
-      );
+      const reply = await redis.command('ZRANGE', [redisKeys.times(bucket), -1, -1, 'WITHSCORES']);
+      return asPositions(reply)[0]?.storedAt ?? 0;
     },
-    positionsByReference,
+    positionsByReference: (bucket, prefix) => positionsByReference(redis, bucket, prefix),
     async readLogUp(kid, token, first, last) {
-      const names = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-      const found = list(await redis.command('HMGET', [redisKeys.item(place(kid, token), token), ...names]));
+      const numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+      const found = await readEntries(kid, token, numbers);
       const end = found.indexOf(null);
       return (end < 0 ? found : found.slice(0, end)).map(bytes);
     },
     async readLog(kid, token, from, to) {
-      const names: number[] = [];
-      for (let n = from; n >= to; n--) {
-        names.push(n);
-      }
-      if (names.length === 0) {
-        return [];
-      }
-      const key = redisKeys.item(place(kid, token), token);
-      return list(await redis.command('HMGET', [key, ...names])).map(bytes);
+      const numbers = Array.from({ length: Math.max(0, from - to + 1) }, (_, i) => from - i);
+      return (await readEntries(kid, token, numbers)).map(bytes);
     },
   };
 }

@@ -1,6 +1,4 @@
-import { VaultError } from '../core/errors.ts';
 import prelude from './lua/item/prelude.lua' with { type: 'text' };
-import buryFenceText from './lua/key/bury-fence-1.lua' with { type: 'text' };
 import changeKeyText from './lua/key/change-key-2.lua' with { type: 'text' };
 import closeFenceText from './lua/key/close-fence-2.lua' with { type: 'text' };
 import createKeyText from './lua/key/create-key-2.lua' with { type: 'text' };
@@ -8,9 +6,11 @@ import deleteKeyText from './lua/key/delete-key-3.lua' with { type: 'text' };
 import moveFenceText from './lua/key/move-fence-1.lua' with { type: 'text' };
 import openFenceText from './lua/key/open-fence-1.lua' with { type: 'text' };
 import purgeBucketText from './lua/key/purge-bucket-3.lua' with { type: 'text' };
+import retireFenceText from './lua/key/retire-fence-1.lua' with { type: 'text' };
 import replaceRecordText from './lua/maintenance/replace-record-1.lua' with { type: 'text' };
-import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { type RedisLink, script } from './redis/client.ts';
 import { type Bucket, redisKeys } from './redis/keys.ts';
+import { count, isOk, list, oneOf, optionalBytes, text } from './redis/reply.ts';
 
 const createKey = script(createKeyText);
 const replaceRecord = script(replaceRecordText);
@@ -19,23 +19,34 @@ const deleteKey = script(deleteKeyText);
 const moveFence = script(moveFenceText);
 const closeFence = script(prelude, closeFenceText);
 const openFence = script(openFenceText);
-const buryFence = script(buryFenceText);
+const retireFence = script(retireFenceText);
 const purgeBucket = script(purgeBucketText);
 
 /**
- * How long a bucket stays closed while a key is being deleted, and how much of that the deletion may use. The
- * rest is longer than any server remembers a key, so that none acts on a key whose deletion was interrupted.
+ * How long a bucket stays closed while a key is deleted, and how much of that the deletion may use. The rest is longer than
+ * any server caches a key, so that no server uses a key whose deletion was interrupted.
  */
 const CLOSED_MS = 90_000;
 const DELETE_WITHIN_MS = 20_000;
 const PURGE_STEP = 500;
 
+/** `busy`: another deletion of the key is in progress or done. */
+export type CloseResult =
+  | { readonly kind: 'busy' }
+  | {
+      readonly kind: 'closed';
+      /** The number of items in all buckets. */
+      readonly items: number;
+      /** The latest time to remove the record, ms since 1970. */
+      readonly actBefore: number;
+    };
+
 /** Records of vault keys, their directory, and the fences of their buckets. */
 export interface KeyStore {
   read(aid: string, user: string): Promise<Buffer | undefined>;
-  /** False when the identifier is taken. */
+  /** False if the identifier is in use. */
   create(aid: string, user: string, record: Uint8Array): Promise<boolean>;
-  /** A key under its new generation; `finishChange` must follow. False when somebody else was faster. */
+  /** Stores a key under its new generation; `finishChange` must follow. False if the record has changed. */
   change(key: {
     aid: string;
     user: string;
@@ -44,27 +55,21 @@ export interface KeyStore {
     read: Uint8Array;
     record: Uint8Array;
   }): Promise<boolean>;
-  /** Notes that a change has been finished. */
+  /** Records that a change is complete. */
   finishChange(aid: string, kid: string, gen: number): Promise<void>;
-  /** Changes that may have been interrupted behind their record. */
+  /** Changes that may have been interrupted after their record was stored. */
   changesLeft(aid: string): Promise<readonly { readonly kid: string; readonly gen: number }[]>;
-  /** Replaces the record that was read; false when somebody else was faster. */
+  /** Replaces the record that was read; false if it has changed. */
   replace(aid: string, user: string, read: Uint8Array, record: Uint8Array): Promise<boolean>;
-  /** Identifiers in order, beginning behind `after`. */
+  /** Identifiers in order, starting after `after`. */
   users(aid: string, after: string | undefined, limit: number): Promise<readonly string[]>;
-  /** After this no request that began under an older generation reads or writes. */
+  /** Blocks reads and writes of requests that started under an older generation. */
   moveFences(kid: string, gen: number): Promise<void>;
-  /**
-   * Stops all use of the key's buckets for a while, for one deletion; tells how many items they hold and until
-   * when to act. `busy` when another deletion of the key is under way or done.
-   */
-  close(
-    kid: string,
-    deletion: string,
-  ): Promise<'busy' | { readonly items: number; readonly actBefore: number }>;
-  /** Undoes what `close` did for this deletion, and nothing else. */
+  /** Closes the buckets of a key for a limited time, for one deletion. */
+  close(kid: string, deletion: string): Promise<CloseResult>;
+  /** Opens the buckets that this deletion has closed. */
   reopen(kid: string, deletion: string): Promise<void>;
-  /** Deletes the record (not the data); 'late' when the buckets may have opened again by now. */
+  /** Deletes the record but not the data; `late` if the buckets may be open again. */
   remove(key: {
     aid: string;
     user: string;
@@ -72,98 +77,85 @@ export interface KeyStore {
     read: Uint8Array;
     actBefore: number;
   }): Promise<'ok' | 'changed' | 'late'>;
-  /** Closes the buckets of a deleted key for good and deletes what they hold. */
+  /** Closes the buckets of a deleted key permanently and deletes their data. */
   purge(aid: string, kid: string): Promise<void>;
   /** Deleted keys whose purge was interrupted. */
   purgesLeft(aid: string): Promise<readonly string[]>;
 }
 
+async function closeBucket(redis: RedisLink, bucket: Bucket, deletion: string) {
+  const keys = [redisKeys.fence(bucket), redisKeys.times(bucket)];
+  const [items, closedAt] = list(await redis.run(closeFence, keys, [CLOSED_MS, deletion]));
+  return count(items) < 0 ? undefined : { items: count(items), closedAt: count(closedAt) };
+}
+
+async function purgeOne(redis: RedisLink, bucket: Bucket): Promise<void> {
+  const keys = [redisKeys.times(bucket), redisKeys.references(bucket), redisKeys.identities(bucket)];
+  const args = [redisKeys.itemPrefix(bucket), redisKeys.sadPrefix(bucket), PURGE_STEP];
+  while (count(await redis.run(purgeBucket, keys, args)) > 0) {
+    // Each call removes one chunk, so that other requests are not delayed.
+  }
+}
+
+async function changesLeft(redis: RedisLink, aid: string): ReturnType<KeyStore['changesLeft']> {
+  const members = list(await redis.command('SMEMBERS', [redisKeys.keyChanges(aid)])).map(text);
+  return members.flatMap((member) => {
+    const [kid = '', gen = ''] = member.split(' ');
+    return /^\d+$/.test(gen) ? [{ kid, gen: Number(gen) }] : [];
+  });
+}
+
+/** The keys of one Redis. `buckets` is fixed for the life of the vault. */
 export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
   const eachBucket = <T>(kid: string, act: (bucket: Bucket) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: buckets }, (_, number) => act({ kid, number })));
 
-  const purgeOne = async (bucket: Bucket): Promise<void> => {
-    const keys = [redisKeys.times(bucket), redisKeys.references(bucket), redisKeys.identities(bucket)];
-    const args = [redisKeys.itemPrefix(bucket), redisKeys.sadPrefix(bucket), PURGE_STEP];
-    while (count(await redis.run(purgeBucket, keys, args)) > 0) {
-      // One step at a time, so that other requests come between.
-    }
-  };
-
   return {
     async read(aid, user) {
-      const record = await redis.command('GET', [redisKeys.keyRecord(aid, user)]);
-      return record === null ? undefined : bytes(record);
+      return optionalBytes(await redis.command('GET', [redisKeys.keyRecord(aid, user)]));
     },
     async create(aid, user, record) {
       const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid)];
-      return text(await redis.run(createKey, keys, [record, user])) === 'ok';
+      return isOk(await redis.run(createKey, keys, [record, user]));
     },
     async change({ aid, user, kid, gen, read, record }) {
       const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyChanges(aid)];
-      return text(await redis.run(changeKey, keys, [read, record, `${kid} ${gen}`])) === 'ok';
+      return isOk(await redis.run(changeKey, keys, [read, record, `${kid} ${gen}`]));
     },
     async finishChange(aid, kid, gen) {
       await redis.write('SREM', [redisKeys.keyChanges(aid), `${kid} ${gen}`]);
     },
-    async changesLeft(aid) {
-      const left = list(await redis.command('SMEMBERS', [redisKeys.keyChanges(aid)])).map(text);
-      return left.flatMap((member) => {
-        const [kid = '', gen = ''] = member.split(' ');
-        return /^\d+$/.test(gen) ? [{ kid, gen: Number(gen) }] : [];
-      });
-    },
+    changesLeft: (aid) => changesLeft(redis, aid),
     async replace(aid, user, read, record) {
-      return text(await redis.run(replaceRecord, [redisKeys.keyRecord(aid, user)], [read, record])) === 'ok';
+      return isOk(await redis.run(replaceRecord, [redisKeys.keyRecord(aid, user)], [read, record]));
     },
     async users(aid, after, limit) {
-      const from = after === undefined ? '-' : `(${after}`;
-      const found = await redis.command('ZRANGE', [
-        redisKeys.keyDirectory(aid),
-        from,
-        '+',
-        'BYLEX',
-        'LIMIT',
-        0,
-        limit,
-      ]);
-      return list(found).map(text);
+      const range = [after === undefined ? '-' : `(${after}`, '+', 'BYLEX', 'LIMIT', 0, limit];
+      return list(await redis.command('ZRANGE', [redisKeys.keyDirectory(aid), ...range])).map(text);
     },
     async moveFences(kid, gen) {
       await eachBucket(kid, (bucket) => redis.run(moveFence, [redisKeys.fence(bucket)], [gen]));
     },
     async close(kid, deletion) {
-      const replies = await eachBucket(kid, async (bucket) =>
-        list(
-          await redis.run(
-            closeFence,
-            [redisKeys.fence(bucket), redisKeys.times(bucket)],
-            [CLOSED_MS, deletion],
-          ),
-        ),
-      );
-      if (replies.some((reply) => count(reply[0]) < 0)) {
-        return 'busy';
+      const closed = await eachBucket(kid, (bucket) => closeBucket(redis, bucket, deletion));
+      const own = closed.filter((bucket) => bucket !== undefined);
+      if (own.length < closed.length) {
+        return { kind: 'busy' };
       }
-      return {
-        items: replies.reduce((sum, reply) => sum + count(reply[0]), 0),
-        actBefore: Math.min(...replies.map((reply) => count(reply[1]))) + DELETE_WITHIN_MS,
-      };
+      const items = own.reduce((sum, bucket) => sum + bucket.items, 0);
+      const actBefore = Math.min(...own.map(({ closedAt }) => closedAt)) + DELETE_WITHIN_MS;
+      return { kind: 'closed', items, actBefore };
     },
     async reopen(kid, deletion) {
       await eachBucket(kid, (bucket) => redis.run(openFence, [redisKeys.fence(bucket)], [deletion]));
     },
     async remove({ aid, user, kid, read, actBefore }) {
       const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid), redisKeys.purge(aid)];
-      const reply = text(await redis.run(deleteKey, keys, [read, user, kid, actBefore]));
-      if (reply === 'ok' || reply === 'changed' || reply === 'late') {
-        return reply;
-      }
-      throw new VaultError('internal');
+      return oneOf(await redis.run(deleteKey, keys, [read, user, kid, actBefore]), ['ok', 'changed', 'late']);
     },
     async purge(aid, kid) {
-      await eachBucket(kid, (bucket) => redis.run(buryFence, [redisKeys.fence(bucket)], []));
-      await eachBucket(kid, purgeOne);
+      await eachBucket(kid, (bucket) => redis.run(retireFence, [redisKeys.fence(bucket)], []));
+      await eachBucket(kid, (bucket) => purgeOne(redis, bucket));
       await redis.write('SREM', [redisKeys.purge(aid), kid]);
     },
     async purgesLeft(aid) {

@@ -1,25 +1,25 @@
-import { createHash } from 'node:crypto';
+import { digestOf } from './hash.ts';
 import takeRateText from './lua/account/take-rate-1.lua' with { type: 'text' };
-import { count, type RedisLink, script } from './redis/client.ts';
+import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
+import { count } from './redis/reply.ts';
 
 const takeRate = script(takeRateText);
 
-/** How many requests came, on all servers together. */
+/** Request rates, over all servers. */
 export interface RateStore {
-  /** The counter of one source; addresses are hashed. */
+  /** The counter of one source address, which is hashed. */
   readonly sourceCounter: (source: string) => string;
   readonly accountCounter: (aid: string) => string;
-  /** Counts a request, if it is within so many a minute: then 0, else the ms until the next one may come. */
+  /** Counts a request if it is within the rate, and returns 0; otherwise returns the ms until the next one is allowed. */
   readonly take: (counter: string, perMinute: number) => Promise<number>;
 }
 
-/** Counts in Redis, by its clock; a minute after the last request nothing is left of a counter. */
+/** The rates in one Redis, by its clock. A counter expires a minute after its last request. */
 export function createRateStore(redis: RedisLink): RateStore {
   return {
-    sourceCounter: (source) =>
-      redisKeys.sourceRate(createHash('sha256').update(source).digest('base64url').slice(0, 22)),
+    sourceCounter: (source) => redisKeys.sourceRate(digestOf(source)),
     accountCounter: redisKeys.accountRate,
-    take: async (counter, perMinute) => count(await redis.note(takeRate, [counter], [perMinute])),
+    take: async (counter, perMinute) => count(await redis.runUnreplicated(takeRate, [counter], [perMinute])),
   };
 }

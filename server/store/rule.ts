@@ -1,41 +1,38 @@
-import { VaultError } from '../core/errors.ts';
 import createRuleText from './lua/record/create-rule-1.lua' with { type: 'text' };
-import { bytes, count, list, type RedisLink, script, text } from './redis/client.ts';
+import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
+import { count, list, oneOf, optionalBytes, text } from './redis/reply.ts';
 
 const createRule = script(createRuleText);
 
-/** Rules of one account. */
+/** The most rules of one account. */
 const RULES_MAX = 1_000;
 
-/** Sealed rules of each account. */
+/** Encrypted rules of each account. */
 export interface RuleStore {
-  /** `full` when the account has as many rules as it may have. */
+  /** `full` if the account has reached its limit of rules. */
   create(aid: string, id: string, record: Uint8Array): Promise<'ok' | 'exists' | 'full'>;
-  /** One record for each id, in the same order; undefined where there is none. */
+  /** One record for each id, in the same order; undefined for missing ones. */
   read(aid: string, ids: readonly string[]): Promise<readonly (Buffer | undefined)[]>;
   /** All ids, in no order. */
   ids(aid: string): Promise<readonly string[]>;
-  /** False when there was none. */
+  /** False if it did not exist. */
   remove(aid: string, id: string): Promise<boolean>;
   removeAll(aid: string): Promise<void>;
 }
 
+/** The rules of one Redis. */
 export function createRuleStore(redis: RedisLink): RuleStore {
   return {
     async create(aid, id, record) {
-      const word = text(await redis.run(createRule, [redisKeys.rules(aid)], [id, record, RULES_MAX]));
-      if (word === 'ok' || word === 'exists' || word === 'full') {
-        return word;
-      }
-      throw new VaultError('internal');
+      const reply = await redis.run(createRule, [redisKeys.rules(aid)], [id, record, RULES_MAX]);
+      return oneOf(reply, ['ok', 'exists', 'full']);
     },
     async read(aid, ids) {
       if (ids.length === 0) {
         return [];
       }
-      const found = list(await redis.command('HMGET', [redisKeys.rules(aid), ...ids]));
-      return found.map((record) => (record === null ? undefined : bytes(record)));
+      return list(await redis.command('HMGET', [redisKeys.rules(aid), ...ids])).map(optionalBytes);
     },
     async ids(aid) {
       return list(await redis.command('HKEYS', [redisKeys.rules(aid)])).map(text);

@@ -1,23 +1,24 @@
-import tellText from './lua/maintenance/tell-server-1.lua' with { type: 'text' };
-import { list, type RedisLink, script, text } from './redis/client.ts';
+import heartbeatText from './lua/maintenance/heartbeat-server-1.lua' with { type: 'text' };
+import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
+import { pairs, text } from './redis/reply.ts';
 
-const tell = script(tellText);
+const heartbeat = script(heartbeatText);
 
-/** How long a server that says nothing is still taken for one that runs. */
+/** How long a server counts as running after a heartbeat. */
 const LEASE_MS = 15_000;
-/** How often a server says that it runs. */
-export const TELL_MS = 5_000;
+/** The interval of heartbeats. */
+export const HEARTBEAT_MS = 5_000;
 
-/** A process that serves this vault. */
+/** A running server of this vault. */
 export interface ServerEntry {
-  /** Random, of this life of the process. */
+  /** A random id of the process. */
   readonly id: string;
-  /** The name of its machine. */
+  /** The host name of its machine. */
   readonly host: string;
-  /** The same for processes that share a network stack, whose ports they compete for; empty when unknown. */
+  /** The same for processes that share a network stack, and so the ports; empty if unknown. */
   readonly network: string;
-  /** What it listens on, as set. */
+  /** The configured listen address. */
   readonly address: string;
   readonly port: number;
   readonly pid: number;
@@ -26,50 +27,51 @@ export interface ServerEntry {
   readonly started: string;
 }
 
-/** Which servers run on this vault. It guides operators and the sharing of ports; no data depends on it. */
+/** The running servers of this vault, for operators and for sharing ports; no data depends on it. */
 export interface ServerStore {
-  /** Says that a server runs, until the lease ends; gives all that run. */
-  tell(entry: ServerEntry): Promise<readonly ServerEntry[]>;
-  /** All that run. */
+  /** Records that a server runs; returns all running servers. */
+  heartbeat(entry: ServerEntry): Promise<readonly ServerEntry[]>;
+  /** All running servers. */
   list(): Promise<readonly ServerEntry[]>;
+  /** Removes a server that stops. */
   leave(id: string): Promise<void>;
 }
 
 const FIELDS = ['host', 'network', 'address', 'port', 'pid', 'version', 'started'] as const;
 
-const write = (entry: ServerEntry): string =>
-  FIELDS.map((field) => encodeURIComponent(entry[field])).join(' ');
+function write(entry: ServerEntry): string {
+  return FIELDS.map((field) => encodeURIComponent(entry[field])).join(' ');
+}
 
-const decode = (part: string): string => {
+function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
     return '';
   }
-};
+}
 
-/** Whatever stands there: it is shown to operators and compared, never relied upon. */
-const read = (id: string, line: string): ServerEntry => {
+/** Malformed entries are accepted: they are only displayed and compared. */
+function read(id: string, line: string): ServerEntry {
   const [host = '', network = '', address = '', port = '', pid = '', version = '', started = ''] = line
     .split(' ')
     .map(decode);
   return { id, host, network, address, port: Number(port), pid: Number(pid), version, started };
-};
+}
 
-const readAll = (reply: unknown): readonly ServerEntry[] => {
-  const parts = list(reply).map(text);
-  return parts.flatMap((part, index) => (index % 2 === 0 ? [read(part, parts[index + 1] ?? '')] : []));
-};
+function readAll(reply: unknown): readonly ServerEntry[] {
+  return pairs(reply).map(([id, line]) => read(text(id), text(line)));
+}
 
 /** The servers of one Redis. */
-export const createServerStore = (redis: RedisLink): ServerStore => {
+export function createServerStore(redis: RedisLink): ServerStore {
   const run = async (id: string, entry: string): Promise<readonly ServerEntry[]> =>
-    readAll(await redis.run(tell, [redisKeys.servers], [id, entry, LEASE_MS]));
+    readAll(await redis.run(heartbeat, [redisKeys.servers], [id, entry, LEASE_MS]));
   return {
-    tell: (entry) => run(entry.id, write(entry)),
+    heartbeat: (entry) => run(entry.id, write(entry)),
     list: () => run('', ''),
     async leave(id) {
       await run(id, '');
     },
   };
-};
+}

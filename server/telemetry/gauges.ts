@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 
 /** The state of the worker threads. */
-export interface ThreadStats {
+interface ThreadStats {
   readonly queued: Readonly<Record<'hot' | 'bulk' | 'cold', number>>;
   readonly coldRunning: number;
   readonly threadsAlive: number;
@@ -9,7 +9,7 @@ export interface ThreadStats {
 }
 
 /** What Redis reports about itself. For a Cluster: memory of the fullest node, and a flag is true if it is true on all nodes. */
-export interface RedisStats {
+interface RedisStats {
   readonly memoryUsedBytes: number;
   /** 0 = no limit. */
   readonly memoryMaxBytes: number;
@@ -27,7 +27,7 @@ export interface JobStats {
 }
 
 /** Admitted operations. */
-export interface AdmissionGauges {
+interface AdmissionGauges {
   /** Short operations that hold a concurrency slot. */
   readonly running: number;
   /** All admitted operations, by class. */

@@ -150,7 +150,7 @@ test('whoever comes with another password is told so at once, and not what it is
   }
   const url = limited.target.url.replace(/:[^:@]+@/, ':another-password@');
   await expect(openRedis({ kind: 'url', url }, { replicas: 0 })).rejects.toThrow(
-    new StartError('Redis does not answer: it refuses the name or password. See VAULT_REDIS_URL.'),
+    new StartError('Redis does not answer: it rejects the user name or password. Check VAULT_REDIS_URL.'),
   );
 });
 

@@ -30,8 +30,8 @@ afterAll(async () => {
 
 const create = async (id = 'job', at = 5): Promise<string> =>
   (await store.create('aid', { id, record: RECORD, again: false }, at)).kind;
-const begin = (seen: Parameters<JobStore['begin']>[2], nonce: string, bill?: typeof BILL) =>
-  store.begin('aid', 'job', seen, nonce, bill);
+const begin = (seen: Parameters<JobStore['beginAttempt']>[2], nonce: string, bill?: typeof BILL) =>
+  store.beginAttempt('aid', 'job', seen, nonce, bill);
 const read = () => store.read('aid', 'job');
 const billed = () => raw.hgetall(redisKeys.usage('aid', BILL.month));
 const ids = async (): Promise<string[]> => (await Array.fromAsync(store.list('aid'))).flat();
@@ -66,7 +66,10 @@ describe('a job', () => {
     expect(await store.remove('aid', 'job', '')).toBe(true);
     expect([await read(), await ids()]).toEqual([undefined, []]);
     expect(await store.create('aid', again, 6)).toMatchObject({ kind: 'exists' });
-    expect([await begin(FRESH, 'n'), await store.tell('aid', 'job', '', REPORT)]).toEqual([false, false]);
+    expect([await begin(FRESH, 'n'), await store.startReport('aid', 'job', '', REPORT)]).toEqual([
+      false,
+      false,
+    ]);
     expect(await store.remove('aid', 'job', '')).toBe(false);
     const ttl = await raw.ttl(redisKeys.job('aid', 'job'));
     expect(ttl).toBeWithin(86_000, 86_401);
@@ -74,10 +77,10 @@ describe('a job', () => {
 
   test('tells what its attempts have come to: the last reply, until something is sent behind it', async () => {
     await create();
-    const over = async (nonce: string, how: Parameters<JobStore['end']>[3]) => {
+    const over = async (nonce: string, how: Parameters<JobStore['endAttempt']>[3]) => {
       const stored = await read();
       await begin(stored ?? FRESH, nonce);
-      expect(await store.end('aid', 'job', nonce, how)).toBe(true);
+      expect(await store.endAttempt('aid', 'job', nonce, how)).toBe(true);
       const { sent, last } = (await read()) ?? FRESH;
       return [sent, last?.toString()];
     };
@@ -86,7 +89,7 @@ describe('a job', () => {
     expect(await over('c', { sent: false })).toEqual([true, '503']);
     expect(await over('d', { sent: true })).toEqual([true, undefined]);
     expect(await over('e', { sent: true, report: Buffer.from('500') })).toEqual([true, '500']);
-    expect(await store.tell('aid', 'job', '', REPORT)).toBe(true);
+    expect(await store.startReport('aid', 'job', '', REPORT)).toBe(true);
     expect(await read()).toEqual({ ...FRESH, phase: 'tell', record: REPORT });
   });
 
@@ -133,7 +136,7 @@ describe('an attempt', () => {
     expect(await begin(FRESH, 'one', BILL)).toBe(true);
     expect(await read()).toMatchObject({ phase: 'send', attempts: 1, flight: 'one' });
     expect(await billed()).toEqual({ proxy_attempt: '1' });
-    expect(await store.end('aid', 'job', 'one', { sent: false })).toBe(true);
+    expect(await store.endAttempt('aid', 'job', 'one', { sent: false })).toBe(true);
     expect(await begin({ phase: 'send', attempts: 1, flight: '' }, 'two', BILL)).toBe(true);
     expect(await read()).toMatchObject({ attempts: 2, flight: 'two' });
     expect(await billed()).toEqual({ proxy_attempt: '2' });
@@ -176,8 +179,8 @@ describe('an attempt', () => {
     const seen = { phase: 'send', attempts: 1, flight: 'dead' } as const;
     const won = await Promise.all(['a', 'b', 'c'].map((nonce) => begin(seen, nonce)));
     expect(won.filter(Boolean)).toHaveLength(1);
-    expect(await store.end('aid', 'job', 'dead', { sent: false })).toBe(false);
-    expect(await store.tell('aid', 'job', 'dead', REPORT)).toBe(false);
+    expect(await store.endAttempt('aid', 'job', 'dead', { sent: false })).toBe(false);
+    expect(await store.startReport('aid', 'job', 'dead', REPORT)).toBe(false);
     expect(await store.remove('aid', 'job', 'dead')).toBe(false);
     expect(await read()).toMatchObject({
       attempts: 2,
@@ -189,10 +192,10 @@ describe('an attempt', () => {
   test('ends once', async () => {
     await create();
     await begin(FRESH, 'one');
-    expect(await store.end('aid', 'job', 'other', { sent: false })).toBe(false);
-    expect(await store.end('aid', 'job', 'one', { sent: false })).toBe(true);
-    expect(await store.end('aid', 'job', 'one', { sent: false })).toBe(false);
-    expect(await store.end('aid', 'none', 'one', { sent: false })).toBe(false);
+    expect(await store.endAttempt('aid', 'job', 'other', { sent: false })).toBe(false);
+    expect(await store.endAttempt('aid', 'job', 'one', { sent: false })).toBe(true);
+    expect(await store.endAttempt('aid', 'job', 'one', { sent: false })).toBe(false);
+    expect(await store.endAttempt('aid', 'none', 'one', { sent: false })).toBe(false);
     expect(await read()).toMatchObject({ attempts: 1, flight: '' });
   });
 });
@@ -201,7 +204,7 @@ describe('a report', () => {
   test('takes the place of the request, and is told from the first attempt on', async () => {
     await create();
     await begin(FRESH, 'one');
-    expect(await store.tell('aid', 'job', 'one', REPORT)).toBe(true);
+    expect(await store.startReport('aid', 'job', 'one', REPORT)).toBe(true);
     expect(await read()).toEqual({ ...FRESH, phase: 'tell', record: REPORT });
     expect(await begin({ phase: 'tell', attempts: 0, flight: '' }, 'two')).toBe(true);
     expect(await read()).toMatchObject({ phase: 'tell', attempts: 1, flight: 'two' });
@@ -209,17 +212,20 @@ describe('a report', () => {
 
   test('comes once, and not in the place of another attempt', async () => {
     await create();
-    expect(await store.tell('aid', 'job', 'one', REPORT)).toBe(false);
-    expect(await store.tell('aid', 'none', '', REPORT)).toBe(false);
-    const told = ['first', 'second'].map((text) => store.tell('aid', 'job', '', Buffer.from(text)));
+    expect(await store.startReport('aid', 'job', 'one', REPORT)).toBe(false);
+    expect(await store.startReport('aid', 'none', '', REPORT)).toBe(false);
+    const told = ['first', 'second'].map((text) => store.startReport('aid', 'job', '', Buffer.from(text)));
     expect((await Promise.all(told)).filter(Boolean)).toHaveLength(1);
-    expect(await store.tell('aid', 'job', '', REPORT)).toBe(false);
+    expect(await store.startReport('aid', 'job', '', REPORT)).toBe(false);
     expect(await raw.keys('*none*')).toEqual([]);
   });
 
   test('loses against an attempt that was begun meanwhile', async () => {
     await create();
-    const [begun, told] = await Promise.all([begin(FRESH, 'one'), store.tell('aid', 'job', '', REPORT)]);
+    const [begun, told] = await Promise.all([
+      begin(FRESH, 'one'),
+      store.startReport('aid', 'job', '', REPORT),
+    ]);
     expect([begun, told]).toEqual([true, false]);
   });
 });

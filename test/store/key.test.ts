@@ -34,7 +34,7 @@ describe('key records', () => {
     expect(await keys.replace('aid', 'user', Buffer.from('other'), Buffer.from('new'))).toBe(false);
     expect(await keys.replace('aid', 'user', record, Buffer.from('new'))).toBe(true);
     const closed = await keys.close(KID, 'one');
-    const actBefore = closed === 'busy' ? 0 : closed.actBefore;
+    const actBefore = closed.kind === 'busy' ? 0 : closed.actBefore;
     expect(await keys.remove({ aid: 'aid', user: 'user', kid: KID, read: record, actBefore })).toBe(
       'changed',
     );
@@ -65,13 +65,13 @@ describe('key records', () => {
 
   test('a key is closed for one deletion at a time, and opened only by that one', async () => {
     expect(await keys.close(KID, 'one')).toMatchObject({ items: 0 });
-    expect(await keys.close(KID, 'two')).toBe('busy');
+    expect(await keys.close(KID, 'two')).toEqual({ kind: 'busy' });
     await keys.reopen(KID, 'two');
-    expect(await keys.close(KID, 'two')).toBe('busy');
+    expect(await keys.close(KID, 'two')).toEqual({ kind: 'busy' });
     await keys.reopen(KID, 'one');
     expect(await keys.close(KID, 'two')).toMatchObject({ items: 0 });
     await keys.purge('aid', KID);
-    expect(await keys.close(KID, 'two')).toBe('busy');
+    expect(await keys.close(KID, 'two')).toEqual({ kind: 'busy' });
   });
 
   test('a fence moves forward only', async () => {

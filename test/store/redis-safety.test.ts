@@ -78,7 +78,7 @@ describe('what could lose acknowledged writes is found', () => {
 
   test('every one is told in one line, with the name that allows it', () => {
     for (const name of ['appendonly', 'appendfsync', 'eviction', 'replica'] as const) {
-      expect(describeUnsafe(name)).toMatch(new RegExp(`^[^\\n]+"${name}" in VAULT_REDIS_ALLOW_UNSAFE\\.$`));
+      expect(describeUnsafe(name)).toMatch(new RegExp(`^[^\\n]+"${name}" to VAULT_REDIS_ALLOW_UNSAFE\\.$`));
     }
   });
 });

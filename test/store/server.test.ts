@@ -29,7 +29,7 @@ test('a server on another network stack shares no port, whatever its address', a
   const store = createServerStore(link);
   const own = { address: '::1', port: 8080, version: '1.0' };
   const siblings = createSiblings(store, { ...own, id: 'own' });
-  await store.tell(entryOf('elsewhere'));
+  await store.heartbeat(entryOf('elsewhere'));
   expect(await siblings.havePort()).toBe(false);
   const other = createSiblings(store, { ...own, id: 'other' });
   await other.announce();
@@ -41,16 +41,16 @@ test('a server on another network stack shares no port, whatever its address', a
 test('servers tell of each other until they leave', async () => {
   const store = createServerStore(link);
   expect(await store.list()).toEqual([]);
-  expect(await store.tell(entryOf('a'))).toEqual([entryOf('a')]);
-  expect(await store.tell(entryOf('b'))).toEqual([entryOf('a'), entryOf('b')]);
-  expect(await store.tell(entryOf('a'))).toHaveLength(2);
+  expect(await store.heartbeat(entryOf('a'))).toEqual([entryOf('a')]);
+  expect(await store.heartbeat(entryOf('b'))).toEqual([entryOf('a'), entryOf('b')]);
+  expect(await store.heartbeat(entryOf('a'))).toHaveLength(2);
   await store.leave('a');
   expect(await store.list()).toEqual([entryOf('b')]);
 });
 
 test('a server that tells no more is forgotten when its lease is over', async () => {
   const store = createServerStore(link);
-  await store.tell(entryOf('a'));
+  await store.heartbeat(entryOf('a'));
   const told = String(await link.command('HGET', [redisKeys.servers, 'a']));
   const [expires = '', ...rest] = told.split(' ');
   const left = Number(expires) - Date.now();

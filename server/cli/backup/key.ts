@@ -8,8 +8,8 @@ import type { ServiceSettings } from '../../services/common/settings.ts';
 import { eachOf } from '../../services/maintenance/each.ts';
 import type { KeyStore } from '../../store/key.ts';
 import type { CopiedItem, CopyStore } from '../../store/maintenance/copy.ts';
-import { text } from '../../store/redis/client.ts';
 import { type Bucket, redisKeys } from '../../store/redis/keys.ts';
+import { text } from '../../store/redis/reply.ts';
 import { fieldsOf } from './account.ts';
 import { type BackupRecord, recordOf } from './record.ts';
 

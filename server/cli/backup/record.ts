@@ -1,4 +1,4 @@
-import { text } from '../../store/redis/client.ts';
+import { text } from '../../store/redis/reply.ts';
 
 /**
  * What a record of a backup holds. The first five are a Redis key, or a part of one: fields and values, members and

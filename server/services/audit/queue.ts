@@ -97,13 +97,13 @@ export function createAuditQueue(dependencies: AuditQueueDependencies): AuditQue
     for (let races = 0; races < RACES_MAX; races++) {
       const { mark, head, entries } = await crypto.sealAudit({ aid, head: seen, events });
       const first = mark.sequence - entries.length + 1;
-      const lost = await auditStore.append(aid, { seen, writer, number, head, first, entries });
-      if (lost === undefined) {
+      const result = await auditStore.append(aid, { seen, writer, number, head, first, entries });
+      if (result.kind === 'appended') {
         heads.set(aid, head);
         moved.add(aid);
         return;
       }
-      seen = lost.head.length > 0 ? lost.head : undefined;
+      seen = result.head.length > 0 ? result.head : undefined;
     }
     throw new VaultError('overloaded');
   };

@@ -1,5 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import { atTickEnd } from '../../core/tick.ts';
+import { runAtTickEnd } from '../../core/tick-end.ts';
 
 /**
  * Joins callers of the same work: at most one run is under way, and every caller's run begins after its call.
@@ -35,7 +35,7 @@ export function joinTick<T>(work: () => Promise<T>): () => Promise<T> {
   let joined: Promise<T> | undefined;
   return () => {
     joined ??= new Promise((resolve) => {
-      atTickEnd(() => {
+      runAtTickEnd(() => {
         joined = undefined;
         resolve(work());
       });

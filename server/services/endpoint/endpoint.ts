@@ -244,7 +244,7 @@ export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
     }
     const entry = await entryOf(id, stored);
     // Should this end half-way, the sweep finds an entry without an endpoint. A full Redis takes the removal alone.
-    await endpointStore.putOff(aid, entry, now()).catch(() => undefined);
+    await endpointStore.postpone(aid, entry, now()).catch(() => undefined);
     if (!(await endpointStore.remove(aid, entry))) {
       throw new VaultError('endpoint_not_found');
     }
@@ -300,7 +300,7 @@ export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
       for (const entry of entries) {
         const next = await lookAgainAt(aid, entry);
         if (typeof next === 'number') {
-          await endpointStore.putOff(aid, entry, next);
+          await endpointStore.postpone(aid, entry, next);
         } else {
           await removeOver(aid, entry, next === 'expired');
         }

@@ -163,7 +163,7 @@ export function createForms({
     async remove({ account: { aid } }, id) {
       const entry = { nonce: (await ownedBy(aid, id)).nonce, id };
       // Should this end half-way, the sweep finds an entry without a form. A full Redis takes the removal alone.
-      await formStore.putOff(aid, entry, now()).catch(() => undefined);
+      await formStore.postpone(aid, entry, now()).catch(() => undefined);
       if (!(await formStore.remove(aid, entry))) {
         throw new VaultError('form_not_found');
       }
@@ -184,7 +184,7 @@ export function createForms({
         const entries = await formStore.due(aid, now());
         for (const entry of entries) {
           await ((await isThere(aid, entry))
-            ? formStore.putOff(aid, entry, NEVER_MS)
+            ? formStore.postpone(aid, entry, NEVER_MS)
             : formStore.remove(aid, entry));
         }
         if (entries.length === 0) {

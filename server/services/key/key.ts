@@ -205,7 +205,7 @@ export function createKeys(dependencies: KeyDependencies): Keys {
       throw new VaultError(code);
     };
     const closed = await keyStore.close(kid, deletion);
-    if (closed === 'busy') {
+    if (closed.kind === 'busy') {
       return refuse('key_changed');
     }
     if (safe && closed.items > 0) {

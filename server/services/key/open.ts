@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { Crypto, Passphrase, WarmBlob, WarmMiss } from '../../crypto/client.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { EndpointStore } from '../../store/endpoint.ts';
-import type { Refused } from '../../store/item.ts';
+import type { Fenced } from '../../store/item.ts';
 import type { KeyStore } from '../../store/key.ts';
 import type { Observer } from '../../telemetry/observer.ts';
 import type { Clock } from '../common/clock.ts';
@@ -40,7 +40,7 @@ export interface Unlocked {
 }
 
 /** What an attempt under a key may end with instead of a result. */
-export type Retry = WarmMiss | Refused;
+export type Retry = WarmMiss | Fenced;
 
 /** Finds keys and opens them; the only place that remembers either. */
 export interface KeyOpener {

@@ -1,5 +1,5 @@
 import type { Renewals } from '../../crypto/walk.ts';
-import type { Bucket } from '../../store/item.ts';
+import type { Bucket } from '../../store/redis/keys.ts';
 import type { KeyTally } from './tally.ts';
 import type { MaintenanceDependencies, WalkedKey } from './walk.ts';
 

@@ -1,4 +1,4 @@
-import type { Bucket } from '../../store/item.ts';
+import type { Bucket } from '../../store/redis/keys.ts';
 import { pause } from '../common/coalesce.ts';
 import { type Fault, type Report, settled } from './report.ts';
 import type { MaintenanceDependencies, WalkedKey } from './walk.ts';

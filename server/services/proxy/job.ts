@@ -96,7 +96,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
   const begin = async (place: Opened, stored: StoredJob, bill?: JobBill): Promise<Flight | undefined> => {
     const nonce = randomId();
     unsent.add(nonce);
-    const begun = await insist(() => jobStore.begin(place.aid, place.id, stored, nonce, bill));
+    const begun = await insist(() => jobStore.beginAttempt(place.aid, place.id, stored, nonce, bill));
     unsent.delete(nonce);
     unsent.delete(stored.flight);
     return begun ? { ...place, stored, nonce } : undefined;
@@ -115,7 +115,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
     sealed: Uint8Array,
     { outcome }: Pick<Concluded, 'outcome'>,
   ): Promise<number> => {
-    const isOurs = await insist(() => jobStore.tell(place.aid, place.id, flight, sealed));
+    const isOurs = await insist(() => jobStore.startReport(place.aid, place.id, flight, sealed));
     if (isOurs) {
       const code = outcome.kind === 'failure' ? outcome.code : undefined;
       note('proxy_finished', { ...named(place), outcome: outcome.kind, code });
@@ -161,7 +161,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
     if (verdict.kind === 'again') {
       const report = result.ok ? await sealReport(place, job.record, await conclude(job, result)) : undefined;
       const over = { sent: result.ok || result.sent, report };
-      await insist(() => jobStore.end(aid, id, nonce, over));
+      await insist(() => jobStore.endAttempt(aid, id, nonce, over));
       return verdict.pauseMs;
     }
     if (result.ok) {
@@ -247,7 +247,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
       }
       return forget(place, begun.nonce);
     }
-    await insist(() => jobStore.end(aid, id, begun.nonce, { sent: true }));
+    await insist(() => jobStore.endAttempt(aid, id, begun.nonce, { sent: true }));
     return pauseMs(made, random());
   };
 

@@ -130,10 +130,10 @@ export function createProxyPreparing(dependencies: PreparingDependencies): Proxy
       }
       const bucket = itemStore.bucketOf(key.kid, token);
       const logged = await itemStore.appendLog(bucket, [token], [made.logEntry], key.gen);
-      if ('kind' in logged) {
+      if (logged.kind !== 'appended') {
         return logged;
       }
-      return logged[0] ? made : 'missing';
+      return logged.present[0] ? made : 'missing';
     });
     if (filled === 'missing') {
       throw new VaultError('token_not_found');

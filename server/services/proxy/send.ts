@@ -158,10 +158,10 @@ export function createProxySending(dependencies: SendingDependencies): ProxySend
     const params = { ...actorOf(contextOf(job), now()), aid, kid, token, action: 'decrypt', seen } as const;
     const entry = await crypto.sealLog(params, logTail);
     const logged = await itemStore.appendLog(itemStore.bucketOf(kid, token), [token], [entry]);
-    if ('kind' in logged) {
+    if (logged.kind !== 'appended') {
       throw new VaultError('overloaded');
     }
-    if (!logged[0]) {
+    if (!logged.present[0]) {
       throw new VaultError('token_not_found');
     }
   };

@@ -263,11 +263,11 @@ export function createVaultList(dependencies: VaultListDependencies) {
           here.map((i) => entries[i] ?? new Uint8Array(0)),
           key.gen,
         );
-        if ('kind' in logged) {
+        if (logged.kind !== 'appended') {
           throw new VaultError('key_changed');
         }
         for (const [n, i] of here.entries()) {
-          if (logged[n]) {
+          if (logged.present[n]) {
             present.add(i);
           }
         }

@@ -1,6 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import type { PageFields } from '../../crypto/client.ts';
-import type { Bucket, ItemStore, Position } from '../../store/item.ts';
+import type { ItemStore, Position } from '../../store/item.ts';
+import type { Bucket } from '../../store/redis/keys.ts';
 import { createGate } from '../common/coalesce.ts';
 import { mergePositions, type Placed, type Range } from './plan.ts';
 
@@ -55,21 +56,21 @@ export function createPageReader(itemStore: Pick<ItemStore, 'readMany' | 'positi
         order.setUint16(2 * index, n);
       }
     }
-    const blobs = await Promise.all(
+    const reads = await Promise.all(
       groups.map(({ bucket, indexes }) => {
         const tokens = indexes.map((index) => places[index]?.token ?? '');
         return itemStore.readMany(bucket, tokens, part, gen);
       }),
     );
     const good: Uint8Array[] = [];
-    for (const blob of blobs) {
-      if (blob === 'short') {
+    for (const found of reads) {
+      if (found.kind === 'too_large') {
         return undefined;
       }
-      if ('kind' in blob) {
+      if (found.kind !== 'items') {
         throw new VaultError('key_changed');
       }
-      good.push(blob);
+      good.push(found.blob);
     }
     const fields: PageFields = {
       order: new Uint8Array(order.buffer),

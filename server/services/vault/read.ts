@@ -74,10 +74,10 @@ export function createReading({
       onOpened();
       const bucket = itemStore.bucketOf(key.kid, token);
       const logged = await itemStore.appendLog(bucket, [token], [out.logEntry], key.gen);
-      if ('kind' in logged) {
+      if (logged.kind !== 'appended') {
         return logged;
       }
-      if (!logged[0]) {
+      if (!logged.present[0]) {
         return 'missing';
       }
       const isBare = !masks.wantsCard || Object.keys(out.card).length === 0;

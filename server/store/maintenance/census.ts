@@ -1,5 +1,6 @@
-import { bytes, list, type RedisLink, text } from '../redis/client.ts';
+import type { RedisLink } from '../redis/client.ts';
 import { type Bucket, redisKeys } from '../redis/keys.ts';
+import { bytes, list, text } from '../redis/reply.ts';
 import { canScan, scanNames, scanSet } from '../redis/scan.ts';
 
 /** What a key's name says of whose it is. */

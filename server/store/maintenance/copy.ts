@@ -1,7 +1,8 @@
 import copyItemsText from '../lua/maintenance/copy-items-n.lua' with { type: 'text' };
 import copyKeysText from '../lua/maintenance/copy-keys-n.lua' with { type: 'text' };
-import { bytes, count, list, type RedisLink, script, text } from '../redis/client.ts';
+import { type RedisLink, script } from '../redis/client.ts';
 import { type Bucket, redisKeys } from '../redis/keys.ts';
+import { bytes, count, list, text } from '../redis/reply.ts';
 
 const copyItems = script(copyItemsText);
 const copyKeys = script(copyKeysText);

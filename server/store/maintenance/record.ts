@@ -1,7 +1,8 @@
 import replaceFieldText from '../lua/maintenance/replace-field-1.lua' with { type: 'text' };
 import replaceRecordText from '../lua/maintenance/replace-record-1.lua' with { type: 'text' };
-import { bytes, list, type RedisLink, script, text } from '../redis/client.ts';
+import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
+import { bytes, list, text } from '../redis/reply.ts';
 import { canScan, scanHash, scanNames } from '../redis/scan.ts';
 
 const replaceField = script(replaceFieldText);

@@ -1,7 +1,8 @@
 import renewItemsText from '../lua/maintenance/renew-items-n.lua' with { type: 'text' };
 import surveyItemsText from '../lua/maintenance/survey-items-n.lua' with { type: 'text' };
-import { bytes, count, list, type RedisLink, script, text } from '../redis/client.ts';
+import { type RedisLink, script } from '../redis/client.ts';
 import { type Bucket, redisKeys } from '../redis/keys.ts';
+import { bytes, count, list, text } from '../redis/reply.ts';
 
 const surveyItems = script(surveyItemsText);
 const renewItems = script(renewItemsText);

@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import Redis, { Cluster } from 'ioredis';
 import { StartError, VaultError } from '../../core/errors.ts';
 import { type NodeOptions, openCluster } from './cluster.ts';
+import { CREDENTIALS_REJECTED, describeConnectionError } from './connection-error.ts';
 import { isOwnFault, type ScriptPlace, scriptFault } from './script-fault.ts';
-import { REFUSED, silenceOf } from './silence.ts';
-import { type Answered, createSend, createWaiting } from './wire.ts';
+import { createReplicaWait, createSend, type SentReply } from './send.ts';
 
-/** Where the Redis is: one server (by URL or unix socket) or the nodes of a Cluster. */
+/** The address of Redis: one server (by URL or Unix socket), or some nodes of a Cluster. */
 export type RedisTarget =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'url'; readonly url: string }
@@ -15,14 +15,14 @@ export type RedisTarget =
 
 type Argument = string | number | Uint8Array;
 
-/** A Lua script that is called by its SHA-1, and sent whole only where Redis does not know it yet. */
+/** A Lua script. It is called by its SHA-1, and sent in full only if Redis does not have it yet. */
 export interface Script extends ScriptPlace {
   readonly text: string;
   readonly sha: string;
 }
 
-/** A script of one or more parts; its name is the first line of the last one, behind its flags. */
-export const script = (...parts: readonly string[]): Script => {
+/** Joins the parts of a script; its name is in the first line of the last part, after the flags. */
+export function script(...parts: readonly string[]): Script {
   const text = parts.join('\n');
   const [, name = 'script'] = /^(?:#!.*\n)?-- ([a-z-]+)\n/.exec(parts.at(-1) ?? '') ?? [];
   const linesBefore = parts.slice(0, -1).join('\n').split('\n').length;
@@ -32,51 +32,52 @@ export const script = (...parts: readonly string[]): Script => {
     text,
     sha: createHash('sha1').update(text).digest('hex'),
   };
-};
+}
 
-/** The one connection to Redis; every failure that a caller can meet comes out as a VaultError. */
+/** The connection of the stores to Redis. It throws a VaultError for every failure that a request may cause. */
 export interface RedisLink {
   /** Runs a read-only command; binary replies. */
   command(name: string, args: readonly Argument[]): Promise<unknown>;
-  /** Runs a script; binary replies. With replicas configured, resolves only when they have the write too. */
+  /** Runs a script; binary replies. With replicas configured, it resolves when they have the write, else it throws. */
   run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
-  /** Runs a script whose effects may be lost; binary replies. No replica is waited for. */
-  note(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
-  /** Runs a writing command, like `run`. */
+  /** Runs a script whose effects may be lost; binary replies. It does not wait for replicas. */
+  runUnreplicated(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
+  /** Runs a writing command, with the guarantees of `run`. */
   write(name: string, args: readonly Argument[]): Promise<unknown>;
-  /** Every node of a Cluster, replicas too, each with commands of its own; else the one server. */
+  /** All nodes of a Cluster, including replicas; otherwise the one server. */
   nodes(): readonly RedisNode[];
-  /** Whether it is a Cluster, which has replicas among its nodes. */
+  /** Whether `nodes` are those of a Cluster. */
   readonly isCluster: boolean;
   isConnected(): boolean;
   close(): Promise<void>;
 }
 
-/** One server behind a connection, for what has to be asked of each. */
+/** One server, for commands that every node must answer. */
 export interface RedisNode {
-  /** Its address, for people. */
+  /** Its address, for operators. */
   readonly name: string;
-  /** Whether it follows another node of its Cluster. */
+  /** Whether it is a replica of another node of the Cluster. */
   readonly isReplica: boolean;
   /** Runs a command that names no key; binary replies. */
   command(name: string, args: readonly Argument[]): Promise<unknown>;
 }
 
-/** A connection for code that knows Redis itself, such as the job queue. */
+/** A connection with the client of the library, for the job queue. */
 export interface RawRedis {
   readonly client: Redis | Cluster;
-  /** Closes the connection for good, also while Redis is away. */
+  /** Closes the connection permanently, even while Redis is unreachable. */
   close(): void;
 }
 
 const UNAVAILABLE =
   /^(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOPERM|NOREPLICAS|BUSY|UNKILLABLE|NOAUTH|WRONGPASS)\b/;
 
-/** Whether Redis does not let us give this command at all. */
-export const isRefusedCommand = (error: unknown): boolean =>
-  error instanceof Error && /^(NOPERM|ERR unknown command)/.test(error.message);
+/** Whether Redis forbids or does not know the command. */
+export function isForbiddenCommand(error: unknown): boolean {
+  return error instanceof Error && /^(NOPERM|ERR unknown command)/.test(error.message);
+}
 
-/** What a failure of Redis is for a caller; that of a script names its place. */
+/** The VaultError for a failure of Redis, with the place of a script's failure; an error that is a bug is returned unchanged. */
 export function toVaultError(error: unknown, script?: ScriptPlace): unknown {
   if (error instanceof VaultError || !(error instanceof Error)) {
     return error;
@@ -88,26 +89,31 @@ export function toVaultError(error: unknown, script?: ScriptPlace): unknown {
     return new VaultError('store_unavailable');
   }
   const cause = script && scriptFault(error, script);
-  // A script meets only what our scripts wrote. What it cannot work with was put there by somebody else.
+  // Scripts only read what our scripts wrote. A value of another type was written by somebody else.
   if (!isOwnFault(error.message) && /WRONGTYPE|not an integer|user_script/.test(error.message)) {
     return new VaultError('integrity_failed', { cause });
   }
   return cause === undefined ? error : new VaultError('internal', { cause });
 }
 
-const asArgument = (value: Argument): string | number | Buffer =>
-  value instanceof Uint8Array && !Buffer.isBuffer(value)
-    ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
-    : (value as string | number | Buffer);
+function asArgument(value: Argument): string | number | Buffer {
+  if (typeof value !== 'object' || Buffer.isBuffer(value)) {
+    return value;
+  }
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+}
 
-const isUnknownScript = (error: unknown): boolean =>
-  error instanceof Error && error.message.startsWith('NOSCRIPT');
+function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
 
-const reconnectMs = (times: number): number => Math.min(50 * 2 ** Math.min(times, 5), 1_000);
+function reconnectMs(times: number): number {
+  return Math.min(50 * 2 ** Math.min(times, 5), 1_000);
+}
 
 const COMMON = {
-  // A command that cannot be sent, or is not answered in time, fails; it is never sent a second time behind
-  // the caller's back, since a write whose reply was lost may have happened.
+  // A command that cannot be sent, or has no reply in time, fails. It is never sent again automatically: a write whose
+  // reply was lost may have been executed.
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
@@ -118,7 +124,7 @@ const COMMON = {
   retryStrategy: reconnectMs,
 } satisfies NodeOptions;
 
-/** For commands that wait for something to come, ten seconds at most, and outlast an absence of Redis. */
+/** For blocking commands, of at most ten seconds, that are sent when Redis is reachable again. */
 const PATIENT = {
   connectTimeout: COMMON.connectTimeout,
   keepAlive: COMMON.keepAlive,
@@ -137,14 +143,14 @@ function connect(target: RedisTarget, options: NodeOptions): Redis | Cluster {
 }
 
 /**
- * Opens a connection of its own and does not wait for Redis. `patient`: commands wait for Redis and may block;
- * else they fail within two seconds. Errors are told to whoever listens on the client.
+ * Opens a separate connection and does not wait for Redis. With `patient`, commands wait for Redis and may block; otherwise
+ * they fail within two seconds. Errors are events of the client.
  */
 export function openRawRedis(target: RedisTarget, patient: boolean): RawRedis {
   let isClosed = false;
   const client = connect(target, {
     ...(patient ? PATIENT : COMMON),
-    // A client that is closed while it has no socket would wait for one for ever: it has to fail once more.
+    // A client that is closed without a socket would wait for one forever: its next attempt must fail.
     retryStrategy: (times) => (isClosed ? null : reconnectMs(times)),
   });
   client.on('error', () => undefined);
@@ -161,10 +167,9 @@ export function openRawRedis(target: RedisTarget, patient: boolean): RawRedis {
 }
 
 /**
- * Resolves when Redis answers, and keeps trying until then or until `timeoutMs` have passed. Who is refused for the
- * password is not let in later either. Rejects with a `StartError`.
+ * Resolves when Redis answers; retries for `timeoutMs`, then throws a `StartError`. Rejected credentials are not retried.
  */
-async function untilReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
+async function waitUntilReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
   const end = Date.now() + timeoutMs;
   let cause: unknown;
   client.on('error', (error) => {
@@ -173,17 +178,17 @@ async function untilReady(client: Redis | Cluster, timeoutMs: number): Promise<v
   for (;;) {
     try {
       await client.call('PING');
-      // Else the first requests would wait for the connections to the nodes that they need.
+      // Otherwise the first requests would wait for the connections to their nodes.
       const masters = client instanceof Cluster ? client.nodes('master') : [];
       await Promise.allSettled(masters.map((node) => node.ping()));
       return;
     } catch (error) {
-      const reasons = [error, cause].map(silenceOf);
-      if (Date.now() > end || reasons.includes(REFUSED)) {
+      const reasons = [error, cause].map(describeConnectionError);
+      if (Date.now() > end || reasons.includes(CREDENTIALS_REJECTED)) {
         client.disconnect();
         const [ofCommand, ofConnection] = reasons;
         throw new StartError(
-          `Redis does not answer: ${ofConnection ?? ofCommand ?? 'no connection'}. See VAULT_REDIS_URL.`,
+          `Redis does not answer: ${ofConnection ?? ofCommand ?? 'no connection'}. Check VAULT_REDIS_URL.`,
         );
       }
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -199,7 +204,7 @@ function nodesOf(client: Redis | Cluster): readonly RedisNode[] {
       try {
         return await redis.callBuffer(name, ...args.map(asArgument));
       } catch (error) {
-        throw name === 'SCAN' && isRefusedCommand(error) ? error : toVaultError(error);
+        throw name === 'SCAN' && isForbiddenCommand(error) ? error : toVaultError(error);
       }
     },
   });
@@ -239,20 +244,20 @@ function watchLink(client: Redis | Cluster, report: LinkOptions['onLink']) {
   };
 }
 
-/** Opens a connection and waits until Redis answers. */
+/** Opens a connection and waits until Redis answers. Throws a `StartError` if it does not within 30 s. */
 export async function openRedis(target: RedisTarget, options: LinkOptions): Promise<RedisLink> {
   const client = connect(target, COMMON);
   const send = createSend(client);
-  await untilReady(client, 30_000);
-  const watched = watchLink(client, options.onLink);
+  await waitUntilReady(client, 30_000);
+  const link = watchLink(client, options.onLink);
 
-  const call = async (name: string, args: readonly Argument[], wanted?: Script): Promise<Answered> => {
+  const call = async (name: string, args: readonly Argument[], wanted?: Script): Promise<SentReply> => {
     const label = wanted?.name ?? name;
     const startedAt = performance.now();
     try {
-      const answered = await send(name, args.map(asArgument));
+      const sent = await send(name, args.map(asArgument));
       options.onCall?.(label, startedAt, false);
-      return answered;
+      return sent;
     } catch (error) {
       options.onCall?.(label, startedAt, !isUnknownScript(error));
       throw isUnknownScript(error) ? error : toVaultError(error, wanted);
@@ -262,7 +267,7 @@ export async function openRedis(target: RedisTarget, options: LinkOptions): Prom
     wanted: Script,
     keys: readonly string[],
     args: readonly Argument[],
-  ): Promise<Answered> => {
+  ): Promise<SentReply> => {
     const rest = [keys.length, ...keys, ...args];
     try {
       return await call('EVALSHA', [wanted.sha, ...rest], wanted);
@@ -273,54 +278,25 @@ export async function openRedis(target: RedisTarget, options: LinkOptions): Prom
     }
     return await call('EVAL', [wanted.text, ...rest], wanted);
   };
-  const areWritten = createWaiting(options.replicas, options.onCall);
-  const replicated = async (answered: Answered): Promise<unknown> => {
-    if (options.replicas > 0 && !(await areWritten(answered).catch(() => false))) {
+  const waitForReplicas = createReplicaWait(options.replicas, options.onCall);
+  const replicated = async (sent: SentReply): Promise<unknown> => {
+    if (options.replicas > 0 && !(await waitForReplicas(sent).catch(() => false))) {
       throw new VaultError('store_unavailable');
     }
-    return answered.reply;
+    return sent.reply;
   };
 
   return {
     command: async (name, args) => (await call(name, args)).reply,
     run: async (wanted, keys, args) => replicated(await evalsha(wanted, keys, args)),
-    note: async (wanted, keys, args) => (await evalsha(wanted, keys, args)).reply,
+    runUnreplicated: async (wanted, keys, args) => (await evalsha(wanted, keys, args)).reply,
     write: async (name, args) => replicated(await call(name, args)),
     nodes: () => nodesOf(client),
     isCluster: client instanceof Cluster,
     isConnected: () => client.status === 'ready',
     close: async () => {
-      watched.end();
+      link.end();
       client.disconnect();
     },
   };
-}
-
-/** Reads a reply part as bytes; anything else is a record that was tampered with. */
-export function bytes(part: unknown): Buffer {
-  if (Buffer.isBuffer(part)) {
-    return part;
-  }
-  throw new VaultError('integrity_failed');
-}
-
-/** Reads a reply part as text. */
-export const text = (part: unknown): string =>
-  typeof part === 'string' ? part : bytes(part).toString('utf8');
-
-/** Reads a reply part as a number. */
-export function count(part: unknown): number {
-  const value = typeof part === 'number' ? part : Number(text(part));
-  if (Number.isFinite(value)) {
-    return value;
-  }
-  throw new VaultError('integrity_failed');
-}
-
-/** Reads a reply as a list. */
-export function list(part: unknown): readonly unknown[] {
-  if (Array.isArray(part)) {
-    return part;
-  }
-  throw new VaultError('integrity_failed');
 }

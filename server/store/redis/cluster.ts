@@ -1,18 +1,18 @@
 import { Cluster, type RedisOptions } from 'ioredis';
 
-/** Options of the connections to single nodes; the library's own way of mapping replies stays. */
+/** Options of connections to single nodes. */
 export type NodeOptions = Omit<RedisOptions, 'replyMapping'>;
 
-/** How often the Cluster is asked anew who has which slots, while requests fail. */
+/** The shortest time between two refreshes of the slot table, while requests fail. */
 const REFRESH_MS = 100;
 
 /**
- * Opens a client of a Cluster. A command that a node has refused, as it does not have the slot, goes to the one that
- * has it; a command whose connection broke may have happened and is never sent again. Every failure has the client ask
- * at once who has which slots, so that it finds a replica that was promoted as soon as the Cluster names it.
+ * Opens a client of a Cluster. A command is redirected to the node of its slot; a command whose connection was lost may have
+ * been executed and is never sent again. Every failure refreshes the slot table, so that the client finds a promoted replica
+ * as soon as the Cluster knows it.
  */
 export function openCluster(urls: readonly string[], options: NodeOptions): Cluster {
-  // Nodes that the Cluster itself tells of are reached the way that the first one named is.
+  // Nodes that the Cluster announces are reached with the protocol and credentials of the first URL.
   const { protocol, username, password } = new URL(urls[0] ?? '');
   const client = new Cluster([...urls], {
     redisOptions: {
@@ -21,11 +21,11 @@ export function openCluster(urls: readonly string[], options: NodeOptions): Clus
       ...(password ? { password: decodeURIComponent(password) } : {}),
       ...(protocol === 'rediss:' ? { tls: {} } : {}),
     },
-    // What comes while a node is being connected to waits for that, as long as any command may take.
+    // Commands wait while a node is being connected, up to the command timeout.
     enableOfflineQueue: true,
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
-    // Certificates are made out to names.
+    // Certificates are issued for names.
     dnsLookup: (name, done) => done(null, name),
     clusterRetryStrategy: (times) => {
       const pause = options.retryStrategy?.(times);
@@ -40,7 +40,7 @@ export function openCluster(urls: readonly string[], options: NodeOptions): Clus
 const refreshed = new WeakMap<Cluster, number>();
 const planned = new WeakSet<Cluster>();
 
-/** Has the client ask who has which slots: at once, or soon when it has just done so. */
+/** Refreshes the slot table: now, or after REFRESH_MS if it was refreshed recently. */
 export function refreshSlots(client: Cluster): void {
   const pause = (refreshed.get(client) ?? -REFRESH_MS) + REFRESH_MS - performance.now();
   if (client.status !== 'ready' || planned.has(client)) {

@@ -1,5 +1,6 @@
-/** Reads of large keys, and of all key names, in steps that hold Redis up for moments only. */
-import { bytes, isRefusedCommand, list, type RedisLink, text } from './client.ts';
+/** Reads large keys, and all key names, in steps that block Redis only briefly. */
+import { isForbiddenCommand, type RedisLink } from './client.ts';
+import { bytes, list, pairs, text } from './reply.ts';
 
 const FIELDS_STEP = 50;
 const MEMBERS_STEP = 500;
@@ -18,15 +19,13 @@ async function* scan(
   } while (cursor !== '0');
 }
 
-/** Fields of a hash with their values. What is there from the beginning to the end is given, perhaps twice. */
+/** Fields of a hash with their values. A field that exists throughout is returned at least once. */
 export async function* scanHash(
   redis: RedisLink,
   key: string,
 ): AsyncGenerator<readonly { readonly field: string; readonly value: Buffer }[], void, void> {
   for await (const flat of scan((cursor) => redis.command('HSCAN', [key, cursor, 'COUNT', FIELDS_STEP]))) {
-    yield flat.flatMap((field, i) =>
-      i % 2 === 0 ? [{ field: text(field), value: bytes(flat[i + 1]) }] : [],
-    );
+    yield pairs(flat).map(([field, value]) => ({ field: text(field), value: bytes(value) }));
   }
 }
 
@@ -38,8 +37,8 @@ export async function* scanSet(redis: RedisLink, key: string): AsyncGenerator<re
 }
 
 /**
- * All key names, on every master of a Cluster, that match a pattern. What is there from the beginning to the end is
- * given, perhaps twice. Throws where Redis forbids SCAN.
+ * All key names that match a pattern, on every master of a Cluster. A key that exists throughout is returned at least once.
+ * Throws if Redis forbids SCAN.
  */
 export async function* scanNames(
   redis: RedisLink,
@@ -56,13 +55,13 @@ export async function* scanNames(
   }
 }
 
-/** Whether Redis lets us look for all key names. */
+/** Whether Redis allows SCAN. */
 export async function canScan(redis: RedisLink): Promise<boolean> {
   try {
     await Promise.all(mastersOf(redis).map((node) => node.command('SCAN', ['0', 'COUNT', 1])));
     return true;
   } catch (error) {
-    if (isRefusedCommand(error)) {
+    if (isForbiddenCommand(error)) {
       return false;
     }
     throw error;

@@ -60,7 +60,7 @@ test('a Redis without an append-only file is told apart', async () => {
   expect(await runCommand(['compact'], { vault })).toMatchObject({
     code: 1,
     out: '',
-    err: expect.stringMatching(/ keeps no append-only file; there is nothing to rewrite\.\n$/),
+    err: expect.stringMatching(/ has no append-only file; there is nothing to rewrite\.\n$/),
   });
   await vault.close();
 });

@@ -75,7 +75,7 @@ describe('a reply that is there is told, though', () => {
       'sealing its report fails',
       () => failNext(vault.opened.crypto, 'sealReport', new VaultError('overloaded')),
     ],
-    ['writing its report fails', () => failNext(vault.opened.stores.jobStore, 'tell', AWAY())],
+    ['writing its report fails', () => failNext(vault.opened.stores.jobStore, 'startReport', AWAY())],
   ])('%s for a moment', async (_, fail) => {
     const target = await newTarget(() => {
       fail();

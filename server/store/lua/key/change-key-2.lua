@@ -1,5 +1,5 @@
 -- change-key
--- Puts a key's record under its new passphrase, and notes that what the old one made is still to be stopped.
+-- Replaces a key's record, and records that endpoints of the old passphrase are still to be stopped.
 -- KEYS  1 key record  2 changes to finish (set)
 -- ARGV  1 bytes that were read  2 new bytes  3 key id and new generation
 -- Reply 'ok' | 'changed'

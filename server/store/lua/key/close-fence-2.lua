@@ -1,8 +1,8 @@
 -- close-fence
--- Closes a bucket for a while on behalf of one deletion, and tells what it holds.
+-- Closes a bucket for a limited time for one deletion, and counts its items.
 -- KEYS  1 fence  2 time index
 -- ARGV  1 how long, ms  2 id of the deletion
--- Reply {items in the bucket, time of closing ms} | {-1} when another deletion has it or had it for good
+-- Reply {items in the bucket, time of closing ms} | {-1} if another deletion has closed it
 local have = redis.call('HMGET', KEYS[1], 'c', 'o')
 local now = now_ms()
 if have[1] and now < tonumber(have[1]) and have[2] ~= ARGV[2] then

@@ -1,5 +1,5 @@
--- tell-job
--- Puts the report of a job in the place of its request: from now on the webhook is what is called.
+-- start-report
+-- Replaces the request of a job by its report: from now on the webhook is called. The stored phase is 'tell'.
 -- KEYS  1 job
 -- ARGV  1 flight that was read  2 sealed report
 -- Reply 'ok' | 'changed'

@@ -1,6 +1,6 @@
--- begin-job
--- Notes an attempt before it is made, if the job is still as it was read, and counts it for the bill.
--- KEYS  1 job, and for an attempt that is billed  2 usage hash of the account and month
+-- begin-attempt
+-- Records an attempt before it is made, if the job has not changed since it was read, and counts it for billing.
+-- KEYS  1 job  2 usage hash of the account and month, for a billed attempt
 -- ARGV  1 phase, 2 attempts and 3 flight that were read  4 nonce of the attempt  5 operation to count
 -- Reply 'ok' | 'changed'
 local have = redis.call('HMGET', KEYS[1], 'p', 'n', 'f')

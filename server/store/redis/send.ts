@@ -1,35 +1,35 @@
 import { Cluster, Command, type Redis } from 'ioredis';
-import { atTickEnd } from '../../core/tick.ts';
+import { runAtTickEnd } from '../../core/tick-end.ts';
 import { refreshSlots } from './cluster.ts';
 
 type Stream = Redis['stream'];
 
-/** A command that was answered, and the connection that it went over. */
-export interface Answered {
+/** The reply to a command, and the connection that it used. */
+export interface SentReply {
   readonly reply: unknown;
   readonly redis: Redis;
   readonly stream: Stream;
 }
 
-/** Sends one command, to whichever node has its key, and gives the reply with binary parts. */
-export type Send = (name: string, args: readonly (string | number | Buffer)[]) => Promise<Answered>;
+/** Sends one command to the node of its key; the reply has binary parts. */
+export type Send = (name: string, args: readonly (string | number | Buffer)[]) => Promise<SentReply>;
 
 /**
- * Holds back what is written to a connection until the end of this tick, so that the commands of many requests leave in one
- * write, and Redis syncs them to disk at once.
+ * Delays writes to a connection until the end of this tick. So the commands of many requests are one write, and one fsync in
+ * Redis (group commit).
  */
-function createGathering(): (redis: Redis) => void {
-  const held = new WeakSet<Stream>();
+function createWriteBatching(): (redis: Redis) => void {
+  const corked = new WeakSet<Stream>();
   return ({ status, stream }) => {
-    if (status !== 'ready' || held.has(stream)) {
+    if (status !== 'ready' || corked.has(stream)) {
       return;
     }
-    held.add(stream);
+    corked.add(stream);
     stream.cork();
-    // Behind all that others still send at the end of this tick.
-    atTickEnd(() =>
-      atTickEnd(() => {
-        held.delete(stream);
+    // After commands that other callbacks send at the end of this tick.
+    runAtTickEnd(() =>
+      runAtTickEnd(() => {
+        corked.delete(stream);
         stream.uncork();
       }),
     );
@@ -37,22 +37,22 @@ function createGathering(): (redis: Redis) => void {
 }
 
 function sendToOne(client: Redis): Send {
-  const gather = createGathering();
+  const delayWrites = createWriteBatching();
   return async (name, args) => {
-    gather(client);
+    delayWrites(client);
     const { stream } = client;
     return { reply: await client.callBuffer(name, ...args), redis: client, stream };
   };
 }
 
 function sendToCluster(client: Cluster): Send {
-  const gather = createGathering();
-  // The client does not tell which node has answered, after all redirections; a node's connection does.
+  const delayWrites = createWriteBatching();
+  // Only the connection of a node shows which node has answered, after all redirections.
   const servedBy = new WeakMap<Command, Redis>();
   client.on('+node', (node: Redis) => {
     const { sendCommand } = node;
     node.sendCommand = (command, stream) => {
-      gather(node);
+      delayWrites(node);
       servedBy.set(command, node);
       return sendCommand.call(node, command, stream);
     };
@@ -77,21 +77,22 @@ function sendToCluster(client: Cluster): Send {
   };
 }
 
-/** How commands leave for a Redis or a Cluster; nothing waits while it is away. */
-export const createSend = (client: Redis | Cluster): Send =>
-  client instanceof Cluster ? sendToCluster(client) : sendToOne(client);
+/** The sender for a server or a Cluster. A command fails immediately while there is no connection. */
+export function createSend(client: Redis | Cluster): Send {
+  return client instanceof Cluster ? sendToCluster(client) : sendToOne(client);
+}
 
-/** How long replicas have, and how long while the last that were waited for did not come: the connection stands still. */
+/** The timeout of WAIT, which blocks the connection; it is shorter after a WAIT that timed out. */
 const [WAIT_MS, WAIT_MS_SHORT] = [1_000, 50];
 
 /**
- * Waits until so many replicas have what was written over a connection. One WAIT is under way at a time, and covers
- * every write that was answered before it left; a connection that is gone knows nothing of its writes any more.
+ * Waits until `replicas` replicas have the writes of a connection; false if they do not in time, or if the connection is lost.
+ * One WAIT is in flight at a time, and covers every write that was answered before it was sent.
  */
-export function createWaiting(
+export function createReplicaWait(
   replicas: number,
   onCall?: (name: string, startedAt: number, hasFailed: boolean) => void,
-): (answered: Answered) => Promise<boolean> {
+): (sent: SentReply) => Promise<boolean> {
   const waits = new WeakMap<Stream, () => Promise<boolean>>();
   const waitOn = (redis: Redis, stream: Stream): (() => Promise<boolean>) => {
     let last: Promise<unknown> = Promise.resolve();

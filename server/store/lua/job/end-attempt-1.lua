@@ -1,5 +1,5 @@
--- end-job
--- Notes that an attempt is over and another will follow.
+-- end-attempt
+-- Records that an attempt has ended and another will follow.
 -- KEYS  1 job
 -- ARGV  1 nonce of the attempt  2 '1' when the request may have left, else ''
 --       3 sealed report of its reply, or '' when there is none

@@ -1,5 +1,5 @@
--- bury-fence
--- Closes a bucket of a deleted key for good. The mark stays for a day: nothing that knew the key lives longer.
+-- retire-fence
+-- Closes a bucket of a deleted key permanently. The fence expires after a day: no process remembers the key longer.
 -- KEYS  1 fence
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'c', '9000000000000000')

@@ -1,21 +1,21 @@
 import { expect, test } from 'bun:test';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { atTickEnd } from '../server/core/tick.ts';
+import { runAtTickEnd } from '../server/core/tick-end.ts';
 
 const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('what is due runs at the end of the tick, in order, with what it adds behind all others', async () => {
   const seen: string[] = [];
-  atTickEnd(() => {
+  runAtTickEnd(() => {
     seen.push('first');
-    atTickEnd(() => seen.push('added'));
+    runAtTickEnd(() => seen.push('added'));
   });
-  atTickEnd(() => seen.push('second'));
+  runAtTickEnd(() => seen.push('second'));
   await Promise.resolve();
   expect(seen).toEqual([]);
   await nextTick();
   expect(seen).toEqual(['first', 'second', 'added']);
-  atTickEnd(() => seen.push('next'));
+  runAtTickEnd(() => seen.push('next'));
   await nextTick();
   expect(seen.at(-1)).toBe('next');
 });
@@ -23,7 +23,7 @@ test('what is due runs at the end of the tick, in order, with what it adds behin
 test('each runs in the asynchronous context of its caller', async () => {
   const place = new AsyncLocalStorage<string>();
   const seen: (string | undefined)[] = [];
-  const look = (): void => atTickEnd(() => seen.push(place.getStore()));
+  const look = (): void => runAtTickEnd(() => seen.push(place.getStore()));
   place.run('one', look);
   look();
   place.run('two', look);
@@ -33,12 +33,12 @@ test('each runs in the asynchronous context of its caller', async () => {
 
 test('nothing runs between those that are due', async () => {
   const seen: string[] = [];
-  atTickEnd(() => {
+  runAtTickEnd(() => {
     seen.push('first');
     queueMicrotask(() => seen.push('microtask'));
     setImmediate(() => seen.push('immediate'));
   });
-  atTickEnd(() => seen.push('second'));
+  runAtTickEnd(() => seen.push('second'));
   await nextTick();
   await nextTick();
   expect(seen).toEqual(['first', 'second', 'microtask', 'immediate']);

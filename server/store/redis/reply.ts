@@ -1,0 +1,58 @@
+/** Readers of Redis replies. A part of another type is a record that somebody tampered with: `integrity_failed`. */
+import { VaultError } from '../../core/errors.ts';
+
+/** Reads a reply part as bytes. */
+export function bytes(part: unknown): Buffer {
+  if (Buffer.isBuffer(part)) {
+    return part;
+  }
+  throw new VaultError('integrity_failed');
+}
+
+/** Reads a reply part as bytes; undefined for a missing value. */
+export function optionalBytes(part: unknown): Buffer | undefined {
+  return part === null ? undefined : bytes(part);
+}
+
+/** Reads a reply part as text. */
+export function text(part: unknown): string {
+  return typeof part === 'string' ? part : bytes(part).toString('utf8');
+}
+
+/** Reads a reply part as a number. */
+export function count(part: unknown): number {
+  const value = typeof part === 'number' ? part : Number(text(part));
+  if (Number.isFinite(value)) {
+    return value;
+  }
+  throw new VaultError('integrity_failed');
+}
+
+/** Reads a reply as a list. */
+export function list(part: unknown): readonly unknown[] {
+  if (Array.isArray(part)) {
+    return part;
+  }
+  throw new VaultError('integrity_failed');
+}
+
+/** Whether a script replied `ok`. */
+export function isOk(part: unknown): boolean {
+  return text(part) === 'ok';
+}
+
+/** Reads the reply of a script as one of its result words; any other word is a bug. */
+export function oneOf<const Word extends string>(part: unknown, words: readonly Word[]): Word {
+  const found = text(part);
+  const known = words.find((word) => word === found);
+  if (known === undefined) {
+    throw new VaultError('internal');
+  }
+  return known;
+}
+
+/** Reads pairs of a reply, such as members with their scores: RESP3 nests each pair, RESP2 gives one flat list. */
+export function pairs(reply: unknown): readonly (readonly [first: unknown, second: unknown])[] {
+  const parts = list(reply).flat();
+  return parts.flatMap((part, i) => (i % 2 === 0 ? [[part, parts[i + 1]] as const] : []));
+}
