@@ -22,8 +22,8 @@ export function createLazyJobQueue(
   return {
     enqueue: (name: string, place: number) => queue().add(name, { place }),
     start: () => queue().start(),
-    rest: async () => opened?.rest(),
+    rest: async () => opened?.drain(),
     close: async () => opened?.close(),
-    waiting: async () => opened?.waiting(),
+    waiting: async () => opened?.size(),
   };
 }

@@ -1,26 +1,25 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Which addresses may be dialled: public unicast, and what the operator allowed beyond it. */
+/** Which addresses may be connected to: public unicast, and those that the operator allows. */
 export interface AddressPolicy {
-  /** Whether a literal address may be dialled. Anything that is no plain IPv4 or IPv6 address may not. */
+  /** Whether an address may be connected to; false for text that is not a plain IPv4 or IPv6 address. */
   readonly permits: (address: string) => boolean;
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** All of IPv6 that is given out for global unicast (RFC 4291, section 2.4; IANA); the rest is refused unseen. */
+/** The IPv6 range that IANA assigns for global unicast (RFC 4291, section 2.4); all others are rejected. */
 const GLOBAL_UNICAST_V6 = ipaddr.IPv6.parseCIDR('2000::/3');
-/** Public by its number, but answered by the host agent of a virtual machine at one large provider. */
+/** A public address that is the host agent of virtual machines at one large cloud provider. */
 const HOST_AGENT_V4 = '168.63.129.16';
 
-/** The interface identifiers of ISATAP (RFC 5214, section 6.1) carry an IPv4 address behind any prefix. */
+/** ISATAP interface identifiers (RFC 5214, section 6.1) contain an IPv4 address after any prefix. */
 const isIsatap = ({ parts }: ipaddr.IPv6): boolean => ((parts[4] ?? 0) & 0xfdff) === 0 && parts[5] === 0x5efe;
 
 /**
- * `range()` names the special blocks of both families, among them documentation, benchmarking, 6to4, Teredo
- * and NAT64, which carry an IPv4 address inside. It calls everything else unicast, for IPv6 also the
- * IPv4-compatible `::127.0.0.1` and the blocks that nobody was given yet.
+ * `range()` knows the special blocks of both families, including those that contain an IPv4 address (6to4, Teredo, NAT64). It
+ * returns `unicast` for all others, for IPv6 also for IPv4-compatible addresses (`::127.0.0.1`) and unassigned blocks.
  */
 const isPublic = (address: Address): boolean => {
   if (address.range() !== 'unicast') {
@@ -33,7 +32,7 @@ const isPublic = (address: Address): boolean => {
 
 const PAIR = /(\d+)\.(\d+)/g;
 
-/** Dotted endings in hexadecimal: ipaddr.js takes `::8.8.8.8` for an address mapped from IPv4, which it is not. */
+/** Replaces a dotted ending by hexadecimal: ipaddr.js parses `::8.8.8.8` as an IPv4-mapped address, which it is not. */
 const withoutDots = (text: string): string =>
   text
     .replace(PAIR, (_pair, high: string, low: string) => (Number(high) * 256 + Number(low)).toString(16))
@@ -48,14 +47,14 @@ const parseAddress = (text: string): Address | undefined => {
 };
 
 /**
- * One spelling for each address, an IPv4 address mapped into IPv6 as the IPv4 address that is dialled for it;
- * undefined for anything else, an address with a zone included.
+ * The normal form of an address; for an IPv4-mapped IPv6 address, the IPv4 address. Undefined for other text, and for an
+ * address with a zone.
  */
 export const normalAddress = (text: string): string | undefined => parseAddress(text)?.toString();
 
 /**
- * The one answer to "may this address be dialled". `allow` holds CIDRs in the form of the settings
- * (`10.0.0.0/8`, `fd00::/8`); an IPv4 block covers the addresses mapped into IPv6 too.
+ * Creates the policy. `allow` contains CIDRs as in the settings (`10.0.0.0/8`, `fd00::/8`); an IPv4 block includes its
+ * IPv4-mapped IPv6 addresses.
  */
 export const createAddressPolicy = ({ allow }: { readonly allow: readonly string[] }): AddressPolicy => {
   const allowed = allow.map((cidr) => ipaddr.parseCIDR(cidr));

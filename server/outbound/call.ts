@@ -2,46 +2,43 @@ import type { Secret } from '../core/secret.ts';
 import type { HeaderList } from './headers.ts';
 import type { Reply } from './reply.ts';
 
-/** The methods that a request to a third party may have. */
+/** The methods of requests to third parties. */
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 /** One request to a third party. */
 export interface OutboundRequest {
   readonly method: (typeof METHODS)[number];
   readonly url: string;
-  /** The hosts that the account may reach, as `checkDestination` takes them; none or empty: any. */
+  /** The hosts that the account may call, see `checkDestination`; absent or empty: any. */
   readonly hosts?: readonly string[] | undefined;
-  /** The caller's own. Host, Content-Length and, unless they are here, User-Agent and Accept-Encoding are added. */
+  /** Host and Content-Length are added, and User-Agent and Accept-Encoding if they are missing. */
   readonly headers: HeaderList;
   readonly body?: Uint8Array | undefined;
-  /** Presented when the target asks for one; its private key goes into the handshake and nowhere else. */
+  /** The client certificate for targets that ask for one; the private key is only used in the TLS handshake. */
   readonly clientCert?: { readonly certPem: string; readonly keyPem: Secret<string> } | undefined;
-  /** For everything, from the name's lookup to the last byte of the reply. */
+  /** The time limit from the name lookup to the last byte of the reply. */
   readonly deadlineMs: number;
-  /** Called once, right before the first byte of the request leaves. If it throws, nothing leaves. */
+  /** Called once, directly before the first byte of the request is sent. If it throws, nothing is sent. */
   readonly onWritten?: (() => void) | undefined;
 }
 
-/** What stood in the way, for the log: never a text of the target, the runtime or the request. */
+/** The cause of a failure, for the log; never text of the target, the runtime or the request. */
 export type FailureReason = 'name' | 'connection' | 'certificate' | 'broken_off';
 
-/** Why there is no reply. Holds nothing of the request, the target or the reply. */
+/** Why there is no reply. It contains no data of the request, the target or the reply. */
 export interface OutboundFailure {
   readonly ok: false;
   readonly code: 'destination_refused' | 'target_unreachable' | 'target_timeout' | 'reply_too_large';
-  /**
-   * False: not one byte of the request left, so that it may be sent again at no risk (never after
-   * `destination_refused`, which stays). True: what the target did with it is unknown.
-   */
+  /** False: no byte of the request was sent, so a retry is safe. True: the target may have processed the request. */
   readonly sent: boolean;
-  /** Of `target_unreachable` alone. */
+  /** Only for `target_unreachable`. */
   readonly reason?: FailureReason | undefined;
 }
 
-/** What became of a request. */
+/** The result of a request. */
 export type OutboundResult = ({ readonly ok: true } & Reply) | OutboundFailure;
 
-/** Bounds of one request besides its own deadline. */
+/** Limits of one request besides its deadline. */
 export interface OutboundLimits {
   readonly dnsMs: number;
   /** Connection and TLS handshake together. */
@@ -50,12 +47,14 @@ export interface OutboundLimits {
   readonly replyBodyBytes: number;
 }
 
-/** The oldest version of TLS that is spoken to third parties. */
+/** The oldest TLS version for third parties. */
 export const MIN_VERSION = 'TLSv1.2';
 
-/** A failure; `sent` says whether a byte of the request may have left. */
-export const failure = (
+/** Creates a failure; `sent` says whether a byte of the request may have been sent. */
+export function failure(
   code: OutboundFailure['code'],
   sent: boolean,
   reason?: FailureReason,
-): OutboundFailure => Object.freeze({ ok: false, code, sent, ...(reason && { reason }) });
+): OutboundFailure {
+  return Object.freeze({ ok: false, code, sent, ...(reason && { reason }) });
+}

@@ -2,30 +2,30 @@ import { isIP } from 'node:net';
 import { VaultError } from '../core/errors.ts';
 import { type AddressPolicy, normalAddress } from './addresses.ts';
 
-/** Where a request goes, in the parts that the connection and the request line need. */
+/** The target of a request, in the parts that the connection and the request line need. */
 export interface Destination {
   /** Lower case, punycode, an IPv6 address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** What the `Host` header says: the port only where it is not 443. */
+  /** The value of the `Host` header; it includes the port if that is not 443. */
   readonly authority: string;
-  /** Path and query; the fragment stays here. */
+  /** Path and query, without the fragment. */
   readonly path: string;
-  /** The host is itself an address, already vetted: no name is asked for. */
+  /** Whether the host is an address, which is permitted and needs no name lookup. */
   readonly isAddress: boolean;
 }
 
-/** What a destination must fit besides being an https URL. */
+/** Requirements for a destination, besides being an https URL. */
 export interface DestinationRules {
   readonly policy: AddressPolicy;
-  /** Exact names or addresses, or `*.example.com` for every name under it but not itself; none or empty: any. */
+  /** Exact names or addresses, or `*.example.com` for its subdomains; absent or empty: any host. */
   readonly hosts?: readonly string[] | undefined;
-  /** The place that a refusal names. */
+  /** The `field` of the error. */
   readonly field?: string | undefined;
 }
 
 const URL_LENGTH_MAX = 8192;
-/** Scheme and authority as written: URL() would mend a missing slash, drop tabs and take backslashes. */
+/** Scheme and authority as written: URL() would repair a missing slash, remove tabs and accept backslashes. */
 const WRITTEN = /^https:\/\/([^/?#\\]+)(?:[/?#][^\\]*)?$/i;
 const HOST_NAME = /^(?=.{1,253}$)(?!-)[a-z0-9_-]{1,63}(?:\.(?!-)[a-z0-9_-]{1,63})*$/;
 
@@ -50,13 +50,10 @@ const isListed = (host: string, hosts: readonly string[]): boolean =>
     return host === wanted || (isIP(wanted) !== 0 && normalAddress(wanted) === normalAddress(host));
   });
 
-/** Names of this machine, which not every resolver knows (RFC 6761, section 6.3). */
+/** Names of this machine; some resolvers do not know them (RFC 6761, section 6.3). */
 const LOCAL_NAME = /(?:^|\.)localhost$/;
 
-/**
- * Whether a host may be asked for at all: a well-formed name that does not stand for this machine, or an address
- * that the policy permits.
- */
+/** Whether a host is a well-formed name other than this machine, or a permitted address. */
 const isPermitted = (host: string, policy: AddressPolicy): boolean => {
   if (isIP(host) !== 0) {
     return policy.permits(host);
@@ -66,9 +63,9 @@ const isPermitted = (host: string, policy: AddressPolicy): boolean => {
 };
 
 /**
- * Takes a URL apart, or refuses it before any name is looked up: only https, no user name or password
- * (not even an empty one), no blanks or control characters, and every odd spelling of an address (`0x7f.1`,
- * `2130706433`, full-width digits) is judged as the address that it stands for. Any port but 0 will do.
+ * Parses and checks a URL before any name lookup: only https, no user name or password (not even an empty one), no spaces or
+ * control characters, any port except 0. Unusual forms of an address (`0x7f.1`, `2130706433`, full-width digits) are checked
+ * as the address that they mean.
  *
  * @throws {VaultError} `destination_refused` with `rules.field`.
  */

@@ -14,11 +14,11 @@ import {
 } from './call.ts';
 import type { Destination } from './destination.ts';
 import { readReply } from './reply.ts';
-import { watchWire } from './wire.ts';
+import { limitReply } from './reply-limits.ts';
 
 const USER_AGENT = 'cardvault';
 
-/** Flat, as node:http takes a list that keeps its order and its repeated names. */
+/** A flat list, for which node:http keeps the order and duplicate names. */
 const wireHeaders = ({ method, headers, body }: OutboundRequest, { authority }: Destination): string[] => {
   const names = new Set(headers.map(([name]) => name.toLowerCase()));
   const list: [string, string][] = [
@@ -38,10 +38,9 @@ const wireHeaders = ({ method, headers, body }: OutboundRequest, { authority }: 
 };
 
 /**
- * The last look before the first byte: the runtime verified the chain and the dates, the peer is one of the
- * vetted addresses, and the certificate names the host as a subject alternative name (RFC 9525: the common
- * name does not count). It repeats what the options ask for, so that no option and no setting of the
- * environment that got lost on the way can send data to somebody else.
+ * The final check before the first byte is sent: the runtime has verified the chain and the dates, the peer is one of the
+ * checked addresses, and the certificate has the host as a subject alternative name (RFC 9525: the common name is ignored).
+ * It repeats what the options require, so that a lost option or a setting of the environment cannot redirect data.
  */
 const isTrusted = (
   socket: TLSSocket,
@@ -58,18 +57,18 @@ const isTrusted = (
   );
 };
 
-/** What one exchange needs, all of it checked. */
+/** The checked input of one exchange. */
 export interface Exchange {
   readonly call: OutboundRequest;
   readonly destination: Destination;
-  /** Permitted ones, normal form, in the order in which they are tried. */
+  /** Permitted addresses in normal form, in the order of connection attempts. */
   readonly addresses: readonly string[];
   readonly context: SecureContext;
   readonly limits: OutboundLimits;
   readonly remainingMs: number;
 }
 
-/** The types leave out what node:tls is handed on. */
+/** The types of node:https lack this option of node:tls. */
 type ContextOptions = RequestOptions & { readonly secureContext: SecureContext };
 
 const requestOptions = ({ call, destination, addresses, context, limits }: Exchange): ContextOptions => ({
@@ -97,13 +96,13 @@ const requestOptions = ({ call, destination, addresses, context, limits }: Excha
   },
 });
 
-/** The runtime's codes for chains, dates and names that it does not take. */
+/** The runtime's error codes for invalid chains, dates and names. */
 const CERTIFICATE_CODE = /CERT|SIGNATURE|ISSUER|CHAIN|CRL|PURPOSE|EXTENSION|UNSPECIFIED/;
 
 const isAboutCertificate = (error: Error & { readonly code?: unknown }): boolean =>
   typeof error.code === 'string' && CERTIFICATE_CODE.test(error.code);
 
-/** Connects, and hands over the request only to a peer that is trusted; ends with the connection destroyed. */
+/** Connects, and sends the request only to a trusted peer. The connection is always destroyed at the end. */
 export const exchange = (given: Exchange): Promise<OutboundResult> => {
   const { call, destination, addresses, limits, remainingMs } = given;
   const { promise, resolve, reject } = Promise.withResolvers<OutboundResult>();
@@ -123,11 +122,11 @@ export const exchange = (given: Exchange): Promise<OutboundResult> => {
   };
   const fail = (code: OutboundFailure['code'], reason?: FailureReason): void =>
     finish(failure(code, sent, reason));
-  const breakOff = (): void => fail('target_unreachable', sent ? 'broken_off' : 'connection');
+  const failBroken = (): void => fail('target_unreachable', sent ? 'broken_off' : 'connection');
   const connectTimer = setTimeout(() => sent || fail('target_timeout'), limits.connectMs);
   const deadline = setTimeout(() => fail('target_timeout'), remainingMs);
 
-  const hand = (socket: TLSSocket): void => {
+  const sendTo = (socket: TLSSocket): void => {
     if (finished || !isTrusted(socket, destination, addresses)) {
       fail('target_unreachable', 'certificate');
       return;
@@ -136,39 +135,40 @@ export const exchange = (given: Exchange): Promise<OutboundResult> => {
       call.onWritten?.();
     } catch (error) {
       reject(error);
-      breakOff();
+      failBroken();
       return;
     }
     sent = true;
     outgoing.end(call.body);
   };
-  // Errors that come after the end find nobody waiting, but would end the process without a listener.
+  // An error after the end has no effect, but would end the process without a listener.
   outgoing.on('error', (error) =>
-    !sent && isAboutCertificate(error) ? fail('target_unreachable', 'certificate') : breakOff(),
+    !sent && isAboutCertificate(error) ? fail('target_unreachable', 'certificate') : failBroken(),
   );
-  outgoing.on('close', () => answered || breakOff());
+  outgoing.on('close', () => answered || failBroken());
   outgoing.on('upgrade', (_response, socket) => {
     socket.destroy();
-    breakOff();
+    failBroken();
   });
-  watchWire(outgoing, limits, (code) => (code === 'target_unreachable' ? breakOff() : fail(code)));
-  outgoing.on('socket', (socket) => socket.once('secureConnect', () => hand(socket as TLSSocket)));
+  limitReply(outgoing, limits, (code) => (code === 'target_unreachable' ? failBroken() : fail(code)));
+  outgoing.on('socket', (socket) => socket.once('secureConnect', () => sendTo(socket as TLSSocket)));
   outgoing.on('response', async (response) => {
     answered = true;
     response.on('error', () => undefined);
     const reply = await readReply(response, limits.replyBodyBytes);
-    if (typeof reply !== 'string') {
-      finish({ ok: true, ...reply });
-    } else if (reply === 'target_unreachable') {
-      breakOff();
+    if (reply.kind === 'reply') {
+      const { status, headers, body } = reply;
+      finish({ ok: true, status, headers, body });
+    } else if (reply.code === 'target_unreachable') {
+      failBroken();
     } else {
-      fail(reply);
+      fail(reply.code);
     }
   });
   return promise;
 };
 
-/** No text of an error gets out: it could hold a header's value or a part of a key. */
+/** The message of an error is dropped, since it could contain a header's value or a part of a key. */
 const startRequest = (given: Exchange): ClientRequest => {
   try {
     return request(requestOptions(given));

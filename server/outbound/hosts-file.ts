@@ -1,12 +1,12 @@
 import { normalAddress } from './addresses.ts';
 
-/** The names that the operator gave to addresses on this machine. */
+/** The names in the hosts file of this machine. */
 export interface HostsFile {
-  /** The addresses of a name in lower case, or undefined when the file does not know it. */
+  /** The addresses of a lower-case name; undefined if the file does not contain it. */
   readonly find: (name: string) => Promise<readonly string[] | undefined>;
 }
 
-/** Where the file lies, and the clock in milliseconds. */
+/** The path of the file, and the clock in ms. */
 export interface HostsFileOptions {
   readonly path: string;
   readonly now: () => number;
@@ -14,10 +14,10 @@ export interface HostsFileOptions {
 
 type Names = ReadonlyMap<string, readonly string[]>;
 
-/** After so long it is looked at again; containers get theirs rewritten while they run. */
+/** The interval of checks for changes; container runtimes rewrite the file while a container runs. */
 const FRESH_MS = 5_000;
 
-/** Lines of an address and its names; a name may have several lines. What is no plain address is passed over. */
+/** Parses lines of an address and its names; a name may have several lines. Lines without a valid address are skipped. */
 const parseHosts = (text: string): Names => {
   const names = new Map<string, string[]>();
   for (const line of text.split('\n')) {
@@ -31,14 +31,14 @@ const parseHosts = (text: string): Names => {
   return names;
 };
 
-/** A hosts file that is read once for as long as it does not change; one that cannot be read has no names. */
+/** Opens a hosts file. It is read again when it changes; a file that cannot be read has no names. */
 export const createHostsFile = ({ path, now }: HostsFileOptions): HostsFile => {
   let version = '';
   let names: Names = new Map();
-  let looked: Promise<void> | undefined;
-  let lookedAt = 0;
+  let refreshed: Promise<void> | undefined;
+  let refreshedAt = 0;
 
-  const look = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
     try {
       const file = Bun.file(path);
       const { ino, size, mtimeMs, ctimeMs } = await file.stat();
@@ -54,11 +54,11 @@ export const createHostsFile = ({ path, now }: HostsFileOptions): HostsFile => {
   };
 
   const find: HostsFile['find'] = async (name) => {
-    if (looked === undefined || now() - lookedAt >= FRESH_MS) {
-      lookedAt = now();
-      looked = look();
+    if (refreshed === undefined || now() - refreshedAt >= FRESH_MS) {
+      refreshedAt = now();
+      refreshed = refresh();
     }
-    await looked;
+    await refreshed;
     return names.get(name);
   };
   return Object.freeze({ find });

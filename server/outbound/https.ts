@@ -17,18 +17,18 @@ import { type Resolve, resolveBySystem, resolveVetted } from './resolve.ts';
 /** Sends requests to third parties. */
 export interface Outbound {
   /**
-   * Sends one request over one new connection and reads the reply. Redirects are replies like any other.
+   * Sends one request over a new connection and reads the reply. A redirect is a reply and is not followed.
    *
-   * @throws {VaultError} `invalid_request` for headers that `checkHeaders` refuses, `internal` for a client
-   * certificate that cannot be used; nothing was sent then.
+   * @throws {VaultError} before anything is sent: `invalid_request` for headers that `checkHeaders` rejects, `internal` for
+   * an unusable client certificate.
    */
   readonly send: (request: OutboundRequest) => Promise<OutboundResult>;
 }
 
-/** What an outbound needs; `resolve` and `limits` are there to be narrowed in tests. */
+/** Options of outbound requests; tests set `resolve` and `limits`. */
 export interface OutboundOptions {
   readonly policy: AddressPolicy;
-  /** Certificate authorities that are trusted besides the built-in ones. */
+  /** Certificate authorities to trust in addition to the built-in ones. */
   readonly caPem?: string | undefined;
   readonly resolve?: Resolve;
   readonly limits?: Partial<OutboundLimits>;
@@ -45,7 +45,7 @@ const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE---
 
 type ClientCert = NonNullable<OutboundRequest['clientCert']>;
 
-/** The runtime would leave out a pair that it cannot use, and connect as nobody. */
+/** Checks the pair, because the runtime would ignore an invalid one and connect without a client certificate. */
 const pairOf = ({ certPem, keyPem }: ClientCert): { readonly cert: string; readonly key: string } => {
   const key = keyPem.expose();
   if (!new X509Certificate(certPem).checkPrivateKey(createPrivateKey(key))) {
@@ -54,7 +54,7 @@ const pairOf = ({ certPem, keyPem }: ClientCert): { readonly cert: string; reado
   return { cert: certPem, key };
 };
 
-/** No text of an error gets out: it could hold a part of a key. */
+/** The message of an error is dropped, since it could contain a part of a key. */
 const contextWith = (ca: string[], clientCert?: ClientCert): SecureContext => {
   try {
     const pair = clientCert === undefined ? {} : pairOf(clientCert);
@@ -65,9 +65,9 @@ const contextWith = (ca: string[], clientCert?: ClientCert): SecureContext => {
 };
 
 /**
- * The only way out to third parties: https with TLS 1.2 or newer, verified against the built-in roots and
- * `caPem`, to an address that was vetted and is the one dialled, without redirects, proxies, cookies or
- * kept connections, within the limits.
+ * Creates the only client for third parties: https with TLS 1.2 or newer, verified against the built-in roots and `caPem`, to
+ * an address that was checked and is the one connected to, within the limits, without redirects, proxies, cookies or
+ * keep-alive.
  */
 export const createOutbound = (options: OutboundOptions): Outbound => {
   const { policy, resolve = resolveBySystem } = options;
@@ -93,9 +93,9 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     }
     const timeoutMs = Math.min(limits.dnsMs, call.deadlineMs);
     const found = destination.isAddress
-      ? { addresses: [normalAddress(destination.host) ?? ''] }
+      ? ({ kind: 'found', addresses: [normalAddress(destination.host) ?? ''] } as const)
       : await resolveVetted(destination.host, { resolve, policy, timeoutMs });
-    if ('code' in found) {
+    if (found.kind === 'failed') {
       return failure(found.code, false, found.code === 'target_unreachable' ? 'name' : undefined);
     }
     const remainingMs = call.deadlineMs - (performance.now() - startedAt);

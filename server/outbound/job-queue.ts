@@ -4,55 +4,75 @@ import { VaultError } from '../core/errors.ts';
 import { openRawRedis, type RawRedis, type RedisTarget, toVaultError } from '../store/redis/client.ts';
 import { redisKeys } from '../store/redis/keys.ts';
 
-/** Ids that are to be run, each by one process at a time, kept in Redis. What an id means is not its business. */
+/** A queue of ids in Redis. Each id is run by one process at a time; the queue does not know what an id means. */
 export interface JobQueue {
-  /** Lets an id run; one that is in the queue, or runs, stays as it is. */
+  /** Adds an id; an id that is in the queue or runs is unchanged. */
   add(id: string, options?: AddOptions): Promise<void>;
-  /** How many ids are in the queue: waiting, delayed or running. */
-  waiting(): Promise<number>;
-  /** Begins to run ids. */
+  /** The number of ids in the queue: waiting, delayed or running. */
+  size(): Promise<number>;
+  /** Starts to run ids. */
   start(): void;
-  /** Runs no new ids and waits for those that run. Ids may still be added: other processes run them. */
-  rest(): Promise<void>;
-  /** Rests, and leaves Redis. */
+  /** Starts no more ids and waits for those that run. Ids can still be added, for other processes. */
+  drain(): Promise<void>;
+  /** Drains, and closes the connections. */
   close(): Promise<void>;
 }
 
-/** When an id is to run. */
+/** When an id is run. */
 export interface AddOptions {
   readonly delayMs?: number;
-  /** From 1. Of ids that could run, those with a smaller place go first. */
+  /** From 1. Of the ids that can run, those with a smaller place run first. */
   readonly place?: number;
 }
 
-/** What a queue is made of. */
+/** Options of a queue. */
 export interface JobQueueOptions {
   readonly target: RedisTarget;
-  /** Runs an id; gives the ms until the same id runs again, or undefined when it is done. */
+  /** Runs an id; returns the ms until it runs again, or undefined if it is done. */
   readonly run: (id: string) => Promise<number | undefined>;
-  /** How many ids this process runs at once. */
+  /** How many ids this process runs at the same time. */
   readonly concurrency: number;
-  /** Hears that Redis is away or back, that a run threw, and of other trouble; names alone, no data. */
+  /** Called when Redis is disconnected or reconnected, when `run` throws, and for other errors; names only, no data. */
   readonly onEvent?: (event: string) => void;
 }
 
+/** The connections that run ids. */
+interface Running {
+  readonly redis: RawRedis;
+  readonly worker: Worker;
+}
+
+interface QueueState {
+  readonly options: JobQueueOptions;
+  /** The connection that adds ids. */
+  readonly adding: RawRedis;
+  readonly queue: Queue;
+  readonly watch: ConnectionWatch;
+  /** Runs in flight. */
+  readonly runs: Set<Promise<unknown>>;
+  running: Running | undefined;
+  draining: Promise<void> | undefined;
+}
+
+type ConnectionWatch = ReturnType<typeof watchConnections>;
+
 const NAME = 'run';
-/** The library has no larger priority. */
+/** The largest priority that the library accepts. */
 const PLACE_MAX = 2_097_151;
-/** The longest that `add` and `waiting` take. */
-const ANSWER_MS = 2_000;
-/** What a process that has ended held is run by another within the lock and two rounds of looking. */
+/** The timeout of `add` and `size`. */
+const TIMEOUT_MS = 2_000;
+/** After a process stops, another runs its ids within the lock and two intervals. */
 const LOCK_MS = 12_000;
 const STALLED_MS = 4_000;
+/** The delay after `run` has thrown, from and to. */
 const THROWN_MS = [1_000, 5_000] as const;
-/** How long closing waits for Redis once nothing runs any more. */
+/** The longest wait for Redis when the queue is closed. */
 const CLOSE_MS = 3_000;
 
-// Nothing but the id is ever stored, neither a result nor why something failed; and an id that is done can be
-// added again.
+// Only the id is stored, never a result or a failure, and a finished id can be added again.
 const STORED = { removeOnComplete: true, removeOnFail: true } as const;
 
-/** Gives what `work` gives, or fails after `ms`. */
+/** The result of `work`; throws `store_unavailable` after `ms`. */
 async function within<T>(work: Promise<T>, ms: number): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new VaultError('store_unavailable')), ms);
@@ -63,147 +83,160 @@ async function within<T>(work: Promise<T>, ms: number): Promise<T> {
   }
 }
 
-/** Waits for work that may fail, but not for ever. */
-const settled = (work: Promise<unknown>): Promise<unknown> => within(work, CLOSE_MS).catch(() => undefined);
+/** Waits until `work` has ended or failed, at most CLOSE_MS. */
+function settled(work: Promise<unknown>): Promise<unknown> {
+  return within(work, CLOSE_MS).catch(() => undefined);
+}
 
-const isThere = ({ client }: RawRedis): boolean => client.status === 'ready';
+function isConnected({ client }: RawRedis): boolean {
+  return client.status === 'ready';
+}
 
-/** Tells once that Redis went away, and once that it is back, however many connections notice. */
-function createWatch(tell: (event: string) => void) {
-  const away = new Set<RawRedis>();
+/** Reports once that Redis is disconnected, and once that it is reconnected, for all connections together. */
+function watchConnections(report: (event: string) => void) {
+  const disconnected = new Set<RawRedis>();
   return {
     add(redis: RawRedis): void {
       const lose = (): void => {
-        if (away.size === 0) {
-          tell('job_queue_disconnected');
+        if (disconnected.size === 0) {
+          report('job_queue_disconnected');
         }
-        away.add(redis);
+        disconnected.add(redis);
       };
       redis.client.on('error', lose);
       redis.client.on('close', lose);
       redis.client.on('ready', () => {
-        if (away.delete(redis) && away.size === 0) {
-          tell('job_queue_reconnected');
+        if (disconnected.delete(redis) && disconnected.size === 0) {
+          report('job_queue_reconnected');
         }
       });
     },
-    /** Trouble that is not just another sign of an absence. */
-    trouble(): void {
-      if (away.size === 0) {
-        tell('job_queue_error');
+    /** Reports an error that is not a consequence of a lost connection. */
+    onError(): void {
+      if (disconnected.size === 0) {
+        report('job_queue_error');
       }
     },
   };
 }
 
-/** Opens the queue. Without `start` it only takes ids. */
-export function createJobQueue(options: JobQueueOptions): JobQueue {
-  const adding = openRawRedis(options.target, false);
-  const running = new Set<Promise<unknown>>();
-  const prefix = redisKeys.jobQueue;
-  let taking: { readonly redis: RawRedis; readonly worker: Worker } | undefined;
-  let resting: Promise<void> | undefined;
-  let closing: Promise<void> | undefined;
+async function runOnce({ draining, options }: QueueState, id: string): Promise<number | undefined> {
+  if (draining !== undefined) {
+    return 0;
+  }
+  try {
+    return await options.run(id);
+  } catch {
+    options.onEvent?.('job_queue_run_failed');
+    return randomInt(...THROWN_MS);
+  }
+}
 
-  const tell = (event: string): void => {
+/** The library's handler of a job. */
+async function handle(state: QueueState, job: Job, token: string | undefined): Promise<void> {
+  const run = runOnce(state, job.id ?? '');
+  state.runs.add(run);
+  const delayMs = await run.finally(() => state.runs.delete(run));
+  if (delayMs === undefined) {
+    return;
+  }
+  try {
+    await job.moveToDelayed(Date.now() + Math.max(0, delayMs), token);
+  } catch {
+    // Another process runs the id, or will when the lock has expired.
+    state.watch.onError();
+  }
+  // Tells the library that the job is delayed. It would store the text of any other error.
+  throw new DelayedError();
+}
+
+function start(state: QueueState): void {
+  if (state.running !== undefined || state.draining !== undefined) {
+    return;
+  }
+  const redis = openRawRedis(state.options.target, true);
+  state.watch.add(redis);
+  const worker = new Worker(NAME, (job: Job, token?: string) => handle(state, job, token), {
+    connection: redis.client,
+    prefix: redisKeys.jobQueue,
+    concurrency: state.options.concurrency,
+    lockDuration: LOCK_MS,
+    stalledInterval: STALLED_MS,
+    maxStalledCount: 1e9,
+    runRetryDelay: 1_000,
+  });
+  worker.on('error', state.watch.onError);
+  state.running = { redis, worker };
+}
+
+async function stopRunning({ running, runs }: QueueState): Promise<void> {
+  if (running === undefined) {
+    return;
+  }
+  const { redis, worker } = running;
+  // While Redis is disconnected, a graceful close would wait for it: another process takes over the ids.
+  const closed = isConnected(redis) ? worker.close() : undefined;
+  await Promise.allSettled(runs);
+  await settled(closed ?? worker.close(true));
+  redis.close();
+}
+
+function drain(state: QueueState): Promise<void> {
+  state.draining ??= Promise.resolve().then(() => stopRunning(state));
+  return state.draining;
+}
+
+/** Calls the library; throws `store_unavailable` if Redis is disconnected or too slow. */
+async function ask<T>({ queue, adding }: QueueState, call: () => Promise<T>): Promise<T> {
+  const end = Date.now() + TIMEOUT_MS;
+  try {
+    // Without a connection the library would keep commands and send them later.
+    await within(queue.waitUntilReady(), TIMEOUT_MS);
+    if (!isConnected(adding)) {
+      throw new VaultError('store_unavailable');
+    }
+    return await within(call(), end - Date.now());
+  } catch (error) {
+    throw toVaultError(error);
+  }
+}
+
+/** Opens the queue. Without `start` it only adds ids. */
+export function createJobQueue(options: JobQueueOptions): JobQueue {
+  let closing: Promise<void> | undefined;
+  const onEvent = (event: string): void => {
     if (closing === undefined) {
       options.onEvent?.(event);
     }
   };
-  const watch = createWatch(tell);
+  const watch = watchConnections(onEvent);
+  const adding = openRawRedis(options.target, false);
   watch.add(adding);
-  const queue = new Queue(NAME, { connection: adding.client, prefix, streams: { events: { maxLen: 1 } } });
-  queue.on('error', watch.trouble);
-
-  const runOnce = async (id: string): Promise<number | undefined> => {
-    if (resting !== undefined) {
-      return 0;
-    }
-    try {
-      return await options.run(id);
-    } catch {
-      tell('job_queue_run_failed');
-      return randomInt(...THROWN_MS);
-    }
+  const queue = new Queue(NAME, {
+    connection: adding.client,
+    prefix: redisKeys.jobQueue,
+    streams: { events: { maxLen: 1 } },
+  });
+  queue.on('error', watch.onError);
+  const state: QueueState = {
+    ...{ options: { ...options, onEvent }, adding, queue, watch },
+    ...{ runs: new Set(), running: undefined, draining: undefined },
   };
-  const work = async (job: Job, token?: string): Promise<void> => {
-    const run = runOnce(job.id ?? '');
-    running.add(run);
-    const pause = await run.finally(() => running.delete(run));
-    if (pause === undefined) {
-      return;
-    }
-    try {
-      await job.moveToDelayed(Date.now() + Math.max(0, pause), token);
-    } catch {
-      // Somebody else has taken the id over, or will when the lock has run out.
-      watch.trouble();
-    }
-    // Tells the worker to leave the job alone. Any other error would be stored, with its text.
-    throw new DelayedError();
-  };
-  const start = (): void => {
-    if (taking !== undefined || resting !== undefined) {
-      return;
-    }
-    const redis = openRawRedis(options.target, true);
-    watch.add(redis);
-    const worker = new Worker(NAME, work, {
-      connection: redis.client,
-      prefix,
-      concurrency: options.concurrency,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALLED_MS,
-      maxStalledCount: 1e9,
-      runRetryDelay: 1_000,
-    });
-    worker.on('error', watch.trouble);
-    taking = { redis, worker };
-  };
-  const stopTaking = async (): Promise<void> => {
-    if (taking === undefined) {
-      return;
-    }
-    const { redis, worker } = taking;
-    // While Redis is away the worker would wait for it: what it holds is left to the next one.
-    const closed = isThere(redis) ? worker.close() : undefined;
-    await Promise.allSettled(running);
-    await settled(closed ?? worker.close(true));
-    redis.close();
-  };
-  const rest = (): Promise<void> => {
-    resting ??= Promise.resolve().then(stopTaking);
-    return resting;
-  };
-  const shut = async (): Promise<void> => {
-    await rest();
+  const close = async (): Promise<void> => {
+    await drain(state);
     await settled(queue.close());
     adding.close();
   };
-  const answer = async <T>(ask: () => Promise<T>): Promise<T> => {
-    const end = Date.now() + ANSWER_MS;
-    try {
-      // A queue that never reached Redis would keep what it is given, and give it all at once later.
-      await within(queue.waitUntilReady(), ANSWER_MS);
-      if (!isThere(adding)) {
-        throw new VaultError('store_unavailable');
-      }
-      return await within(ask(), end - Date.now());
-    } catch (error) {
-      throw toVaultError(error);
-    }
-  };
-
   return {
-    start,
+    start: () => start(state),
     async add(id, { delayMs = 0, place = 1 } = {}) {
       const priority = Math.min(place, PLACE_MAX);
-      await answer(() => queue.add(NAME, {}, { ...STORED, jobId: id, delay: delayMs, priority }));
+      await ask(state, () => queue.add(NAME, {}, { ...STORED, jobId: id, delay: delayMs, priority }));
     },
-    rest,
-    waiting: () => answer(() => queue.getJobCountByTypes('waiting', 'delayed', 'active', 'prioritized')),
+    drain: () => drain(state),
+    size: () => ask(state, () => queue.getJobCountByTypes('waiting', 'delayed', 'active', 'prioritized')),
     close() {
-      closing ??= Promise.resolve().then(shut);
+      closing ??= Promise.resolve().then(close);
       return closing;
     },
   };

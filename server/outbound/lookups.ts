@@ -1,34 +1,38 @@
-import type { Question } from './name-servers.ts';
+import type { Query } from './name-servers.ts';
 
-/** What bounds the lookups in flight. */
+/** Options of concurrent lookups; `max` limits those in flight. */
 export interface LookupOptions {
-  readonly ask: (name: string) => Question;
+  readonly query: (name: string) => Query;
   readonly max: number;
   readonly now: () => number;
 }
 
-/** Most name servers answer sooner: a lookup of this age may have to make room. */
-const PATIENCE_MS = 500;
+/** Most name servers answer sooner: an older lookup may be cancelled for a new one. */
+const GRACE_MS = 500;
 
 /**
- * Looks names up, each of them once at a time for all who wait for it, and `max` at a time in all. Beyond that the
- * oldest lookup is given up once it has had time enough, or else the new one fails: names whose servers are silent
- * cannot keep the others out, and nobody waits in a queue.
+ * Looks up names, at most `max` at a time; callers of the same name share one lookup. Beyond that the oldest lookup is
+ * cancelled if it is older than 500 ms, otherwise the new one fails. So names with unresponsive servers cannot block others,
+ * and there is no queue.
  */
-export const createLookups = ({ ask, max, now }: LookupOptions): ((name: string) => Question['answer']) => {
-  // Maps keep the order of insertion, which is that of age.
-  const running = new Map<string, Question & { readonly startedAt: number }>();
+export const createLookups = ({
+  query: startQuery,
+  max,
+  now,
+}: LookupOptions): ((name: string) => Query['answer']) => {
+  // A map keeps the order of insertion: the oldest first.
+  const running = new Map<string, Query & { readonly startedAt: number }>();
 
   const makeRoom = (): boolean => {
     if (running.size < max) {
       return true;
     }
     const [[name, oldest] = []] = running;
-    if (name === undefined || oldest === undefined || now() - oldest.startedAt < PATIENCE_MS) {
+    if (name === undefined || oldest === undefined || now() - oldest.startedAt < GRACE_MS) {
       return false;
     }
     running.delete(name);
-    oldest.giveUp();
+    oldest.cancel();
     return true;
   };
 
@@ -40,12 +44,12 @@ export const createLookups = ({ ask, max, now }: LookupOptions): ((name: string)
     if (!makeRoom()) {
       return undefined;
     }
-    const question = { ...ask(name), startedAt: now() };
-    running.set(name, question);
+    const query = { ...startQuery(name), startedAt: now() };
+    running.set(name, query);
     try {
-      return await question.answer;
+      return await query.answer;
     } finally {
-      if (running.get(name) === question) {
+      if (running.get(name) === query) {
         running.delete(name);
       }
     }

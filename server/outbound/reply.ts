@@ -3,22 +3,27 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import type { HeaderList } from './headers.ts';
 
-/** What a third party answered: any status, a redirect included. */
+/** The reply of a third party, with any status, including redirects. */
 export interface Reply {
   readonly status: number;
-  /** In the order and spelling in which they came, repeated ones too. */
+  /** In the received order and spelling, including duplicates. */
   readonly headers: HeaderList;
-  /** Without its content coding, where that was gzip, deflate or br; any other is left as it came. */
+  /** Decoded from gzip, deflate or br; another content coding is left unchanged. */
   readonly body: Uint8Array;
 }
 
-/** Of final replies; the parser of the runtime takes any three digits. */
+/** The range of final statuses; the parser of the runtime accepts any three digits. */
 const STATUS_MIN = 200;
 const STATUS_MAX = 599;
 
-type Unpack = (packed: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
+/** The result of reading a reply. */
+export type ReadReply =
+  | ({ readonly kind: 'reply' } & Reply)
+  | { readonly kind: 'failed'; readonly code: 'reply_too_large' | 'target_unreachable' };
 
-const UNPACK: ReadonlyMap<string, Unpack> = new Map<string, Unpack>([
+type Decode = (encoded: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
+
+const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['gzip', promisify(gunzip)],
   ['x-gzip', promisify(gunzip)],
   ['deflate', promisify(inflate)],
@@ -34,11 +39,11 @@ const valuesOf = (headers: HeaderList, wanted: string): string =>
     .map(([, value]) => value.trim().toLowerCase())
     .join(',');
 
-/** A body that comes in more pieces is made to keep us busy: 1 MB would be in chunks of less than 16 bytes. */
+/** The most chunks of a body: with more, 1 MB would have chunks of less than 16 bytes, which only wastes CPU time. */
 const PIECES_MAX = 65_536;
 const FIRST_BYTES = 16_384;
 
-/** Copies pieces into one buffer that doubles, so that a piece does not keep the whole read that it came in. */
+/** Copies chunks into one growing buffer, so that a chunk does not keep the complete read buffer in memory. */
 const createCollector = (bytesMax: number) => {
   let held = new Uint8Array(0);
   let bytes = 0;
@@ -61,7 +66,7 @@ const createCollector = (bytesMax: number) => {
   return { add, whole: (): Uint8Array => Buffer.from(held.buffer, 0, bytes) };
 };
 
-/** The body as it came over the line, or undefined, with the reply destroyed, as soon as there is too much of it. */
+/** The encoded body; undefined, with the response destroyed, as soon as it exceeds the limit. */
 const collect = (response: IncomingMessage, bytesMax: number): Promise<Uint8Array | undefined> => {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | undefined>();
   const { add, whole } = createCollector(bytesMax);
@@ -77,38 +82,39 @@ const collect = (response: IncomingMessage, bytesMax: number): Promise<Uint8Arra
   return promise;
 };
 
-const isTooLarge = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+}
+
+function failed(code: 'reply_too_large' | 'target_unreachable'): ReadReply {
+  return { kind: 'failed', code };
+}
 
 /**
- * Reads a whole reply, its body up to `bytesMax` bytes both as sent and unpacked. A reply that breaks off, cannot
- * be unpacked or has a status that no reply has is `target_unreachable`: nobody knows what it said. Never rejects, and leaves the
- * connection to its owner.
+ * Reads a complete reply; its body has at most `bytesMax` bytes, both encoded and decoded. A reply that is incomplete, cannot be
+ * decoded or has an invalid status is `target_unreachable`. Never rejects, and does not close the connection.
  */
-export const readReply = async (
-  response: IncomingMessage,
-  bytesMax: number,
-): Promise<Reply | 'reply_too_large' | 'target_unreachable'> => {
+export const readReply = async (response: IncomingMessage, bytesMax: number): Promise<ReadReply> => {
   const status = response.statusCode ?? 0;
   if (status < STATUS_MIN || status > STATUS_MAX) {
-    return 'target_unreachable';
+    return failed('target_unreachable');
   }
   const headers = pairsOf(response.rawHeaders);
   try {
-    const packed = await collect(response, bytesMax);
-    if (packed === undefined) {
-      return 'reply_too_large';
+    const encoded = await collect(response, bytesMax);
+    if (encoded === undefined) {
+      return failed('reply_too_large');
     }
     if (!response.complete) {
-      return 'target_unreachable';
+      return failed('target_unreachable');
     }
-    const unpack = UNPACK.get(valuesOf(headers, 'content-encoding'));
+    const decode = DECODERS.get(valuesOf(headers, 'content-encoding'));
     const body =
-      unpack === undefined || packed.length === 0
-        ? packed
-        : await unpack(packed, { maxOutputLength: bytesMax });
-    return { status, headers, body };
+      decode === undefined || encoded.length === 0
+        ? encoded
+        : await decode(encoded, { maxOutputLength: bytesMax });
+    return { kind: 'reply', status, headers, body };
   } catch (error) {
-    return isTooLarge(error) ? 'reply_too_large' : 'target_unreachable';
+    return failed(isTooLarge(error) ? 'reply_too_large' : 'target_unreachable');
   }
 };

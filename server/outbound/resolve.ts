@@ -3,21 +3,24 @@ import { createHostsFile } from './hosts-file.ts';
 import { createLookups } from './lookups.ts';
 import { askNameServers } from './name-servers.ts';
 
-/** Every address that a name stands for, or undefined when nobody says in time; rejects when there is none. */
+/** All addresses of a name; undefined without an answer in time. Rejects if the name has none. */
 export type Resolve = (name: string) => Promise<readonly string[] | undefined>;
 
-/** What became of a name: its addresses, all of them permitted, or the reason why there are none. */
+/** The result of a lookup: addresses that are all permitted, or an error code. */
 export type Resolved =
-  | { readonly addresses: readonly string[] }
-  | { readonly code: 'destination_refused' | 'target_unreachable' | 'target_timeout' };
+  | { readonly kind: 'found'; readonly addresses: readonly string[] }
+  | {
+      readonly kind: 'failed';
+      readonly code: 'destination_refused' | 'target_unreachable' | 'target_timeout';
+    };
 
-/** Where names are looked up, and its bounds, which are there to be narrowed in tests. */
+/** Options of the resolver, which tests set. */
 export interface SystemResolverOptions {
   readonly hostsPath?: string;
-  /** `address:port` instead of the name servers that the system is configured with. */
+  /** `address:port` of name servers to use instead of the configured ones of the system. */
   readonly servers?: readonly string[];
   readonly timeoutMs?: number;
-  /** Lookups at the same time. */
+  /** The most lookups in flight. */
   readonly lookupsMax?: number;
   readonly now?: () => number;
 }
@@ -25,7 +28,7 @@ export interface SystemResolverOptions {
 const LOOKUP_MS = 5_000;
 const LOOKUPS_MAX = 200;
 
-/** The hosts file, and for names that it does not have the name servers of the system. */
+/** Creates a resolver of the hosts file, and of the name servers for all other names. */
 export const createSystemResolver = ({
   hostsPath = '/etc/hosts',
   servers,
@@ -34,36 +37,38 @@ export const createSystemResolver = ({
   now = () => performance.now(),
 }: SystemResolverOptions = {}): Resolve => {
   const hosts = createHostsFile({ path: hostsPath, now });
-  const ask = (name: string) => askNameServers(name, { timeoutMs, servers });
-  const lookUp = createLookups({ ask, max: lookupsMax, now });
+  const query = (name: string) => askNameServers(name, { timeoutMs, servers });
+  const lookUp = createLookups({ query, max: lookupsMax, now });
   return async (name) => (await hosts.find(name)) ?? lookUp(name);
 };
 
-/** The one resolver of this process, so that its bounds hold for all of it. */
+/** The only resolver of this process, so that its limits apply to all lookups. */
 export const resolveBySystem: Resolve = createSystemResolver();
 
 /**
- * Asks for a name once and vets every answer. One address that is not permitted refuses the name, whatever
- * stands beside it: who mixes public and private answers is trying something. Never rejects.
+ * Looks up a name once and checks every address. One address that is not permitted makes the result `destination_refused`: a
+ * mixture of public and private addresses is a sign of an attack. Never rejects.
  */
 export const resolveVetted = async (
   name: string,
   { resolve, policy, timeoutMs }: { resolve: Resolve; policy: AddressPolicy; timeoutMs: number },
 ): Promise<Resolved> => {
-  const { promise: timeout, resolve: giveUp } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(giveUp, timeoutMs);
+  const { promise: timeout, resolve: endWait } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(endWait, timeoutMs);
   try {
     const answers = await Promise.race([resolve(name), timeout]);
     if (answers === undefined) {
-      return { code: 'target_timeout' };
+      return { kind: 'failed', code: 'target_timeout' };
     }
     const addresses = answers.map(normalAddress).filter((address) => address !== undefined);
     if (addresses.length !== answers.length || !addresses.every(policy.permits)) {
-      return { code: 'destination_refused' };
+      return { kind: 'failed', code: 'destination_refused' };
     }
-    return addresses.length === 0 ? { code: 'target_unreachable' } : { addresses };
+    return addresses.length === 0
+      ? { kind: 'failed', code: 'target_unreachable' }
+      : { kind: 'found', addresses };
   } catch {
-    return { code: 'target_unreachable' };
+    return { kind: 'failed', code: 'target_unreachable' };
   } finally {
     clearTimeout(timer);
   }

@@ -5,13 +5,13 @@ import { checkDestination } from './destination.ts';
 import { checkHeaders, type HeaderList } from './headers.ts';
 import { createOutbound, type OutboundOptions } from './https.ts';
 import { resolveBySystem, resolveVetted } from './resolve.ts';
-import { isDelivered, webhookHeaders } from './webhook.ts';
+import { isDelivered, type WebhookMessage, webhookHeaders } from './webhook.ts';
 
-/** How long a name may take when a request is accepted; who is slower is asked again when it is sent. */
+/** The timeout of the name lookup when a request is accepted; it is repeated when the request is sent. */
 const VET_MS = 2_000;
 const REQUEST_ID = 'X-Vault-Request-Id';
 
-/** A request that is filled and ready to be sent. */
+/** A request that is ready to be sent. */
 export interface FilledRequest {
   readonly method: string;
   readonly url: string;
@@ -19,7 +19,7 @@ export interface FilledRequest {
   readonly body?: Uint8Array | undefined;
 }
 
-/** Where network tokens are asked for: its headers hold credentials. */
+/** The URL of a network token requester; the headers contain credentials. */
 export interface Requester {
   readonly url: string;
   readonly headers: Secret<Readonly<Record<string, string>>>;
@@ -27,49 +27,45 @@ export interface Requester {
 
 /** One attempt to send a filled request. */
 export interface ProxiedRequest extends Pick<OutboundRequest, 'clientCert' | 'deadlineMs'> {
-  /** Goes along as `X-Vault-Request-Id`, the same with every attempt. */
+  /** The value of `X-Vault-Request-Id`, the same in every attempt. */
   readonly id: string;
   readonly request: Secret<FilledRequest>;
-  /** Gives the URL and the headers instead of the request. The operator has chosen it: `hosts` says nothing of it. */
+  /** Replaces URL and headers of the request. The operator configured it, so `hosts` does not apply. */
   readonly requester?: Requester | undefined;
-  /** The hosts that the account may reach; empty: any. */
+  /** The hosts that the account may call; empty: any. */
   readonly hosts: readonly string[];
 }
 
-/** A webhook and what it is to be told. */
-export interface WebhookCall {
-  readonly id: string;
+/** One attempt to deliver a webhook. */
+export interface WebhookRequest extends WebhookMessage {
   readonly url: string;
-  readonly secret?: Secret<string> | undefined;
-  readonly body: Uint8Array;
   readonly hosts: readonly string[];
-  readonly timestampSeconds: number;
   readonly deadlineMs: number;
 }
 
-/** What became of a call: delivered or not, and for the log the status or the code of a failure. */
+/** The result of an attempt, with the status or the error code for the log. */
 export type WebhookOutcome =
   | { readonly delivered: boolean; readonly status: number }
   | { readonly delivered: false; readonly code: string; readonly reason?: string | undefined };
 
-/** The third parties of proxied requests: targets, requesters of network tokens, and webhooks. */
+/** The third parties: targets of proxied requests, network token requesters, and webhooks. */
 export interface ThirdParties {
   /**
-   * Refuses, with `destination_refused` at `field`, a URL that is certain to be refused when it is sent to: its
-   * form, its host, and the addresses that its name has now. A name that has none or takes long passes.
+   * Throws `destination_refused` at `field` for a URL that would fail when a request is sent: because of its form, its host,
+   * or the current addresses of its name. A name without addresses, or with a slow lookup, passes.
    */
   readonly vet: (url: string, hosts: readonly string[], field: string) => Promise<void>;
-  /** Refuses headers that cannot be sent, with `invalid_request` at their place below `field`. */
+  /** Throws `invalid_request`, at the place below `field`, for headers that cannot be sent. */
   readonly checkHeaders: (request: Secret<FilledRequest>, field: string) => void;
-  /** Everything of a request that its target sees, as bytes that are the same for the same request. */
+  /** The content of a request as bytes, which are equal for equal requests. */
   readonly contentOf: (request: Secret<FilledRequest>) => Uint8Array;
-  /** Sends a request once over a new connection, to an address that is vetted at that moment. */
+  /** Sends a request once over a new connection, to an address that is checked at that time. */
   readonly send: (request: ProxiedRequest) => Promise<OutboundResult>;
-  /** Calls a webhook once. Only status 200 counts as delivered. */
-  readonly tell: (call: WebhookCall) => Promise<WebhookOutcome>;
+  /** Sends a webhook once. Only status 200 counts as delivered. */
+  readonly deliver: (webhook: WebhookRequest) => Promise<WebhookOutcome>;
 }
 
-/** The orders that are sent were checked when they were read. */
+/** The method of a stored request, which was checked when it was accepted. */
 const methodOf = ({ method }: FilledRequest): OutboundRequest['method'] => {
   const known = METHODS.find((name) => name === method);
   if (known === undefined) {
@@ -78,12 +74,12 @@ const methodOf = ({ method }: FilledRequest): OutboundRequest['method'] => {
   return known;
 };
 
-const addressTo = ({ url, headers }: Requester): Pick<OutboundRequest, 'url' | 'headers'> => ({
+const headOf = ({ url, headers }: Requester): Pick<OutboundRequest, 'url' | 'headers'> => ({
   url,
   headers: [['Content-Type', 'application/json'], ...Object.entries(headers.expose())],
 });
 
-/** Builds the one way out for services; `options` are those of `createOutbound`. */
+/** Creates the only access of services to third parties. */
 export const createThirdParties = (options: OutboundOptions): ThirdParties => {
   const { policy, resolve = resolveBySystem } = options;
   const outbound = createOutbound(options);
@@ -94,13 +90,13 @@ export const createThirdParties = (options: OutboundOptions): ThirdParties => {
       return;
     }
     const found = await resolveVetted(host, { resolve, policy, timeoutMs: VET_MS });
-    if ('code' in found && found.code === 'destination_refused') {
+    if (found.kind === 'failed' && found.code === 'destination_refused') {
       throw new VaultError('destination_refused', { field });
     }
   };
 
-  const tell: ThirdParties['tell'] = async ({ hosts, url, body, deadlineMs, ...call }) => {
-    const headers = webhookHeaders({ ...call, body });
+  const deliver: ThirdParties['deliver'] = async ({ hosts, url, body, deadlineMs, ...message }) => {
+    const headers = webhookHeaders({ ...message, body });
     const result = await outbound.send({ method: 'POST', url, hosts, headers, body, deadlineMs });
     return result.ok
       ? { delivered: isDelivered(result.status), status: result.status }
@@ -109,7 +105,7 @@ export const createThirdParties = (options: OutboundOptions): ThirdParties => {
 
   return Object.freeze({
     vet,
-    tell,
+    deliver,
     checkHeaders: (request: Secret<FilledRequest>, field: string) => {
       checkHeaders(request.expose().headers, { field });
     },
@@ -119,7 +115,7 @@ export const createThirdParties = (options: OutboundOptions): ThirdParties => {
     },
     send: ({ id, request, requester, hosts, clientCert, deadlineMs }: ProxiedRequest) => {
       const filled = request.expose();
-      const { url, headers } = requester === undefined ? filled : addressTo(requester);
+      const { url, headers } = requester === undefined ? filled : headOf(requester);
       return outbound.send({
         method: methodOf(filled),
         url,

@@ -1,18 +1,18 @@
-/** What makes a POST a webhook call: its headers, signed as the Standard Webhooks specification says. */
+/** The headers of webhooks, signed according to the Standard Webhooks specification. */
 import { createHmac } from 'node:crypto';
 import type { Secret } from '../core/secret.ts';
 import { WEBHOOK_SECRET_PATTERN } from '../http/schema/webhook.ts';
 import type { HeaderList } from './headers.ts';
 
-/** One call of a webhook. */
-export interface WebhookCall {
-  /** The same on every call of one event: receivers drop repeats by it. Letters, digits, `_` and `-`. */
+/** The message of one webhook attempt. */
+export interface WebhookMessage {
+  /** The same in every attempt of one event, so that receivers can ignore duplicates. Letters, digits, `_` and `-`. */
   readonly id: string;
-  /** When this very call is made, in whole seconds since 1970. */
+  /** The time of this attempt, in whole seconds since 1970. */
   readonly timestampSeconds: number;
   /** The bytes that are sent. */
   readonly body: Uint8Array;
-  /** As `WEBHOOK_SECRET_PATTERN` has it; without one the call is not signed. */
+  /** Matches `WEBHOOK_SECRET_PATTERN`; without a secret the webhook is not signed. */
   readonly secret?: Secret<string> | undefined;
 }
 
@@ -20,21 +20,21 @@ const ID = /^[\w-]{1,128}$/;
 const SECRET = new RegExp(WEBHOOK_SECRET_PATTERN);
 const ENCODED = 'whsec_';
 
-/** The only reply that ends the calls of a webhook. Any other, 201, 204 and redirects included, is a failure. */
+/** The only status that means delivered. All others are failures, including 201, 204 and redirects. */
 const DELIVERED_STATUS = 200;
 
 /**
- * The headers of one call, but for those of the connection. With a secret they hold it in clear and a signature
- * under it, `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body`; the key is the text in UTF-8, or the Base64
- * after `whsec_`. A value has one character for each byte on the wire, which for a secret beyond ASCII are those of
- * UTF-8: with such a header Node must be given the body as bytes, or it writes both in another encoding.
+ * The headers of one attempt, without those of the connection. With a secret they contain it in plain text, and a signature:
+ * `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body`. The key is the secret in UTF-8, or the Base64 after `whsec_`. A
+ * header value has one character per byte on the wire, so a secret beyond ASCII is in UTF-8. With such a header the body must
+ * be bytes, or Node writes both in another encoding.
  *
- * @throws {TypeError} for parts that no call can have; it names none of them.
+ * @throws {TypeError} for an invalid id, time or secret; the message contains none of them.
  */
-export const webhookHeaders = ({ id, timestampSeconds, body, secret }: WebhookCall): HeaderList => {
-  // A dot in the id would let one signature stand for two different calls.
+export const webhookHeaders = ({ id, timestampSeconds, body, secret }: WebhookMessage): HeaderList => {
+  // With a dot in the id, one signature could be valid for two different messages.
   if (!ID.test(id) || !Number.isSafeInteger(timestampSeconds) || timestampSeconds < 0) {
-    throw new TypeError('A webhook call needs a plain id and a time in whole seconds.');
+    throw new TypeError('A webhook needs a plain id and a time in whole seconds.');
   }
   const headers: HeaderList = [
     ['Content-Type', 'application/json'],
@@ -46,7 +46,7 @@ export const webhookHeaders = ({ id, timestampSeconds, body, secret }: WebhookCa
   }
   const text = secret.expose();
   if (!SECRET.test(text)) {
-    throw new TypeError('The secret of a webhook must be text that a header can carry.');
+    throw new TypeError('The secret of a webhook must be valid in a header.');
   }
   const mac = createHmac('sha256', keyOf(text)).update(`${id}.${timestampSeconds}.`).update(body);
   return [
@@ -61,5 +61,5 @@ const keyOf = (secret: string): Buffer =>
     ? Buffer.from(secret.slice(ENCODED.length), 'base64')
     : Buffer.from(secret, 'utf8');
 
-/** Whether a reply of this status ends the calls of a webhook. */
+/** Whether a reply with this status means that the webhook was delivered. */
 export const isDelivered = (status: number): boolean => status === DELIVERED_STATUS;

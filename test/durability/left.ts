@@ -27,7 +27,7 @@ export const queueLeft = async ({ socketPath }: Pick<Place, 'socketPath'>): Prom
     concurrency: 1,
   });
   try {
-    return await queue.waiting();
+    return await queue.size();
   } finally {
     await queue.close();
   }

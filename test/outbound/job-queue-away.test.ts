@@ -63,7 +63,7 @@ test('a Redis that is away fails who adds within two seconds, is told of once, a
   await redis.stop();
   const asked = Date.now();
   await expect(queue.add('a.lost')).rejects.toMatchObject(AWAY);
-  await expect(queue.waiting()).rejects.toMatchObject(AWAY);
+  await expect(queue.size()).rejects.toMatchObject(AWAY);
   expect(Date.now() - asked).toBeLessThan(20_000);
   redis = await start();
   await back.promise;
@@ -111,7 +111,7 @@ test('a Redis that was never there fails who adds, and nothing is added later', 
   await expect(queue.add('a.never')).rejects.toMatchObject(AWAY);
   expect(Date.now() - asked).toBeLessThan(20_000);
   redis = await start();
-  while ((await queue.waiting().catch(() => -1)) < 0) {
+  while ((await queue.size().catch(() => -1)) < 0) {
     // Not reached yet.
   }
   await queue.add('a.now');

@@ -23,7 +23,7 @@ describe('an id', () => {
     const runs = createRuns();
     const queue = openQueue(redis, runs);
     await Promise.all([queue.add('a.1'), queue.add('a.1'), queue.add('a.1', { delayMs: 60_000 })]);
-    expect(await queue.waiting()).toBe(1);
+    expect(await queue.size()).toBe(1);
     queue.start();
     await untilEmpty(queue);
     expect(runs.ids()).toEqual(['a.1']);
@@ -100,7 +100,7 @@ describe('an id', () => {
     const runs = createRuns();
     const adder = openQueue(redis, createRuns(), { run: () => Promise.reject(new Error('was run')) });
     await adder.add('a.1');
-    expect(await adder.waiting()).toBe(1);
+    expect(await adder.size()).toBe(1);
     const runner = openQueue(redis, runs);
     runner.start();
     await untilEmpty(adder);
@@ -187,7 +187,7 @@ describe('closing', () => {
     const [runs, others] = [createRuns(), createRuns()];
     const resting = openQueue(redis, runs);
     resting.start();
-    await resting.rest();
+    await resting.drain();
     await resting.add('a.1');
     const other = openQueue(redis, others);
     other.start();

@@ -53,7 +53,7 @@ export const closeQueues = async (): Promise<void> => {
 
 /** Waits until everything in the queue is done; one that cannot tell, since it is on its way back to Redis, is not empty. */
 export const untilEmpty = async (queue: JobQueue): Promise<void> => {
-  while ((await queue.waiting().catch(() => 1)) > 0) {
+  while ((await queue.size().catch(() => 1)) > 0) {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 };

@@ -2,21 +2,21 @@ import { describe, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { createServer, request } from 'node:http';
 import { Secret } from '../../server/core/secret.ts';
-import { isDelivered, type WebhookCall, webhookHeaders } from '../../server/outbound/webhook.ts';
+import { isDelivered, type WebhookMessage, webhookHeaders } from '../../server/outbound/webhook.ts';
 import { startCpuClock } from '../helpers/cpu-clock.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** The published example of Standard Webhooks. */
 const KEY = 'MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
-const CALL: WebhookCall = {
+const CALL: WebhookMessage = {
   id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
   timestampSeconds: 1614265330,
   body: bytes('{"test": 2432232314}'),
 };
 const SIGNATURE = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=';
 
-const headersWith = (secret: string, call: Partial<WebhookCall> = {}) =>
+const headersWith = (secret: string, call: Partial<WebhookMessage> = {}) =>
   Object.fromEntries(webhookHeaders({ ...CALL, ...call, secret: new Secret(secret) }));
 
 describe('the headers of a webhook call', () => {
@@ -107,7 +107,7 @@ describe('no call has', () => {
     ],
   ])('the secret %j, which the error does not repeat', (secret) => {
     expect(() => headersWith(secret)).toThrow(
-      'The secret of a webhook must be text that a header can carry.',
+      'The secret of a webhook must be valid in a header.',
     );
   });
 

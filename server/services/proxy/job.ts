@@ -41,7 +41,7 @@ export interface ProxyJobs {
 interface JobDependencies {
   readonly crypto: Pick<Crypto, 'openJob' | 'openReport' | 'sealReport'>;
   readonly jobStore: JobStore;
-  readonly thirdParties: Pick<ThirdParties, 'tell'>;
+  readonly thirdParties: Pick<ThirdParties, 'deliver'>;
   readonly accounts: Pick<Accounts, 'lookUp'>;
   readonly sending: ProxySending;
   /** Puts a name into the queue, which calls `run` with it; behind those with a smaller place. */
@@ -237,7 +237,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
     const { hosts } = account;
     const call = { id, url, secret, body, hosts, timestampSeconds: Math.floor(now() / 1_000) };
     const startedAt = performance.now();
-    const outcome = await thirdParties.tell({ ...call, deadlineMs: WEBHOOK_MS });
+    const outcome = await thirdParties.deliver({ ...call, deadlineMs: WEBHOOK_MS });
     const made = stored.attempts + 1;
     const ms = Math.round(performance.now() - startedAt);
     note('webhook_attempt', { ...named(own), attempt: made, ms, ...outcome });
