@@ -60,10 +60,10 @@ describe('the master key of staging', () => {
     ensure();
     const path = join(dataDir, 'master-key');
     chmodSync(path, 0o644);
-    expect(ensure).toThrow('master-key in VAULT_DATA_DIR names a file that others may read');
+    expect(ensure).toThrow('master-key in VAULT_DATA_DIR names a file that other users can read');
     chmodSync(path, 0o600);
     writeFileSync(path, 'nonsense');
-    expect(ensure).toThrow('master-key in VAULT_DATA_DIR must hold keys of exactly 32 bytes');
+    expect(ensure).toThrow('master-key in VAULT_DATA_DIR must contain keys of exactly 32 bytes');
     expect(readFileSync(path, 'utf8')).toBe('nonsense');
   });
 
@@ -72,7 +72,7 @@ describe('the master key of staging', () => {
     ensure();
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
     chmodSync(dataDir, 0o777);
-    expect(ensure).toThrow('VAULT_DATA_DIR is a folder that other users may write to');
+    expect(ensure).toThrow('VAULT_DATA_DIR is a folder that other users can write to');
     rmSync(dataDir, { recursive: true });
     writeFileSync(dataDir, '');
     expect(ensure).toThrow('VAULT_DATA_DIR cannot be used as a folder');

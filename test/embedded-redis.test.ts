@@ -143,7 +143,7 @@ describe('the default Redis', () => {
   test('is refused on a folder that others may write to', async () => {
     mkdirSync(dataDir, { recursive: true });
     Bun.spawnSync(['chmod', '777', dataDir]);
-    await expect(start()).rejects.toThrow('VAULT_DATA_DIR is a folder that other users may write to');
+    await expect(start()).rejects.toThrow('VAULT_DATA_DIR is a folder that other users can write to');
   });
 });
 

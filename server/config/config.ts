@@ -45,13 +45,13 @@ const UNSAFE_CHECKS = ['appendonly', 'appendfsync', 'eviction', 'replica'] as co
 /** A durability check of Redis that the operator may skip by name. */
 export type UnsafeCheck = (typeof UNSAFE_CHECKS)[number];
 
-/** The first account; without a name the server makes one up, in staging only. */
+/** The first account; without a name the server generates one, only in staging. */
 export interface Bootstrap {
   readonly account: { readonly user: string; readonly password: Secret<string> } | undefined;
   readonly unmasked: boolean;
 }
 
-/** Everything that the environment decides, checked and frozen. Paths are absolute, limits are inclusive. */
+/** The validated, frozen configuration. Paths are absolute, limits are inclusive. */
 export interface Config {
   readonly env: 'staging' | 'production';
   readonly host: string;
@@ -61,7 +61,7 @@ export interface Config {
   readonly tls: { readonly cert: string; readonly key: Secret<string> } | undefined;
   /** How long a server that stops goes on taking connections, so that balancers notice. */
   readonly drainSeconds: number;
-  /** Without a last slash; unset: what `host` and the port come to, see `publicUrl`. */
+  /** Without a trailing slash; undefined: derived from `host` and the port, see `publicUrl`. */
   readonly publicUrl: string | undefined;
   readonly formsUrl: string | undefined;
   readonly stagingUrl: string | undefined;
@@ -69,9 +69,9 @@ export interface Config {
   readonly redis: RedisSetting;
   readonly redisBinary: string | undefined;
   readonly redisAllowUnsafe: ReadonlySet<UnsafeCheck>;
-  /** Replicas that must have a write before it is acknowledged. */
+  /** The number of replicas that must confirm a write. */
   readonly redisWait: number;
-  /** Unset only in staging; `ensureMasterKey` gives the ring in either case. */
+  /** Undefined only in staging; `ensureMasterKey` returns the ring in both cases. */
   readonly masterKey: Secret<MasterKeyRing> | undefined;
   readonly bootstrap: Bootstrap;
   readonly workers: number;
@@ -81,14 +81,14 @@ export interface Config {
   readonly proxyCa: string | undefined;
   /** CIDRs in normal form. */
   readonly trustedProxies: readonly string[];
-  /** Requests a minute; 0 = no limit. */
+  /** Requests per minute; 0 = no limit. */
   readonly ratePerAccount: number;
-  /** Requests a minute; 0 = no limit. */
+  /** Requests per minute; 0 = no limit. */
   readonly ratePerSource: number;
-  /** In 15 minutes; 0 = no limit. */
+  /** Failed attempts in 15 minutes; 0 = no limit. */
   readonly authFailuresMax: number;
   readonly auditRetention: Duration;
-  /** Where checkpoints of security logs are appended. */
+  /** The file that checkpoints of security logs are appended to. */
   readonly auditCheckpointFile: string | undefined;
   readonly argon2: Argon2Setting;
   /** 0 = off. */
@@ -96,27 +96,27 @@ export interface Config {
   readonly sadRetention: SadRetention;
   readonly prices: PriceTable;
   readonly networkTokenRequesters: readonly NetworkTokenRequester[];
-  /** Where traces go; unset: there are none. */
+  /** The collector of traces; undefined: no traces. */
   readonly traces:
     | { readonly url: string; readonly headers: Secret<Readonly<Record<string, string>>> }
     | undefined;
-  /** Each setting and what it came to, secrets left out; see `describeConfig`. */
+  /** Setting names and effective values, without secrets; see `describeConfig`. */
   readonly effective: Readonly<Record<string, string>>;
 }
 
-/** The process's environment. Nothing else in the server reads it. */
+/** The environment of the process. Only this function reads it. */
 export const processEnv = (): Environment => process.env;
 
-/** A bad file has been named already; a missing one has not. */
-const refuseHalfTls = (
+/** Reports a missing half of the pair. An unreadable file was already reported. */
+const checkTlsPair = (
   reader: SettingReader,
   read: { readonly cert: boolean; readonly key: boolean },
 ): void => {
   if (read.cert && !reader.isSet('VAULT_TLS_KEY_FILE')) {
-    reader.refuse('VAULT_TLS_KEY_FILE', 'is needed with VAULT_TLS_CERT_FILE');
+    reader.report('VAULT_TLS_KEY_FILE', 'is required with VAULT_TLS_CERT_FILE');
   }
   if (read.key && !reader.isSet('VAULT_TLS_CERT_FILE')) {
-    reader.refuse('VAULT_TLS_CERT_FILE', 'is needed with VAULT_TLS_KEY_FILE');
+    reader.report('VAULT_TLS_CERT_FILE', 'is required with VAULT_TLS_KEY_FILE');
   }
 };
 
@@ -130,12 +130,12 @@ const readListener = (reader: SettingReader): Pick<Config, 'host' | 'port' | 'tl
   if (cert !== undefined && key !== undefined) {
     return { host, port, drainSeconds, tls: Object.freeze({ cert, key }) };
   }
-  refuseHalfTls(reader, { cert: cert !== undefined, key: key !== undefined });
+  checkTlsPair(reader, { cert: cert !== undefined, key: key !== undefined });
   const meansTls = reader.isSet('VAULT_TLS_CERT_FILE') || reader.isSet('VAULT_TLS_KEY_FILE');
   if (!isLoopback(host) && !allowPlain && !meansTls) {
-    reader.refuse(
+    reader.report(
       'VAULT_HOST',
-      'is not a loopback address: set VAULT_TLS_CERT_FILE and VAULT_TLS_KEY_FILE, or VAULT_ALLOW_PLAIN_HTTP=true behind a proxy that ends TLS',
+      'is not a loopback address: set VAULT_TLS_CERT_FILE and VAULT_TLS_KEY_FILE, or VAULT_ALLOW_PLAIN_HTTP=true behind a proxy that terminates TLS',
     );
   }
   return { host, port, drainSeconds, tls: undefined };
@@ -159,13 +159,13 @@ const readRedis = (
 
 const readMasterKey = (reader: SettingReader, env: Config['env']): Config['masterKey'] => {
   if (reader.isSet('VAULT_MASTER_KEY') && reader.isSet('VAULT_MASTER_KEY_FILE')) {
-    reader.refuse('VAULT_MASTER_KEY', 'and VAULT_MASTER_KEY_FILE are both set; keep one');
+    reader.report('VAULT_MASTER_KEY', 'and VAULT_MASTER_KEY_FILE are both set; keep one');
   }
   const inline = reader.secret('VAULT_MASTER_KEY', parseMasterKeys);
   const fromFile = reader.optional('VAULT_MASTER_KEY_FILE', parseMasterKeyFile);
   const isSet = reader.isSet('VAULT_MASTER_KEY') || reader.isSet('VAULT_MASTER_KEY_FILE');
   if (!isSet && env === 'production') {
-    reader.refuse('VAULT_MASTER_KEY', 'or VAULT_MASTER_KEY_FILE is required in production');
+    reader.report('VAULT_MASTER_KEY', 'or VAULT_MASTER_KEY_FILE is required in production');
   }
   return inline ?? fromFile;
 };
@@ -178,10 +178,10 @@ const readBootstrap = (reader: SettingReader): Bootstrap => {
     return Object.freeze({ account: Object.freeze({ user, password }), unmasked });
   }
   if (user !== undefined && !reader.isSet('VAULT_BOOTSTRAP_PASSWORD')) {
-    reader.refuse('VAULT_BOOTSTRAP_PASSWORD', 'is needed with VAULT_BOOTSTRAP_USER');
+    reader.report('VAULT_BOOTSTRAP_PASSWORD', 'is required with VAULT_BOOTSTRAP_USER');
   }
   if (password !== undefined && !reader.isSet('VAULT_BOOTSTRAP_USER')) {
-    reader.refuse('VAULT_BOOTSTRAP_USER', 'is needed with VAULT_BOOTSTRAP_PASSWORD');
+    reader.report('VAULT_BOOTSTRAP_USER', 'is required with VAULT_BOOTSTRAP_PASSWORD');
   }
   return Object.freeze({ account: undefined, unmasked });
 };
@@ -239,8 +239,8 @@ const readTraces = (reader: SettingReader): Config['traces'] => {
     : Object.freeze({ url: `${endpoint}/v1/traces`, headers: headers ?? new Secret({}) });
 };
 
-// An inspector would read keys and card data out of the running process (bun --inspect, BUN_INSPECT).
-const refuseInspector = (
+// An inspector (bun --inspect, BUN_INSPECT) could read keys and card data from the process.
+const rejectInspector = (
   reader: SettingReader,
   environment: Environment,
   runtimeArguments: readonly string[],
@@ -249,23 +249,22 @@ const refuseInspector = (
     (key) => environment[key],
   );
   if (name !== undefined) {
-    reader.refuse(name, 'is refused in production');
+    reader.report(name, 'is not allowed in production');
   }
   if (runtimeArguments.some((argument) => /^--inspect/.test(argument))) {
-    reader.refuse('--inspect', 'is refused in production');
+    reader.report('--inspect', 'is not allowed in production');
   }
 };
 
 /**
- * Turns the environment into the frozen configuration. Throws `ConfigError` with one line for each name that is
- * not a setting, each bad value, and values that do not go together; each line names the setting. Reads the files
- * that settings name, but writes nothing. `runtimeArguments` are the runtime's own (`process.execArgv`).
+ * Reads the configuration from the environment and from the files that settings name; writes nothing. Throws `ConfigError`
+ * with one line for each unknown name, invalid value and invalid combination. `runtimeArguments` is `process.execArgv`.
  */
 export const loadConfig = (environment: Environment, runtimeArguments: readonly string[] = []): Config => {
   const reader = createSettingReader(environment);
   const env = reader.withDefault('VAULT_ENV', oneOf('staging', 'production'), 'staging');
   if (env === 'production') {
-    refuseInspector(reader, environment, runtimeArguments);
+    rejectInspector(reader, environment, runtimeArguments);
   }
   const config = {
     env,
@@ -283,7 +282,7 @@ export const loadConfig = (environment: Environment, runtimeArguments: readonly 
   return Object.freeze(config);
 };
 
-/** The base URL that callers see, without a last slash, once the listening port is known. */
+/** The base URL for callers, without a trailing slash. */
 export const publicUrl = (config: Config, listeningPort: number): string => {
   if (config.publicUrl !== undefined) {
     return config.publicUrl;

@@ -4,7 +4,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { Secret } from '../core/secret.ts';
 import { errorCode } from './folder.ts';
-import { BadValue, type Parse, refuse } from './reader.ts';
+import { BadValue, type Parse, rejectValue } from './reader.ts';
 import { parsePath } from './values.ts';
 
 const FILE_BYTES_MAX = 1_048_576;
@@ -17,12 +17,12 @@ const unreadable = (error: unknown): never => {
 };
 
 /**
- * Whether others than this process may read a file. Where root hands a file to a process of another user (secrets of
- * Kubernetes, credentials of systemd), its group, or the mask of its access list, is how that process reads it.
+ * Whether other users can read a file. A file of root may be readable by its group: so Kubernetes secrets and systemd
+ * credentials give a file to a process of another user.
  */
-const isOpenToOthers = ({ mode, uid }: { readonly mode: number; readonly uid: number }): boolean => {
-  const isHandedOn = uid === 0 && process.getuid?.() !== 0;
-  return (mode & (isHandedOn ? 0o037 : 0o077)) !== 0;
+const isReadableByOthers = ({ mode, uid }: { readonly mode: number; readonly uid: number }): boolean => {
+  const isGivenByRoot = uid === 0 && process.getuid?.() !== 0;
+  return (mode & (isGivenByRoot ? 0o037 : 0o077)) !== 0;
 };
 
 const read = (path: string, isPrivate: boolean): string => {
@@ -31,13 +31,13 @@ const read = (path: string, isPrivate: boolean): string => {
     try {
       const stat = fstatSync(descriptor);
       if (!stat.isFile()) {
-        refuse('must name a file');
+        rejectValue('must name a file');
       }
       if (stat.size > FILE_BYTES_MAX) {
-        refuse('names a file of more than 1 MB');
+        rejectValue('names a file of more than 1 MB');
       }
-      if (isPrivate && isOpenToOthers(stat)) {
-        refuse('names a file that others may read; chmod 400 it');
+      if (isPrivate && isReadableByOthers(stat)) {
+        rejectValue('names a file that other users can read; run chmod 400 on it');
       }
       return readFileSync(descriptor, 'utf8');
     } finally {
@@ -48,29 +48,29 @@ const read = (path: string, isPrivate: boolean): string => {
   }
 };
 
-/** The text of a file that must not be readable by others, nor by its group unless root hands it on by that. */
+/** The text of a file that other users cannot read. */
 export const readPrivateFile: Parse<string> = (path) => read(path, true);
 
-/** A program that this user may run. */
+/** The path of a program that this user can execute. */
 export const parseExecutable: Parse<string> = (text) => {
   const path = parsePath(text);
   try {
     accessSync(path, constants.X_OK);
-    return statSync(path).isFile() ? path : refuse('must name a program');
+    return statSync(path).isFile() ? path : rejectValue('must name a program');
   } catch (error) {
     if (error instanceof BadValue) {
       throw error;
     }
-    return refuse(`names a program that cannot be run (${errorCode(error)})`);
+    return rejectValue(`names a program that cannot be run (${errorCode(error)})`);
   }
 };
 
-/** The PEM text of a file with at least one certificate, every one of which can be read. */
+/** The PEM text of a file with at least one certificate, all of them valid X.509. */
 export const parseCertificates: Parse<string> = (path) => {
   const pem = read(path, false);
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) {
-    return refuse('names a file without a PEM certificate');
+    return rejectValue('names a file without a PEM certificate');
   }
   try {
     for (const block of blocks) {
@@ -78,18 +78,20 @@ export const parseCertificates: Parse<string> = (path) => {
     }
     return pem;
   } catch {
-    return refuse('names a file with a certificate that cannot be read');
+    return rejectValue('names a file with a certificate that cannot be read');
   }
 };
 
-/** As `parseCertificates`, for the certificate that the server shows: the first one, which must be valid now. */
+/** Like `parseCertificates`, for the certificate of the server: the first one must be within its validity period. */
 export const parseServerCertificates: Parse<string> = (path) => {
   const pem = parseCertificates(path);
   const { validFromDate, validToDate } = new X509Certificate(pem);
   if (validToDate.getTime() <= Date.now()) {
-    refuse('names a certificate that has expired');
+    rejectValue('names a certificate that has expired');
   }
-  return validFromDate.getTime() > Date.now() ? refuse('names a certificate that is not valid yet') : pem;
+  return validFromDate.getTime() > Date.now()
+    ? rejectValue('names a certificate that is not valid yet')
+    : pem;
 };
 
 const isPrivateKeyOf = (cert: string, pem: string): boolean => {
@@ -100,14 +102,14 @@ const isPrivateKeyOf = (cert: string, pem: string): boolean => {
   }
 };
 
-/** The PEM text of the private key's file that belongs to a certificate; `undefined` where there is none. */
+/** Parses the PEM file of the private key of `cert`; without `cert` the pair is not checked. */
 export const privateKeyOf =
   (cert: string | undefined): Parse<Secret<string>> =>
   (path) => {
     const pem = read(path, false);
     return cert === undefined || isPrivateKeyOf(cert, pem)
       ? new Secret(pem)
-      : refuse('does not name the unencrypted PEM private key of VAULT_TLS_CERT_FILE');
+      : rejectValue('does not name the unencrypted PEM private key of VAULT_TLS_CERT_FILE');
   };
 
 const readJson = <Schema extends TSchema>(path: string, schema: Schema): Static<Schema> => {
@@ -115,7 +117,9 @@ const readJson = <Schema extends TSchema>(path: string, schema: Schema): Static<
   try {
     value = JSON.parse(read(path, false));
   } catch (error) {
-    return error instanceof SyntaxError ? refuse('names a file that is not valid JSON') : unreadable(error);
+    return error instanceof SyntaxError
+      ? rejectValue('names a file that is not valid JSON')
+      : unreadable(error);
   }
   if (Value.Check(schema, value)) {
     return value;
@@ -124,7 +128,7 @@ const readJson = <Schema extends TSchema>(path: string, schema: Schema): Static<
     .First()
     ?.path.replaceAll(/[^\w/.-]/g, '?')
     .slice(0, 80);
-  return refuse(`names a file with a wrong value at ${place === '' ? 'its top' : place}`);
+  return rejectValue(`names a file with an invalid value at ${place === '' ? 'its top level' : place}`);
 };
 
 const OPERATIONS = [
@@ -154,12 +158,14 @@ export interface PriceTable {
   readonly default: string;
 }
 
+/** The price table if no file is configured: everything is free. */
 export const NO_PRICES: PriceTable = Object.freeze({
   currency: 'USD',
   prices: Object.freeze({}),
   default: '0',
 });
 
+/** Reads the file of unit prices. */
 export const parsePrices: Parse<PriceTable> = (path) => readJson(path, Prices);
 
 const Requesters = Type.Array(
@@ -175,7 +181,7 @@ const Requesters = Type.Array(
   { maxItems: 1000 },
 );
 
-/** A network token requester; its headers hold the credentials. */
+/** A network token requester; its headers contain the credentials. */
 export interface NetworkTokenRequester {
   readonly id: string;
   readonly url: string;
@@ -188,22 +194,23 @@ const isHttps = (text: string): boolean => {
   return url?.protocol === 'https:' && url.username === '' && url.password === '';
 };
 
+/** Reads the file of network token requesters. Ids are unique, URLs are https. */
 export const parseRequesters: Parse<readonly NetworkTokenRequester[]> = (path) => {
   const entries = readJson(path, Requesters);
   const ids = new Set(entries.map((entry) => entry.id));
   if (ids.size < entries.length) {
-    return refuse('names a file that holds the same id twice');
+    return rejectValue('names a file that contains the same id twice');
   }
   if (ids.has('sim')) {
-    return refuse('names a file that holds the id sim, which is built in');
+    return rejectValue('names a file that contains the built-in id sim');
   }
   if (!entries.every((entry) => isHttps(entry.url))) {
-    return refuse('names a file with a URL that is not https');
+    return rejectValue('names a file with a URL that is not https');
   }
   if (
     entries.some((entry) => Object.keys(entry.headers).some((name) => !/^[\w!#$%&'*+.^`|~-]+$/.test(name)))
   ) {
-    return refuse('names a file with a bad header name');
+    return rejectValue('names a file with an invalid header name');
   }
   const requesters = entries.map(({ id, url, headers, client_cert_id }) =>
     Object.freeze({ id, url, headers: new Secret(Object.freeze(headers)), client_cert_id }),

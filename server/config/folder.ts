@@ -4,9 +4,9 @@ import { ConfigError } from './reader.ts';
 const FOLDER_MODE = 0o700;
 
 /**
- * Makes sure that a folder exists and that nobody but this user gets into it (mode 0700). An existing folder
- * of ours is closed to others; one that belongs to another user, that others may write to (such as /tmp), or
- * that is a symbolic link where `followLink` is false, is refused with an error that names the setting.
+ * Ensures that a folder exists and only this user has access (mode 0700). Throws `ConfigError`, with the name of the setting,
+ * for a folder of another user, a folder that others can write to (such as /tmp), and a symbolic link if `followLink` is
+ * false.
  */
 export const ensurePrivateFolder = (
   path: string,
@@ -22,7 +22,7 @@ export const ensurePrivateFolder = (
       throw new ConfigError(options.setting, 'is a folder of another user');
     }
     if ((stat.mode & 0o022) !== 0) {
-      throw new ConfigError(options.setting, 'is a folder that other users may write to');
+      throw new ConfigError(options.setting, 'is a folder that other users can write to');
     }
     if ((stat.mode & 0o077) !== 0) {
       chmodSync(path, FOLDER_MODE);
@@ -35,6 +35,6 @@ export const ensurePrivateFolder = (
   }
 };
 
-/** The system's name of a file error (`ENOENT`), which says why without repeating a path. */
+/** The code of a system error (`ENOENT`), which contains no path. */
 export const errorCode = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error';

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { Secret } from '../core/secret.ts';
 import { readPrivateFile } from './files.ts';
 import { ensurePrivateFolder, errorCode } from './folder.ts';
-import { BadValue, ConfigError, type Parse, refuse } from './reader.ts';
+import { BadValue, ConfigError, type Parse, rejectValue } from './reader.ts';
 
 const KEY_BYTES = 32;
 const DEFAULT_ID = 'default';
 
-/** The service master keys: the one that writes, and by id all that can be read. Each is 32 bytes. */
+/** The master keys by id, 32 bytes each; `writeId` is the id of the one that encrypts new records. */
 export interface MasterKeyRing {
   readonly writeId: string;
   readonly keys: ReadonlyMap<string, Uint8Array>;
@@ -18,10 +18,10 @@ export interface MasterKeyRing {
 const parseKey: Parse<Uint8Array> = (text) => {
   const bytes = Buffer.from(text, 'base64');
   if (bytes.length !== KEY_BYTES || bytes.toString('base64') !== text) {
-    return refuse('must hold keys of exactly 32 bytes in base64 (openssl rand -base64 32)');
+    return rejectValue('must contain keys of exactly 32 bytes in base64 (openssl rand -base64 32)');
   }
   if (bytes.every((byte) => byte === bytes[0])) {
-    return refuse('must hold random keys, not one byte repeated');
+    return rejectValue('must contain random keys, not one repeated byte');
   }
   return Uint8Array.from(bytes);
 };
@@ -29,13 +29,13 @@ const parseKey: Parse<Uint8Array> = (text) => {
 const parseEntry: Parse<readonly [string, Uint8Array]> = (text) => {
   const [, id, key = ''] = /^([A-Za-z0-9_-]{1,32}):(.*)$/s.exec(text) ?? [];
   return id === undefined
-    ? refuse('must hold id:key pairs, ids of 1 to 32 A-Z a-z 0-9 _ -')
+    ? rejectValue('must contain id:key pairs, with ids of 1 to 32 characters from A-Z a-z 0-9 _ -')
     : [id, parseKey(key)];
 };
 
 /**
- * Reads a ring: one key in base64 (its id is `default`), or `id:key` pairs, comma-separated, of which the
- * first writes. Refuses keys of another length, repeated ids, and keys that cannot be random.
+ * Parses a ring: one key in base64 (with the id `default`), or comma-separated `id:key` pairs, of which the first encrypts.
+ * Rejects keys of another length, duplicate ids, and keys of one repeated byte.
  */
 export const parseMasterKeys: Parse<Secret<MasterKeyRing>> = (text) => {
   if (!/[:,]/.test(text)) {
@@ -44,12 +44,12 @@ export const parseMasterKeys: Parse<Secret<MasterKeyRing>> = (text) => {
   const entries = text.split(',').map((part) => parseEntry(part.trim()));
   const keys = new Map(entries);
   if (keys.size < entries.length) {
-    return refuse('must not hold the same id twice');
+    return rejectValue('must not contain the same id twice');
   }
   return new Secret({ writeId: entries[0]?.[0] ?? DEFAULT_ID, keys });
 };
 
-/** Reads `VAULT_MASTER_KEY_FILE`: a ring in a file that only its owner may read. */
+/** Reads a ring from a file that other users cannot read. */
 export const parseMasterKeyFile: Parse<Secret<MasterKeyRing>> = (text) =>
   parseMasterKeys(readPrivateFile(text).trim());
 
@@ -59,8 +59,8 @@ const syncFolder = (folder: string): void => {
   closeSync(descriptor);
 };
 
-// The key is complete on disk before it gets its name, and a name that is taken is never replaced: of two
-// servers that start at once, both use the file of the one that linked first.
+// The key is synced to disk before it is linked to its name, and an existing file is never replaced: two servers that start at
+// the same time both use the file that was linked first.
 const createKeyFile = (folder: string, path: string): void => {
   const draft = join(folder, `master-key.${randomBytes(8).toString('hex')}`);
   const descriptor = openSync(draft, 'wx', 0o600);
@@ -91,9 +91,9 @@ const readKeyFile = (path: string): Secret<MasterKeyRing> | undefined => {
 };
 
 /**
- * The master keys to work with: the configured ones, or in staging those of `master-key` in the data folder,
- * which is made on the first start (file mode 0600, folder mode 0700). Refuses production without a
- * configured key, and a key file that others may read.
+ * The configured master keys, or in staging those of the file `master-key` in the data folder, which the first start creates
+ * (file mode 0600, folder mode 0700). Throws `ConfigError` in production without a configured key, and for a key file that
+ * other users can read.
  */
 export const ensureMasterKey = (config: {
   readonly env: 'staging' | 'production';
@@ -113,9 +113,9 @@ export const ensureMasterKey = (config: {
     if (existing !== undefined) {
       return existing;
     }
-    // A new key beside old data would open nothing, and could be taken for the right one.
+    // A new key could not decrypt the existing data, and could be mistaken for the right key.
     if (existsSync(join(config.dataDir, 'redis', 'appendonlydir'))) {
-      refuse('is missing, but there is data that was sealed with it; put it back');
+      rejectValue('is missing, but the folder contains data that is encrypted with it; restore the file');
     }
     createKeyFile(config.dataDir, path);
     return parseMasterKeyFile(path);

@@ -1,4 +1,4 @@
-/** Every setting there is; any other `VAULT_…` name in the environment stops the start. */
+/** All settings. Any other `VAULT_…` name in the environment prevents the start. */
 export const SETTING_NAMES = [
   'VAULT_ENV',
   'VAULT_HOST',
@@ -38,14 +38,12 @@ export const SETTING_NAMES = [
   'OTEL_EXPORTER_OTLP_HEADERS',
 ] as const;
 
+/** The name of a setting. */
 export type SettingName = (typeof SETTING_NAMES)[number];
 
 const KNOWN: ReadonlySet<string> = new Set(SETTING_NAMES);
 
-/**
- * How many single edits (insert, delete, replace, swap of neighbours) turn one text into the other: the
- * optimal string alignment distance.
- */
+/** The number of edits (insert, delete, replace, swap of neighbours) between two texts: optimal string alignment distance. */
 const editDistance = (from: string, to: string): number => {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, column) => column);
@@ -72,17 +70,17 @@ const nearest = (name: string): { readonly known: SettingName; readonly distance
     (best, next) => (next.distance < best.distance ? next : best),
   );
 
-/** A setting of which the name is the beginning (`VAULT_REDIS`), or that it makes longer (`VAULT_ENVIRONMENT`). */
+/** A setting that the name is a prefix of (`VAULT_REDIS`), or that is a prefix of the name (`VAULT_ENVIRONMENT`). */
 const related = (name: string): SettingName | undefined =>
   SETTING_NAMES.find((known) => known.startsWith(`${name}_`) || name.startsWith(known));
 
-/** A name of the environment that is not a setting but was surely meant as one. */
+/** An environment variable that is probably a misspelt setting. */
 export interface UnknownSetting {
   readonly name: string;
   readonly suggestion: SettingName | undefined;
 }
 
-const judge = (name: string): UnknownSetting | undefined => {
+const checkName = (name: string): UnknownSetting | undefined => {
   if (KNOWN.has(name) || !/^v/i.test(name)) {
     return undefined;
   }
@@ -100,8 +98,8 @@ const judge = (name: string): UnknownSetting | undefined => {
 };
 
 /**
- * Finds the names that are not settings: whatever begins with `VAULT_` in any case, and names whose beginning is
- * itself misspelt (`VALT_PORT`), within two edits of a setting.
+ * Finds names that are not settings: those that start with `VAULT_` in any case, and those within two edits of a setting
+ * (`VALT_PORT`).
  */
 export const findUnknownSettings = (names: readonly string[]): readonly UnknownSetting[] =>
-  names.map(judge).filter((unknown) => unknown !== undefined);
+  names.map(checkName).filter((unknown) => unknown !== undefined);

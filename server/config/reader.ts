@@ -1,11 +1,11 @@
 import { findUnknownSettings, type SettingName } from './names.ts';
 
-/** The environment as handed to `loadConfig`. */
+/** The environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * A setting that stops the start. The message names the setting and never holds its value; it is one line, with
- * one more line for each further error that was found on the way.
+ * An invalid setting, which prevents the start. The message has one line for each invalid setting; it names the setting and
+ * never contains its value.
  */
 export class ConfigError extends Error {
   readonly setting: string;
@@ -17,39 +17,41 @@ export class ConfigError extends Error {
   }
 }
 
-/** Why a value was refused; the reader puts the setting's name before it. */
+/** Why a value is invalid; the reader adds the name of the setting. */
 export class BadValue extends Error {}
 
-/** Ends the parsing of one value. The reason is a constant text: it must never repeat the value. */
-export const refuse = (reason: string): never => {
+/** Rejects a value. The reason must not contain the value. */
+export function rejectValue(reason: string): never {
   throw new BadValue(reason);
-};
+}
 
-/** Makes a value from a setting's text, or refuses it. */
+/** Parses the text of a setting; throws `BadValue` if it is invalid. */
 export type Parse<T> = (text: string) => T;
 
 /**
- * Reads settings one by one and remembers, for the start log, what each one came to. A bad value is noted, and the
- * reading goes on as if it were not set, so that an operator learns of all mistakes at once; `finish` throws.
+ * Reads settings, and collects the effective values for the start log. An invalid value is recorded and treated as not set, so
+ * that `finish` can report all errors together.
  */
 export interface SettingReader {
-  /** The setting's value, or `undefined` where it is not set, or bad. */
+  /** The value of a setting; undefined if it is not set or invalid. */
   optional<T>(name: SettingName, parse: Parse<T>): T | undefined;
-  /** The setting's value, or what the default text comes to. */
+  /** The value of a setting, or of the default text. */
   withDefault<T>(name: SettingName, parse: Parse<T>, fallback: string): T;
-  /** As `optional`, for values that the start log must not show; `shown` may give a part that it may. */
+  /** Like `optional`, for values that the start log must not contain; `shown` returns a text that it may contain. */
   secret<T>(name: SettingName, parse: Parse<T>, shown?: (value: T) => string): T | undefined;
+  /** Whether the variable exists, even with an invalid value. */
   isSet(name: SettingName): boolean;
-  /** Notes that values do not go together. */
-  refuse(setting: string, reason: string): void;
-  /** Throws one `ConfigError` for all that was noted. */
+  /** Records an invalid combination of settings. */
+  report(setting: string, reason: string): void;
+  /** Throws one `ConfigError` with all recorded errors, if there are any. */
   finish(): void;
+  /** Setting names and their effective values, without secrets. */
   readonly effective: Readonly<Record<string, string>>;
 }
 
 const printable = (name: string): string => name.replaceAll(/[^\w.-]/g, '?').slice(0, 64);
 
-const unknownOf = (environment: Environment): ConfigError[] => {
+const unknownSettings = (environment: Environment): ConfigError[] => {
   const names = Object.keys(environment).filter((name) => environment[name] !== undefined);
   return findUnknownSettings(names).map(({ name, suggestion }) => {
     const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
@@ -57,31 +59,35 @@ const unknownOf = (environment: Environment): ConfigError[] => {
   });
 };
 
-/** The value, or why the text is none. */
-const parseSetting = <T>(name: SettingName, parse: Parse<T>, text: string): { value: T } | ConfigError => {
+type Parsed<T> =
+  | { readonly kind: 'valid'; readonly value: T }
+  | { readonly kind: 'invalid'; readonly error: ConfigError };
+
+const parseSetting = <T>(name: SettingName, parse: Parse<T>, text: string): Parsed<T> => {
   try {
-    // An empty value is mostly a template that was not filled in; taking the default would hide that.
-    return { value: text === '' ? refuse('is empty; give it a value or remove it') : parse(text) };
+    // An empty value is usually a mistake in a template, which the default would hide.
+    const value = text === '' ? rejectValue('is empty; set a value or remove it') : parse(text);
+    return { kind: 'valid', value };
   } catch (error) {
     if (error instanceof BadValue) {
-      return new ConfigError(name, error.message);
+      return { kind: 'invalid', error: new ConfigError(name, error.message) };
     }
     throw error;
   }
 };
 
-/** Makes the reader of one environment, with names that are no settings noted already. */
+/** Creates the reader of one environment. Unknown `VAULT_` names are recorded as errors. */
 export const createSettingReader = (environment: Environment): SettingReader => {
-  const problems = unknownOf(environment);
+  const errors = unknownSettings(environment);
   const effective: Record<string, string> = {};
 
   const read = <T>(name: SettingName, parse: Parse<T>, text: string): T | undefined => {
-    const outcome = parseSetting(name, parse, text);
-    if (outcome instanceof ConfigError) {
-      problems.push(outcome);
+    const parsed = parseSetting(name, parse, text);
+    if (parsed.kind === 'invalid') {
+      errors.push(parsed.error);
       return undefined;
     }
-    return outcome.value;
+    return parsed.value;
   };
   const optional = <T>(name: SettingName, parse: Parse<T>): T | undefined => {
     const text = environment[name];
@@ -110,9 +116,9 @@ export const createSettingReader = (environment: Environment): SettingReader => 
       return value;
     },
     isSet: (name) => environment[name] !== undefined,
-    refuse: (setting, reason) => void problems.push(new ConfigError(setting, reason)),
+    report: (setting, reason) => void errors.push(new ConfigError(setting, reason)),
     finish: () => {
-      const [first, ...further] = problems;
+      const [first, ...further] = errors;
       if (first !== undefined) {
         throw new ConfigError(first.setting, first.message.slice(first.setting.length + 1), further);
       }

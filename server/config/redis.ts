@@ -1,7 +1,7 @@
 import { Secret } from '../core/secret.ts';
-import { type Parse, refuse } from './reader.ts';
+import { type Parse, rejectValue } from './reader.ts';
 
-/** Where the records are kept. URLs can hold passwords, hence the wrapping; `shown` is without them. */
+/** The address of Redis. URLs may contain passwords; `shown` does not. */
 export type RedisSetting =
   | { readonly kind: 'embedded' }
   | { readonly kind: 'socket'; readonly path: string }
@@ -9,15 +9,15 @@ export type RedisSetting =
   | { readonly kind: 'cluster'; readonly urls: Secret<readonly string[]>; readonly shown: string };
 
 const EXPECTED =
-  'must be redis://host:port, rediss://host:port, unix:/path, or several of the first two for a Cluster';
+  'must be redis://host:port, rediss://host:port or unix:/path; for a Cluster, several of the first two, comma-separated';
 
 const parseSocket: Parse<RedisSetting> = (text) => {
   const [, path] = /^unix:(?:\/\/)?(\/[^/?#\0][^?#\0]*)$/.exec(text) ?? [];
   if (path === undefined) {
-    return refuse('must be unix:/path for a unix socket, with an absolute path and no query');
+    return rejectValue('must be unix:/path for a unix socket, with an absolute path and no query');
   }
   if (Buffer.byteLength(path) > 107) {
-    refuse('must hold a socket path of at most 107 bytes');
+    rejectValue('must be a socket path of at most 107 bytes');
   }
   return { kind: 'socket', path };
 };
@@ -26,25 +26,25 @@ const decode = (text: string): string => {
   try {
     return decodeURIComponent(text);
   } catch {
-    return refuse('must hold user name and password percent-encoded');
+    return rejectValue('must contain user name and password percent-encoded');
   }
 };
 
 const parseNode = (text: string): URL => {
   if (!/^rediss?:\/\/[^/]/.test(text) || !URL.canParse(text) || /\s/.test(text)) {
-    return refuse(EXPECTED);
+    return rejectValue(EXPECTED);
   }
   const url = new URL(text);
   if (url.hostname === '') {
-    refuse(EXPECTED);
+    rejectValue(EXPECTED);
   }
   decode(url.username);
   decode(url.password);
   if (/[?#]/.test(text)) {
-    refuse('must not hold a query or fragment');
+    rejectValue('must not contain a query or fragment');
   }
   if (!/^(?:\/|\/(?:0|[1-9]\d{0,3}))?$/.test(url.pathname)) {
-    refuse('must not hold a path other than a database number');
+    rejectValue('must not contain a path other than a database number');
   }
   if (url.port === '') {
     url.port = '6379';
@@ -59,20 +59,20 @@ const withoutPassword = (url: URL): string => {
 
 const access = (url: URL): string => JSON.stringify([url.protocol, url.username, url.password]);
 
-// Hosts after the first may leave out scheme and credentials, which all nodes of a Cluster share anyway.
+// Hosts after the first may omit scheme and credentials, which are the same for all nodes of a Cluster.
 const parseCluster = (parts: readonly string[]): RedisSetting => {
   const first = parseNode(parts[0] ?? '');
   const prefix = first.href.slice(0, first.href.lastIndexOf(first.host));
   const nodes = parts.map((part) => parseNode(part.includes('://') ? part : prefix + part));
   if (nodes.some((node) => access(node) !== access(first))) {
-    refuse('must give the same scheme, user name and password for every node of a Cluster');
+    rejectValue('must have the same scheme, user name and password for every node of a Cluster');
   }
   if (nodes.some((node) => !/^\/?0?$/.test(node.pathname))) {
-    refuse('must not choose a database in a Cluster');
+    rejectValue('must not select a database on a Cluster');
   }
   const hosts = nodes.map((node) => node.host);
   if (new Set(hosts).size < hosts.length) {
-    refuse('names the same host twice');
+    rejectValue('contains the same host twice');
   }
   return {
     kind: 'cluster',
@@ -81,7 +81,7 @@ const parseCluster = (parts: readonly string[]): RedisSetting => {
   };
 };
 
-/** Reads `VAULT_REDIS_URL`: one server, a unix socket, or several servers of a Cluster, comma-separated. */
+/** Parses `VAULT_REDIS_URL`: one server, a Unix socket, or several nodes of a Cluster, comma-separated. */
 export const parseRedisUrl: Parse<RedisSetting> = (text) => {
   if (text.startsWith('unix:')) {
     return parseSocket(text);
@@ -94,10 +94,10 @@ export const parseRedisUrl: Parse<RedisSetting> = (text) => {
   return { kind: 'url', url: new Secret(url.href), shown: withoutPassword(url) };
 };
 
-/** The target as the start log may show it: without passwords. */
+/** The address for the start log, without passwords. */
 export const showRedis = (setting: RedisSetting): string => {
   if (setting.kind === 'embedded') {
-    return 'a redis-server of its own';
+    return 'embedded redis-server';
   }
   return setting.kind === 'socket' ? `unix:${setting.path}` : setting.shown;
 };

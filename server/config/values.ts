@@ -3,19 +3,19 @@ import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { Secret } from '../core/secret.ts';
 import { type Duration, parseDuration } from '../domain/text/duration.ts';
-import { type Parse, refuse } from './reader.ts';
+import { type Parse, rejectValue } from './reader.ts';
 
-/** Parsers of the settings' values. Each refuses what it does not know with a constant sentence. */
-
+/** A whole number between two bounds, inclusive. */
 export const integerFrom =
   (minimum: number, maximum: number): Parse<number> =>
   (text) => {
     const value = /^(0|[1-9]\d{0,9})$/.test(text) ? Number(text) : Number.NaN;
     return value >= minimum && value <= maximum
       ? value
-      : refuse(`must be a whole number from ${minimum} to ${maximum}`);
+      : rejectValue(`must be a whole number from ${minimum} to ${maximum}`);
   };
 
+/** `true`, `1`, `false` or `0`. */
 export const parseBoolean: Parse<boolean> = (text) => {
   if (text === 'true' || text === '1') {
     return true;
@@ -23,14 +23,16 @@ export const parseBoolean: Parse<boolean> = (text) => {
   if (text === 'false' || text === '0') {
     return false;
   }
-  return refuse('must be true or false');
+  return rejectValue('must be true or false');
 };
 
+/** One of some fixed texts. */
 export const oneOf =
   <const Choice extends string>(...choices: readonly Choice[]): Parse<Choice> =>
   (text) =>
-    choices.find((choice) => choice === text) ?? refuse(`must be one of: ${choices.join(', ')}`);
+    choices.find((choice) => choice === text) ?? rejectValue(`must be one of: ${choices.join(', ')}`);
 
+/** A comma-separated list. */
 export const listOf =
   <T>(parse: Parse<T>): Parse<readonly T[]> =>
   (text) =>
@@ -45,61 +47,63 @@ const isHostName = (text: string): boolean =>
 export const parseHost: Parse<string> = (text) =>
   isIP(text) !== 0 || isHostName(text)
     ? text
-    : refuse('must be an IP address (IPv6 without brackets) or a host name');
+    : rejectValue('must be an IP address (IPv6 without brackets) or a host name');
 
-/** Whether nobody but this machine can reach the address. */
+/** Whether only this machine can reach the address. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || (isIP(host) !== 0 && ipaddr.process(host).range() === 'loopback');
 
 const isAddress = (text: string): boolean =>
   ipaddr.IPv4.isValidFourPartDecimal(text) || (text.includes(':') && ipaddr.IPv6.isValid(text));
 
-/** A CIDR, or one address as a CIDR of its own; gives `address/bits` in its normal form. */
+/** A CIDR or a single address; the result is `address/bits` in normal form. */
 export const parseCidr: Parse<string> = (text) => {
   const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   if (!isAddress(address)) {
-    return refuse('must be a comma-separated list of CIDRs such as 10.0.0.0/8');
+    return rejectValue('must be a comma-separated list of CIDRs such as 10.0.0.0/8');
   }
   const parsed = ipaddr.parse(address);
   const bitsMax = parsed.kind() === 'ipv4' ? 32 : 128;
   if (parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress()) {
-    return refuse('must hold IPv4 CIDRs in IPv4 form, without ::ffff:');
+    return rejectValue('must contain IPv4 CIDRs in IPv4 form, without ::ffff:');
   }
   if (Number(bits ?? bitsMax) > bitsMax) {
-    return refuse(`must not hold a prefix longer than its address`);
+    return rejectValue(`must not contain a prefix that is longer than the address`);
   }
   return `${parsed.toString()}/${Number(bits ?? bitsMax)}`;
 };
 
 const parseHttpUrl: Parse<URL> = (text) => {
   const url =
-    URL.canParse(text) && !/\s/.test(text) ? new URL(text) : refuse('must be an http:// or https:// URL');
+    URL.canParse(text) && !/\s/.test(text)
+      ? new URL(text)
+      : rejectValue('must be an http:// or https:// URL');
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-    refuse('must be an http:// or https:// URL');
+    rejectValue('must be an http:// or https:// URL');
   }
   if (url.username !== '' || url.password !== '') {
-    refuse('must not hold a user name or password');
+    rejectValue('must not contain a user name or password');
   }
   if (/[?#]/.test(text)) {
-    refuse('must not hold a query or fragment');
+    rejectValue('must not contain a query or fragment');
   }
   return url;
 };
 
-/** A base URL without its last slash. Refuses one that ends with `/v1`, which is added by those who use it. */
+/** A base URL, without its trailing slash. It must not end with `/v1`, which is added where the URL is used. */
 export const parseBaseUrl: Parse<string> = (text) => {
   const base = parseHttpUrl(text).href.replace(/\/+$/, '');
-  return base.endsWith('/v1') ? refuse('must be given without /v1') : base;
+  return base.endsWith('/v1') ? rejectValue('must not end with /v1') : base;
 };
 
-/** Where OpenTelemetry data goes, without a last slash: `/v1/traces` is added. */
+/** The URL of an OpenTelemetry collector, without its trailing slash; `/v1/traces` is added later. */
 export const parseOtlpEndpoint: Parse<string> = (text) => parseHttpUrl(text).href.replace(/\/+$/, '');
 
 const HEADER = /^\s*([\w-]+)=([^,]*)$/;
 
-/** Headers as OpenTelemetry has them in one text: `name=value`, comma-separated, values percent-encoded. */
+/** Headers in the format of OpenTelemetry: `name=value`, comma-separated, values percent-encoded. */
 export const parseOtlpHeaders: Parse<Readonly<Record<string, string>>> = (text) => {
-  const bad = (): never => refuse('must be name=value pairs, comma-separated, values percent-encoded');
+  const bad = (): never => rejectValue('must be name=value pairs, comma-separated, values percent-encoded');
   const pairs = text.split(',').map((pair): [string, string] => {
     const [, name, value = ''] = HEADER.exec(pair) ?? [];
     try {
@@ -112,21 +116,23 @@ export const parseOtlpHeaders: Parse<Readonly<Record<string, string>>> = (text) 
   return Object.freeze(Object.fromEntries(pairs));
 };
 
-/** Scheme, host and port alone. */
+/** An origin: scheme, host and port only. */
 export const parseOrigin: Parse<string> = (text) => {
   const url = parseHttpUrl(text);
   return url.pathname === '/'
     ? url.origin
-    : refuse('must be an origin: scheme, host and port, without a path');
+    : rejectValue('must be an origin: scheme, host and port, without a path');
 };
 
+/** A path, made absolute. */
 export const parsePath: Parse<string> = (text) =>
   text.includes('\0') || text !== text.trim()
-    ? refuse('must be a path without spaces around it')
+    ? rejectValue('must be a path without leading or trailing spaces')
     : resolve(text);
 
+/** A duration in ms, see `parseDuration`. */
 export const parseDurationSetting: Parse<Duration> = (text) =>
-  parseDuration(text) ?? refuse('must be a duration such as 24h, 45m or P400D, at most ten years');
+  parseDuration(text) ?? rejectValue('must be a duration such as 24h, 45m or P400D, at most ten years');
 
 /** How long verification codes and track data are kept. */
 export type SadRetention =
@@ -134,7 +140,7 @@ export type SadRetention =
   | { readonly kind: 'ttl'; readonly ms: number }
   | { readonly kind: 'after_proxy_success' };
 
-/** A zero is refused here: read as a ttl it would mean "for ever", to many readers "not at all". */
+/** The retention of verification codes. Zero is invalid: as a duration it means unlimited, but many would read it as none. */
 export const parseSadRetention: Parse<SadRetention> = (text) => {
   if (text === 'keep' || text === 'after_proxy_success') {
     return { kind: text };
@@ -142,37 +148,40 @@ export const parseSadRetention: Parse<SadRetention> = (text) => {
   const duration = parseDuration(text);
   return typeof duration === 'number'
     ? { kind: 'ttl', ms: duration }
-    : refuse('must be keep, after_proxy_success or a duration such as 24h');
+    : rejectValue('must be keep, after_proxy_success or a duration such as 24h');
 };
 
-/** Cost of the passphrase derivation (RFC 9106). */
+/** The cost of Argon2id (RFC 9106). */
 export interface Argon2Setting {
   readonly memoryKiB: number;
   readonly passes: number;
   readonly parallelism: number;
 }
 
-/** `m=…,t=…,p=…` in this order, m in KiB, within the bounds that readers of records accept. */
+/** `m=…,t=…,p=…` in this order, m in KiB, within the bounds that are accepted in stored records. */
 export const parseArgon2: Parse<Argon2Setting> = (text) => {
   const [, m, t, p] = /^m=([1-9]\d{0,8}),t=([1-9]\d{0,3}),p=([1-9]\d{0,3})$/.exec(text) ?? [];
   if (p === undefined) {
-    return refuse('must look like m=65536,t=3,p=4');
+    return rejectValue('must look like m=65536,t=3,p=4');
   }
   const setting = { memoryKiB: Number(m), passes: Number(t), parallelism: Number(p) };
   if (setting.memoryKiB < 19_456 || setting.passes < 2) {
-    refuse('must not be under m=19456,t=2,p=1');
+    rejectValue('must be at least m=19456,t=2,p=1');
   }
   if (setting.memoryKiB > 1_048_576 || setting.passes > 10 || setting.parallelism > 16) {
-    refuse('must not be over m=1048576,t=10,p=16');
+    rejectValue('must be at most m=1048576,t=10,p=16');
   }
   return setting;
 };
 
-/** An account's name: it goes into Basic Auth, so it holds no colon (RFC 7617) and no control character. */
+/** The name of an account, for HTTP Basic authentication: no colon (RFC 7617) and no control character. */
 export const parseAccountName: Parse<string> = (text) =>
-  /^[A-Za-z0-9._@-]{1,128}$/.test(text) ? text : refuse('must be 1 to 128 of A-Z a-z 0-9 . _ @ -');
+  /^[A-Za-z0-9._@-]{1,128}$/.test(text)
+    ? text
+    : rejectValue('must be 1 to 128 characters from A-Z a-z 0-9 . _ @ -');
 
+/** A password of at most 1024 characters. */
 export const parsePassword: Parse<Secret<string>> = (text) =>
   text.isWellFormed() && !/\p{Cc}/u.test(text) && text.length <= 1024
     ? new Secret(text)
-    : refuse('must be at most 1024 characters without control characters');
+    : rejectValue('must be at most 1024 characters without control characters');

@@ -21,7 +21,7 @@ const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 const checkName = ({ argument }: Pick<Call, 'argument'>): void => {
   if (!NAME.test(argument)) {
-    throw new CommandError('NAME must be 1 to 128 of A-Z a-z 0-9 . _ @ -', 2);
+    throw new CommandError('NAME must be 1 to 128 characters from A-Z a-z 0-9 . _ @ -', 2);
   }
 };
 

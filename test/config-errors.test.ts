@@ -163,7 +163,7 @@ describe('a bad value stops the start, named and not repeated', () => {
     ['VAULT_PRICES_FILE', '{', 'not valid JSON'],
     ['VAULT_NETWORK_TOKEN_FILE', '[{"id":"a","url":"http://a","headers":{}}]', 'not https'],
     ['VAULT_NETWORK_TOKEN_FILE', '[{"id":"a","url":"https://u@a","headers":{}}]', 'not https'],
-    ['VAULT_NETWORK_TOKEN_FILE', '[{"id":"sim","url":"https://a","headers":{}}]', 'built in'],
+    ['VAULT_NETWORK_TOKEN_FILE', '[{"id":"sim","url":"https://a","headers":{}}]', 'built-in'],
     ['VAULT_NETWORK_TOKEN_FILE', '[{"id":"a","url":"https://a","headers":{"a b":"c"}}]', 'header'],
     [
       'VAULT_NETWORK_TOKEN_FILE',
@@ -184,22 +184,22 @@ describe('values that do not go together stop the start', () => {
   const otherKey = file('other.pem', other.export({ type: 'pkcs8', format: 'pem' }).toString());
   const production = { VAULT_ENV: 'production', VAULT_MASTER_KEY: MASTER };
   const rows: ReadonlyArray<readonly [string, Record<string, string>, string]> = [
-    ['a certificate alone', { VAULT_TLS_CERT_FILE: CERT }, 'VAULT_TLS_KEY_FILE is needed'],
-    ['a private key alone', { VAULT_TLS_KEY_FILE: KEY }, 'VAULT_TLS_CERT_FILE is needed'],
+    ['a certificate alone', { VAULT_TLS_CERT_FILE: CERT }, 'VAULT_TLS_KEY_FILE is required'],
+    ['a private key alone', { VAULT_TLS_KEY_FILE: KEY }, 'VAULT_TLS_CERT_FILE is required'],
     [
       'a private key of another',
       { VAULT_TLS_CERT_FILE: CERT, VAULT_TLS_KEY_FILE: otherKey },
       'VAULT_TLS_KEY_FILE does not',
     ],
-    ['a user alone', { VAULT_BOOTSTRAP_USER: 'a' }, 'VAULT_BOOTSTRAP_PASSWORD is needed'],
-    ['a password alone', { VAULT_BOOTSTRAP_PASSWORD: 'a' }, 'VAULT_BOOTSTRAP_USER is needed'],
+    ['a user alone', { VAULT_BOOTSTRAP_USER: 'a' }, 'VAULT_BOOTSTRAP_PASSWORD is required'],
+    ['a password alone', { VAULT_BOOTSTRAP_PASSWORD: 'a' }, 'VAULT_BOOTSTRAP_USER is required'],
     ['two master keys', { VAULT_MASTER_KEY: MASTER, VAULT_MASTER_KEY_FILE: '/x' }, 'VAULT_MASTER_KEY and'],
     [
       'no master key in production',
       { VAULT_ENV: 'production' },
       'VAULT_MASTER_KEY or VAULT_MASTER_KEY_FILE is required',
     ],
-    ['an inspector in production', { ...production, BUN_INSPECT: 'ws://x' }, 'BUN_INSPECT is refused'],
+    ['an inspector in production', { ...production, BUN_INSPECT: 'ws://x' }, 'BUN_INSPECT is not allowed'],
     ...['0.0.0.0', '::', '192.0.2.1', 'vault.example', '::ffff:192.0.2.1'].map(
       (host) =>
         [`plain HTTP on ${host}`, { VAULT_HOST: host }, 'VAULT_HOST is not a loopback address'] as const,
@@ -208,7 +208,7 @@ describe('values that do not go together stop the start', () => {
   test.each(rows)('%s', (_name, environment, message) => expect(refusal(environment)).toStartWith(message));
 
   test('an inspector on the command line in production', () => {
-    expect(refusal(production, ['--inspect-wait=1'])).toStartWith('--inspect is refused');
+    expect(refusal(production, ['--inspect-wait=1'])).toStartWith('--inspect is not allowed');
     expect(loadConfig({}, ['--inspect']).env).toBe('staging');
   });
 
@@ -258,10 +258,10 @@ describe('several problems', () => {
     expect(message.split('\n').map((line) => line.split(' ').slice(0, 4).join(' '))).toEqual([
       'VAULT_PROT is not a',
       'VAULT_HSOT is not a',
-      'BUN_INSPECT is refused in',
+      'BUN_INSPECT is not allowed',
       'VAULT_HOST is not a',
       'VAULT_MASTER_KEY_FILE names a file',
-      'VAULT_BOOTSTRAP_PASSWORD is needed with',
+      'VAULT_BOOTSTRAP_PASSWORD is required with',
       'VAULT_WORKERS must be a',
     ]);
   });
