@@ -21,7 +21,7 @@ describe('account create', () => {
   test('prints the password once', async () => {
     const { code, out, err } = await run(['account', 'create', 'shop']);
     expect([code, err]).toEqual([0, '']);
-    expect(out).toMatch(/^Account shop was made\. Its password, shown only now:\n[\w-]{43}\n$/);
+    expect(out).toMatch(/^Account shop was created\. Its password, shown only once:\n[\w-]{43}\n$/);
   });
 
   test('takes settings wherever they stand, and prints JSON without internal ids', async () => {
@@ -44,7 +44,7 @@ describe('account create', () => {
     expect(await run(['account', 'create', 'taken'])).toMatchObject({
       code: 1,
       out: '',
-      err: 'There is already an account of this name.\n',
+      err: 'An account with this name already exists.\n',
     });
   });
 });
@@ -54,7 +54,7 @@ describe('account list, set, delete', () => {
     await run(['account', 'create', 'listed', '--unmasked', '--allow-host', 'a.example,b.example']);
     const { out } = await run(['account', 'list']);
     const [heading = '', ...rows] = out.split('\n');
-    expect(heading).toMatch(/^Account +Numbers +Paying +Hosts +Made$/);
+    expect(heading).toMatch(/^Account +Numbers +Paying +Hosts +Created$/);
     const row = rows.find((line) => line.startsWith('listed ')) ?? '';
     expect(row).toMatch(/^listed +unmasked +no +a\.example,b\.example +\d{4}-\S+Z$/);
     expect(row.indexOf('unmasked')).toBe(heading.indexOf('Numbers'));
@@ -75,7 +75,7 @@ describe('account list, set, delete', () => {
     });
     expect(await run(['account', 'set', 'nobody', '--paying'])).toMatchObject({
       code: 1,
-      err: 'There is no account of this name.\n',
+      err: 'No account has this name.\n',
     });
   });
 
@@ -93,14 +93,14 @@ describe('account password', () => {
   test('prints the new password, once', async () => {
     const plain = await run(['account', 'password', 'taken']);
     expect(plain.code).toBe(0);
-    expect(plain.out).toMatch(/^The new password of taken, shown only now:\n[\w-]{43}\n$/);
+    expect(plain.out).toMatch(/^The new password of taken, shown only once:\n[\w-]{43}\n$/);
     const asJson = await commandJson(vault, 'account', 'password', 'taken');
     expect(asJson).toEqual({ name: 'taken', password: expect.stringMatching(/^[\w-]{43}$/) });
   });
 
   test('of an account that is not there fails', async () => {
     const { code, err } = await run(['account', 'password', 'nobody']);
-    expect([code, err]).toEqual([1, 'There is no account of this name.\n']);
+    expect([code, err]).toEqual([1, 'No account has this name.\n']);
   });
 });
 
@@ -114,7 +114,7 @@ describe('bin load and health', () => {
     writeFileSync(path, `${header}411111,411113,VISA,A Bank,,,\nx\n`);
     const refused = await run(['bin', 'load', path]);
     expect(refused.code).toBe(1);
-    expect(refused.err).toMatch(/^Line 3 of FILE was refused, and nothing was loaded: .+\n$/);
+    expect(refused.err).toMatch(/^Line 3 of FILE is invalid; nothing was loaded: .+\n$/);
     writeFileSync(path, Uint8Array.of(0xff));
     expect((await run(['bin', 'load', path])).err).toBe('FILE cannot be read, or is not UTF-8 text.\n');
     rmSync(folder, { recursive: true });
@@ -256,7 +256,7 @@ test('options before the command are told so, and nothing is opened', async () =
     expect(await run(args)).toMatchObject({
       code: 2,
       out: '',
-      err: 'The command comes first, its options behind it; see bun run vault --help.\n',
+      err: 'The command must be before its options; see bun run vault --help.\n',
       opened: 0,
     });
   }

@@ -6,7 +6,7 @@ const COMMON: readonly (readonly [string, string])[] = [
   ['--quiet', 'shows no progress'],
 ];
 
-/** How a command is called, without its options. */
+/** The call of a command, without its options. */
 export const callOf = ({ words, argument }: Command): string =>
   ['vault', ...words, ...(argument === undefined ? [] : [argument])].join(' ');
 
@@ -21,7 +21,7 @@ const written = (name: string, option: Option): string => {
   }
 };
 
-/** The help of one command. */
+/** The help text of one command. */
 export const helpOf = (command: Command): string => {
   const own = Object.entries(command.options).map(
     ([name, option]) => [written(name, option), option.help] as const,
@@ -37,7 +37,7 @@ export const helpOf = (command: Command): string => {
   ].join('\n');
 };
 
-/** The help of several commands: a line for each. */
+/** The help text of several commands, one line each. */
 export const overviewOf = (commands: readonly Command[]): string => {
   const width = Math.max(...commands.map((command) => callOf(command).length));
   return [
@@ -45,6 +45,6 @@ export const overviewOf = (commands: readonly Command[]): string => {
     '',
     ...commands.map((command) => `  ${callOf(command).padEnd(width)}  ${command.summary}`),
     '',
-    'Every command takes --help and --json. Settings come from the same VAULT_… variables as the server.',
+    'Every command accepts --help and --json. Settings are the same VAULT_… variables as for the server.',
   ].join('\n');
 };

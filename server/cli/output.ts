@@ -4,26 +4,24 @@ import { dirname, resolve } from 'node:path';
 import { errorCode } from '../config/folder.ts';
 import { CommandError, type Output } from './commands/command.ts';
 
-/** An output that can be given up. */
+/** An output that can be discarded. */
 export interface OpenOutput extends Output {
-  /** Removes what was written so far; does nothing behind a commit. */
+  /** Removes an uncommitted file; does nothing after a commit. */
   readonly discard: () => Promise<void>;
 }
 
-const refuse = (error: unknown): never => {
+const fail = (error: unknown): never => {
   if (error instanceof CommandError) {
     throw error;
   }
   const code = errorCode(error);
   throw new CommandError(
-    code === 'EEXIST'
-      ? 'FILE is already there; it is never written over.'
-      : `FILE cannot be written (${code}).`,
+    code === 'EEXIST' ? 'FILE already exists; it is never overwritten.' : `FILE cannot be written (${code}).`,
     1,
   );
 };
 
-const isThere = (path: string): Promise<boolean> =>
+const exists = (path: string): Promise<boolean> =>
   stat(path).then(
     () => true,
     () => false,
@@ -45,17 +43,16 @@ const syncFolder = async (path: string): Promise<void> => {
 };
 
 /**
- * Opens a new file of mode 0600. It is written under a name of its own beside the wanted one, synced, and only then
- * linked to that, which fails when there is a file by now: nothing is ever written over, and whoever sees the name
- * sees the whole file.
+ * Opens a new file of mode 0600. It is written under a temporary name in the same folder, synced, and then linked to its name.
+ * So an existing file is never overwritten, and a file with this name is always complete.
  */
 export const openFileOutput = async (given: string): Promise<OpenOutput> => {
   const path = resolve(given);
   const part = `${path}.part-${randomBytes(6).toString('hex')}`;
-  if (await isThere(path)) {
-    refuse(new CommandError('FILE is already there; it is never written over.', 1));
+  if (await exists(path)) {
+    fail(new CommandError('FILE already exists; it is never overwritten.', 1));
   }
-  const file = await open(part, 'wx', 0o600).catch(refuse);
+  const file = await open(part, 'wx', 0o600).catch(fail);
   let isOver = false;
   const discard = async (): Promise<void> => {
     if (!isOver) {
@@ -66,14 +63,14 @@ export const openFileOutput = async (given: string): Promise<OpenOutput> => {
   };
   return {
     discard,
-    write: (piece) => writeAll(file, typeof piece === 'string' ? Buffer.from(piece) : piece).catch(refuse),
+    write: (piece) => writeAll(file, typeof piece === 'string' ? Buffer.from(piece) : piece).catch(fail),
     async commit() {
       try {
         await file.sync();
         await link(part, path);
         await syncFolder(path);
       } catch (error) {
-        refuse(error);
+        fail(error);
       } finally {
         await discard();
       }

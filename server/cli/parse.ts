@@ -3,8 +3,9 @@ import { COMMANDS } from './all.ts';
 import { type Command, CommandError, type Option, type OptionSet, type Values } from './commands/command.ts';
 import { callOf, helpOf, overviewOf } from './help.ts';
 
-/** A command line that was understood. */
+/** A valid command line. */
 export interface Line {
+  readonly kind: 'command';
   readonly command: Command;
   readonly argument: string;
   readonly options: Values<OptionSet>;
@@ -15,15 +16,26 @@ export interface Line {
 const startsWith = (command: Command, words: readonly string[]): boolean =>
   words.every((word, index) => command.words[index] === word);
 
-/** The command that the first words name, or those that begin so. */
-const findCommand = (args: readonly string[]): Command | readonly Command[] => {
+/** A request for a help text. */
+export interface HelpRequest {
+  readonly kind: 'help';
+  readonly text: string;
+}
+
+/** The command of the first words; `similar`: the commands that start with them. */
+type Found =
+  | { readonly kind: 'command'; readonly command: Command }
+  | { readonly kind: 'similar'; readonly commands: readonly Command[] };
+
+const findCommand = (args: readonly string[]): Found => {
   const firstOption = args.findIndex((arg) => arg.startsWith('-'));
   const words = firstOption < 0 ? args : args.slice(0, firstOption);
-  const found = COMMANDS.find(
-    (command) =>
-      startsWith(command, words.slice(0, command.words.length)) && words.length >= command.words.length,
+  const command = COMMANDS.find(
+    (known) => startsWith(known, words.slice(0, known.words.length)) && words.length >= known.words.length,
   );
-  return found ?? COMMANDS.filter((command) => startsWith(command, words));
+  return command === undefined
+    ? { kind: 'similar', commands: COMMANDS.filter((known) => startsWith(known, words)) }
+    : { kind: 'command', command };
 };
 
 const COMMON = {
@@ -37,7 +49,7 @@ const parsedAs = ({ kind }: Option) =>
 
 const parse = (args: readonly string[], options: OptionSet) => {
   const switches = Object.keys(options).filter((name) => options[name]?.kind === 'switch');
-  // These stand for true without a value, which parseArgs cannot say.
+  // A switch without a value means true, which parseArgs does not support.
   const full = args.map((arg) => (switches.some((name) => arg === `--${name}`) ? `${arg}=true` : arg));
   const own = Object.fromEntries(Object.entries(options).map(([name, option]) => [name, parsedAs(option)]));
   try {
@@ -66,29 +78,38 @@ const readValue = (name: string, option: Option, value: unknown): unknown => {
   return value;
 };
 
-/** The command with its argument and options; the text of a help that was asked for. */
-export const readLine = (args: readonly string[]): string | Line => {
-  const command = findCommand(args);
-  const wantsHelp = args.includes('--help') || args.includes('-h');
-  if (!('words' in command)) {
-    if (command.length > 0 && wantsHelp) {
-      return overviewOf(command);
-    }
-    if (args[0]?.startsWith('-')) {
-      throw new CommandError('The command comes first, its options behind it; see bun run vault --help.', 2);
-    }
-    if (args.length === 0 || command.length > 0) {
-      throw new CommandError(overviewOf(command), 2);
-    }
-    throw new CommandError('There is no such command; see bun run vault --help.', 2);
+function readWithoutCommand(
+  args: readonly string[],
+  similar: readonly Command[],
+  wantsHelp: boolean,
+): HelpRequest {
+  if (similar.length > 0 && wantsHelp) {
+    return { kind: 'help', text: overviewOf(similar) };
   }
+  if (args[0]?.startsWith('-')) {
+    throw new CommandError('The command must be before its options; see bun run vault --help.', 2);
+  }
+  if (args.length === 0 || similar.length > 0) {
+    throw new CommandError(overviewOf(similar), 2);
+  }
+  throw new CommandError('Unknown command; see bun run vault --help.', 2);
+}
+
+/** Reads a command line; throws a CommandError with exit code 2 if it is invalid. */
+export const readLine = (args: readonly string[]): HelpRequest | Line => {
+  const found = findCommand(args);
+  const wantsHelp = args.includes('--help') || args.includes('-h');
+  if (found.kind === 'similar') {
+    return readWithoutCommand(args, found.commands, wantsHelp);
+  }
+  const { command } = found;
   if (wantsHelp) {
-    return helpOf(command);
+    return { kind: 'help', text: helpOf(command) };
   }
   const { values, positionals } = parse(args, command.options);
   const extra = positionals.slice(command.words.length);
   if (extra.length !== (command.argument === undefined ? 0 : 1)) {
-    throw new CommandError(`The command is: ${callOf(command)}`, 2);
+    throw new CommandError(`Usage: ${callOf(command)}`, 2);
   }
   const argument = extra[0] ?? '';
   const given = Object.entries(command.options).filter(([name]) => Object.hasOwn(values, name));
@@ -96,5 +117,9 @@ export const readLine = (args: readonly string[]): string | Line => {
     given.map(([name, option]) => [name, readValue(name, option, Reflect.get(values, name))]),
   ) as Values<OptionSet>;
   command.check?.({ argument, options });
-  return { command, argument, options, json: values['json'] === true, quiet: values['quiet'] === true };
+  return {
+    ...{ kind: 'command', command, argument, options },
+    json: values['json'] === true,
+    quiet: values['quiet'] === true,
+  };
 };

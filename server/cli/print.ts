@@ -3,7 +3,7 @@ import type { Result, Table } from './commands/command.ts';
 const GAP = '  ';
 const AMOUNT = /^-?[\d.,]+(?: ?(?:%|[kMGT]?i?B|[mµ]?s))?$/;
 
-/** What a record says must not be able to steer a terminal. */
+/** Removes control characters, so that stored data cannot control the terminal. */
 const plain = (cell: string): string => cell.replaceAll(/\p{Cc}/gu, '?');
 
 const padded = (cell: string, width: number, toRight: boolean): string => {
@@ -31,11 +31,11 @@ const textOfTable = ({ heading, columns, rows, empty }: Table): string => {
   return [...(heading === undefined ? [] : [heading, '']), line(columns), ...cells.map(line)].join('\n');
 };
 
-/** A result as people read it: sentences and tables, with an empty line between two parts. */
+/** A result as text and tables, with an empty line between two parts. */
 export const textOf = ({ shown }: Result): string => {
   const parts = Array.isArray(shown) ? shown : [shown];
   return parts.map((part) => (typeof part === 'string' ? part : textOfTable(part))).join('\n\n');
 };
 
-/** A result as programs read it. */
+/** A result as JSON. */
 export const jsonOf = ({ data }: Result): string => JSON.stringify(data, null, 2);

@@ -1,19 +1,19 @@
 /**
- * Asks the server of this machine, by the settings that it was started with, whether it is ready: exit code 0 if so.
- * For the health check of an image, which has neither a shell nor another program to ask with.
+ * Checks whether the server of this machine, with these settings, is ready: exit code 0 if it is. For the health check of an
+ * image without a shell or an HTTP client.
  */
 import { loadConfig, processEnv } from '../config/config.ts';
 
-const ANSWER_MS_MAX = 4_000;
+const TIMEOUT_MS = 4_000;
 
 const { host, port, tls } = loadConfig(processEnv());
 const isEveryAddress = host === '0.0.0.0' || host === '::';
 const name = isEveryAddress ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
 
 const isReady = await fetch(`${tls === undefined ? 'http' : 'https'}://${name}:${port}/health/ready`, {
-  // The certificate names the address that callers see, not this one; nothing is sent that anybody could want.
+  // The certificate is for the public address, not for this one; the request contains nothing secret.
   tls: { rejectUnauthorized: false },
-  signal: AbortSignal.timeout(ANSWER_MS_MAX),
+  signal: AbortSignal.timeout(TIMEOUT_MS),
 }).then(
   ({ ok }) => ok,
   () => false,

@@ -4,10 +4,10 @@ const BAR_WIDTH = 24;
 const BAR_EVERY_MS = 100;
 const LINE_EVERY_MS = 5_000;
 
-/** Where progress is shown. */
+/** The terminal or file that progress is written to. */
 export interface ProgressScreen {
   readonly err: (text: string) => void;
-  /** Whether a line can be drawn over. */
+  /** Whether a line can be overwritten. */
   readonly isTerminal: boolean;
   readonly now: () => number;
 }
@@ -25,7 +25,7 @@ const bar = (done: number, total: number): string => {
   return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${`${Math.floor(share * 100)}`.padStart(3)} %  `;
 };
 
-/** Begins to show a work: a bar that is drawn over on a terminal, elsewhere a plain line every five seconds. */
+/** Starts to show progress: a bar on a terminal, otherwise a line every five seconds. */
 export const startProgress = (
   { err, isTerminal, now }: ProgressScreen,
   label: string,
@@ -63,5 +63,5 @@ export const startProgress = (
   };
 };
 
-/** Shows nothing. */
+/** Progress that is not shown. */
 export const NO_PROGRESS: Progress = { at: () => undefined, end: () => undefined };

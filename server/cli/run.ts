@@ -98,8 +98,8 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   const opened: OpenOutput[] = [];
   try {
     const line = readLine(args);
-    if (typeof line === 'string') {
-      terminal.out(`${line}\n`);
+    if (line.kind === 'help') {
+      terminal.out(`${line.text}\n`);
       return 0;
     }
     const result = await perform(line, createCall(line, terminal, opened), terminal);

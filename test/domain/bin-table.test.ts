@@ -7,15 +7,15 @@ const HEADER = 'bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_
 
 const rowsOf = (...lines: string[]): BinRow[] => {
   const result = parseBinCsv([HEADER, ...lines].join('\n'));
-  if ('error' in result) {
+  if (result.kind === 'invalid') {
     throw new Error(`${result.error.line}: ${result.error.reason}`);
   }
-  return result.rows;
+  return [...result.rows];
 };
 
 const errorOf = (text: string): { line: number; reason: string } => {
   const result = parseBinCsv(text);
-  if ('rows' in result) {
+  if (result.kind === 'table') {
     throw new Error('The table was accepted.');
   }
   return result.error;
@@ -47,8 +47,8 @@ describe('parseBinCsv', () => {
 
   test('a byte order mark, CRLF, empty lines and a missing last line end are fine', () => {
     const result = parseBinCsv(`\ufeff${HEADER}\r\n\r\n411111,411111,V,,,,\r\n\r\n`);
-    expect('rows' in result && result.rows.length).toBe(1);
-    expect(parseBinCsv(HEADER)).toEqual({ rows: [] });
+    expect(result.kind === 'table' && result.rows.length).toBe(1);
+    expect(parseBinCsv(HEADER)).toEqual({ kind: 'table', rows: [] });
     expect(rowsOf('411111,411111,V,,,,').length).toBe(1);
   });
 
@@ -60,7 +60,7 @@ describe('parseBinCsv', () => {
     [`${HEADER}\n411111,411111111,V,,,,`, 2, '6 to 8 digits'],
     [`${HEADER}\n 411111,411111,V,,,,`, 2, '6 to 8 digits'],
     [`${HEADER}\n411111,,V,,,,`, 2, '6 to 8 digits'],
-    [`${HEADER}\n411112,411111,V,,,,`, 2, 'above'],
+    [`${HEADER}\n411112,411111,V,,,,`, 2, 'greater'],
     [`${HEADER}\n411111,411111,,,,,`, 2, 'brand is empty'],
     [`${HEADER}\n411111,411111,V,,,`, 2, 'seven fields'],
     [`${HEADER}\n411111,411111,V,,,,,`, 2, 'seven fields'],

@@ -13,7 +13,7 @@ const SETTINGS = {
   'allow-host': {
     kind: 'list',
     value: 'HOST',
-    help: 'a host that the account may send data to; repeat for more, "any" for all',
+    help: 'a host that the account may send data to; can be repeated; "any" allows all',
   },
 } as const;
 
@@ -35,7 +35,7 @@ const hostsOf = (values: readonly string[]): readonly string[] => {
   }
   if (!hosts.every(isHost) || hosts.includes('any')) {
     throw new CommandError(
-      '--allow-host must be a host name, *. and a host name, or an address, without scheme, port or path.',
+      '--allow-host must be a host name, a wildcard such as *.example.com, or an address, without scheme, port or path.',
       2,
     );
   }
@@ -57,7 +57,7 @@ const dataOf = ({ name, unmasked, paying, hosts, created_at }: AccountInfo) => (
 });
 
 const tableOf = (accounts: readonly AccountInfo[]): Table => ({
-  columns: ['Account', 'Numbers', 'Paying', 'Hosts', 'Made'],
+  columns: ['Account', 'Numbers', 'Paying', 'Hosts', 'Created'],
   rows: accounts.map(({ name, unmasked, paying, hosts, created_at }) => [
     name,
     unmasked ? 'unmasked' : 'masked',
@@ -65,12 +65,12 @@ const tableOf = (accounts: readonly AccountInfo[]): Table => ({
     hosts.length === 0 ? 'any' : hosts.join(','),
     created_at,
   ]),
-  empty: 'There is no account.',
+  empty: 'There are no accounts.',
 });
 
 const existing = <Found>(found: Found | undefined): Found => {
   if (found === undefined) {
-    throw new CommandError('There is no account of this name.', 1);
+    throw new CommandError('No account has this name.', 1);
   }
   return found;
 };
@@ -79,7 +79,7 @@ const createAccount = defineCommand({
   words: ['account', 'create'],
   argument: 'NAME',
   options: SETTINGS,
-  summary: 'Makes an account and prints its password, once.',
+  summary: 'Creates an account and prints its password once.',
   audit: { action: 'account.create', account: true },
   opens: 'vault',
   check(call) {
@@ -87,15 +87,19 @@ const createAccount = defineCommand({
     settingsOf(call.options);
   },
   async run({ argument, options }, { vault }) {
-    const made = await vault.services.accounts.makePassword();
-    const account = await vault.services.accounts.create(argument, made.map(encode), settingsOf(options));
+    const generated = await vault.services.accounts.makePassword();
+    const account = await vault.services.accounts.create(
+      argument,
+      generated.map(encode),
+      settingsOf(options),
+    );
     if (account === undefined) {
-      throw new CommandError('There is already an account of this name.', 1);
+      throw new CommandError('An account with this name already exists.', 1);
     }
-    const password = made.expose();
+    const password = generated.expose();
     return {
       data: { ...dataOf(account), password },
-      shown: `Account ${account.name} was made. Its password, shown only now:\n${password}`,
+      shown: `Account ${account.name} was created. Its password, shown only once:\n${password}`,
     };
   },
 });
@@ -103,7 +107,7 @@ const createAccount = defineCommand({
 const listAccounts = defineCommand({
   words: ['account', 'list'],
   options: {},
-  summary: 'Lists the accounts: name, masking, paying, hosts it may send data to, time of making.',
+  summary: 'Lists the accounts: name, masking, paying, hosts that they may send data to, time of creation.',
   opens: 'vault',
   async run(_call, { vault }) {
     const accounts = await vault.services.accounts.list();
@@ -121,7 +125,7 @@ const setAccount = defineCommand({
   check(call) {
     checkName(call);
     if (Object.keys(settingsOf(call.options)).length === 0) {
-      throw new CommandError('Nothing to set: give --unmasked, --paying or --allow-host.', 2);
+      throw new CommandError('Nothing to change: give --unmasked, --paying or --allow-host.', 2);
     }
   },
   async run({ argument, options }, { vault }) {
@@ -130,38 +134,39 @@ const setAccount = defineCommand({
   },
 });
 
-const renew = async (vault: Session['vault'], name: string): Promise<Secret<string>> => {
+const replacePassword = async (vault: Session['vault'], name: string): Promise<Secret<string>> => {
   const password = await vault.services.accounts.makePassword();
   return existing(
     (await vault.services.accounts.setPassword(name, password.map(encode))) ? password : undefined,
   );
 };
 
-const renewPassword = defineCommand({
+const setPassword = defineCommand({
   words: ['account', 'password'],
   argument: 'NAME',
   options: {},
-  summary: 'Gives an account a new password and prints it, once. The old one stops at once.',
+  summary:
+    'Replaces the password of an account and prints the new one once. The old one becomes invalid immediately.',
   audit: { action: 'password.change', account: true },
   opens: 'vault',
   check: checkName,
   async run({ argument: name }, { vault }) {
-    const password = (await renew(vault, name)).expose();
-    return { data: { name, password }, shown: `The new password of ${name}, shown only now:\n${password}` };
+    const password = (await replacePassword(vault, name)).expose();
+    return { data: { name, password }, shown: `The new password of ${name}, shown only once:\n${password}` };
   },
 });
 
 const deleteAccount = defineCommand({
   words: ['account', 'delete'],
   argument: 'NAME',
-  options: { yes: { kind: 'flag', help: 'does it without asking' } },
-  summary: 'Deletes an account with all its keys and everything stored under them.',
+  options: { yes: { kind: 'flag', help: 'confirms the deletion' } },
+  summary: 'Deletes an account with all its keys and all data of them.',
   audit: { action: 'account.delete', account: true },
   opens: 'vault',
   check(call) {
     checkName(call);
     if (call.options.yes !== true) {
-      throw new CommandError('Deleting cannot be undone: add --yes to do it.', 2);
+      throw new CommandError('A deletion cannot be undone: add --yes to confirm it.', 2);
     }
   },
   async run({ argument }, { vault }) {
@@ -170,5 +175,5 @@ const deleteAccount = defineCommand({
   },
 });
 
-/** Everything about accounts. */
-export const accountCommands = [createAccount, listAccounts, setAccount, renewPassword, deleteAccount];
+/** The commands of accounts. */
+export const accountCommands = [createAccount, listAccounts, setAccount, setPassword, deleteAccount];

@@ -6,12 +6,12 @@ const TARGET_MS = 200;
 const RUNS = 3;
 const MEMORY_KIB = [19_456, 32_768, 65_536, 131_072, 262_144, 524_288] as const;
 const PASSES = [2, 3, 4] as const;
-/** One derivation may take so much of what is free: several run at once, and Redis lives here too. */
+/** The share of free memory for one derivation: several run at the same time, beside Redis. */
 const MEMORY_SHARE = 1 / 8;
-/** Beyond this nothing slower is tried for the same number of passes. */
+/** After a slower result, no more memory is tried with the same number of passes. */
 const TOO_LONG_MS = 4 * TARGET_MS;
 
-/** How long one derivation takes on this machine, in ms: the median of three. */
+/** The duration of one derivation on this machine in ms: the median of three. */
 export interface Argon2Timing extends Argon2Params {
   readonly ms: number;
 }
@@ -23,9 +23,9 @@ const measure = async (params: Argon2Params): Promise<Argon2Timing> => {
   const secret = new TextEncoder().encode('a passphrase of thirty-two bytes');
   const times: number[] = [];
   for (let run = 0; run < RUNS; run += 1) {
-    const begun = performance.now();
+    const startedAt = performance.now();
     await deriveKek(secret, new Uint8Array(16), params);
-    times.push(performance.now() - begun);
+    times.push(performance.now() - startedAt);
   }
   times.sort((one, other) => one - other);
   return { ...params, ms: times[1] ?? 0 };
@@ -34,8 +34,8 @@ const measure = async (params: Argon2Params): Promise<Argon2Timing> => {
 const distance = ({ ms }: Argon2Timing): number => Math.abs(Math.log(ms / TARGET_MS));
 
 /**
- * The setting to suggest: of those that take up to the target and half as much again, the one with the most memory,
- * which is what costs a guesser most, then the one that comes nearest to the target. The floor where all are slower.
+ * Suggests a setting: of those that take at most 1.5 times the target, one with the most memory, which is the main cost of
+ * guessing, and then the one nearest to the target. The minimum cost if all are slower.
  */
 export const suggest = (timings: readonly Argon2Timing[], bytesFree: number): Argon2Params => {
   const fitting = timings.filter(
@@ -51,7 +51,8 @@ export const suggest = (timings: readonly Argon2Timing[], bytesFree: number): Ar
 const argon2 = defineCommand({
   words: ['argon2'],
   options: {},
-  summary: 'Measures what opening a key costs on this machine, and suggests a VAULT_ARGON2 of about 200 ms.',
+  summary:
+    'Measures how long it takes to unlock a key on this machine, and suggests a VAULT_ARGON2 of about 200 ms.',
   opens: 'nothing',
   async run({ progress, signal }) {
     const lanes = [...new Set([1, Math.min(4, availableParallelism())])];
@@ -90,13 +91,13 @@ const argon2 = defineCommand({
         },
         [
           `VAULT_ARGON2=${setting}`,
-          'is the most memory that opens a key in about 200 ms here and leaves room for others. Every guess costs the',
-          `same. The vault takes nothing under ${textOf(ARGON2_FLOOR)}. Keys move to a higher cost when they are next opened.`,
+          'uses the most memory that unlocks a key in about 200 ms on this machine. Every guess of a passphrase costs the',
+          `same. The minimum is ${textOf(ARGON2_FLOOR)}. Keys change to a higher cost when they are next unlocked.`,
         ].join('\n'),
       ],
     };
   },
 });
 
-/** The cost of a passphrase. */
+/** The command `argon2`. */
 export const argon2Commands = [argon2];

@@ -5,8 +5,12 @@ import { type Call, CommandError, defineCommand, type Table, type Values } from 
 import { readTextFile } from './file.ts';
 
 const EXPORT = {
-  account: { kind: 'text', value: 'NAME', help: "the log of this account; the operator's own when left out" },
-  'account-id': { kind: 'text', value: 'ID', help: 'the same by its internal id, for one that was deleted' },
+  account: { kind: 'text', value: 'NAME', help: 'the log of this account; default: the log of the operator' },
+  'account-id': {
+    kind: 'text',
+    value: 'ID',
+    help: 'the log of the account with this internal id, such as a deleted one',
+  },
   after: { kind: 'text', value: 'TIME', help: 'entries at or after YYYY-MM-DDThh:mm:ssZ' },
   before: { kind: 'text', value: 'TIME', help: 'entries before YYYY-MM-DDThh:mm:ssZ' },
   to: { kind: 'text', value: 'FILE', help: 'a new file instead of standard output' },
@@ -30,7 +34,7 @@ const aidOf = async (
   }
   const found = await vault.services.accounts.lookUp(account);
   if (found === undefined) {
-    throw new CommandError('There is no account of this name.', 1);
+    throw new CommandError('No account has this name.', 1);
   }
   return found.aid;
 };
@@ -38,7 +42,7 @@ const aidOf = async (
 const exportAudit = defineCommand({
   words: ['audit', 'export'],
   options: EXPORT,
-  summary: 'Writes a security log as JSON, an entry a line, newest first.',
+  summary: 'Writes a security log as JSON, one entry per line, newest first.',
   audit: { action: 'audit.read' },
   opens: 'vault',
   check({ options }) {
@@ -60,19 +64,19 @@ const exportAudit = defineCommand({
   },
 });
 
-const SAID: Readonly<Record<AuditFault, string>> = {
+const DESCRIPTIONS: Readonly<Record<AuditFault, string>> = {
   missing: 'is missing',
-  damaged: 'does not open',
-  broken: 'does not follow the one before it',
-  replaced: 'is not the one that a checkpoint names',
-  cut: 'is missing: a checkpoint tells that there was one',
-  foreign: 'is behind the end of the log',
-  head: 'cannot be known: where the log begins and ends does not open',
+  damaged: 'failed its integrity check',
+  broken: 'does not follow the previous entry',
+  replaced: 'does not match a checkpoint',
+  cut: 'is missing, but a checkpoint proves that it existed',
+  foreign: 'is after the end of the log',
+  head: 'is unknown: the record of the ends of the log failed its integrity check',
 };
 
 const checkpointsOf = async (path: string | undefined) => {
   const lines = path === undefined ? [] : (await readTextFile(path)).split('\n');
-  // A whole log of the server will do: other lines have no signature.
+  // The file may be a complete log of the server: other lines have no signature.
   return lines.map((line) => parseCheckpoint(line)).filter((checkpoint) => checkpoint !== undefined);
 };
 
@@ -83,7 +87,7 @@ const tableOf = (reports: readonly ChainReport[], names: ReadonlyMap<string, str
     String(first),
     String(last),
     String(checkpoints),
-    fault === undefined ? 'in order' : `entry ${fault.sequence} ${SAID[fault.reason]}`,
+    fault === undefined ? 'valid' : `entry ${fault.sequence} ${DESCRIPTIONS[fault.reason]}`,
   ]),
 });
 
@@ -93,17 +97,17 @@ const verifyAudit = defineCommand({
     checkpoints: {
       kind: 'text',
       value: 'FILE',
-      help: 'checkpoints kept elsewhere, or the log of the server',
+      help: 'checkpoints that were stored elsewhere, or a log of the server',
     },
   },
-  summary: 'Checks every security log, and names the first entry that is wrong.',
+  summary: 'Verifies every security log, and names the first invalid entry.',
   opens: 'vault',
   async run({ options, progress }, { vault }) {
     const given = await checkpointsOf(options.checkpoints);
     const chains = await vault.services.auditVerifier.chains(given);
     const retention = vault.settings.auditRetentionMs;
     const keptSince = retention === 0 ? 0 : vault.now() - retention;
-    const shown = progress('Checking', 'logs', chains.length);
+    const shown = progress('Verifying', 'logs', chains.length);
     const reports: ChainReport[] = [];
     for (const aid of chains) {
       reports.push(await vault.services.auditVerifier.verify(aid, given, keptSince));
@@ -119,7 +123,7 @@ const verifyAudit = defineCommand({
 const auditKey = defineCommand({
   words: ['audit', 'key'],
   options: {},
-  summary: 'Prints the public key that checkpoints of security logs are signed under.',
+  summary: 'Prints the public key for the signatures of checkpoints of security logs.',
   opens: 'vault',
   async run(_call, { vault }) {
     const pem = await vault.crypto.auditKey();
@@ -127,5 +131,5 @@ const auditKey = defineCommand({
   },
 });
 
-/** Everything about security logs. */
+/** The commands of security logs. */
 export const auditCommands = [exportAudit, verifyAudit, auditKey];

@@ -3,19 +3,24 @@ import { type BinCsvError, parseBinCsv, segmentBins } from '../../domain/card/bi
 import { CommandError, defineCommand } from './command.ts';
 import { readTextFile } from './file.ts';
 
-/** Puts a BIN table in the place of the old one, or names the first line that is wrong and loads nothing. */
+/** The result of loading a BIN table. */
+export type BinLoad =
+  | { readonly kind: 'loaded'; readonly rows: number; readonly segments: number }
+  | { readonly kind: 'invalid'; readonly error: BinCsvError };
+
+/** Replaces the BIN table. If a line is invalid, nothing is loaded. */
 export async function loadBinTable(
   { stores, randomId }: Pick<System, 'stores' | 'randomId'>,
   csvText: string,
-): Promise<{ readonly rows: number; readonly segments: number } | { readonly error: BinCsvError }> {
+): Promise<BinLoad> {
   const parsed = parseBinCsv(csvText);
-  if ('error' in parsed) {
+  if (parsed.kind === 'invalid') {
     return parsed;
   }
   const segments = segmentBins(parsed.rows);
   const texts = segments.map(({ low, high, issuers }) => ({ low, high, issuers: JSON.stringify(issuers) }));
   await stores.binStore.load(randomId(), texts);
-  return { rows: parsed.rows.length, segments: segments.length };
+  return { kind: 'loaded', rows: parsed.rows.length, segments: segments.length };
 }
 
 const loadBins = defineCommand({
@@ -28,15 +33,16 @@ const loadBins = defineCommand({
   opens: 'vault',
   async run({ argument }, { vault }) {
     const loaded = await loadBinTable(vault, await readTextFile(argument));
-    if ('error' in loaded) {
+    if (loaded.kind === 'invalid') {
       throw new CommandError(
-        `Line ${loaded.error.line} of FILE was refused, and nothing was loaded: ${loaded.error.reason}`,
+        `Line ${loaded.error.line} of FILE is invalid; nothing was loaded: ${loaded.error.reason}`,
         1,
       );
     }
-    return { data: loaded, shown: `Loaded ${loaded.rows} rows (${loaded.segments} ranges).` };
+    const { rows, segments } = loaded;
+    return { data: { rows, segments }, shown: `Loaded ${rows} rows (${segments} ranges).` };
   },
 });
 
-/** Everything about the BIN table. */
+/** The commands of the BIN table. */
 export const binCommands = [loadBins];

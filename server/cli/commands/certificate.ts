@@ -12,11 +12,11 @@ const loadCertificate = defineCommand({
   async run({ argument }, { vault }) {
     const pdf = await readBinaryFile(argument, PDF_BYTES_MAX);
     if (!(await vault.services.compliance.load(pdf))) {
-      throw new CommandError('FILE is not a whole PDF; nothing was loaded.', 1);
+      throw new CommandError('FILE is not a complete PDF; nothing was loaded.', 1);
     }
     return { data: { bytes: pdf.length }, shown: `Loaded a certificate of ${pdf.length} bytes.` };
   },
 });
 
-/** The certificate that accounts may show to their auditors. */
+/** The commands of the certificate of compliance. */
 export const certificateCommands = [loadCertificate];

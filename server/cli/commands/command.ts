@@ -2,11 +2,11 @@ import type { Session } from '../../boot/open.ts';
 import type { Config } from '../../config/config.ts';
 import type { AuditAction } from '../../http/schema/audit.ts';
 
-/** A command that cannot be carried out; the message is one line for the operator. */
+/** A failed command; the message is one line for the operator. */
 export class CommandError extends Error {
   readonly exitCode: 1 | 2;
 
-  /** Exit code 2 is for a command line that was wrong, 1 for a right one that failed. */
+  /** Exit code 2 is for an invalid command line, 1 for a valid one that failed. */
   constructor(message: string, exitCode: 1 | 2) {
     super(message);
     this.name = 'CommandError';
@@ -15,9 +15,8 @@ export class CommandError extends Error {
 }
 
 /**
- * An option that a command takes, by what its value is: `flag` is there or not; `switch` is `--name`, `--name=true`
- * or `--name=false`; `text` and `number` (whole, within its bounds) take one value; `list` may be repeated.
- * `value` is how the help writes the value.
+ * An option of a command. `flag` is present or absent; `switch` is `--name`, `--name=true` or `--name=false`; `text` and
+ * `number` (a whole number within its bounds) have one value; `list` can be repeated. `value` is the placeholder in the help.
  */
 export type Option =
   | { readonly kind: 'flag' | 'switch'; readonly help: string }
@@ -30,7 +29,7 @@ export type Option =
       readonly maximum: number;
     };
 
-/** The options of a command by name. `help`, `json` and `quiet` are every command's and stand in no set. */
+/** The options of a command by name, without `help`, `json` and `quiet`, which every command has. */
 export type OptionSet = Readonly<Record<string, Option>>;
 
 interface ValueOf {
@@ -41,43 +40,43 @@ interface ValueOf {
   readonly list: readonly string[];
 }
 
-/** The values of the options that were given; those that were not are missing. */
+/** The values of the given options; others are absent. */
 export type Values<Options extends OptionSet> = {
   readonly [Name in keyof Options]?: ValueOf[Options[Name]['kind']];
 };
 
-/** Tells how far a long work has come; silent where nobody wants to see it. */
+/** Shows the progress of a long command; does nothing with `--json` or `--quiet`. */
 export interface Progress {
-  /** How much is done, in the unit that the work was started with, and of how much, if that has changed. */
+  /** Sets the number of processed units, and the total if it has changed. */
   readonly at: (done: number, total?: number) => void;
   readonly end: () => void;
 }
 
 /**
- * Where a long result goes piece by piece, for instance one JSON object a line: standard output, or a new file that
- * others cannot read. The file has its name only once it is whole and on disk.
+ * The destination of a long result that is written in pieces: standard output, or a new file that other users cannot read. The
+ * file gets its name when it is complete and synced to disk.
  */
 export interface Output {
   readonly write: (piece: string | Uint8Array) => Promise<void>;
-  /** Says that all was written. A file without it is removed when the command ends. */
+  /** Completes the output. A file that is not committed is removed when the command ends. */
   readonly commit: () => Promise<void>;
 }
 
-/** One call of a command: what stood on the command line, and the ways out besides the result. */
+/** One call of a command: the values of its command line, and its output besides the result. */
 export interface Call<Options extends OptionSet = OptionSet> {
-  /** The command's argument; empty where it takes none. */
+  /** The argument of the command; empty if it has none. */
   readonly argument: string;
   readonly options: Values<Options>;
   readonly json: boolean;
-  /** Begins to show a work. `unit` is a plural, such as `items`; without a total no share is shown. */
+  /** Starts to show progress. `unit` is a plural, such as `items`; without a total no percentage is shown. */
   readonly progress: (label: string, unit: string, total?: number) => Progress;
-  /** Opens standard output, or a file that must not be there yet; throws a CommandError where it cannot. */
+  /** Opens standard output, or a new file; throws a CommandError if the file exists or cannot be created. */
   readonly output: (path?: string) => Promise<Output>;
-  /** Aborted when somebody stops the command; it then ends with exit code 1. */
+  /** Aborted when the command is stopped; it then ends with exit code 1. */
   readonly signal: AbortSignal;
 }
 
-/** Rows under column names. Cells of digits stand to the right. `empty` is said when there is no row. */
+/** A table. Columns of numbers are aligned to the right; `empty` is shown instead if there are no rows. */
 export interface Table {
   readonly heading?: string;
   readonly columns: readonly string[];
@@ -85,18 +84,18 @@ export interface Table {
   readonly empty?: string;
 }
 
-/** What a command found or did: `data` is printed with `--json`, `shown` otherwise, part below part. */
+/** The result of a command: `data` is printed with `--json`, otherwise the parts of `shown`, one below the other. */
 export interface Result {
   readonly data: unknown;
   readonly shown: string | Table | readonly (string | Table)[];
-  /** Ends with exit code 1 all the same: the command did its work, and what it found is bad. */
+  /** The command succeeded but found a problem: exit code 1. */
   readonly failed?: boolean;
 }
 
-/** What a command gives: nothing when all that it has to say went through `output`. */
+/** Undefined if the complete result was written to `output`. */
 type Outcome = Promise<Result | undefined>;
 
-/** What a command leaves in the operator's security log, and in that of the account that it is about. */
+/** The entry in the security log of the operator, and of the account that the command is about. */
 export interface CommandAudit {
   readonly action: AuditAction;
   /** Whether the argument is the name of an account. */
@@ -105,14 +104,14 @@ export interface CommandAudit {
 
 interface CommandBase<Options extends OptionSet> {
   readonly words: readonly string[];
-  /** The name of its one argument, such as `FILE`, if it takes one. */
+  /** The name of its argument, such as `FILE`, if it has one. */
   readonly argument?: string;
   readonly options: Options;
   /** One line for the help. */
   readonly summary: string;
-  /** What it leaves in security logs, done or refused; left out where it changes and shows nothing that matters. */
+  /** Its entry in security logs, for success and failure; absent for a command that changes and shows nothing sensitive. */
   readonly audit?: CommandAudit;
-  /** Looks at the command line before anything is opened, and throws a CommandError where something is wrong. */
+  /** Checks the command line before anything is opened; throws a CommandError. */
   check?(call: Pick<Call<Options>, 'argument' | 'options'>): void;
 }
 
@@ -131,15 +130,14 @@ interface PlainCommand<Options extends OptionSet> extends CommandBase<Options> {
   run(call: Call<Options>): Outcome;
 }
 
-/**
- * One command: how it is called, what its help says, and what it does. `opens` says what there must be before it
- * runs: a vault that its master key fits, settings alone, or nothing.
- */
+/** A command. `opens` says what it needs: an open vault, only the settings, or nothing. */
 export type Command<Options extends OptionSet = OptionSet> =
   | VaultCommand<Options>
   | ConfigCommand<Options>
   | PlainCommand<Options>;
 
-/** Checks a command against its own options, and gives it as one of many. */
-export const defineCommand = <const Options extends OptionSet>(command: Command<Options>): Command =>
-  command as unknown as Command;
+/** Checks the types of a command against its own options. */
+export function defineCommand<const Options extends OptionSet>(command: Command<Options>): Command {
+  // Each command only receives its own options, see `readLine`.
+  return command as unknown as Command;
+}

@@ -1,6 +1,6 @@
 import { CommandError } from './command.ts';
 
-/** The text of a file that the operator named as FILE. */
+/** Reads the argument FILE as text. */
 export async function readTextFile(path: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await Bun.file(path).bytes());
@@ -9,7 +9,7 @@ export async function readTextFile(path: string): Promise<string> {
   }
 }
 
-/** The bytes of a file that the operator named as FILE, at most `bytesMax`. */
+/** Reads the argument FILE, at most `bytesMax` bytes. */
 export async function readBinaryFile(path: string, bytesMax: number): Promise<Uint8Array> {
   const file = Bun.file(path);
   if (file.size > bytesMax) {

@@ -5,7 +5,7 @@ const health = defineCommand({
   words: ['health'],
   options: {},
   summary:
-    'Tells whether Redis and the master key are well, with exit code 0 if so. A running server answers GET /health/ready itself.',
+    'Checks Redis and the master key; exit code 0 if both are ready. A running server answers GET /health/ready.',
   opens: 'vault',
   async run(_call, { vault }) {
     const { ready, checks } = await createHealth({ redis: vault.probe }, vault.now).ready();
@@ -15,5 +15,5 @@ const health = defineCommand({
   },
 });
 
-/** Whether the vault is well. */
+/** The command `health`. */
 export const healthCommands = [health];

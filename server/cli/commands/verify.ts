@@ -15,7 +15,7 @@ const faultTable = ({ faults }: Verification): Table[] =>
     ? []
     : [
         {
-          heading: 'Not as it should be',
+          heading: 'Faults',
           columns: ['State', 'Kind', 'Account', 'Place', 'What'],
           rows: faults.map(({ state, kind, account, place, what }) => [state, kind, account, place, what]),
         },
@@ -26,9 +26,9 @@ const totalOf = (counts: Readonly<Record<string, number>>): number =>
 
 const verify = defineCommand({
   words: ['verify'],
-  options: { account: { kind: 'text', value: 'NAME', help: 'looks at one account alone' } },
+  options: { account: { kind: 'text', value: 'NAME', help: 'verifies only this account' } },
   summary:
-    'Looks at every record and index while servers run, needs no passphrase, and names what is damaged, with exit code 1.',
+    'Verifies every record and index, without passphrases, while servers run; names faults and exits with 1 if there are any.',
   opens: 'vault',
   async run({ options, progress }, { vault }) {
     const shown = progress('Verifying', 'records');
@@ -43,13 +43,13 @@ const verify = defineCommand({
     );
     shown.end();
     if (found === undefined) {
-      throw new CommandError('There is no account of this name.', 1);
+      throw new CommandError('No account has this name.', 1);
     }
     const bad = totalOf(found.bad);
     const notes =
       found.scanned || options.account !== undefined
         ? []
-        : ['This Redis forbids SCAN: keys that no directory names were not looked for.'];
+        : ['This Redis forbids SCAN: keys that no directory contains were not verified.'];
     return {
       data: { ok: bad === 0, ...found },
       shown: [
@@ -57,12 +57,12 @@ const verify = defineCommand({
         keyTable(found.keys),
         ...faultTable(found),
         ...notes,
-        bad === 0 ? 'Nothing is damaged.' : `${bad} are damaged.`,
+        bad === 0 ? 'No faults found.' : `Faults found: ${bad}.`,
       ],
       failed: bad > 0,
     };
   },
 });
 
-/** The look at everything that is stored. */
+/** The command `verify`. */
 export const verifyCommands = [verify];

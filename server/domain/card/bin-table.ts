@@ -1,4 +1,4 @@
-/** What the operator's table tells of an issuer; empty cells are absent. */
+/** An issuer in the operator's table; empty cells are absent. */
 export interface Issuer {
   readonly brand: string;
   readonly issuing_bank?: string;
@@ -7,31 +7,36 @@ export interface Issuer {
   readonly card_level?: string;
 }
 
-/** A row of the table: the numbers whose first eight digits lie from `low` to `high`, both included. */
+/** A row of the table: numbers whose first eight digits are between `low` and `high`, inclusive. */
 export interface BinRow {
   readonly low: number;
   readonly high: number;
   readonly issuer: Issuer;
 }
 
-/** A stretch of the eight-digit space with the issuers of all rows that cover it, in the order of the file. */
+/** A range of eight-digit BINs with the issuers of all rows that cover it, in the order of the file. */
 export interface BinSegment {
   readonly low: number;
   readonly high: number;
   readonly issuers: readonly Issuer[];
 }
 
-/** Where and why a table was refused; the reason holds nothing of the file. */
+/** The line and the reason of an invalid table; the reason contains no data of the file. */
 export interface BinCsvError {
   readonly line: number;
   readonly reason: string;
 }
 
+/** The result of parsing a table. */
+export type ParsedBinTable =
+  | { readonly kind: 'table'; readonly rows: readonly BinRow[] }
+  | { readonly kind: 'invalid'; readonly error: BinCsvError };
+
 interface Cursor {
   readonly text: string;
   at: number;
   line: number;
-  /** Why the table is refused; once it is set, reading stops at the end of the text. */
+  /** Why the table is invalid; undefined while it is valid. */
   reason: string | undefined;
 }
 
@@ -44,12 +49,12 @@ const CR = 0x0d;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 
-function refuse(cursor: Cursor, reason: string): void {
+function fail(cursor: Cursor, reason: string): void {
   cursor.reason ??= reason;
   cursor.at = cursor.text.length;
 }
 
-/** A field in quotes (RFC 4180, section 2, items 5 to 7); it may hold commas, line breaks and doubled quotes. */
+/** Reads a quoted field (RFC 4180, section 2, items 5 to 7), which may contain commas, line breaks and doubled quotes. */
 function readQuoted(cursor: Cursor): string {
   const { text } = cursor;
   let value = '';
@@ -57,7 +62,7 @@ function readQuoted(cursor: Cursor): string {
     const start = cursor.at + 1;
     const end = text.indexOf('"', start);
     if (end < 0) {
-      refuse(cursor, 'A quoted field does not end.');
+      fail(cursor, 'A quoted field does not end.');
       return value;
     }
     const piece = text.slice(start, end);
@@ -82,7 +87,7 @@ function readField(cursor: Cursor): string {
   for (let at = start; ; at++) {
     const unit = text.charCodeAt(at);
     if (unit === QUOTE) {
-      refuse(cursor, 'A quote stands inside a field that is not quoted.');
+      fail(cursor, 'A field that is not quoted contains a quote.');
       return '';
     }
     if (unit === COMMA || unit === LF || unit === CR || Number.isNaN(unit)) {
@@ -92,7 +97,7 @@ function readField(cursor: Cursor): string {
   }
 }
 
-/** One record; the cursor goes to the start of the next line. An empty line is a record of one empty field. */
+/** Reads one record and moves the cursor to the next line. An empty line is a record with one empty field. */
 function readRecord(cursor: Cursor): string[] {
   const fields: string[] = [];
   for (;;) {
@@ -108,13 +113,13 @@ function readRecord(cursor: Cursor): string[] {
     if (cursor.text.charCodeAt(cursor.at) === LF) {
       cursor.at++;
     } else if (cursor.at < cursor.text.length) {
-      refuse(cursor, 'A field or line ends in an unexpected place.');
+      fail(cursor, 'A field or line ends in an unexpected place.');
     }
     return fields;
   }
 }
 
-/** The first (fill 0) or last (fill 9) eight-digit number of a bound; undefined unless it has 6 to 8 digits. */
+/** The first (fill 0) or last (fill 9) eight-digit BIN of a bound; undefined unless it has 6 to 8 digits. */
 const boundOf = (digits: string, fill: '0' | '9'): number | undefined =>
   /^\d{6,8}$/.test(digits) ? Number(digits.padEnd(BIN_DIGITS, fill)) : undefined;
 
@@ -129,21 +134,25 @@ function issuerOf(fields: readonly string[]): Issuer {
   };
 }
 
-/** The row of a record, or why it is refused. Equal issuers become one object, which `known` holds. */
-function rowOf(fields: readonly string[], known: Map<string, Issuer>): BinRow | string {
+type ParsedRow =
+  | { readonly kind: 'row'; readonly row: BinRow }
+  | { readonly kind: 'invalid'; readonly reason: string };
+
+/** Parses a record. Equal issuers become one object, which is kept in `known`. */
+function rowOf(fields: readonly string[], known: Map<string, Issuer>): ParsedRow {
   if (fields.length !== COLUMNS) {
-    return 'A line does not have seven fields.';
+    return invalid('A line does not have seven fields.');
   }
   const low = boundOf(fields[0] ?? '', '0');
   const high = boundOf(fields[1] ?? '', '9');
   if (low === undefined || high === undefined) {
-    return 'bin_low and bin_high take 6 to 8 digits.';
+    return invalid('bin_low and bin_high must have 6 to 8 digits.');
   }
   if (low > high) {
-    return 'bin_low is above bin_high.';
+    return invalid('bin_low is greater than bin_high.');
   }
   if (fields[2] === '') {
-    return 'brand is empty.';
+    return invalid('brand is empty.');
   }
   const key = fields.slice(2).join('\0\n');
   let issuer = known.get(key);
@@ -151,23 +160,26 @@ function rowOf(fields: readonly string[], known: Map<string, Issuer>): BinRow | 
     issuer = issuerOf(fields);
     known.set(key, issuer);
   }
-  return { low, high, issuer };
+  return { kind: 'row', row: { low, high, issuer } };
+}
+
+function invalid(reason: string): ParsedRow {
+  return { kind: 'invalid', reason };
 }
 
 /**
- * Reads the operator's BIN table: CSV (RFC 4180) with LF or CRLF line ends, a byte order mark tolerated, under
- * the header `bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level`. Bounds have 6 to 8 digits and
- * are inclusive: a high bound of n digits covers all longer numbers that begin with it. Empty lines are skipped;
- * every row needs a brand. The first record that does not fit refuses the whole table, with the number of the line
- * (from 1) on which it begins.
+ * Parses the operator's BIN table: CSV (RFC 4180) with LF or CRLF line ends, an optional byte order mark, and the header
+ * `bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level`. Bounds have 6 to 8 digits and are inclusive: a high
+ * bound of n digits includes all longer numbers that start with it. Empty lines are skipped; every row needs a brand. One
+ * invalid record makes the table invalid; the error has the number of its first line, from 1.
  */
-export function parseBinCsv(text: string): { readonly rows: BinRow[] } | { readonly error: BinCsvError } {
+export function parseBinCsv(text: string): ParsedBinTable {
   const cursor: Cursor = { text, at: text.startsWith('\ufeff') ? 1 : 0, line: 1, reason: undefined };
   const rows: BinRow[] = [];
   const known = new Map<string, Issuer>();
   let line = 1;
   if (readRecord(cursor).join(',') !== HEADER) {
-    refuse(cursor, `The first line must be ${HEADER}.`);
+    fail(cursor, `The first line must be ${HEADER}.`);
   }
   while (cursor.at < text.length) {
     line = ++cursor.line;
@@ -175,14 +187,16 @@ export function parseBinCsv(text: string): { readonly rows: BinRow[] } | { reado
     if (fields.length === 1 && fields[0] === '') {
       continue;
     }
-    const row = rowOf(fields, known);
-    if (typeof row === 'string') {
-      refuse(cursor, row);
+    const parsed = rowOf(fields, known);
+    if (parsed.kind === 'invalid') {
+      fail(cursor, parsed.reason);
     } else {
-      rows.push(row);
+      rows.push(parsed.row);
     }
   }
-  return cursor.reason === undefined ? { rows } : { error: { line, reason: cursor.reason } };
+  return cursor.reason === undefined
+    ? { kind: 'table', rows }
+    : { kind: 'invalid', error: { line, reason: cursor.reason } };
 }
 
 const issuerKey = (issuer: Issuer): string =>
@@ -194,7 +208,7 @@ const issuerKey = (issuer: Issuer): string =>
     issuer.card_level,
   ]);
 
-/** One object for all issuers of the same content, so that issuers can be compared by identity. */
+/** Uses one object for all equal issuers, so that issuers can be compared by identity. */
 function sharedIssuers(rows: readonly BinRow[]): Issuer[] {
   const byObject = new Map<Issuer, Issuer>();
   const byContent = new Map<string, Issuer>();
@@ -210,7 +224,7 @@ function sharedIssuers(rows: readonly BinRow[]): Issuer[] {
   });
 }
 
-/** The rows' indexes, ordered by a bound and then by place in the file. */
+/** The indexes of the rows, ordered by a bound and then by position in the file. */
 function orderBy(rows: readonly BinRow[], bound: 'low' | 'high'): Float64Array {
   const keys = new Float64Array(rows.length);
   for (const [index, row] of rows.entries()) {
@@ -226,7 +240,7 @@ function orderBy(rows: readonly BinRow[], bound: 'low' | 'high'): Float64Array {
 const sameIssuers = (left: readonly Issuer[], right: readonly Issuer[]): boolean =>
   left.length === right.length && left.every((issuer, at) => issuer === right[at]);
 
-/** Appends a segment, or lengthens the last one when it touches it and has the same issuers. */
+/** Appends a segment, or extends the last one if it is adjacent and has the same issuers. */
 function appendSegment(segments: BinSegment[], next: BinSegment): void {
   const last = segments.at(-1);
   if (last !== undefined && last.high + 1 === next.low && sameIssuers(last.issuers, next.issuers)) {
@@ -237,9 +251,9 @@ function appendSegment(segments: BinSegment[], next: BinSegment): void {
 }
 
 /**
- * Turns rows, which may overlap, into sorted disjoint segments of the eight-digit space; what no row covers is in
- * none. Neighbours of equal issuers are one segment. Time grows with n log n of the rows and with the size of
- * the result. Equal issuers are the same object in the result.
+ * Converts rows, which may overlap, into sorted disjoint segments of eight-digit BINs; BINs without a row are in no segment.
+ * Adjacent segments with equal issuers are merged. Time is O(n log n) of the rows plus the size of the result. Equal issuers
+ * are the same object.
  */
 export function segmentBins(rows: readonly BinRow[]): BinSegment[] {
   const issuers = sharedIssuers(rows);

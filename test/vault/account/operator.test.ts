@@ -22,7 +22,7 @@ const refusal = async (...args: readonly string[]): Promise<Pick<Ran, 'code' | '
   const { code, err } = await runCommand(['account', ...args], { vault });
   return { code, err };
 };
-const UNKNOWN = { code: 1, err: 'There is no account of this name.\n' };
+const UNKNOWN = { code: 1, err: 'No account has this name.\n' };
 const find = async (name: string): Promise<unknown> =>
   (await commandJson<readonly Shown[]>(vault, 'account', 'list')).find((found) => found.name === name);
 
@@ -50,7 +50,7 @@ describe('accounts', () => {
     expect(await statusOf('op-made', password)).toBe(200);
     expect(await refusal('create', 'op-made')).toEqual({
       code: 1,
-      err: 'There is already an account of this name.\n',
+      err: 'An account with this name already exists.\n',
     });
     expect(await find('op-made')).toMatchObject({ unmasked: true });
   });

@@ -65,7 +65,7 @@ describe('audit', () => {
     const { aid } = (await vault.opened.services.accounts.lookUp('checked')) ?? { aid: '' };
     const whole = await run('audit', 'verify');
     expect(whole.code).toBe(0);
-    expect(whole.out).toContain('in order');
+    expect(whole.out).toContain('valid');
     await vault.raw.hdel(`{a:${aid}}log`, '1');
     const { code, out } = await run('audit', 'verify');
     expect(code).toBe(1);
@@ -82,7 +82,7 @@ describe('audit', () => {
   });
 
   test.each([
-    [['--account', 'nobody'], 1, 'There is no account of this name.'],
+    [['--account', 'nobody'], 1, 'No account has this name.'],
     [['--after', 'yesterday'], 2, '--after must be a time such as 2026-01-31T12:00:00Z.'],
     [['--account', 'a', '--account-id', 'b'], 2, 'Give --account or --account-id, not both.'],
   ])('export %p is refused', async (args, code, said) => {

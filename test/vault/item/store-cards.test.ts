@@ -135,7 +135,7 @@ describe('card_metadata', () => {
     };
     const second = { brand: 'VISA', issuing_bank: 'Second, Bank', card_type: 'DEBIT' };
     beforeAll(async () => {
-      expect(await loadBinTable(vault.opened, TABLE)).toEqual({ rows: 3, segments: 3 });
+      expect(await loadBinTable(vault.opened, TABLE)).toEqual({ kind: 'loaded', rows: 3, segments: 3 });
       now += 120_000;
     });
 

@@ -315,7 +315,7 @@ describe('the file', () => {
     expect(again).toMatchObject({
       code: 1,
       out: '',
-      err: 'FILE is already there; it is never written over.\n',
+      err: 'FILE already exists; it is never overwritten.\n',
     });
     expect(readFileSync(file).equals(bytes)).toBe(true);
   });
