@@ -66,7 +66,6 @@ const DECISIONS = [
   page('decisions/ticks.md', 'Ticks', 'How requests share readings and writes of Redis'),
   page('decisions/two-key-layers.md', 'Two layers of keys', 'Master key and passphrase, both'),
   page('decisions/warm-blobs.md', 'Unlocked keys', 'Where they are kept'),
-  page('decisions/sdk-reference.md', 'Reference of the SDK', 'Why a generator of our own writes it'),
   page('decisions/sdk-package.md', 'Package of the SDK', 'Why it comes from the vault'),
 ];
 

@@ -48,6 +48,7 @@ export interface AdminCalls {
    * The operator's PCI DSS certificate, a PDF. Throws `not_allowed` for an account that does not pay,
    * `certificate_not_found` where there is none.
    * @see /guide/billing-and-preferences
+   * @throws `certificate_not_found`
    * @example
    * const pdf = await client.admin.certificate();
    * console.log(`${pdf.length} bytes`);
@@ -58,6 +59,7 @@ export interface AdminCalls {
    * it this client: make another one. Throws `password_changed` when somebody else was faster, `too_many_changes`
    * after five within a minute. It is repeated only where the service said that it did nothing.
    * @see /guide/billing-and-preferences
+   * @throws `conflicting_parameters`, `password_changed`, `too_many_changes`
    * @example
    * const { user, password } = await client.admin.changePassword();
    * const next = new Vault({ baseUrl: 'https://vault.example', username: user, password });
@@ -68,13 +70,15 @@ export interface AdminCalls {
    * `webhook_max_attempts` act wherever the parameter is left out; other names keep what you like. Throws
    * `invalid_request` for a value that is not of the right kind, `preferences_full`.
    * @see /guide/billing-and-preferences
+   * @throws `preferences_full`
    * @example
    * await client.admin.setPreference({ key: 'default_algorithm', value: 'luhn' });
    */
   readonly setPreference: (preference: SetPreference, options?: CallOptions) => Promise<Preference>;
   /**
-   * One preference. Throws `preference_not_found`.
+   * One preference.
    * @see /guide/billing-and-preferences
+   * @throws `preference_not_found`
    * @example
    * const { value, is_default } = await client.admin.getPreference({ key: 'default_limit' });
    */
@@ -90,6 +94,7 @@ export interface AdminCalls {
    * Deletes a preference; one that the service acts on has its default again. Throws `preference_not_found`, for one
    * of your own also when an earlier attempt, whose reply was lost, had succeeded.
    * @see /guide/billing-and-preferences
+   * @throws `preference_not_found`
    * @example
    * await client.admin.deletePreference({ key: 'default_limit' });
    */

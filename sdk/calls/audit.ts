@@ -11,17 +11,18 @@ import type { AuditEntry, ReadAudit } from '../transport/types.ts';
  */
 export interface AuditCalls {
   /**
-   * One page of the log, newest first; at most 1,024 entries unless `limit` says otherwise. A page of a narrow filter
-   * may be empty and still have a next one. Throws `cursor_invalid`.
+   * One page of the log, newest first; at most 1,024 entries unless `limit` says otherwise. A page of a narrow
+   * filter may be empty and still have a next one.
    * @see /guide/audit
+   * @throws `cursor_invalid`
    * @example
    * const { data } = await client.audit.list({ action: 'key.delete', after: '2026-01-01T00:00:00Z' });
    */
   readonly list: (query?: ReadAudit, options?: CallOptions) => Promise<Page<AuditEntry[]>>;
   /**
-   * The whole log, page by page, from `next_token` where one is given. New entries change nothing of the pages. Throws
-   * as `list` does.
+   * The whole log, page by page, from `next_token` where one is given. New entries change nothing of the pages.
    * @see /guide/audit
+   * @throws `cursor_invalid`
    * @example
    * for await (const { data } of client.audit.pages()) {
    *   const refused = data.filter(({ outcome }) => outcome !== 'success');

@@ -10,10 +10,10 @@ import { type EndpointOptions, linkTo } from './endpoint.ts';
 export interface CaptureClient {
   /**
    * Stores an object and returns what to pass on to the endpoint's owner. `data` is an object, or the exact JSON
-   * text of one, at most 262,144 bytes; `reference` is the endpoint's unique id where it is left out. Throws
-   * `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped), `number_missing`,
-   * `test_card` (production), `rule_not_found`, `rule_limit`.
+   * text of one, at most 262,144 bytes; `reference` is the endpoint's unique id where it is left out.
    * @see /guide/capture
+   * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped),
+   * `idempotency_conflict`, `number_missing`, `test_card` (production), `rule_not_found`, `rule_limit`
    * @example
    * await checkout.submit({ data: { card_number: '4111111111111111' }, reference: 'order-4711' });
    */

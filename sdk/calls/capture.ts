@@ -23,28 +23,31 @@ import { callTo } from './endpoint.ts';
  */
 export interface CaptureCalls {
   /**
-   * Creates an endpoint and returns its secret, this once. It lives for `ttl`, a duration such as `45m` or `P1D`
-   * (24 hours; `0` for ever). A lost reply would lose the secret, so the call is repeated only where the service
-   * said that it did nothing. Throws `endpoint_exists`, `passphrase_wrong`, `key_not_found`.
+   * Creates an endpoint and returns its secret, this once. It lives for `ttl`, a duration such as `45m` or `P1D` (24
+   * hours; `0` for ever). A lost reply would lose the secret, so the call is repeated only where the service said
+   * that it did nothing.
    * @see /guide/capture
+   * @throws `conflicting_parameters`, `endpoint_exists`, `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
    * const { unique_id, secret } = await client.capture.create({ user: 'customers', ttl: '45m' });
    */
   readonly create: (endpoint: CreateCaptureEndpoint, options?: CallOptions) => Promise<NewCaptureEndpoint>;
   /**
    * The account's capture endpoints, or one key's, by `user` and `unique_id`, without their secrets. Expired ones
-   * stay in it for a day. Throws `key_not_found`.
+   * stay in it for a day.
    * @see /guide/capture
+   * @throws `key_not_found`
    * @example
    * const usable = (await client.capture.list({ user: 'customers' })).filter(({ expired }) => !expired);
    */
   readonly list: (query?: ListEndpoints, options?: CallOptions) => Promise<Endpoint[]>;
   /**
-   * Stores an object through an endpoint, without the account's credentials and without the passphrase. `data`
-   * is an object, or the exact JSON text of one, at most 262,144 bytes; `reference` is the endpoint's unique id
-   * where it is left out. Throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or
-   * stopped by a new passphrase), `number_missing`, `test_card` (production), `rule_not_found`, `rule_limit`.
+   * Stores an object through an endpoint, without the account's credentials and without the passphrase. `data` is an
+   * object, or the exact JSON text of one, at most 262,144 bytes; `reference` is the endpoint's unique id where it
+   * is left out.
    * @see /guide/capture
+   * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new
+   * passphrase), `idempotency_conflict`, `number_missing`, `test_card` (production), `rule_not_found`, `rule_limit`
    * @example
    * const made = await client.capture.create({ user: 'customers' });
    * const { token, reference } = await client.capture.submit({ ...made, data: { card_number: '4111111111111111' } });
@@ -54,6 +57,7 @@ export interface CaptureCalls {
    * Deletes an endpoint, of either kind; what it stored stays. Throws `endpoint_not_found`, also when an earlier
    * attempt, whose reply was lost, had succeeded.
    * @see /guide/capture
+   * @throws `endpoint_not_found`
    * @example
    * await client.capture.delete({ unique_id: 'web-shop' });
    */
@@ -74,7 +78,8 @@ export function createCaptureCalls(transport: Transport, passphrase: string | un
         passphrase: neededPassphrase(own, passphrase),
         options,
       }),
-    list: (query, options) => readJson(transport, { method: 'GET', path, repeat: 'always', query, options }),
+    list: (query, options) =>
+      readJson(transport, { method: 'GET', path, repeat: 'always', query: { ...query }, options }),
     submit: async (item, options) => submitTo(transport, item, item, options),
     delete: ({ unique_id }, options) =>
       readJson(transport, { method: 'DELETE', path: [...path, unique_id], repeat: 'always', options }),

@@ -23,13 +23,15 @@ export interface CertificateCalls {
    * Makes a key pair in the vault, which is never shown, and a request for a certificate of it. Repeated only
    * where the service said that it did nothing: after a lost reply there may be a request more than you know.
    * @see /guide/client-certificates
+   * @throws `certificates_full`
    * @example
    * const { id, data } = await client.certificates.createCsr({ cn: 'shop.example', c: 'DE' });
    */
   readonly createCsr: (subject: CreateCsr, options?: CallOptions) => Promise<Csr>;
   /**
-   * One request. Throws `csr_not_found`.
+   * One request.
    * @see /guide/client-certificates
+   * @throws `csr_not_found`
    * @example
    * const { data } = await client.certificates.getCsr({ id: 'the-csr-id' });
    */
@@ -44,6 +46,7 @@ export interface CertificateCalls {
   /**
    * Deletes a request and its private key: certificates issued from it can no longer be presented.
    * @see /guide/client-certificates
+   * @throws `csr_not_found`
    * @example
    * await client.certificates.deleteCsr({ id: 'the-csr-id' });
    */
@@ -52,14 +55,17 @@ export interface CertificateCalls {
    * Stores a certificate that was issued from a request; `pem` is its text, those that issued it may follow.
    * Throws `certificate_mismatch` for one of another key.
    * @see /guide/client-certificates
+   * @throws `csr_not_found`, `certificate_invalid`, `certificate_private_key`, `certificate_mismatch`,
+   * `certificates_full`
    * @example
    * const pem = '-----BEGIN CERTIFICATE-----…';
    * const { id } = await client.certificates.create({ csr_id: 'the-csr-id', pem });
    */
   readonly create: (certificate: CreateCertificate, options?: CallOptions) => Promise<Certificate>;
   /**
-   * One certificate. Throws `certificate_not_found`.
+   * One certificate.
    * @see /guide/client-certificates
+   * @throws `certificate_not_found`
    * @example
    * const { expiry } = await client.certificates.get({ id: 'the-certificate-id' });
    */
@@ -67,6 +73,7 @@ export interface CertificateCalls {
   /**
    * The certificates of the account, or of one request, by id.
    * @see /guide/client-certificates
+   * @throws `certificate_not_found`
    * @example
    * const certificates = await client.certificates.list({ csr_id: 'the-csr-id' });
    */
@@ -74,6 +81,7 @@ export interface CertificateCalls {
   /**
    * Deletes a certificate; its request stays.
    * @see /guide/client-certificates
+   * @throws `certificate_not_found`
    * @example
    * await client.certificates.delete({ id: 'the-certificate-id' });
    */

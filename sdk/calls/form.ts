@@ -16,6 +16,7 @@ export interface FormCalls {
    * anybody; so would a repeat after a lost reply, and the call is repeated only where the service said that it did
    * nothing.
    * @see /guide/forms
+   * @throws `form_exists`, `forms_full`
    * @example
    * const { url } = await client.forms.create({ form_type: 'pcd', form_id: 'checkout', hide_card: true });
    */
@@ -23,6 +24,7 @@ export interface FormCalls {
   /**
    * One form with its settings. Throws `form_not_found`, also for a form of another account.
    * @see /guide/forms
+   * @throws `form_not_found`
    * @example
    * const { url, theme } = await client.forms.get({ form_id: 'checkout' });
    */
@@ -38,6 +40,7 @@ export interface FormCalls {
    * Deletes a form, at once. Throws `form_not_found`, also when an earlier attempt, whose reply was lost, had
    * succeeded.
    * @see /guide/forms
+   * @throws `form_not_found`
    * @example
    * await client.forms.delete({ form_id: 'checkout' });
    */

@@ -25,21 +25,23 @@ export interface KeyCalls {
    * passphrase. Throws `key_exists` when the identifier is taken, `idempotency_passphrase_required` for an
    * `idempotencyKey` without a passphrase of your own.
    * @see /guide/keys
+   * @throws `idempotency_conflict`, `key_exists`, `idempotency_passphrase_required`
    * @example
    * const { passphrase } = await client.keys.create({ user: 'customers' });
    */
   readonly create: (key: CreateKey, options?: KeyedCallOptions) => Promise<KeyWithPassphrase>;
   /**
-   * One page of the account's keys, ordered by `user`; at most 65,536 unless `limit` says otherwise. Throws
-   * `cursor_invalid`.
+   * One page of the account's keys, ordered by `user`; at most 65,536 unless `limit` says otherwise.
    * @see /guide/keys
+   * @throws `cursor_invalid`
    * @example
    * const { data, next_token } = await client.keys.list({ limit: 100 });
    */
   readonly list: (query?: ListKeys, options?: CallOptions) => Promise<Page<Key[]>>;
   /**
-   * All keys, page by page, from `next_token` where one is given. Throws as `list` does.
+   * All keys, page by page, from `next_token` where one is given.
    * @see /guide/keys
+   * @throws `cursor_invalid`
    * @example
    * for await (const { data } of client.keys.pages({ limit: 100 })) {
    *   const users = data.map(({ user }) => user);
@@ -48,10 +50,10 @@ export interface KeyCalls {
   readonly pages: (query?: ListKeys, options?: CallOptions) => Pages<Key[]>;
   /**
    * Replaces a key's passphrase: the old one stops working and the key's endpoints stop. Give `new_passphrase`
-   * yourself: one made by the service is lost with a lost reply, and all of the key's data with it. For the
-   * same reason it is repeated only where the service said that it did nothing. Throws `passphrase_wrong`,
-   * `key_not_found`.
+   * yourself: one made by the service is lost with a lost reply, and all of the key's data with it. For the same
+   * reason it is repeated only where the service said that it did nothing.
    * @see /guide/keys
+   * @throws `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
    * await client.keys.changePassphrase({
    *   user: 'customers',
@@ -64,6 +66,7 @@ export interface KeyCalls {
    * Deletes a key; with `safe: false` together with all its data, for good. Throws `key_not_empty` where the
    * key holds data, and `key_not_found` also when an earlier attempt, whose reply was lost, had succeeded.
    * @see /guide/keys
+   * @throws `key_not_found`, `key_not_empty`, `key_changed`
    * @example
    * await client.keys.delete({ user: 'customers' });
    */

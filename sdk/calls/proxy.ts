@@ -38,6 +38,9 @@ export interface ProxyCalls {
    * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`, and when synchronous
    * `target_unreachable`, `target_timeout` (20 s), `reply_too_large` (1 MB), `outcome_unknown`.
    * @see /guide/proxy
+   * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`,
+   * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`,
+   * `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`, `outcome_unknown`
    * @example
    * const request = {
    *   method: 'POST',
@@ -59,8 +62,10 @@ export interface ProxyCalls {
    * Sends a request, whose texts are sent as they are, and stores what a third party answers: a JSON object with a
    * number, or with `smart_parse` the card that is found in a reply of any form. The result, and what the webhook is
    * told, has the token in `token_info`, which is not there when the third party answered 429 or 5xx to the last.
-   * Throws as a synchronous `post` does, and `reply_not_storable`, `test_card` (production).
    * @see /guide/proxy
+   * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`, `rule_not_found`,
+   * `rule_limit`, `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`,
+   * `outcome_unknown`, `reply_not_storable`, `test_card` (production), `key_changed`
    * @example
    * const { token_info } = await client.proxy.fetch({
    *   user: 'customers',
@@ -75,8 +80,10 @@ export interface ProxyCalls {
   };
   /**
    * Has a network token made for a stored card by a requester of the operator, stores it under the same key, and
-   * tells the webhook. Alpha: this may change. Throws `token_not_found`, `reference_required`, `number_missing`.
+   * tells the webhook. Alpha: this may change.
    * @see /guide/proxy
+   * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`,
+   * `token_not_found`, `reference_required`, `number_missing`, `destination_refused`, `jobs_full`
    * @example
    * const webhook = { url: 'https://shop.example.com/webhooks', secret };
    * const { id } = await client.proxy.networkToken({ user: 'customers', token, requester_id: 'sim', webhook });

@@ -23,10 +23,10 @@ import { callTo, type EndpointOptions, linkTo } from './endpoint.ts';
 export interface RetrieveClient {
   /**
    * Opens one item and returns the stored object, masked and changed as the endpoint's `mask_fields` and `rules`
-   * say. Numbers become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`. Throws
-   * `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped), `token_not_found`,
-   * `endpoint_out_of_scope`, `reference_required`, `rule_not_found`, `rule_limit`.
+   * say. Numbers become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`.
    * @see /guide/retrieve
+   * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped),
+   * `endpoint_out_of_scope`, `reference_required`, `token_not_found`, `rule_not_found`, `rule_limit`
    * @example
    * const card = await desk.decrypt({ token, reference: 'customer-4711' });
    */
@@ -34,21 +34,25 @@ export interface RetrieveClient {
   /**
    * As `decrypt`, but returns the JSON text exactly as the service sent it, with every digit.
    * @see /guide/retrieve
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `reference_required`, `token_not_found`,
+   * `rule_not_found`, `rule_limit`
    * @example
    * const text = await desk.decryptText({ token, reference: 'customer-4711' });
    */
   readonly decryptText: (item: RetrieveItem, options?: CallOptions) => Promise<string>;
   /**
    * One page of the tokens that the endpoint reaches, without their data; at most 1,024 unless `limit` says
-   * otherwise. Throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`.
+   * otherwise.
    * @see /guide/retrieve
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`, `token_not_found`
    * @example
    * const { data, next_token } = await desk.list({ reference_prefix: 'customer-', limit: 100 });
    */
   readonly list: (query?: RetrieveTree, options?: CallOptions) => Promise<Page<Tree>>;
   /**
-   * All of them, page by page, from `next_token` where one is given. Throws as `list` does.
+   * All of them, page by page, from `next_token` where one is given.
    * @see /guide/retrieve
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`, `token_not_found`
    * @example
    * for await (const { data } of desk.pages({ limit: 100 })) {
    *   const tokens = Object.values(data).flatMap((items) => items.map(({ token }) => token));
@@ -56,11 +60,13 @@ export interface RetrieveClient {
    */
   readonly pages: (query?: RetrieveTree, options?: CallOptions) => Pages<Tree>;
   /**
-   * Opens every item that the endpoint reaches and the filters let through, and yields each as it arrives,
-   * holding no more than one. `limit` is the number of items per request; without one, a single request brings
-   * all. A reply that breaks off throws `VaultConnectionError`: the loop ends normally only after the last item.
-   * `timeoutMs` is the longest wait for the next piece. Each item counts as one decryption. Throws as `decrypt`.
+   * Opens every item that the endpoint reaches and the filters let through, and yields each as it arrives, holding
+   * no more than one. `limit` is the number of items per request; without one, a single request brings all. A reply
+   * that breaks off throws `VaultConnectionError`: the loop ends normally only after the last item. `timeoutMs` is
+   * the longest wait for the next piece. Each item counts as one decryption.
    * @see /guide/retrieve
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `reference_required`, `cursor_invalid`,
+   * `token_not_found`, `rule_not_found`, `rule_limit`
    * @example
    * for await (const { token, data } of desk.decryptAll({ reference: 'customer-4711' })) {
    *   const holder = data['card_holder'];

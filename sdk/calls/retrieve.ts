@@ -32,25 +32,27 @@ export interface RetrieveCalls {
    * Creates an endpoint and returns its secret, this once. It reaches all items of a key, or one `token`, or the
    * items of one `reference`, and lives for `ttl`, a duration such as `45m` or `P1D` (24 hours; `0` for ever). A
    * lost reply would lose the secret, so the call is repeated only where the service said that it did nothing.
-   * Throws `endpoint_exists`, `passphrase_wrong`, `key_not_found`.
    * @see /guide/retrieve
+   * @throws `conflicting_parameters`, `endpoint_exists`, `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
    * const { unique_id, secret } = await client.retrieve.create({ user: 'customers', token, ttl: '10m' });
    */
   readonly create: (endpoint: CreateRetrieveEndpoint, options?: CallOptions) => Promise<NewRetrieveEndpoint>;
   /**
    * The account's retrieval endpoints, or one key's, by `user` and `unique_id`, without their secrets. Expired ones
-   * stay in it for a day. Throws `key_not_found`.
+   * stay in it for a day.
    * @see /guide/retrieve
+   * @throws `key_not_found`
    * @example
    * const usable = (await client.retrieve.list({ user: 'customers' })).filter(({ expired }) => !expired);
    */
   readonly list: (query?: ListEndpoints, options?: CallOptions) => Promise<Endpoint[]>;
   /**
    * Opens one item through an endpoint and returns the stored object, masked and changed as the endpoint says.
-   * Numbers become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`. Throws
-   * `token_not_found`, `endpoint_out_of_scope`, `reference_required`, `rule_not_found`, `rule_limit`.
+   * Numbers become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`.
    * @see /guide/retrieve
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `reference_required`, `token_not_found`,
+   * `rule_not_found`, `rule_limit`
    * @example
    * const made = await client.retrieve.create({ user: 'customers', token });
    * const card = await client.retrieve.decrypt({ ...made, token });
@@ -59,21 +61,25 @@ export interface RetrieveCalls {
   /**
    * As `decrypt`, but returns the JSON text exactly as the service sent it, with every digit.
    * @see /guide/retrieve
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `reference_required`, `token_not_found`,
+   * `rule_not_found`, `rule_limit`
    * @example
    * const text = await client.retrieve.decryptText({ unique_id: 'call-centre', secret, token });
    */
   readonly decryptText: (item: RetrieveItem & EndpointAccess, options?: CallOptions) => Promise<string>;
   /**
    * One page of the tokens that an endpoint reaches, without their data; at most 1,024 unless `limit` says
-   * otherwise. Throws `endpoint_out_of_scope`, `cursor_invalid`.
+   * otherwise.
    * @see /guide/retrieve
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`, `token_not_found`
    * @example
    * const { data } = await client.retrieve.listItems({ unique_id: 'call-centre', secret, limit: 100 });
    */
   readonly listItems: (query: RetrieveTree & EndpointAccess, options?: CallOptions) => Promise<Page<Tree>>;
   /**
-   * All of them, page by page, from `next_token` where one is given. Throws as `listItems` does.
+   * All of them, page by page, from `next_token` where one is given.
    * @see /guide/retrieve
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`, `token_not_found`
    * @example
    * for await (const { data } of client.retrieve.itemPages({ unique_id: 'call-centre', secret })) {
    *   const users = Object.keys(data);
@@ -83,8 +89,10 @@ export interface RetrieveCalls {
   /**
    * Opens every item that an endpoint reaches and the filters let through, and yields each as it arrives, as
    * `vault.decryptAll` does for a key: `timeoutMs` is the longest wait for the next piece, and a reply that breaks
-   * off throws `VaultConnectionError`. Throws as `decrypt` does. Each item counts as one decryption.
+   * off throws `VaultConnectionError`. Each item counts as one decryption.
    * @see /guide/retrieve
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `reference_required`, `cursor_invalid`,
+   * `token_not_found`, `rule_not_found`, `rule_limit`
    * @example
    * for await (const item of client.retrieve.decryptAll({ unique_id: 'call-centre', secret })) {
    *   const holder = item.data['card_holder'];
@@ -98,6 +106,7 @@ export interface RetrieveCalls {
    * Deletes an endpoint, of either kind. Throws `endpoint_not_found`, also when an earlier attempt, whose reply
    * was lost, had succeeded.
    * @see /guide/retrieve
+   * @throws `endpoint_not_found`
    * @example
    * await client.retrieve.delete({ unique_id: 'call-centre' });
    */
@@ -120,7 +129,8 @@ export function createRetrieveCalls(transport: Transport, passphrase: string | u
         passphrase: neededPassphrase(own, passphrase),
         options,
       }),
-    list: (query, options) => readJson(transport, { method: 'GET', path, repeat: 'always', query, options }),
+    list: (query, options) =>
+      readJson(transport, { method: 'GET', path, repeat: 'always', query: { ...query }, options }),
     decrypt: (item, options) => through(item).decrypt(item, options),
     decryptText: (item, options) => through(item).decryptText(item, options),
     listItems: (query, options) => through(query).list(query, options),

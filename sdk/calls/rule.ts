@@ -15,14 +15,16 @@ export interface RuleCalls {
    * `field`, such as `body[2].name`. Throws `rule_exists` when the id is taken; so would a repeat after a lost
    * reply, and the call is repeated only where the service said that it did nothing.
    * @see /guide/rules
+   * @throws `rule_exists`, `rules_full`
    * @example
    * const operations = [{ name: 'substr', input_field: 'expiry_year', output_field: 'year', arguments: { start: -2 } }];
    * await client.rules.create({ id: 'short-year', operations });
    */
   readonly create: (rule: CreateRule, options?: CallOptions) => Promise<Rule>;
   /**
-   * One rule with its operations. Throws `rule_not_found`.
+   * One rule with its operations.
    * @see /guide/rules
+   * @throws `rule_not_found`
    * @example
    * const { operations } = await client.rules.get({ id: 'short-year' });
    */
@@ -38,6 +40,7 @@ export interface RuleCalls {
    * Deletes a rule. What still names it throws `rule_not_found` from then on, and so does this call also when an
    * earlier attempt, whose reply was lost, had succeeded.
    * @see /guide/rules
+   * @throws `rule_not_found`
    * @example
    * await client.rules.delete({ id: 'short-year' });
    */

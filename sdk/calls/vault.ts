@@ -28,20 +28,22 @@ import type {
  */
 export interface VaultCalls {
   /**
-   * Stores an object under a key and returns its token. `data` is an object, or the exact JSON text of one
-   * (for integers beyond 2^53 and numbers such as `1.10`, whose digits a JavaScript number loses), at most
-   * 262,144 bytes. Throws `passphrase_wrong`, `key_not_found`, `number_missing`, `test_card` (production).
+   * Stores an object under a key and returns its token. `data` is an object, or the exact JSON text of one (for
+   * integers beyond 2^53 and numbers such as `1.10`, whose digits a JavaScript number loses), at most 262,144 bytes.
    * @see /guide/items
+   * @throws `conflicting_parameters`, `idempotency_conflict`, `number_missing`, `test_card` (production),
+   * `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
    * const data = { card_number: '4111111111111111', expiry: '12/29' };
    * const { token } = await client.vault.store({ user: 'customers', reference: 'customer-4711', data });
    */
   readonly store: (item: StoreItem, options?: KeyedCallOptions) => Promise<TokenInfo>;
   /**
-   * Opens one item and returns the stored object, masked as the account and `mask_fields` demand. Numbers
-   * become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`. Throws
-   * `passphrase_wrong`, `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`.
+   * Opens one item and returns the stored object, masked as the account and `mask_fields` demand. Numbers become
+   * JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`.
    * @see /guide/items
+   * @throws `conflicting_parameters`, `reference_required`, `passphrase_wrong`, `key_not_found`, `token_not_found`,
+   * `rule_not_found`, `rule_limit`
    * @example
    * const card = await client.vault.decrypt({ user: 'customers', token, reference: 'customer-4711' });
    */
@@ -49,21 +51,24 @@ export interface VaultCalls {
   /**
    * As `decrypt`, but returns the JSON text exactly as the service sent it, with every digit.
    * @see /guide/items
+   * @throws `conflicting_parameters`, `reference_required`, `passphrase_wrong`, `key_not_found`, `token_not_found`,
+   * `rule_not_found`, `rule_limit`
    * @example
    * const text = await client.vault.decryptText({ user: 'customers', token });
    */
   readonly decryptText: (item: DecryptItem, options?: CallOptions) => Promise<string>;
   /**
-   * One page of the items' tokens, by key, without their data; at most 1,024 unless `limit` says otherwise. Throws
-   * `key_not_found`, `token_not_found`, `cursor_invalid`.
+   * One page of the items' tokens, by key, without their data; at most 1,024 unless `limit` says otherwise.
    * @see /guide/items
+   * @throws `conflicting_parameters`, `cursor_invalid`, `key_not_found`, `token_not_found`
    * @example
    * const { data, next_token } = await client.vault.list({ user: 'customers', reference_prefix: 'customer-' });
    */
   readonly list: (query?: ListItems, options?: CallOptions) => Promise<Page<Tree>>;
   /**
-   * All items' tokens, page by page, from `next_token` where one is given. Throws as `list` does.
+   * All items' tokens, page by page, from `next_token` where one is given.
    * @see /guide/items
+   * @throws `conflicting_parameters`, `cursor_invalid`, `key_not_found`, `token_not_found`
    * @example
    * for await (const { data } of client.vault.pages({ user: 'customers' })) {
    *   const tokens = data['customers']?.map(({ token }) => token);
@@ -71,12 +76,13 @@ export interface VaultCalls {
    */
   readonly pages: (query?: ListItems, options?: CallOptions) => Pages<Tree>;
   /**
-   * Opens every item of a key that the filters let through and yields each as it arrives, holding no more than
-   * one. `limit` is the number of items per request; without one, a single request brings all. A reply that
-   * breaks off throws `VaultConnectionError`: the loop ends normally only after the last item. `timeoutMs` is
-   * the longest wait for the next piece. Each item counts as one decryption. Throws `passphrase_wrong`,
-   * `key_not_found`, `rule_not_found`, `rule_limit`.
+   * Opens every item of a key that the filters let through and yields each as it arrives, holding no more than one.
+   * `limit` is the number of items per request; without one, a single request brings all. A reply that breaks off
+   * throws `VaultConnectionError`: the loop ends normally only after the last item. `timeoutMs` is the longest wait
+   * for the next piece. Each item counts as one decryption.
    * @see /guide/items
+   * @throws `conflicting_parameters`, `cursor_invalid`, `passphrase_wrong`, `key_not_found`, `rule_not_found`,
+   * `rule_limit`
    * @example
    * for await (const { token, data } of client.vault.decryptAll({ user: 'customers', stored_after: '2026-01-01T00:00:00Z' })) {
    *   console.log(token, data['card_holder']);
@@ -87,9 +93,11 @@ export interface VaultCalls {
     options?: CallOptions,
   ) => AsyncGenerator<DecryptedItem, void, undefined>;
   /**
-   * Merges `data` into a stored object, first level only: a given member replaces the old one whole. The four
-   * names of the number are ignored. Throws as `decrypt` does.
+   * Merges `data` into a stored object, first level only: a given member replaces the old one whole. The four names
+   * of the number are ignored.
    * @see /guide/items
+   * @throws `conflicting_parameters`, `idempotency_conflict`, `reference_required`, `passphrase_wrong`,
+   * `key_not_found`, `token_not_found`, `rule_not_found`, `rule_limit`, `key_changed`
    * @example
    * await client.vault.update({ user: 'customers', token, data: { expiry: '01/31' } });
    */
@@ -98,21 +106,24 @@ export interface VaultCalls {
    * Deletes an item. Throws `reference_required`, and `token_not_found` also when an earlier attempt, whose
    * reply was lost, had succeeded.
    * @see /guide/items
+   * @throws `reference_required`, `token_not_found`, `key_not_found`, `key_changed`
    * @example
    * await client.vault.delete({ user: 'customers', token });
    */
   readonly delete: (item: DeleteItem, options?: CallOptions) => Promise<Message>;
   /**
    * One page of an item's log, newest first: who stored or opened it, when and from where; at most 1,024 entries
-   * unless `limit` says otherwise. Throws `token_not_found`, `reference_required`, `cursor_invalid`.
+   * unless `limit` says otherwise.
    * @see /guide/items
+   * @throws `reference_required`, `cursor_invalid`, `token_not_found`, `key_not_found`
    * @example
    * const { data } = await client.vault.log({ user: 'customers', token, limit: 10 });
    */
   readonly log: (query: ReadLog, options?: CallOptions) => Promise<Page<LogEntry[]>>;
   /**
-   * The whole log of an item, page by page, from `next_token` where one is given. Throws as `log` does.
+   * The whole log of an item, page by page, from `next_token` where one is given.
    * @see /guide/items
+   * @throws `reference_required`, `cursor_invalid`, `token_not_found`, `key_not_found`
    * @example
    * for await (const { data } of client.vault.logPages({ user: 'customers', token })) {
    *   const opened = data.filter(({ action }) => action === 'decrypt');

@@ -24,6 +24,11 @@ export interface ApiErrorParts {
  * The service answered and refused. Tell cases apart by `code`, never by the message, which names the place of the
  * vault's guide that says what to do.
  * A server newer than this SDK may send a code that the type does not list yet.
+ *
+ * Any call can be answered with `invalid_request`, `duplicate_parameter`, `rate_limited`, `overloaded`,
+ * `store_unavailable` or `internal`; one with the credentials of an account also with `unauthenticated`,
+ * `too_many_failures` or `not_allowed`; one with a body also with `invalid_json`, `json_too_deep` or `body_too_large`; and
+ * one that reads stored records also with `integrity_failed`. The reference of a call lists the other codes.
  * @see /guide/errors
  * @example
  * try {

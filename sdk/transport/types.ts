@@ -5,6 +5,8 @@
 import type { components, operations } from '../api.d.ts';
 
 type Schemas = components['schemas'];
+/** A shape of the API. What is exported of it is an interface, which compilers and editors show by its name. */
+type Schema<Name extends keyof Schemas> = Schemas[Name];
 
 /** What a caller gives: a list may be readonly, and an optional member undefined. */
 type Given<T> = {
@@ -38,93 +40,96 @@ interface Carrying {
 export type ErrorCode = Schemas['Error']['code'];
 
 /** Any JSON object; a member named `__proto__` is data like any other: never merge it into other objects. */
-export type StoredObject = Schemas['StoredObject'];
+export interface StoredObject extends Schema<'StoredObject'> {}
 /** A stored item, without its data. */
-export type TokenInfo = Schemas['TokenInfo'];
+export interface TokenInfo extends Schema<'TokenInfo'> {}
 /** What the number of a card tells of it: its first digits, its brand, and what the table of the operator knows. */
-export type CardMetadata = Schemas['CardMetadata'];
+export interface CardMetadata extends Schema<'CardMetadata'> {}
 /** An item in a listing; `data` and `card_metadata` only where it was opened. */
-export type TreeItem = Schemas['TreeItem'];
+export interface TreeItem extends Schema<'TreeItem'> {}
 /** Names of keys, each with a list of its items in ascending order of `stored_at`. */
-export type Tree = Schemas['Tree'];
+export interface Tree {
+  [user: string]: TreeItem[];
+}
 /** One use of an item. */
-export type LogEntry = Schemas['LogEntry'];
+export interface LogEntry extends Schema<'LogEntry'> {}
 /** One event of the security log. */
-export type AuditEntry = Schemas['AuditEntry'];
+export interface AuditEntry extends Schema<'AuditEntry'> {}
 /** A vault key. */
-export type Key = Schemas['Key'];
+export interface Key extends Schema<'Key'> {}
 /** A vault key with its passphrase, which is shown this once. */
-export type KeyWithPassphrase = Schemas['KeyWithPassphrase'];
+export interface KeyWithPassphrase extends Schema<'KeyWithPassphrase'> {}
 /** Whether the last digit of a number is right, and the brand that it tells. */
-export type LuhnResult = Schemas['LuhnResult'];
+export interface LuhnResult extends Schema<'LuhnResult'> {}
 /** A passphrase, made and not stored. */
-export type GeneratedPassphrase = Schemas['GeneratedPassphrase'];
+export interface GeneratedPassphrase extends Schema<'GeneratedPassphrase'> {}
 /** Who signed in, and what to. */
-export type WhoAmI = Schemas['WhoAmI'];
+export interface WhoAmI extends Schema<'WhoAmI'> {}
 /** What was done, in a sentence for a person. */
-export type Message = Schemas['Message'];
+export interface Message extends Schema<'Message'> {}
 /** What the month has cost so far; amounts are exact decimal texts. */
-export type Billing = Schemas['Billing'];
+export interface Billing extends Schema<'Billing'> {}
 /** What the account has stored, and how many requests it made in a month. */
-export type Usage = Schemas['Usage'];
+export interface Usage extends Schema<'Usage'> {}
 /** Which month. */
-export type ReadUsage = Query<'readUsage'>;
+export interface ReadUsage extends Query<'readUsage'> {}
 /** An account with its new password, which is shown this once. */
-export type AccountPassword = Schemas['AccountPassword'];
+export interface AccountPassword extends Schema<'AccountPassword'> {}
 /** The new password; one is made where it is left out. */
-export type ChangePassword = Given<Schemas['ChangePassword']>;
+export interface ChangePassword extends Given<Schema<'ChangePassword'>> {}
 /** A preference; `is_default` where the account has not set it. */
-export type Preference = Schemas['Preference'];
+export interface Preference extends Schema<'Preference'> {}
 /** A preference and its value: any JSON value of at most 4 KB. */
-export type SetPreference = Given<Schemas['SetPreference']>;
+export interface SetPreference extends Given<Schema<'SetPreference'>> {}
 /** Names a preference. */
-export type ReadPreference = Query<'deletePreference'>;
+export interface ReadPreference extends Query<'deletePreference'> {}
 /** Names a preference. */
-export type DeletePreference = Query<'deletePreference'>;
+export interface DeletePreference extends Query<'deletePreference'> {}
 
 /** An item with its data, as opening a whole key yields it. */
-export type DecryptedItem = TreeItem & { readonly data: StoredObject };
+export interface DecryptedItem extends TreeItem {
+  readonly data: StoredObject;
+}
 
 /** What to store, under which key, and what its token looks like. */
-export type StoreItem = Omit<Query<'storeItem'>, 'card_number' | 'account_number' | 'n'> &
-  Unlocking &
-  Carrying;
+export interface StoreItem
+  extends Omit<Query<'storeItem'>, 'card_number' | 'account_number' | 'n'>,
+    Unlocking,
+    Carrying {}
 /** What to change of which item. */
-export type UpdateItem = Query<'updateItem'> & Unlocking & Carrying;
+export interface UpdateItem extends Query<'updateItem'>, Unlocking, Carrying {}
 /** Names one item. */
-export type DeleteItem = Query<'deleteItem'>;
+export interface DeleteItem extends Query<'deleteItem'> {}
 /** Which item's log to read. */
-export type ReadLog = Query<'readLog'>;
+export interface ReadLog extends Query<'readLog'> {}
 
 /** Names one item, and how to show it. */
-export type DecryptItem = Pick<
-  Query<'readItems'>,
-  'reference' | 'mask_fields' | 'rules' | 'return_card_metadata'
-> &
-  Owned & {
-    /** The token that storing returned. */
-    readonly token: string;
-  } & Unlocking;
+export interface DecryptItem
+  extends Pick<Query<'readItems'>, 'reference' | 'mask_fields' | 'rules' | 'return_card_metadata'>,
+    Owned,
+    Unlocking {
+  /** The token that storing returned. */
+  readonly token: string;
+}
 
 /** What to list; nothing means every item of the account. */
-export type ListItems = Omit<
-  Query<'readItems'>,
-  'decrypt_all' | 'mask_fields' | 'rules' | 'return_card_metadata'
->;
+export interface ListItems
+  extends Omit<Query<'readItems'>, 'decrypt_all' | 'mask_fields' | 'rules' | 'return_card_metadata'> {}
 
 /** Which items of a key to open, and how to show them. */
-export type DecryptAll = Omit<Query<'readItems'>, 'user' | 'token' | 'decrypt_all' | 'next_token'> &
-  Owned &
-  Unlocking;
+export interface DecryptAll
+  extends Omit<Query<'readItems'>, 'user' | 'token' | 'decrypt_all' | 'next_token'>,
+    Owned,
+    Unlocking {}
 
 /** An endpoint as its owner sees it; its secret is kept nowhere. */
-export type Endpoint = Schemas['Endpoint'];
+export interface Endpoint extends Schema<'Endpoint'> {}
 /** A capture endpoint with its secret, which is shown this once. */
-export type NewCaptureEndpoint = Schemas['CaptureEndpoint'];
+export interface NewCaptureEndpoint extends Schema<'CaptureEndpoint'> {}
 /** A retrieval endpoint with its secret, which is shown this once. */
-export type NewRetrieveEndpoint = Schemas['RetrieveEndpoint'];
+export interface NewRetrieveEndpoint extends Schema<'RetrieveEndpoint'> {}
 /** What a third party passes on to the endpoint's owner after storing something. */
-export type Captured = Schemas['Captured'];
+export interface Captured extends Schema<'Captured'> {}
 
 /** Names an endpoint, by its id or by the `url` that creating it returned, and opens it. */
 export type EndpointAccess = {
@@ -146,88 +151,90 @@ export type EndpointAccess = {
 );
 
 /** What an endpoint stores under, for how long, and what it does to data on its way in. */
-export type CreateCaptureEndpoint = Query<'createCaptureEndpoint'> & Unlocking;
+export interface CreateCaptureEndpoint extends Query<'createCaptureEndpoint'>, Unlocking {}
 /** What an endpoint reaches, for how long, and how it shows data. */
-export type CreateRetrieveEndpoint = Query<'createRetrieveEndpoint'> & Unlocking;
+export interface CreateRetrieveEndpoint extends Query<'createRetrieveEndpoint'>, Unlocking {}
 /** Which endpoints to list; nothing means all of the account. */
-export type ListEndpoints = Query<'listCaptureEndpoints'> & Query<'listRetrieveEndpoints'>;
+export interface ListEndpoints extends Query<'listCaptureEndpoints'>, Query<'listRetrieveEndpoints'> {}
 /** Names an endpoint. */
-export type DeleteEndpoint = PathOf<'deleteCaptureEndpoint'> & PathOf<'deleteRetrieveEndpoint'>;
+export interface DeleteEndpoint extends PathOf<'deleteCaptureEndpoint'>, PathOf<'deleteRetrieveEndpoint'> {}
 
 /** What to store through a capture endpoint. */
-export type CaptureItem = Omit<Query<'capture'>, 'card_number' | 'account_number' | 'n'> & Carrying;
+export interface CaptureItem
+  extends Omit<Query<'capture'>, 'card_number' | 'account_number' | 'n'>,
+    Carrying {}
 
 /** Names one item that a retrieval endpoint reaches. */
-export type RetrieveItem = Pick<Query<'retrieve'>, 'reference'> & {
+export interface RetrieveItem extends Pick<Query<'retrieve'>, 'reference'> {
   /** The token that storing returned. */
   readonly token: string;
-};
+}
 
 /** What to list of what a retrieval endpoint reaches; nothing means all of it. */
-export type RetrieveTree = Omit<Query<'retrieve'>, 'token' | 'decrypt_all' | 'form_type'>;
+export interface RetrieveTree extends Omit<Query<'retrieve'>, 'token' | 'decrypt_all' | 'form_type'> {}
 
 /** Which of the items that a retrieval endpoint reaches to open. */
-export type RetrieveAll = Omit<RetrieveTree, 'next_token'>;
+export interface RetrieveAll extends Omit<RetrieveTree, 'next_token'> {}
 
 /** A hosted form with its settings. */
-export type Form = Schemas['Form'];
+export interface Form extends Schema<'Form'> {}
 /** How a form looks and what it does; everything may be left out. */
-export type FormSettings = Given<Schemas['FormSettings']>;
+export interface FormSettings extends Given<Schema<'FormSettings'>> {}
 /** A field of a form beside those of its type. */
-export type FormAdditionalField = Schemas['FormAdditionalField'];
+export interface FormAdditionalField extends Schema<'FormAdditionalField'> {}
 
 /** The kind and the id of a form, and its settings. */
-export type CreateForm = Query<'createForm'> & FormSettings;
+export interface CreateForm extends Query<'createForm'>, FormSettings {}
 /** Names a form. */
-export type ReadForm = PathOf<'deleteForm'>;
+export interface ReadForm extends PathOf<'deleteForm'> {}
 /** Names a form. */
-export type DeleteForm = PathOf<'deleteForm'>;
+export interface DeleteForm extends PathOf<'deleteForm'> {}
 
 /** A named list of operations. */
-export type Rule = Schemas['Rule'];
+export interface Rule extends Schema<'Rule'> {}
 /** One change of the data, by name. */
-export type Operation = Schemas['Operation'];
+export interface Operation extends Schema<'Operation'> {}
 /** All operations that a rule can be made of. */
-export type OperationNames = Schemas['OperationNames'];
+export interface OperationNames extends Schema<'OperationNames'> {}
 
 /** A new rule: its id, and what it does. */
-export type CreateRule = Query<'createRule'> & {
+export interface CreateRule extends Query<'createRule'> {
   /** Applied one after another; 1 to 64. */
   readonly operations: readonly Given<Operation>[];
-};
+}
 /** Names a rule. */
-export type ReadRule = Query<'deleteRule'>;
+export interface ReadRule extends Query<'deleteRule'> {}
 /** Names a rule. */
-export type DeleteRule = Query<'deleteRule'>;
+export interface DeleteRule extends Query<'deleteRule'> {}
 
 /** A request for a client certificate; its private key stays in the vault. */
-export type Csr = Schemas['Csr'];
+export interface Csr extends Schema<'Csr'> {}
 /** A client certificate; its id is the `client_cert_id` of proxy requests. */
-export type Certificate = Schemas['Certificate'];
+export interface Certificate extends Schema<'Certificate'> {}
 /** Who a certificate is for. Only `cn` is needed. */
-export type CreateCsr = Given<Schemas['CreateCsr']>;
+export interface CreateCsr extends Given<Schema<'CreateCsr'>> {}
 /** Names a request for a certificate. */
-export type DeleteCsr = Query<'deleteCsr'>;
+export interface DeleteCsr extends Query<'deleteCsr'> {}
 /** A certificate that was issued from a request. */
-export type CreateCertificate = Query<'createCertificate'> & {
+export interface CreateCertificate extends Query<'createCertificate'> {
   /** One certificate in PEM; those that issued it may follow, each after the one that it issued. */
   readonly pem: string;
-};
+}
 /** Which certificates to list; nothing means all of the account. */
-export type ListCertificates = Pick<Query<'readCertificates'>, 'csr_id'>;
+export interface ListCertificates extends Pick<Query<'readCertificates'>, 'csr_id'> {}
 /** Names a certificate. */
-export type DeleteCertificate = Query<'deleteCertificate'>;
+export interface DeleteCertificate extends Query<'deleteCertificate'> {}
 
 /** A request to a third party. */
-export type ProxyRequest = Given<Omit<Schemas['ProxyRequest'], 'headers'>> & {
+export interface ProxyRequest extends Given<Omit<Schema<'ProxyRequest'>, 'headers'>> {
   /** One member each: a name and its value. */
   readonly headers?: readonly Readonly<Record<string, string>>[] | undefined;
-};
+}
 /** Where the outcome of a request is reported to, and what goes with it. */
-export type ProxyWebhook = Given<Omit<Schemas['ProxyWebhook'], 'metadata'>> & {
+export interface ProxyWebhook extends Given<Omit<Schema<'ProxyWebhook'>, 'metadata'>> {
   /** Members to add to what the webhook says, at most 64 KB; those with the name of one of its own are left out. */
   readonly metadata?: object | undefined;
-};
+}
 
 /** What to send, and who is to hear of the outcome. */
 export interface ProxyOrder {
@@ -248,44 +255,47 @@ export interface Reported {
 }
 
 /** A request that is filled from a stored object. */
-export type ProxyPost = Query<'proxyPost'> & ProxyOrder & Unlocking;
+export interface ProxyPost extends Query<'proxyPost'>, ProxyOrder, Unlocking {}
 /** A request whose reply is stored. */
-export type ProxyFetch = Omit<Query<'proxyGet'>, 'tokenization_algorithm'> & ProxyOrder & Unlocking;
+export interface ProxyFetch
+  extends Omit<Query<'proxyGet'>, 'tokenization_algorithm'>,
+    ProxyOrder,
+    Unlocking {}
 /** Which card to have a network token made for, and by whom. */
-export type RequestNetworkToken = Query<'requestNetworkToken'> & {
+export interface RequestNetworkToken extends Query<'requestNetworkToken'>, Unlocking {
   /** Who is told of the outcome. */
   readonly webhook: ProxyWebhook;
-} & Unlocking;
+}
 
 /** A request was accepted: `id` is its `X-Vault-Request-Id`, and the `webhook-id` of what is told of it. */
-export type ProxyAccepted = Schemas['ProxyAccepted'];
+export interface ProxyAccepted extends Schema<'ProxyAccepted'> {}
 /** What a third party answered. */
-export type ProxyReply = Schemas['ProxyReply'];
+export interface ProxyReply extends Schema<'ProxyReply'> {}
 
 /** What a third party answered to data that was sent out. */
-export type PostWebhook = Schemas['PostWebhook'];
+export interface PostWebhook extends Schema<'PostWebhook'> {}
 /** Data fetched from a third party was stored; without `token_info` its last answer was 429 or 5xx. */
-export type GetWebhook = Schemas['GetWebhook'];
+export interface GetWebhook extends Schema<'GetWebhook'> {}
 /** A network token was made and stored. */
-export type NetworkTokenWebhook = Schemas['NetworkTokenWebhook'];
+export interface NetworkTokenWebhook extends Schema<'NetworkTokenWebhook'> {}
 /** There is no reply to report. With the code `outcome_unknown` the request may have had its effect. */
-export type FailureWebhook = Omit<Schemas['FailureWebhook'], 'code'> & {
+export interface FailureWebhook extends Omit<Schema<'FailureWebhook'>, 'code'> {
   /** Why; with `outcome_unknown` the request may have had its effect. */
   code: ErrorCode;
-};
+}
 
 /** A new key: its name, and its passphrase where you choose one. */
-export type CreateKey = Given<Schemas['CreateKey']>;
+export interface CreateKey extends Given<Schema<'CreateKey'>> {}
 /** A key with its passphrase now and the one from now on. */
-export type ChangePassphrase = Given<Schemas['ChangePassphrase']>;
+export interface ChangePassphrase extends Given<Schema<'ChangePassphrase'>> {}
 /** Which page of the keys. */
-export type ListKeys = Query<'listKeys'>;
+export interface ListKeys extends Query<'listKeys'> {}
 /** What to read of the log; nothing means all of it. */
-export type ReadAudit = Query<'readAudit'>;
+export interface ReadAudit extends Query<'readAudit'> {}
 /** Which key to delete, and whether together with what it holds. */
-export type DeleteKey = Query<'deleteKey'>;
+export interface DeleteKey extends Query<'deleteKey'> {}
 
 /** The number to check. */
-export type CheckLuhn = Query<'checkLuhn'>;
+export interface CheckLuhn extends Query<'checkLuhn'> {}
 /** How long the passphrase is to be. */
-export type GeneratePassphrase = Query<'generatePassphrase'>;
+export interface GeneratePassphrase extends Query<'generatePassphrase'> {}

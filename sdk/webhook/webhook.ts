@@ -163,9 +163,10 @@ export interface Webhooks {
    * Checks that a webhook call was made by the vault under your secret, that nothing of it was changed and that it is
    * fresh, and returns what it says. `headers` are all those of the call, as fetch or Node have them; `body` is the
    * text or the bytes exactly as received, before any parser; `secret` is the `webhook.secret` of the proxy request.
-   * Throws `VaultWebhookError` otherwise. One event may be called several times: repeats have the same `webhook-id`.
-   * `Metadata` is the type of the metadata that your requests give.
+   * One event may be called several times: repeats have the same `webhook-id`. `Metadata` is the type of the metadata
+   * that your requests give.
    * @see /guide/webhooks
+   * @throws {@link VaultWebhookError}, whose `code` says why
    * @example
    * const receive = async (request: Request): Promise<Response> => {
    *   const body = await request.text();

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { GROUPS } from '../../scripts/sdk-page/outline.ts';
 import { captureClient, retrieveClient, Vault, webhooks } from '../../sdk/index.ts';
+import { routeErrors } from '../../server/http/plugins/route.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
 import { WIRES } from './wires.ts';
 
@@ -28,42 +28,84 @@ test('every call has its section, and no section is of a call that there is not'
 });
 
 describe.each(calls)('%s', (name) => {
-  const [, signature = '', text = ''] = (sections.get(name) ?? '').split('\n\n').map((part) => part.trim());
+  const section = sections.get(name) ?? '';
 
-  test('begins with what it takes and gives', () => {
-    expect(signature).toMatch(/^`[\w.(…)]+(?:<.+>)?\(.*\): .+`$/);
+  test('begins with what it takes and gives, then says what it does', () => {
+    const parts = section.split('\n\n').filter((part) => part !== '**Call Signature**');
+    expect(parts[1]).toStartWith(`> **${name}**`);
+    expect(parts[1]).toMatch(/\(.*\): .+$/);
+    expect(parts[2]).toMatch(/^[A-Z`]/);
   });
 
-  test('says what it does, with what it is refused, and what it gives', () => {
-    expect(text).toMatch(/^[A-Z`]/);
-    const section = sections.get(name);
-    expect(section).toMatch(/^\*\*(?:Refused\*\* with|Throws\*\*) .*\[/m);
-    expect(section).toMatch(/^\*\*(?:Returns|Yields)\*\* /m);
+  test('has a table of its parameters, and an example', () => {
+    const [, parameters = ''] = /^> \*\*[\w.]+\*\*(?:\\<.*\\>)?\((.*?)\): /m.exec(section) ?? [];
+    for (const parameter of parameters.split(', ')) {
+      expect(section).toContain(`\n| ${parameter} | `);
+    }
     expect(section).toMatch(/^```ts$/m);
   });
 });
 
+/** Codes that many calls can be answered with, and that the class of the error has in its comment. */
+const COMMON: readonly string[] = [
+  'invalid_request duplicate_parameter rate_limited overloaded store_unavailable internal',
+  'unauthenticated too_many_failures not_allowed',
+  'invalid_json json_too_deep body_too_large',
+  'integrity_failed',
+].flatMap((line) => line.split(' '));
+
+test('the class of the error lists what any call can be answered with', () => {
+  const [comment = ''] = (sections.get('VaultApiError') ?? '').split('```');
+  expect(COMMON.filter((code) => !comment.includes(`(errors.md#${code})`))).toEqual([]);
+  const ofAll = ROUTES.map(routeErrors).reduce((all, codes) => all.filter((code) => codes.includes(code)));
+  expect(ofAll.filter((code) => !COMMON.includes(code))).toEqual([]);
+});
+
+const OF_DATA = ['passphrase_wrong', 'reference_required', 'rule_not_found', 'rule_limit'];
+const OF_LISTS = ['reference_required', 'rule_not_found', 'rule_limit'];
+/** Codes of an operation that a call cannot be answered with, since it uses a part of the operation. */
+const NEVER: Readonly<Record<string, readonly string[]>> = {
+  'vault.decryptAll': ['reference_required', 'token_not_found'],
+  'vault.decrypt': ['cursor_invalid'],
+  'vault.decryptText': ['cursor_invalid'],
+  'vault.list': OF_DATA,
+  'vault.pages': OF_DATA,
+  'retrieve.decrypt': ['cursor_invalid'],
+  'retrieve.decryptText': ['cursor_invalid'],
+  'retrieve.listItems': OF_LISTS,
+  'retrieve.itemPages': OF_LISTS,
+  'retrieveClient.decrypt': ['cursor_invalid'],
+  'retrieveClient.decryptText': ['cursor_invalid'],
+  'retrieveClient.list': OF_LISTS,
+  'retrieveClient.pages': OF_LISTS,
+  'forms.list': ['form_not_found'],
+  'rules.list': ['rule_not_found'],
+  'certificates.listCsrs': ['csr_not_found'],
+  'admin.listPreferences': ['preference_not_found'],
+};
+
+const routeOf = (request: string) => {
+  const [method = '', path = ''] = request.split(/[ ?]/);
+  const fitting = ROUTES.filter(
+    (route) =>
+      route.method === method && new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
+  );
+  return fitting.find((route) => route.path === path) ?? fitting[0];
+};
+
+test.each(calls.filter((name) => name !== 'webhooks.verify'))(
+  '%s throws what its operation answers',
+  (name) => {
+    const route = routeOf(WIRES[name]?.request ?? '');
+    const left = new Set([...COMMON, ...(NEVER[name] ?? [])]);
+    const codes = route === undefined ? [] : routeErrors(route).filter((code) => !left.has(code));
+    const [, thrown = ''] = /^\*\*Throws\*\* (.*(?:\n.+)*)/m.exec(sections.get(name) ?? '') ?? [];
+    const told = [...thrown.matchAll(/errors\.md#(\w+)/g)].map(([, code = '']) => code);
+    expect(route).toBeDefined();
+    expect(told.sort()).toEqual(codes.toSorted());
+  },
+);
+
 test('every row of a table has a description', () => {
   expect(page.split('\n').filter((line) => /\|\s*\|$/.test(line))).toEqual([]);
-});
-
-test('no two headings have the same anchor', () => {
-  const anchors = [...sections.keys()].map((heading) => heading.toLowerCase().replaceAll(/[^\w -]/g, ''));
-  expect(anchors.filter((anchor, at) => anchors.indexOf(anchor) !== at)).toEqual([]);
-});
-
-test('the operation that the outline names for a call is the one that it asks for', () => {
-  const wrong = GROUPS.flatMap(({ name: group, calls: operations }) =>
-    Object.entries(operations).flatMap(([name, operationId]) => {
-      const [method = '', path = ''] = WIRES[`${group}.${name}`]?.request.split(/[ ?]/) ?? [];
-      const asked = ROUTES.filter(
-        (route) =>
-          route.method === method && new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
-      );
-      return asked.some((route) => route.operationId === operationId) || operationId === undefined
-        ? []
-        : [`${group}.${name}: ${operationId}`];
-    }),
-  );
-  expect(wrong).toEqual([]);
 });
