@@ -33,6 +33,7 @@ export interface AttemptState {
   readonly random: number;
 }
 
+/** What follows after an attempt. */
 export type Verdict =
   /** The reply is the answer, whatever its status. */
   | { readonly kind: 'reply' }

@@ -193,6 +193,7 @@ const readCertificate = defineRoute({
   }),
 });
 
+/** The routes of the account. */
 export const ADMIN_ROUTES = [
   whoami,
   readBilling,

@@ -35,4 +35,5 @@ const readAudit = defineRoute({
   },
 });
 
+/** The routes of security logs. */
 export const AUDIT_ROUTES = [readAudit];

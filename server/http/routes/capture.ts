@@ -108,4 +108,5 @@ const removeCapture = defineRoute({
   },
 });
 
+/** The routes of capture endpoints. */
 export const CAPTURE_ROUTES = [createCapture, listCaptures, capture, removeCapture];

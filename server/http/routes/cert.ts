@@ -152,6 +152,7 @@ const removeCertificate = defineRoute({
   },
 });
 
+/** The routes of certificates for requests to third parties. */
 export const CERT_ROUTES = [
   createCsr,
   readCsrs,

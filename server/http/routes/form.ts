@@ -21,25 +21,28 @@ const BODY_BYTES_MAX = 1_048_576;
 
 const COMMON = { noun: 'form', passphrase: 'none', meter: [], idempotent: false } as const;
 
-type Kind = 'retrieve' | 'capture';
+/** One of the two paths of forms. Each form exists under both; replies name the path of the request. */
+interface FormPlace {
+  readonly path: '/v1/retrieve/iframe' | '/v1/capture/iframe';
+  /** A part of the operation ids. */
+  readonly suffix: '' | 'Capture';
+}
 
-/** The routes of forms under one of their two paths. Any form can be had by either; replies name the one asked. */
-const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
-  const path = `/v1/${kind}/iframe` as const;
-  const show =
-    ({ http }: Deps) =>
-    ({ id, form_type, settings }: HostedForm): Form => ({
-      id,
-      url: `${http.formsUrl ?? ''}${path}/${id}`,
-      form_type,
-      ...settings,
-    });
+const show =
+  ({ path }: FormPlace, { http }: Deps) =>
+  ({ id, form_type, settings }: HostedForm): Form => ({
+    id,
+    url: `${http.formsUrl ?? ''}${path}/${id}`,
+    form_type,
+    ...settings,
+  });
 
-  const create = defineRoute({
+const createForm = (place: FormPlace): Route =>
+  defineRoute({
     ...COMMON,
     method: 'POST',
-    path,
-    operationId: `create${suffix}Form`,
+    path: place.path,
+    operationId: `create${place.suffix}Form`,
     summary: 'Create a hosted form',
     description:
       'Creates a form: a page that sends the entered data to a capture endpoint, or displays data of a retrieval endpoint. The URL of the page names the endpoint. All settings are optional.',
@@ -51,15 +54,16 @@ const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
     audit: { action: 'form.create', of: 'all', object: ({ query }) => objectOf('form', query.form_id) },
     handle: async ({ ctx, query, body: settings, deps }) => {
       const form = await deps.forms.create(ctx, { ...query, settings });
-      return { json: show(deps)(form), object: objectOf('form', form.id) };
+      return { json: show(place, deps)(form), object: objectOf('form', form.id) };
     },
   });
 
-  const list = defineRoute({
+const listForms = (place: FormPlace): Route =>
+  defineRoute({
     ...COMMON,
     method: 'GET',
-    path,
-    operationId: `list${suffix}Forms`,
+    path: place.path,
+    operationId: `list${place.suffix}Forms`,
     summary: 'Read one hosted form, or list all',
     description: 'With `form_id`, returns that form; otherwise all forms of the account.',
     auth: 'basic',
@@ -69,15 +73,16 @@ const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
     errors: ['form_not_found', 'integrity_failed'],
     handle: async ({ ctx, query: { form_id: id }, deps }) =>
       id === undefined
-        ? { stream: await deps.forms.list(ctx, show(deps)) }
-        : { json: show(deps)(await deps.forms.read(ctx, id)) },
+        ? { stream: await deps.forms.list(ctx, show(place, deps)) }
+        : { json: show(place, deps)(await deps.forms.read(ctx, id)) },
   });
 
-  const page = defineRoute({
+const showForm = (place: FormPlace): Route =>
+  defineRoute({
     ...COMMON,
     method: 'GET',
-    path: `${path}/{form_id}`,
-    operationId: `show${suffix}Form`,
+    path: `${place.path}/{form_id}`,
+    operationId: `show${place.suffix}Form`,
     summary: 'Load a hosted form',
     description:
       'The page of a form of any account, for embedding; `pcd` and `ach` always exist. The page reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, preferably from the fragment (after `#`), and sends every other parameter as data.',
@@ -94,11 +99,12 @@ const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
     },
   });
 
-  const remove = defineRoute({
+const removeForm = (place: FormPlace): Route =>
+  defineRoute({
     ...COMMON,
     method: 'DELETE',
-    path: `${path}/{form_id}`,
-    operationId: `delete${suffix}Form`,
+    path: `${place.path}/{form_id}`,
+    operationId: `delete${place.suffix}Form`,
     summary: 'Delete a hosted form',
     description: 'Deletes a form of the account immediately and releases its id.',
     auth: 'basic',
@@ -114,7 +120,11 @@ const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
     },
   });
 
-  return [create, list, page, remove];
-};
+const formRoutes = (place: FormPlace): readonly Route[] =>
+  [createForm, listForms, showForm, removeForm].map((route) => route(place));
 
-export const FORM_ROUTES = [...formRoutes('retrieve', ''), ...formRoutes('capture', 'Capture')];
+/** The routes of hosted forms. */
+export const FORM_ROUTES = [
+  ...formRoutes({ path: '/v1/retrieve/iframe', suffix: '' }),
+  ...formRoutes({ path: '/v1/capture/iframe', suffix: 'Capture' }),
+];

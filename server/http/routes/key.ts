@@ -119,4 +119,5 @@ const removeKey = defineRoute({
   },
 });
 
+/** The routes of vault keys. */
 export const KEY_ROUTES = [createKey, listKeys, changePassphrase, removeKey];

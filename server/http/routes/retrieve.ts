@@ -121,4 +121,5 @@ const removeRetrieve = defineRoute({
   },
 });
 
+/** The routes of retrieval endpoints. */
 export const RETRIEVE_ROUTES = [createRetrieve, listRetrieves, retrieve, removeRetrieve];

@@ -89,4 +89,5 @@ const listOperations = defineRoute({
   handle: async ({ ctx, deps }) => ({ json: await deps.rules.operations(ctx) }),
 });
 
+/** The routes of rules. */
 export const RULE_ROUTES = [createRule, readRules, removeRule, listOperations];

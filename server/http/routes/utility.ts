@@ -41,4 +41,5 @@ const generatePassphrase = defineRoute({
   },
 });
 
+/** The routes of utilities. */
 export const UTILITY_ROUTES = [checkNumber, generatePassphrase];

@@ -203,4 +203,5 @@ const readLog = defineRoute({
   },
 });
 
+/** The routes of stored items. */
 export const VAULT_ROUTES = [storeItem, readItems, removeItem, updateItem, readLog];
