@@ -158,7 +158,7 @@ function start(state: QueueState): void {
   state.watch.add(redis);
   const worker = new Worker(NAME, (job: Job, token?: string) => handle(state, job, token), {
     connection: redis.client,
-    prefix: redisKeys.jobQueue,
+    prefix: redisKeys.jobQueue(''),
     concurrency: state.options.concurrency,
     lockDuration: LOCK_MS,
     stalledInterval: STALLED_MS,
@@ -214,7 +214,7 @@ export function createJobQueue(options: JobQueueOptions): JobQueue {
   watch.add(adding);
   const queue = new Queue(NAME, {
     connection: adding.client,
-    prefix: redisKeys.jobQueue,
+    prefix: redisKeys.jobQueue(''),
     streams: { events: { maxLen: 1 } },
   });
   queue.on('error', watch.onError);

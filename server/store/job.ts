@@ -7,7 +7,8 @@ import removeJobsText from './lua/job/remove-jobs-1.lua' with { type: 'text' };
 import startReportText from './lua/job/start-report-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { bytes, count, isOk, list, optionalBytes, pairs, text } from './redis/reply.ts';
+import { bytes, count, isOk, list, optionalBytes, text } from './redis/reply.ts';
+import { scanByScore } from './redis/scan.ts';
 
 const createJob = script(createJobText);
 const beginAttempt = script(beginAttemptText);
@@ -122,29 +123,6 @@ async function readJob(redis: RedisLink, aid: string, id: string): Promise<Store
       };
 }
 
-async function* listIds(redis: RedisLink, aid: string): AsyncGenerator<readonly string[]> {
-  const key = redisKeys.jobDirectory(aid);
-  let from = '-inf';
-  // The ids of the last chunk with the score that the next one starts at: several jobs may have the same ms.
-  let seen = new Set<string>();
-  for (;;) {
-    const limit = LIST_STEP + seen.size;
-    const range = [from, '+inf', 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'];
-    const reply = await redis.command('ZRANGE', [key, ...range]);
-    const page = pairs(reply).map(([id, at]) => ({ id: String(id), at: String(at) }));
-    const fresh = page.filter(({ id }) => !seen.has(id));
-    if (fresh.length > 0) {
-      yield fresh.map(({ id }) => id);
-    }
-    const last = page.at(-1);
-    if (page.length < limit || last === undefined) {
-      return;
-    }
-    from = last.at;
-    seen = new Set(page.filter(({ at }) => at === from).map(({ id }) => id));
-  }
-}
-
 /** The jobs of one Redis. */
 export function createJobStore(redis: RedisLink): JobStore {
   return {
@@ -170,7 +148,7 @@ export function createJobStore(redis: RedisLink): JobStore {
       const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
       return isOk(await redis.run(removeJob, keys, [id, flight, RESERVED_MS]));
     },
-    list: (aid) => listIds(redis, aid),
+    list: (aid) => scanByScore(redis, redisKeys.jobDirectory(aid), LIST_STEP),
     async removeAll(aid) {
       const args = [redisKeys.job(aid, ''), REMOVE_STEP];
       while (count(await redis.run(removeJobs, [redisKeys.jobDirectory(aid)], args)) > 0) {

@@ -8,8 +8,9 @@ import openFenceText from './lua/key/open-fence-1.lua' with { type: 'text' };
 import purgeBucketText from './lua/key/purge-bucket-3.lua' with { type: 'text' };
 import retireFenceText from './lua/key/retire-fence-1.lua' with { type: 'text' };
 import replaceRecordText from './lua/maintenance/replace-record-1.lua' with { type: 'text' };
+import type { Bucket } from './records/name.ts';
 import { type RedisLink, script } from './redis/client.ts';
-import { type Bucket, redisKeys } from './redis/keys.ts';
+import { redisKeys } from './redis/keys.ts';
 import { count, isOk, list, oneOf, optionalBytes, text } from './redis/reply.ts';
 
 const createKey = script(createKeyText);
@@ -91,7 +92,7 @@ async function closeBucket(redis: RedisLink, bucket: Bucket, deletion: string) {
 
 async function purgeOne(redis: RedisLink, bucket: Bucket): Promise<void> {
   const keys = [redisKeys.times(bucket), redisKeys.references(bucket), redisKeys.identities(bucket)];
-  const args = [redisKeys.itemPrefix(bucket), redisKeys.sadPrefix(bucket), PURGE_STEP];
+  const args = [redisKeys.item(bucket, ''), redisKeys.sad(bucket, ''), PURGE_STEP];
   while (count(await redis.run(purgeBucket, keys, args)) > 0) {
     // Each call removes one chunk, so that other requests are not delayed.
   }

@@ -1,20 +1,47 @@
 import { expect, test } from 'bun:test';
-import { keyNameOf } from '../../server/store/maintenance/census.ts';
-import { redisKeys } from '../../server/store/redis/keys.ts';
+import { join } from 'node:path';
+import { readName } from '../../server/store/maintenance/census.ts';
+import type { RecordKind } from '../../server/store/records/kind.ts';
+import { keyOf } from '../../server/store/records/name.ts';
+import { RECORD_KINDS } from '../../server/store/records/registry.ts';
 
+const KINDS: readonly (readonly [string, RecordKind])[] = Object.entries(RECORD_KINDS);
 const BUCKET = { kid: 'kid', number: 3 };
-const NAMES = Object.values(redisKeys).map((key) => {
-  if (typeof key === 'string') {
-    return key;
-  }
-  const make = key as (...parts: unknown[]) => string;
-  return make.length === 1 && key.toString().includes('bucket') ? make(BUCKET) : make('one', 'two');
+const NO_BUCKET = { kid: '', number: 0 };
+
+const nameOf = ({ name }: RecordKind): string =>
+  name.scope === 'bucket' ? name.make(BUCKET, 'one') : keyOf(name, 'owner', 'one');
+
+test.each(KINDS)('the name of %s is read as the name of nothing else', (_, kind) => {
+  const all = KINDS.map(([, one]) => one);
+  const found = readName(all, nameOf(kind));
+  expect(found?.kind).toBe(kind);
+  expect(readName(all.toReversed(), nameOf(kind))?.kind).toBe(kind);
 });
 
-test.each(NAMES)('%s is a name of ours', (name) => {
-  expect(keyNameOf(name.replace('{undefined.undefined}', '{kid.3}')).kind).not.toBe('foreign');
+test('whose a key is stands in its name', () => {
+  const { keyRecord, item, endpoint, binTable } = RECORD_KINDS;
+  const owners = [keyRecord, item, endpoint, binTable].map((kind) => readName([kind], nameOf(kind))?.owner);
+  expect(owners).toEqual([
+    { aid: 'owner', id: 'one', bucket: NO_BUCKET },
+    { aid: '', id: 'one', bucket: BUCKET },
+    { aid: '', id: 'one', bucket: NO_BUCKET },
+    { aid: '', id: 'one', bucket: NO_BUCKET },
+  ]);
 });
 
-test.each(['stranger', '{a}', '{x:y}', '{kid.3}z', '{e:id}x', '{bin}x', ''])('%p is none', (name) => {
-  expect(keyNameOf(name).kind).toBe('foreign');
+const STRANGE = ['stranger', '{a}', '{x:y}', '{kid.3}z', '{e:id}x', '{e:}', '{bin}x', '{a:one}nothing', ''];
+test.each(STRANGE)('%p is none', (name) => {
+  expect(readName(Object.values(RECORD_KINDS), name)).toBeUndefined();
+});
+
+test('docs/storage.md has a row for every kind, and no other', async () => {
+  const text = await Bun.file(join(import.meta.dir, '../../docs/storage.md')).text();
+  const [, table = ''] = /\n## Keys\n(.*?)\n## /s.exec(text) ?? [];
+  const cells = [...table.matchAll(/^\| (.*?) \|/gm)].map(([, cell = '']) => cell);
+  const names = cells.flatMap((cell) => [...cell.matchAll(/`(.+?)`/g)].map(([, name = '']) => name));
+  // A bucket's number is a letter there.
+  const found = names.map((name) => readName(Object.values(RECORD_KINDS), name.replace('.B}', '.3}'))?.kind);
+  expect(names.filter((_, at) => found[at] === undefined)).toEqual([]);
+  expect(KINDS.filter(([, kind]) => !found.includes(kind)).map(([name]) => name)).toEqual([]);
 });

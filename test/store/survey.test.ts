@@ -19,16 +19,16 @@ afterAll(async () => {
   await link.close();
 });
 
-test('a record is renewed only where it is still what was read', async () => {
+test('a record is replaced only where it is still what was read', async () => {
   const store = createSurveyStore(link);
   const name = redisKeys.item(BUCKET, 'token');
-  const renewal = { item: 0, name: 'm', tag: READ.subarray(-16), record: Buffer.from('renewed') };
-  expect(await store.renew(BUCKET, ['token'], [renewal])).toBe(0);
+  const replacement = { item: 0, name: 'm', tag: READ.subarray(-16), record: Buffer.from('re-encrypted') };
+  expect(await store.replace(BUCKET, ['token'], [replacement])).toBe(0);
   expect(await raw.exists(name)).toBe(0);
   await raw.hset(name, 'm', 'what somebody else has written meanwhile');
-  expect(await store.renew(BUCKET, ['token'], [renewal])).toBe(0);
+  expect(await store.replace(BUCKET, ['token'], [replacement])).toBe(0);
   expect(await raw.hget(name, 'm')).toBe('what somebody else has written meanwhile');
   await raw.hset(name, 'm', READ);
-  expect(await store.renew(BUCKET, ['token'], [renewal])).toBe(1);
-  expect(await raw.hget(name, 'm')).toBe('renewed');
+  expect(await store.replace(BUCKET, ['token'], [replacement])).toBe(1);
+  expect(await raw.hget(name, 'm')).toBe('re-encrypted');
 });

@@ -1,8 +1,8 @@
 import { version } from '../../../package.json';
 import { readInstallation } from '../../store/installation.ts';
 import { CommandError, defineCommand } from '../commands/command.ts';
+import { copyVault } from './copy.ts';
 import { createBackupWriter } from './file.ts';
-import { copyVault } from './walk.ts';
 
 const DAMAGED =
   'Some records do not open. They were copied as they are, and what a damaged key record belongs to is missing.';

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { type BackupSeal, createBackupSeal, isCheckOf } from '../../../workers/crypto/record/backup-seal.ts';
@@ -27,7 +26,7 @@ const Header = Type.Object({
   installation: Type.String(),
 });
 
-/** The first line of a backup, in plain JSON: all that a file says to somebody without the master key. */
+/** The first line of a backup, in plain JSON: all that a file says without the master key. */
 export type BackupHeader = Static<typeof Header>;
 
 /** What is counted in a backup. */
@@ -45,15 +44,17 @@ export interface BackupWriter {
   readonly finish: (counts: Omit<BackupCounts, 'records'>) => Promise<{ bytes: number; records: number }>;
 }
 
-const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64');
+}
 
-const frameOf = (sealed: Uint8Array): Buffer => {
+function frameOf(sealed: Uint8Array): Buffer {
   const length = Buffer.alloc(LENGTH_BYTES);
   length.writeUInt32BE(sealed.length);
   return Buffer.concat([length, sealed]);
-};
+}
 
-/** Begins a file with its header. Records are gathered into frames of about 256 KB, and never more than one is held. */
+/** Starts a file with its header. Records are gathered into frames of about 256 KB, and never more than one is held. */
 export async function createBackupWriter(
   output: Output,
   facts: { env: Config['env']; server: string; madeAt: number; ring: MasterKeyRing; root: Uint8Array },
@@ -79,145 +80,127 @@ export async function createBackupWriter(
   const line = Buffer.from(`${JSON.stringify(header)}\n`);
   seal.bind(line);
   await output.write(line);
-  let bytes = line.length;
-  let frames = 0;
-  let records = 0;
+  let [bytes, frames, records, size] = [line.length, 0, 0, 0];
   let waiting: Buffer[] = [];
-  let size = 0;
   let writing: Promise<void> = Promise.resolve();
-
+  const add = (encoded: Buffer): void => {
+    waiting.push(encoded);
+    size += encoded.length;
+  };
   const flush = (isLast: boolean): Promise<void> => {
     const frame = frameOf(seal.seal({ number: frames, isLast }, Buffer.concat(waiting)));
     frames += 1;
     bytes += frame.length;
-    waiting = [];
-    size = 0;
+    [waiting, size] = [[], 0];
     writing = writing.then(() => output.write(frame));
     return writing;
   };
-
   return {
     async add(record) {
-      const encoded = encodeRecord(record);
       records += 1;
-      waiting.push(encoded);
-      size += encoded.length;
-      if (size >= FRAME_BYTES) {
-        await flush(false);
-      }
+      add(encodeRecord(record));
+      await (size >= FRAME_BYTES ? flush(false) : undefined);
     },
     async finish(counts) {
-      const all: BackupCounts = { ...counts, records };
-      waiting.push(encodeRecord(recordOf('end', '', [JSON.stringify(all)])));
+      add(encodeRecord(recordOf('end', '', [JSON.stringify({ ...counts, records })])));
       await flush(true);
       return { bytes, records };
     },
   };
 }
 
-const refuse = (text: string): never => {
-  throw new CommandError(text, 1);
-};
+function reject(message: string): never {
+  throw new CommandError(message, 1);
+}
 
 const NO_BACKUP = 'FILE is no backup of this version of Cardvault.';
 const CHANGED = 'FILE was changed or is damaged; nothing of it can be trusted.';
 const CUT = 'FILE ends too early: it was cut off.';
+const UNREADABLE = 'FILE cannot be read.';
 
-const parseHeader = (line: string): BackupHeader => {
+function parseHeader(line: string): BackupHeader {
   try {
     const header: unknown = JSON.parse(line);
-    return Value.Check(Header, header) ? header : refuse(NO_BACKUP);
+    return Value.Check(Header, header) ? header : reject(NO_BACKUP);
   } catch {
-    return refuse(NO_BACKUP);
+    return reject(NO_BACKUP);
   }
-};
+}
 
-/** A backup whose header was checked against the settings at hand. */
+/** A backup whose header fits the settings. */
 export interface OpenBackup {
   readonly header: BackupHeader;
   readonly bytes: number;
   /**
    * All records in order, each frame authenticated before anything of it is given. `end` comes last, and only when
-   * the file is whole. `seen` is told how many bytes have been read.
+   * the file is whole. `seen` is called with the number of bytes that have been read.
    */
   readonly records: (seen: (bytes: number) => void) => AsyncGenerator<BackupRecord>;
-  readonly close: () => Promise<void>;
 }
 
-const readExactly = async (file: FileHandle, at: number, length: number): Promise<Buffer> => {
-  const out = Buffer.alloc(length);
-  let have = 0;
-  while (have < length) {
-    const { bytesRead } = await file.read(out, have, length - have, at + have);
-    if (bytesRead === 0) {
-      return refuse(CUT);
-    }
-    have += bytesRead;
-  }
-  return out;
-};
+async function readAt(path: string, at: number, length: number): Promise<Buffer> {
+  const part = Bun.file(path).slice(at, at + length);
+  const bytes = await part.bytes().catch(() => reject(UNREADABLE));
+  return bytes.length === length ? Buffer.from(bytes.buffer) : reject(CUT);
+}
 
-const openFrame = (seal: BackupSeal, number: number, isLast: boolean, sealed: Uint8Array): Uint8Array => {
+function openFrame(seal: BackupSeal, number: number, isLast: boolean, sealed: Uint8Array): Uint8Array {
   try {
     return seal.open({ number, isLast }, sealed);
   } catch {
     // A frame that opens as one in the middle, and yet is the last one there, has lost what came behind it.
     if (isLast) {
       openFrame(seal, number, false, sealed);
-      return refuse(CUT);
+      return reject(CUT);
     }
-    return refuse(CHANGED);
+    return reject(CHANGED);
   }
-};
+}
 
-const sealFor = (header: BackupHeader, ring: MasterKeyRing, env: Config['env']): BackupSeal => {
-  if (header.environment !== env) {
-    refuse(
-      `FILE was made in another environment (${header.environment === 'production' ? 'production' : 'staging'}); VAULT_ENV is ${env}.`,
-    );
+function sealFor(
+  { environment, check, salt }: BackupHeader,
+  ring: MasterKeyRing,
+  env: Config['env'],
+): BackupSeal {
+  if (environment !== env) {
+    const other = environment === 'production' ? 'production' : 'staging';
+    reject(`FILE was made in another environment (${other}); VAULT_ENV is ${env}.`);
   }
-  const check = Buffer.from(header.check, 'base64');
-  const seals = [...ring.keys.values()].map((key) =>
-    createBackupSeal(key, env, Buffer.from(header.salt, 'base64')),
-  );
+  const known = Buffer.from(check, 'base64');
+  const seals = [...ring.keys.values()].map((key) => createBackupSeal(key, env, Buffer.from(salt, 'base64')));
   return (
-    seals.find((seal) => check.length === seal.check.length && isCheckOf(seal, check)) ??
-    refuse('The master key does not fit FILE. Use the key that the vault had when the backup was made.')
+    seals.find((seal) => known.length === seal.check.length && isCheckOf(seal, known)) ??
+    reject('The master key does not fit FILE. Use the key that the vault had when the backup was made.')
   );
-};
+}
 
-/** Opens a backup. Refuses, in one line, what is none, or was made with another master key or environment. */
+/** Opens a backup. Rejects, in one line, what is none, or was made with another master key or environment. */
 export async function openBackup(path: string, ring: MasterKeyRing, env: Config['env']): Promise<OpenBackup> {
-  const file = await open(path, 'r').catch(() => refuse('FILE cannot be read.'));
-  try {
-    const stat = await file.stat();
-    const size = stat.isFile() ? stat.size : refuse('FILE is no file.');
-    const beginning = await readExactly(file, 0, Math.min(size, HEADER_BYTES_MAX));
-    const lineBytes = beginning.indexOf('\n') + 1;
-    const line = beginning.subarray(0, lineBytes);
-    const header = parseHeader(line.toString('utf8'));
-    const seal = sealFor(header, ring, env);
-    seal.bind(line);
-    return {
-      header,
-      bytes: size,
-      close: () => file.close(),
-      async *records(seen) {
-        let at = lineBytes;
-        for (let number = 0; at < size || number === 0; number += 1) {
-          const length = (await readExactly(file, at, LENGTH_BYTES)).readUInt32BE(0);
-          if (length > FRAME_BYTES_MAX) {
-            refuse(CHANGED);
-          }
-          const sealed = await readExactly(file, at + LENGTH_BYTES, length);
-          at += LENGTH_BYTES + length;
-          yield* decodeRecords(openFrame(seal, number, at >= size, sealed));
-          seen(at);
-        }
-      },
-    };
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
+  const stat = await Bun.file(path)
+    .stat()
+    .catch(() => reject(UNREADABLE));
+  const size = stat.isFile() ? stat.size : reject('FILE is no file.');
+  const start = await readAt(path, 0, Math.min(size, HEADER_BYTES_MAX));
+  const line = start.subarray(0, start.indexOf('\n') + 1);
+  const header = parseHeader(line.toString('utf8'));
+  const seal = sealFor(header, ring, env);
+  seal.bind(line);
+  return {
+    header,
+    bytes: size,
+    async *records(seen) {
+      let at = line.length;
+      for (let number = 0; at < size || number === 0; number += 1) {
+        const length = (await readAt(path, at, LENGTH_BYTES)).readUInt32BE(0);
+        const sealed = await readAt(
+          path,
+          at + LENGTH_BYTES,
+          length > FRAME_BYTES_MAX ? reject(CHANGED) : length,
+        );
+        at += LENGTH_BYTES + length;
+        yield* decodeRecords(openFrame(seal, number, at >= size, sealed));
+        seen(at);
+      }
+    },
+  };
 }

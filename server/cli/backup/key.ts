@@ -7,38 +7,36 @@ import type { Crypto } from '../../crypto/client.ts';
 import type { ServiceSettings } from '../../services/common/settings.ts';
 import { eachOf } from '../../services/maintenance/each.ts';
 import type { KeyStore } from '../../store/key.ts';
-import type { CopiedItem, CopyStore } from '../../store/maintenance/copy.ts';
-import { type Bucket, redisKeys } from '../../store/redis/keys.ts';
-import { text } from '../../store/redis/reply.ts';
-import { fieldsOf } from './account.ts';
-import { type BackupRecord, recordOf } from './record.ts';
+import type { CopiedItem } from '../../store/maintenance/copy.ts';
+import type { Bucket } from '../../store/records/name.ts';
+import { redisKeys } from '../../store/redis/keys.ts';
+import { fieldsOf, type KindCopying } from './kinds.ts';
+import { recordOf } from './record.ts';
 
 /** Buckets of a key that are read at once. */
 const BUCKETS_AT_ONCE = 8;
 /** The longest that a record gets: longer hashes come in several, which a restore puts together. */
 const RECORD_BYTES = 256 * 1_024;
 
-/** What the copy of keys works with. */
-export interface KeyCopying {
+/** What copies keys with their items. */
+export interface KeyCopying extends KindCopying {
   readonly crypto: Pick<Crypto, 'describeKey'>;
   readonly keyStore: Pick<KeyStore, 'read'>;
   readonly settings: Pick<ServiceSettings, 'sadAfterProxy'>;
-  readonly copies: CopyStore;
   readonly buckets: number;
   readonly context: ThreadContext;
-  readonly add: (record: BackupRecord) => Promise<void>;
-  /** Told of items as they are copied. */
+  /** Called with the number of items that were copied. */
   readonly counted: (items: number) => void;
-  /** Told of a record that cannot be read; it is copied as it is. */
+  /** Called for a record that cannot be read; it is copied as it is. */
   readonly damaged: () => void;
 }
 
-/** What opens items' metadata, in this thread: the references in it give the reference index back. */
-export const openContext = (
+/** What opens items' metadata, in this thread: the references in it make the reference index again. */
+export function openContext(
   { config, ring }: Pick<Session, 'config' | 'ring'>,
   root: Uint8Array,
-): ThreadContext =>
-  createThreadContext({
+): ThreadContext {
+  return createThreadContext({
     env: config.env,
     writeId: ring.writeId,
     keys: [...ring.keys],
@@ -46,6 +44,7 @@ export const openContext = (
     argon2: config.argon2,
     root,
   });
+}
 
 /** Adds a hash, in several records where it is long. */
 export async function addHash(
@@ -65,105 +64,84 @@ export async function addHash(
   }
 }
 
-/** The item's entry in the reference index; undefined when it has no reference or its metadata does not open. */
-const memberOf = (
-  { context, damaged }: KeyCopying,
-  aid: string,
-  kid: string,
-  { token, parts }: CopiedItem,
-): Uint8Array | undefined => {
-  const meta = fieldsOf({ kind: 'hash', parts })?.get('m');
-  try {
-    const member = referenceMember(
-      context,
-      aid,
-      metaOf(context, { aid, kid }, token, meta ?? Buffer.alloc(0)).reference,
-      token,
-    );
-    return member.length === 0 ? undefined : member;
-  } catch {
-    damaged();
-    return undefined;
-  }
-};
+/** An item as it goes into a backup, and its entry in the reference index; empty where it has no reference. */
+interface KeptItem {
+  readonly parts: readonly Uint8Array[];
+  readonly sad: Uint8Array;
+  readonly member: Uint8Array;
+}
 
 /**
- * The item as it goes into a backup: without verification codes and the like that are not to be kept, as if they
- * had gone. A file may be kept for years, and nothing in it goes when its time has come.
+ * The item without verification codes and the like that are to expire, as if they had expired: a file may be kept for
+ * years, and nothing in it expires. Metadata that does not open stays as it is.
  */
-const withoutExpiring = (
-  { context, settings }: KeyCopying,
-  { aid, kid }: { readonly aid: string; readonly kid: string },
+function keptItem(
+  { context, damaged, settings }: KeyCopying,
+  aid: string,
+  kid: string,
   item: CopiedItem,
-): CopiedItem => {
-  const isToGo = item.sadExpiresAt > 0 || settings.sadAfterProxy;
-  if (item.sad.length === 0 || !isToGo) {
-    return item;
-  }
-  const { token, parts } = item;
-  const left = { ...item, sad: item.sad.subarray(0, 0) };
-  const at = parts.findIndex((part, index) => index % 2 === 0 && text(part) === 'm') + 1;
+): KeptItem {
+  const { token } = item;
+  const isKept = item.sadExpiresAt === 0 && !settings.sadAfterProxy;
+  const sad = isKept ? item.sad : EMPTY;
+  const fields = new Map<string, Uint8Array>(fieldsOf({ kind: 'hash', parts: item.parts }));
   try {
-    const { sad: _, ...rest } = metaOf(context, { aid, kid }, token, parts[at] ?? EMPTY);
-    const meta = Buffer.from(sealMeta(context.sealer, { env: context.env, aid, kid, token }, rest));
-    return { ...left, parts: parts.with(at, meta) };
+    const { sad: expiring, ...rest } = metaOf(context, { aid, kid }, token, fields.get('m') ?? EMPTY);
+    if (!isKept && item.sad.length > 0) {
+      fields.set('m', sealMeta(context.sealer, { env: context.env, aid, kid, token }, rest));
+    }
+    const parts = [...fields].flatMap(([name, value]) => [Buffer.from(name), value]);
+    return { parts, sad, member: referenceMember(context, aid, rest.reference, token) };
   } catch {
-    // It is counted as damaged where its reference is read.
-    return left;
+    damaged();
+    return { parts: item.parts, sad, member: EMPTY };
   }
-};
+}
 
 async function copyPage(
-  with_: KeyCopying,
+  copying: KeyCopying,
   aid: string,
   bucket: Bucket,
   page: readonly CopiedItem[],
 ): Promise<void> {
-  const { add } = with_;
-  for (const found of page) {
-    const { token, parts, sad } = withoutExpiring(with_, { aid, kid: bucket.kid }, found);
-    await addHash(add, redisKeys.item(bucket, token), parts);
+  const { add } = copying;
+  const members: (Uint8Array | string)[] = [];
+  for (const item of page) {
+    const { parts, sad, member } = keptItem(copying, aid, bucket.kid, item);
+    await addHash(add, redisKeys.item(bucket, item.token), parts);
     if (sad.length > 0) {
-      await add(recordOf('string', redisKeys.sad(bucket, token), [sad]));
+      await add(recordOf('string', redisKeys.sad(bucket, item.token), [sad]));
     }
+    members.push(...(member.length > 0 ? [member, '0'] : []));
   }
-  const members = page.flatMap((item) => memberOf(with_, aid, bucket.kid, item) ?? []);
   if (members.length > 0) {
-    await add(
-      recordOf(
-        'zset',
-        redisKeys.references(bucket),
-        members.flatMap((member) => [member, '0']),
-      ),
-    );
+    await add(recordOf('zset', redisKeys.references(bucket), members));
   }
   const places = page.flatMap(({ token, storedAt }) => [token, storedAt]);
   await add(recordOf('zset', redisKeys.times(bucket), places));
-  with_.counted(page.length);
+  copying.counted(page.length);
 }
 
-async function copyBucket(with_: KeyCopying, aid: string, bucket: Bucket): Promise<void> {
-  const { add, copies } = with_;
+async function copyBucket(copying: KeyCopying, aid: string, bucket: Bucket): Promise<void> {
+  const { add, copies, recordStore } = copying;
   for await (const page of copies.items(bucket)) {
-    if (page.length > 0) {
-      await copyPage(with_, aid, bucket, page);
-    }
+    await (page.length > 0 ? copyPage(copying, aid, bucket, page) : undefined);
   }
-  const identities = redisKeys.identities(bucket);
-  for await (const fields of copies.fields(identities)) {
-    if (fields.length > 0) {
-      await add(recordOf('hash', identities, fields));
+  for (const { name, backup } of Object.values(recordStore.kinds)) {
+    if (name.scope === 'bucket' && backup === 'whole') {
+      const key = name.make(bucket, '');
+      for await (const fields of copies.fields(key)) {
+        await (fields.length > 0 ? add(recordOf('hash', key, fields)) : undefined);
+      }
     }
   }
   const [fence] = await copies.keys([redisKeys.fence(bucket)]);
-  // What is closed opens again: whoever closed it is not there in the restored vault.
+  // What is closed opens again: the deletion that closed it does not run in the restored vault.
   const kept = [...((fence && fieldsOf(fence)) ?? [])].filter(([name]) => name === 'g' || name === 'l');
-  if (kept.length > 0) {
-    await add(recordOf('hash', redisKeys.fence(bucket), kept.flat()));
-  }
+  await (kept.length > 0 ? add(recordOf('hash', redisKeys.fence(bucket), kept.flat())) : undefined);
 }
 
-const kidOf = async ({ crypto, damaged }: KeyCopying, aid: string, user: string, record: Uint8Array) => {
+async function kidOf({ crypto, damaged }: KeyCopying, aid: string, user: string, record: Uint8Array) {
   try {
     return (await crypto.describeKey({ aid, user }, record)).kid;
   } catch (error) {
@@ -173,32 +151,29 @@ const kidOf = async ({ crypto, damaged }: KeyCopying, aid: string, user: string,
     }
     throw error;
   }
-};
+}
 
 /**
  * Copies a key: its items, then its fences, then its record, which so knows every generation that they name. One that
  * was deleted meanwhile is named, so that a restore removes what was copied of it. False when the key is not there.
  */
-export async function copyKey(with_: KeyCopying, aid: string, user: string): Promise<boolean> {
-  const { keyStore, buckets, add } = with_;
+export async function copyKey(copying: KeyCopying, aid: string, user: string): Promise<boolean> {
+  const { keyStore, buckets, add } = copying;
   const before = await keyStore.read(aid, user);
   if (before === undefined) {
     return false;
   }
-  const kid = await kidOf(with_, aid, user, before);
-  if (kid === undefined) {
-    await add(recordOf('string', redisKeys.keyRecord(aid, user), [before]));
-    await add(recordOf('zset', redisKeys.keyDirectory(aid), [user, '0']));
-    return true;
-  }
-  const all = Array.from({ length: buckets }, (_, number) => ({ kid, number }));
-  await eachOf(all, (bucket) => copyBucket(with_, aid, bucket), BUCKETS_AT_ONCE);
-  const record = await keyStore.read(aid, user);
-  const isSame =
-    record !== undefined && (record.equals(before) || (await kidOf(with_, aid, user, record)) === kid);
-  if (!isSame) {
-    await add(recordOf('orphan', aid, [kid]));
-    return false;
+  let record: Buffer | undefined = before;
+  const kid = await kidOf(copying, aid, user, before);
+  if (kid !== undefined) {
+    const all = Array.from({ length: buckets }, (_, number) => ({ kid, number }));
+    await eachOf(all, (bucket) => copyBucket(copying, aid, bucket), BUCKETS_AT_ONCE);
+    record = await keyStore.read(aid, user);
+    const isSame = record?.equals(before) || (record && (await kidOf(copying, aid, user, record)) === kid);
+    if (record === undefined || isSame !== true) {
+      await add(recordOf('orphan', aid, [kid]));
+      return false;
+    }
   }
   await add(recordOf('string', redisKeys.keyRecord(aid, user), [record]));
   await add(recordOf('zset', redisKeys.keyDirectory(aid), [user, '0']));

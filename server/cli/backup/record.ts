@@ -5,39 +5,36 @@ import { text } from '../../store/redis/reply.ts';
  * scores, members, or the value. `orphan` (key: account id, part: key id) and `gone` (key: account id) name what was
  * deleted while it was copied, and `end` holds the counts as JSON.
  */
-export const RECORD_KINDS = ['hash', 'zset', 'set', 'string', 'list', 'orphan', 'gone', 'end'] as const;
+const BACKUP_KINDS = ['hash', 'zset', 'set', 'string', 'list', 'orphan', 'gone', 'end'] as const;
 
-type RecordKind = (typeof RECORD_KINDS)[number];
+type BackupKind = (typeof BACKUP_KINDS)[number];
 
 /** One record; `expiresAt` in ms since 1970, 0 = never. */
 export interface BackupRecord {
-  readonly kind: RecordKind;
+  readonly kind: BackupKind;
   readonly key: string;
   readonly expiresAt: number;
   readonly parts: readonly Uint8Array[];
 }
 
-/** A record in fewer words; parts may be texts and numbers. */
-export const recordOf = (
-  kind: RecordKind,
+/** A record that never expires; parts may be texts and numbers. */
+export function recordOf(
+  kind: BackupKind,
   key: string,
-  parts: readonly (string | number | Uint8Array)[],
-  expiresAt = 0,
-): BackupRecord => ({
-  kind,
-  key,
-  expiresAt: Math.max(0, expiresAt),
-  parts: parts.map((part) => (part instanceof Uint8Array ? part : Buffer.from(String(part)))),
-});
+  values: readonly (string | number | Uint8Array)[],
+): BackupRecord {
+  const parts = values.map((value) => (value instanceof Uint8Array ? value : Buffer.from(String(value))));
+  return { kind, key, expiresAt: 0, parts };
+}
 
 const HEAD_BYTES = 17;
 
 /** A record as bytes: `kind 1 | expiry 8 | key length 4 | parts 4 | key | length 4 and bytes of each part`. */
-export const encodeRecord = ({ kind, key, expiresAt, parts }: BackupRecord): Buffer => {
+export function encodeRecord({ kind, key, expiresAt, parts }: BackupRecord): Buffer {
   const name = Buffer.from(key);
   const size = parts.reduce((sum, part) => sum + 4 + part.length, HEAD_BYTES + name.length);
   const out = Buffer.allocUnsafe(size);
-  out.writeUInt8(RECORD_KINDS.indexOf(kind), 0);
+  out.writeUInt8(BACKUP_KINDS.indexOf(kind), 0);
   out.writeBigUInt64BE(BigInt(expiresAt), 1);
   out.writeUInt32BE(name.length, 9);
   out.writeUInt32BE(parts.length, 13);
@@ -48,7 +45,7 @@ export const encodeRecord = ({ kind, key, expiresAt, parts }: BackupRecord): Buf
     at += part.length;
   }
   return out;
-};
+}
 
 /** Reads the records of one frame. Throws a RangeError at bytes that are none, which no sealed frame holds. */
 export function* decodeRecords(frame: Uint8Array): Generator<BackupRecord> {
@@ -63,7 +60,7 @@ export function* decodeRecords(frame: Uint8Array): Generator<BackupRecord> {
   };
   while (at < bytes.length) {
     const head = take(HEAD_BYTES);
-    const kind = RECORD_KINDS[head.readUInt8(0)];
+    const kind = BACKUP_KINDS[head.readUInt8(0)];
     if (kind === undefined) {
       throw new RangeError('record kind');
     }

@@ -1,46 +1,42 @@
 import type { RedisLink } from '../../store/redis/client.ts';
 import type { BackupRecord } from './record.ts';
 
-/** Records that are on their way to Redis at once, and how many bytes they may have together. */
-const FLIGHT_RECORDS = 256;
-const FLIGHT_BYTES = 8 * 1_024 * 1_024;
-/** Parts that one command takes: Redis answers others in between. */
+/** Records that are being written at once, and how many bytes they may have together. */
+const IN_FLIGHT_MAX = 256;
+const IN_FLIGHT_BYTES = 8 * 1_024 * 1_024;
+/** Parts that one command takes: Redis serves others in between. */
 const COMMAND_PARTS = 2_000;
 
-type Argument = string | number | Uint8Array;
+type Command = readonly [string, readonly (string | number | Uint8Array)[]];
 
-const swapPairs = (parts: readonly Uint8Array[]): Uint8Array[] =>
-  parts.map((_, at) => parts[at ^ 1] ?? new Uint8Array(0));
+function swapPairs(parts: readonly Uint8Array[]): Uint8Array[] {
+  return parts.map((_, at) => parts[at ^ 1] ?? new Uint8Array(0));
+}
 
-/** The commands that write a record. Each can be run again and changes nothing then, but for a list's. */
-export const commandsOf = ({
-  kind,
-  key,
-  expiresAt,
-  parts,
-}: BackupRecord): (readonly [string, readonly Argument[]])[] => {
-  const write = (name: string, values: readonly Uint8Array[]): (readonly [string, readonly Argument[]])[] =>
+/** The commands that write a record; all but those of a list can be run again and then change nothing. */
+export function commandsOf({ kind, key, expiresAt, parts }: BackupRecord): readonly Command[] {
+  const write = (name: string, values: readonly Uint8Array[] = parts): Command[] =>
     Array.from({ length: Math.ceil(values.length / COMMAND_PARTS) }, (_, at) => [
       name,
       [key, ...values.slice(at * COMMAND_PARTS, (at + 1) * COMMAND_PARTS)],
     ]);
-  const expiry = expiresAt === 0 ? [] : ([['PEXPIREAT', [key, expiresAt]]] as const);
+  const expiry: readonly Command[] = expiresAt === 0 ? [] : [['PEXPIREAT', [key, expiresAt]]];
   switch (kind) {
     case 'hash':
-      return [...write('HSET', parts), ...expiry];
+      return [...write('HSET'), ...expiry];
     case 'zset':
       return [...write('ZADD', swapPairs(parts)), ...expiry];
     case 'set':
-      return [...write('SADD', parts), ...expiry];
+      return [...write('SADD'), ...expiry];
     case 'list':
-      // Lists come whole: an earlier try's is put away first.
-      return [['DEL', [key]], ...write('RPUSH', parts), ...expiry];
+      // Lists come whole: that of an earlier try is removed first.
+      return [['DEL', [key]], ...write('RPUSH'), ...expiry];
     case 'string':
       return [['SET', [key, ...parts, ...(expiresAt === 0 ? [] : ['PXAT', expiresAt])]]];
     default:
       return [];
   }
-};
+}
 
 /** Writes records to Redis, many at once. */
 export interface RestoreWriter {
@@ -49,29 +45,27 @@ export interface RestoreWriter {
   readonly finish: () => Promise<void>;
 }
 
-/** Opens the writing side of a restore. Rejects with what the first failed command threw. */
+async function write(redis: RedisLink, record: BackupRecord): Promise<void> {
+  for (const [name, args] of commandsOf(record)) {
+    await redis.write(name, args);
+  }
+}
+
+/** Opens the writing side of a restore. Rejects with the error of the first command that failed. */
 export function createRestoreWriter(redis: RedisLink): RestoreWriter {
-  let flying: Promise<unknown>[] = [];
+  let inFlight: Promise<void>[] = [];
   let bytes = 0;
-  const land = async (): Promise<void> => {
-    const waiting = flying;
-    flying = [];
-    bytes = 0;
-    await Promise.all(waiting);
-  };
-  const send = async (record: BackupRecord): Promise<void> => {
-    for (const [name, args] of commandsOf(record)) {
-      await redis.write(name, args);
-    }
+  const finish = async (): Promise<void> => {
+    const writes = inFlight;
+    [inFlight, bytes] = [[], 0];
+    await Promise.all(writes);
   };
   return {
     async add(record) {
-      flying.push(send(record));
+      inFlight.push(write(redis, record));
       bytes += record.parts.reduce((sum, part) => sum + part.length, 0);
-      if (flying.length >= FLIGHT_RECORDS || bytes >= FLIGHT_BYTES) {
-        await land();
-      }
+      await (inFlight.length >= IN_FLIGHT_MAX || bytes >= IN_FLIGHT_BYTES ? finish() : undefined);
     },
-    finish: land,
+    finish,
   };
 }

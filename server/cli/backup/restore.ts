@@ -13,7 +13,9 @@ const TAKEN = 'This Redis is not empty. A backup is restored into an empty one a
 const OTHER =
   'This Redis holds a half-restored copy of another backup. Finish that one, or empty this Redis; nothing was changed.';
 
-const silent = (): void => undefined;
+function silent(): void {
+  // Nobody reads what is reported during a restore.
+}
 
 /** The master key as it is; a new one would open nothing. */
 function existingRing(config: Config): MasterKeyRing {
@@ -46,13 +48,13 @@ async function verify(file: OpenBackup, { progress, signal }: Call): Promise<Bac
   return counts;
 }
 
-const isEmpty = async (redis: RedisLink): Promise<boolean> => {
+async function isEmpty(redis: RedisLink): Promise<boolean> {
   const masters = redis.nodes().filter(({ isReplica }) => !isReplica);
   const sizes = await Promise.all(masters.map((node) => node.command('DBSIZE', [])));
   return sizes.every((size) => count(size) === 0);
-};
+}
 
-/** Writes all records; gives what was deleted while they were copied. */
+/** Writes all records; returns what was deleted while they were copied. */
 async function write(
   file: OpenBackup,
   target: RedisTarget,
@@ -63,7 +65,7 @@ async function write(
   try {
     await check(redis);
     const id = file.header.salt;
-    // An earlier try of the same file is written over; whether there is one, the claim says.
+    // What an earlier try of the same file has written is overwritten.
     const state = await claimRestore(redis, id, await isEmpty(redis));
     if (state === 'other' || state === 'taken') {
       throw new CommandError(state === 'other' ? OTHER : TAKEN, 1);
@@ -120,29 +122,25 @@ const restore = defineCommand({
   async run(call, config) {
     const ring = existingRing(config);
     const file = await openBackup(call.argument, ring, config.env);
+    const counts = await verify(file, call);
+    const { openTarget } = await import('../../boot/redis-target.ts');
+    const redis = await openTarget(config, silent);
     try {
-      const counts = await verify(file, call);
-      const { openTarget } = await import('../../boot/redis-target.ts');
-      const redis = await openTarget(config, silent);
-      try {
-        await restoreInto(redis.target, { config, ring, file, call });
-      } finally {
-        await redis.stop();
-      }
-      const { made_at } = file.header;
-      return {
-        data: { file: call.argument, made_at, ...counts },
-        shown: {
-          heading: `The vault is as it was at ${made_at}. Servers may start.`,
-          columns: ['Accounts', 'Keys', 'Items', 'Records'],
-          rows: [[counts.accounts, counts.keys, counts.items, counts.records].map(String)],
-        },
-      };
+      await restoreInto(redis.target, { config, ring, file, call });
     } finally {
-      await file.close();
+      await redis.stop();
     }
+    const { made_at } = file.header;
+    return {
+      data: { file: call.argument, made_at, ...counts },
+      shown: {
+        heading: `The vault is as it was at ${made_at}. Servers may start.`,
+        columns: ['Accounts', 'Keys', 'Items', 'Records'],
+        rows: [[counts.accounts, counts.keys, counts.items, counts.records].map(String)],
+      },
+    };
   },
 });
 
-/** The way back from a backup. */
+/** Restoring of a backup. */
 export const restoreCommands = [restore];

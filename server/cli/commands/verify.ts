@@ -1,55 +1,46 @@
-import { createVerification, type Verification } from '../../services/maintenance/verify.ts';
+import type { Verification } from '../../services/maintenance/report.ts';
+import { verifyVault } from '../../services/maintenance/verify.ts';
 import { CommandError, defineCommand, type Table } from './command.ts';
 import { keyTable } from './rotate.ts';
 
-const kindTable = ({ checked, bad, unfinished }: Verification): Table => ({
-  columns: ['Kind', 'Checked', 'Bad', 'Unfinished'],
-  rows: [...new Set([checked, bad, unfinished].flatMap((counts) => Object.keys(counts)))].map((kind) => [
-    kind,
-    ...[checked, bad, unfinished].map((counts) => String(counts[kind] ?? 0)),
-  ]),
-});
+function kindTable({ checked, bad, unfinished }: Verification): Table {
+  const all = [checked, bad, unfinished];
+  const kinds = new Set(all.flatMap((counts) => Object.keys(counts)));
+  return {
+    columns: ['Kind', 'Checked', 'Bad', 'Unfinished'],
+    rows: [...kinds].map((kind) => [kind, ...all.map((counts) => String(counts[kind] ?? 0))]),
+  };
+}
 
-const faultTable = ({ faults }: Verification): Table[] =>
-  faults.length === 0
-    ? []
-    : [
-        {
-          heading: 'Faults',
-          columns: ['State', 'Kind', 'Account', 'Place', 'What'],
-          rows: faults.map(({ state, kind, account, place, what }) => [state, kind, account, place, what]),
-        },
-      ];
-
-const totalOf = (counts: Readonly<Record<string, number>>): number =>
-  Object.values(counts).reduce((sum, count) => sum + count, 0);
+function faultTable({ faults }: Verification): Table[] {
+  const rows = faults.map(({ state, kind, account, place, what }) => [state, kind, account, place, what]);
+  const columns = ['State', 'Kind', 'Account', 'Place', 'What'];
+  return rows.length === 0 ? [] : [{ heading: 'Not as it should be', columns, rows }];
+}
 
 const verify = defineCommand({
   words: ['verify'],
-  options: { account: { kind: 'text', value: 'NAME', help: 'verifies only this account' } },
+  options: { account: { kind: 'text', value: 'NAME', help: 'verifies one account alone' } },
   summary:
-    'Verifies every record and index, without passphrases, while servers run; names faults and exits with 1 if there are any.',
+    'Verifies every record and index while servers run, without a passphrase, and names what is damaged, with exit code 1.',
   opens: 'vault',
   async run({ options, progress }, { vault }) {
     const shown = progress('Verifying', 'records');
     let seen = 0;
     const { crypto, masterKeys, now, stores } = vault;
-    const found = await createVerification({ crypto, masterKeys, now, ...stores })(
-      options.account,
-      (records) => {
-        seen += records;
-        shown.at(seen);
-      },
-    );
+    const found = await verifyVault({ crypto, masterKeys, now, ...stores }, options.account, (records) => {
+      seen += records;
+      shown.at(seen);
+    });
     shown.end();
     if (found === undefined) {
-      throw new CommandError('No account has this name.', 1);
+      throw new CommandError('There is no account of this name.', 1);
     }
-    const bad = totalOf(found.bad);
+    const bad = Object.values(found.bad).reduce((sum, count) => sum + count, 0);
     const notes =
       found.scanned || options.account !== undefined
         ? []
-        : ['This Redis forbids SCAN: keys that no directory contains were not verified.'];
+        : ['This Redis forbids SCAN: keys that no directory names were not searched for.'];
     return {
       data: { ok: bad === 0, ...found },
       shown: [
@@ -57,12 +48,12 @@ const verify = defineCommand({
         keyTable(found.keys),
         ...faultTable(found),
         ...notes,
-        bad === 0 ? 'No faults found.' : `Faults found: ${bad}.`,
+        bad === 0 ? 'Nothing is damaged.' : `${bad} are damaged.`,
       ],
       failed: bad > 0,
     };
   },
 });
 
-/** The command `verify`. */
+/** Verification of everything that is stored. */
 export const verifyCommands = [verify];

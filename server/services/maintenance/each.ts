@@ -1,6 +1,6 @@
 const AT_ONCE = 4;
 
-/** Runs work on what comes, at most `atOnce` at once. After a failure nothing more begins, and what has begun is waited for. */
+/** Runs work on each item, at most `atOnce` at once. After a failure nothing more is started, and what runs is waited for. */
 export async function eachOf<T>(
   source: AsyncIterable<T> | Iterable<T>,
   work: (item: T) => Promise<void>,

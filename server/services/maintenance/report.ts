@@ -1,4 +1,9 @@
-import { createKeyTally, type KeyTally } from './tally.ts';
+import { pause } from '../common/coalesce.ts';
+
+type Counts = Record<string, number>;
+
+/** Records by label and, of each label, by the master key that they are sealed under. */
+export type KeyCounts = Readonly<Record<string, Readonly<Counts>>>;
 
 /** One thing that is not as it should be. `unfinished` is what an interruption leaves and the sweep, or time, mends. */
 export interface Fault {
@@ -11,71 +16,73 @@ export interface Fault {
   readonly state: 'bad' | 'unfinished';
 }
 
-/** What all records have come to. */
-export interface Verification {
-  readonly checked: Readonly<Record<string, number>>;
-  readonly bad: Readonly<Record<string, number>>;
-  readonly unfinished: Readonly<Record<string, number>>;
+/** What a verification has found so far: numbers of records, of faults, and of records under each master key. */
+export interface Report {
+  readonly checked: Counts;
+  readonly bad: Counts;
+  readonly unfinished: Counts;
   /** The first of them. */
-  readonly faults: readonly Fault[];
-  /** Records by kind and by the master key that they are under. */
-  readonly keys: KeyTally['counts'];
-  /** False where Redis forbids SCAN: what no directory names was not looked for. */
-  readonly scanned: boolean;
+  readonly faults: Fault[];
+  readonly keys: Record<string, Counts>;
+  /** Called with each number of records that were verified. */
+  readonly seen: (records: number) => void;
 }
 
+/** A report that is complete. `scanned` is false where Redis forbids SCAN: what no directory names was not searched for. */
+export type Verification = Readonly<Omit<Report, 'seen'> & { scanned: boolean }>;
+
+/** The name of every key that is not in the ring. */
+const UNKNOWN_KEY = '?';
 const FAULTS_MAX = 1_000;
 const PAUSES_MS = [20, 200, 600] as const;
 
-/** Gathers what a verification finds. */
-export interface Report {
-  readonly tally: KeyTally;
-  readonly count: (kind: string, records: number) => void;
-  readonly add: (faults: readonly Fault[]) => void;
-  readonly result: (scanned: boolean) => Verification;
+function add(counts: Counts, name: string, more: number): void {
+  counts[name] = (counts[name] ?? 0) + more;
 }
 
-const bump = (counts: Record<string, number>, kind: string, by: number): void => {
-  counts[kind] = (counts[kind] ?? 0) + by;
-};
-
-export function createReport(seen: (records: number) => void): Report {
-  const checked: Record<string, number> = {};
-  const bad: Record<string, number> = {};
-  const unfinished: Record<string, number> = {};
-  const faults: Fault[] = [];
-  const tally = createKeyTally();
-  return {
-    tally,
-    count(kind, records) {
-      bump(checked, kind, records);
-      seen(records);
-    },
-    add(found) {
-      for (const fault of found) {
-        bump(fault.state === 'bad' ? bad : unfinished, fault.kind, 1);
-        if (faults.length < FAULTS_MAX) {
-          faults.push(fault);
-        }
-      }
-    },
-    result: (scanned) => ({ checked, bad, unfinished, faults, keys: tally.counts, scanned }),
-  };
+/** Counts records under a master key; `keyId` undefined: under none of the ring. */
+export function countKey(counts: Report['keys'], kind: string, keyId = UNKNOWN_KEY, records = 1): void {
+  const ofKind = counts[kind] ?? {};
+  counts[kind] = ofKind;
+  add(ofKind, keyId, records);
 }
 
-/** Looks again, and once more, before it believes that anything is bad: what is being changed is soon right. */
-export async function settled(
-  first: readonly Fault[],
-  look: () => Promise<readonly Fault[]>,
-  pause: (ms: number) => Promise<void>,
-): Promise<readonly Fault[]> {
-  let found = first;
+/** Adds counts to others. */
+export function addKeys(counts: Report['keys'], more: KeyCounts): void {
+  for (const [kind, ofKind] of Object.entries(more)) {
+    for (const [keyId, records] of Object.entries(ofKind)) {
+      countKey(counts, kind, keyId, records);
+    }
+  }
+}
+
+/** Counts verified records of a kind. */
+export function addChecked(report: Report, kind: string, records: number): void {
+  add(report.checked, kind, records);
+  report.seen(records);
+}
+
+/**
+ * Reports faults. Where one of those that were found first is bad they are checked three more times within a second,
+ * and what was found last counts: what is being changed is soon right.
+ */
+export async function addFaults(
+  report: Report,
+  check: () => Promise<readonly Fault[]>,
+  first?: readonly Fault[],
+): Promise<void> {
+  let found = first ?? (await check());
   for (const ms of PAUSES_MS) {
     if (found.every(({ state }) => state !== 'bad')) {
-      return found;
+      break;
     }
     await pause(ms);
-    found = await look();
+    found = await check();
   }
-  return found;
+  for (const fault of found) {
+    add(report[fault.state], fault.kind, 1);
+    if (report.faults.length < FAULTS_MAX) {
+      report.faults.push(fault);
+    }
+  }
 }

@@ -1,191 +1,92 @@
-import { eachOf } from './each.ts';
-import { renewBucket } from './items.ts';
-import { createKeyTally, type KeyTally } from './tally.ts';
-import { createRecordWalk, type MaintenanceDependencies, type WalkedKey, type WalkedRecord } from './walk.ts';
+import type { FoundRecord } from '../../store/maintenance/record.ts';
+import { type LostRecord, lose, newPass, type Pass } from './pass.ts';
+import { countKey, type KeyCounts } from './report.ts';
+import { reencryptBucket } from './rotate-items.ts';
+import { type MaintenanceDependencies, type Visitor, visitAccounts, visitLast, visitRest } from './walk.ts';
 
-/** A record that no key of the ring opens in its place. */
-export interface LostRecord {
-  readonly kind: string;
-  readonly account: string;
-  readonly place: string;
-}
-
-/** What a rotation has come to. */
+/** The outcome of a rotation. */
 export interface Rotation {
   readonly writeKey: string;
-  /** Records sealed again in each pass. */
+  /** Records re-encrypted in each pass. */
   readonly passes: readonly number[];
-  /** Records by kind and by the key that they are under, as the last pass has met them. */
-  readonly keys: KeyTally['counts'];
+  /** Records by kind and by the key that they are under, as the last pass has left them. */
+  readonly keys: KeyCounts;
   /** The first of them; `lostTotal` counts all. */
   readonly lost: readonly LostRecord[];
   readonly lostTotal: number;
-  /** False where Redis forbids SCAN: replies kept for Idempotency-Keys could not be looked for, and run out in 24 h. */
+  /** False where Redis forbids SCAN: replies kept for Idempotency-Keys could not be searched for, and expire in 24 h. */
   readonly repliesFound: boolean;
-  /** Whether the last pass has met nothing that lies under another key. */
+  /** Whether the last pass has found nothing under another key. */
   readonly done: boolean;
 }
 
-const ROOT_PLACE = { purpose: 'record', account: '', kind: 'root', path: ['root'] } as const;
 const PASSES_MAX = 12;
-const LOST_MAX = 100;
 
-/** What one pass gathers. */
-interface Pass {
-  renewed: number;
-  missed: number;
-  lostTotal: number;
-  repliesFound: boolean;
-  readonly tally: KeyTally;
-  readonly lost: LostRecord[];
-  readonly seen: (records: number) => void;
-}
-
-/** Told of each pass: how many records it has seen, and that it is over. */
-export interface PassWatch {
+/** Observes a pass: how many records it has seen, and its end. */
+export interface PassObserver {
   readonly seen: (records: number) => void;
   readonly end: () => void;
 }
 
-const newPass = (seen: Pass['seen']): Pass => ({
-  renewed: 0,
-  missed: 0,
-  lostTotal: 0,
-  repliesFound: true,
-  tally: createKeyTally(),
-  lost: [],
-  seen,
-});
+async function reencryptPage(
+  { crypto, recordStore, masterKeys }: MaintenanceDependencies,
+  pass: Pass,
+  account: string,
+  page: readonly FoundRecord[],
+): Promise<void> {
+  const results = page.length === 0 ? [] : await crypto.renewRecords(page);
+  await Promise.all(
+    page.map(async (found, i) => {
+      const { label: kind, id: place } = found;
+      const { keyId, renewed } = results[i] ?? {};
+      const isReplaced = renewed !== undefined && (await recordStore.replace(found, renewed));
+      countKey(pass.keys, kind, isReplaced ? masterKeys.writeId : keyId);
+      if (renewed !== undefined) {
+        pass[isReplaced ? 'reencrypted' : 'missed'] += 1;
+      } else if (keyId !== masterKeys.writeId) {
+        lose(pass, { kind, account: kind === 'account' ? place : account, place });
+      }
+    }),
+  );
+  pass.seen(page.length);
+}
 
-const lose = (pass: Pass, record: LostRecord): void => {
-  pass.lostTotal += 1;
-  if (pass.lost.length < LOST_MAX) {
-    pass.lost.push(record);
-  }
-};
+/** Re-encrypts what has to come last, the root; false when it changed in between, or does not open. */
+async function reencryptLast(parts: MaintenanceDependencies, { keys, seen }: Pass): Promise<boolean> {
+  const pass: Pass = { ...newPass(seen), keys };
+  await visitLast(parts, visitorOf(parts, pass));
+  return pass.missed + pass.lostTotal === 0;
+}
+
+function visitorOf(parts: MaintenanceDependencies, pass: Pass): Visitor {
+  return {
+    records: (account, page) => reencryptPage(parts, pass, account, page),
+    bucket: (key, number) => reencryptBucket(parts, pass, key, number),
+  };
+}
 
 /**
- * Seals every record again under the ring's write key while the vault is in use. Each record is replaced only where it
+ * Re-encrypts every record under the ring's write key while the vault is in use. Each record is replaced only where it
  * is still what was read, so that this can be stopped at any point and run again, also twice at once. The root comes
  * last: with the new key alone a server starts only once everything else is under it.
  */
-export function createRotation(parts: MaintenanceDependencies) {
-  const { crypto, auditStore, itemStore, recordStore, masterKeys } = parts;
-  const walk = createRecordWalk(parts);
-  const buckets = Array.from({ length: itemStore.buckets }, (_, number) => number);
-
-  const renewPage = async (pass: Pass, records: readonly WalkedRecord[], account: string): Promise<void> => {
-    const results = records.length === 0 ? [] : await crypto.renewRecords(records);
-    await Promise.all(
-      records.map(async ({ kind, aid, id, record }, i) => {
-        const { keyId, renewed } = results[i] ?? {};
-        pass.tally.add(kind, keyId, 1);
-        if (keyId === masterKeys.writeId) {
-          return;
-        }
-        if (renewed === undefined) {
-          lose(pass, { kind, account: kind === 'account' ? id : account, place: id });
-        } else if (await recordStore.replace(kind, aid, id, record, renewed)) {
-          pass.renewed += 1;
-        } else {
-          pass.missed += 1;
-        }
-      }),
-    );
-    pass.seen(records.length);
-  };
-
-  const renewKey = async (pass: Pass, key: WalkedKey, account: string): Promise<void> =>
-    eachOf(buckets, async (number) => {
-      const done = await renewBucket(parts, key, { kid: key.kid, number }, pass);
-      pass.renewed += done.renewed;
-      pass.missed += done.missed;
-      for (const { token, name } of done.lost) {
-        lose(pass, { kind: name === 'm' ? 'item' : 'log', account, place: `${key.user}/${token}` });
-      }
-    });
-
-  /** The items of the keys, and then the keys: what a key's record tells is needed to find its items. */
-  const renewKeys = async (pass: Pass, aid: string, account: string): Promise<void> => {
-    for await (const page of walk.keys(aid)) {
-      const looks = page.length === 0 ? [] : await crypto.lookAtRecords(page);
-      for (const [i, { id: user }] of page.entries()) {
-        const { kid, gen = 1 } = looks[i]?.facts ?? {};
-        if (kid !== undefined) {
-          await renewKey(pass, { aid, user, kid, gen }, account);
-        }
-      }
-      await renewPage(pass, page, account);
+export async function rotateMasterKey(
+  parts: MaintenanceDependencies,
+  observe: (pass: number) => PassObserver,
+): Promise<Rotation> {
+  const passes: number[] = [];
+  for (;;) {
+    const { seen, end } = observe(passes.length + 1);
+    const pass = newPass(seen);
+    const visitor = visitorOf(parts, pass);
+    const { aids } = await visitAccounts(parts, visitor);
+    const repliesFound = await visitRest(parts, visitor, aids);
+    end();
+    passes.push(pass.reencrypted);
+    const done = pass.reencrypted + pass.missed === 0 && (await reencryptLast(parts, pass));
+    if (done || passes.length >= PASSES_MAX) {
+      const { keys, lost, lostTotal } = pass;
+      return { writeKey: parts.masterKeys.writeId, passes, keys, lost, lostTotal, repliesFound, done };
     }
-  };
-
-  const renewAccount = async (pass: Pass, aid: string, account: string): Promise<void> => {
-    for await (const page of walk.others(aid)) {
-      await renewPage(pass, page, account);
-    }
-    await renewKeys(pass, aid, account);
-  };
-
-  const renewReplies = async (pass: Pass): Promise<void> => {
-    pass.repliesFound = await recordStore.canScan();
-    if (pass.repliesFound) {
-      for await (const page of walk.replies()) {
-        await renewPage(pass, page, '');
-      }
-    }
-  };
-
-  const runPass = async (pass: Pass): Promise<void> => {
-    const logs = new Set<string>();
-    for await (const page of walk.accounts()) {
-      const looks = page.length === 0 ? [] : await crypto.lookAtRecords(page);
-      await eachOf(page.entries(), async ([i, { id: name }]) => {
-        const aid = looks[i]?.facts?.aid;
-        if (aid !== undefined) {
-          logs.add(aid);
-          await renewAccount(pass, aid, name);
-        }
-      });
-      await renewPage(pass, page, '');
-    }
-    for await (const page of walk.installation()) {
-      await renewPage(pass, page, '');
-    }
-    // What deleted accounts have left.
-    for (const aid of new Set(await auditStore.chains()).difference(logs.add(''))) {
-      for await (const page of walk.securityLog(aid)) {
-        await renewPage(pass, page, '');
-      }
-    }
-    await renewReplies(pass);
-  };
-
-  /** Seals the root again; false when it changed in between, or does not open. */
-  const renewRoot = async (pass: Pass): Promise<boolean> => {
-    const record = await recordStore.readRoot();
-    const [result] = await crypto.renewRecords([{ place: ROOT_PLACE, record }]);
-    const isNew =
-      result?.keyId === masterKeys.writeId ||
-      (result?.renewed !== undefined && (await recordStore.replace('root', '', '', record, result.renewed)));
-    pass.tally.add('root', isNew ? masterKeys.writeId : result?.keyId, 1);
-    return isNew;
-  };
-
-  return async (onPass: (pass: number) => PassWatch): Promise<Rotation> => {
-    const passes: number[] = [];
-    for (;;) {
-      const watch = onPass(passes.length + 1);
-      const pass = newPass(watch.seen);
-      await runPass(pass);
-      watch.end();
-      const isQuiet = pass.renewed + pass.missed === 0;
-      passes.push(pass.renewed);
-      const done = isQuiet && (await renewRoot(pass));
-      if (done || passes.length >= PASSES_MAX) {
-        const { tally, lost, lostTotal, repliesFound } = pass;
-        const { writeId: writeKey } = masterKeys;
-        return { writeKey, passes, keys: tally.counts, lost, lostTotal, repliesFound, done };
-      }
-    }
-  };
+  }
 }

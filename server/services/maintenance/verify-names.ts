@@ -1,115 +1,124 @@
-import type { KeyName } from '../../store/maintenance/census.ts';
-import { pause } from '../common/coalesce.ts';
-import { type Fault, type Report, settled } from './report.ts';
-import { createRecordWalk, type MaintenanceDependencies } from './walk.ts';
+import type { CountedKey } from '../../store/maintenance/census.ts';
+import type { RecordKind } from '../../store/records/kind.ts';
+import { addChecked, addFaults, type Fault, type Report } from './report.ts';
+import { accountPages, keyPages, type LiveAccount, type MaintenanceDependencies } from './walk.ts';
 
-type Of<Kind extends KeyName['kind']> = Extract<KeyName, { readonly kind: Kind }>;
+/** Whose keys there may be: accounts and vault keys, also those whose deletion is not finished. */
+interface Owners {
+  readonly aids: Set<string>;
+  readonly kids: Set<string>;
+  /** What directories name, as `kind of key, id`: where an id alone does not say whose a key is. */
+  readonly listed: Map<RecordKind, Set<string>>;
+}
 
-/** Looks at the names of all keys in Redis: whether each is one of ours, and somebody's. */
-export function createNameCheck(parts: MaintenanceDependencies, report: Report) {
-  const { crypto, keyStore, endpointStore, formStore, censusStore } = parts;
-  const walk = createRecordWalk(parts);
-  const aids = new Set<string>();
-  const kids = new Set<string>();
-
-  const factsOf = async (page: Parameters<typeof crypto.lookAtRecords>[0]) =>
-    page.length === 0 ? [] : (await crypto.lookAtRecords(page)).map(({ facts }) => facts);
-
-  const learnAccount = async (aid: string): Promise<void> => {
-    aids.add(aid);
-    for await (const page of walk.keys(aid)) {
-      for (const facts of await factsOf(page)) {
-        kids.add(facts?.kid ?? '');
+async function addAccount(
+  parts: MaintenanceDependencies,
+  owners: Owners,
+  account: LiveAccount,
+): Promise<void> {
+  const { recordStore, keyStore } = parts;
+  owners.aids.add(account.aid);
+  for await (const { keys } of keyPages(parts, account)) {
+    for (const { kid } of keys) {
+      owners.kids.add(kid);
+    }
+  }
+  for (const kid of await keyStore.purgesLeft(account.aid)) {
+    owners.kids.add(kid);
+  }
+  for (const [kind, ids] of owners.listed) {
+    for await (const entries of recordStore.entries(kind, account.aid)) {
+      for (const { id } of entries) {
+        ids.add(id);
       }
     }
-    for (const kid of await keyStore.purgesLeft(aid)) {
-      kids.add(kid);
-    }
-  };
+  }
+}
 
-  /** Accounts and keys that there are now, also those whose deletion is not finished. */
-  const learn = async (): Promise<void> => {
-    for await (const page of walk.accounts()) {
-      for (const facts of await factsOf(page)) {
-        await (facts?.aid === undefined ? undefined : learnAccount(facts.aid));
-      }
-    }
-    for await (const gone of censusStore.goneAccounts()) {
-      for (const aid of gone) {
-        await learnAccount(aid);
-      }
-    }
+async function findOwners(parts: MaintenanceDependencies): Promise<Owners> {
+  const kinds: readonly RecordKind[] = Object.values(parts.recordStore.kinds);
+  const listed = kinds.filter((kind) => kind.name.scope === 'id' && kind.listed !== undefined);
+  const owners: Owners = {
+    aids: new Set(),
+    kids: new Set(),
+    listed: new Map(listed.map((kind) => [kind, new Set()])),
   };
+  for await (const { accounts } of accountPages(parts)) {
+    for (const account of accounts) {
+      await addAccount(parts, owners, account);
+    }
+  }
+  for (const aid of await parts.accountStore.listGone()) {
+    await addAccount(parts, owners, { aid, name: '' });
+  }
+  return owners;
+}
 
-  const isEntered = async ({ kind, id }: Of<'endpoint' | 'form'>): Promise<boolean> => {
-    const owner = await censusStore.owner(kind, id);
-    if (owner?.aid === undefined || !aids.has(owner.aid)) {
-      return owner === undefined;
-    }
-    const entries = await (kind === 'endpoint' ? endpointStore : formStore).entries(owner.aid);
-    return entries.some((entry) => entry.id === id);
-  };
+/** What is wrong with a key that no directory and no vault key owns; undefined when it expires, or is gone. */
+async function strayFault(
+  parts: MaintenanceDependencies,
+  name: Buffer,
+  what: string,
+): Promise<string | undefined> {
+  return (await parts.censusStore.isExpiring(name)) ? undefined : what;
+}
 
-  /** What is wrong with a key of a bucket; undefined for nothing. */
-  const bucketFault = async (
-    name: Buffer,
-    { kind, bucket, token }: Of<'item' | 'sad' | 'bucket'>,
-  ): Promise<string | undefined> => {
-    if (!kids.has(bucket.kid)) {
-      return (await censusStore.isPassing(name)) ? undefined : 'nobody owns its vault key';
-    }
-    if (kind === 'item') {
-      const [isNamed] = await censusStore.hasTimes(bucket, [token]);
-      return isNamed ? undefined : 'the time index does not name this item';
-    }
-    const [hasItem] = kind === 'sad' ? await censusStore.hasItems(bucket, [token]) : [true];
-    return hasItem ? undefined : 'its item is not there';
-  };
+/** What is wrong with a key that is there; undefined for nothing. */
+async function faultOf(
+  parts: MaintenanceDependencies,
+  { aids, kids, listed }: Owners,
+  { known, name }: CountedKey,
+): Promise<string | undefined> {
+  if (known === undefined) {
+    return 'no part of the vault gives such a name';
+  }
+  const { kind, owner } = known;
+  const { aid, id, bucket } = owner;
+  const { item, sad } = parts.recordStore.kinds;
+  if (kind.name.scope === 'account' && !kind.outlives && !aids.has(aid)) {
+    return 'its account is not there';
+  }
+  if (listed.get(kind)?.has(id) === false) {
+    return strayFault(parts, name, 'no account’s directory names it');
+  }
+  if (kind.name.scope === 'bucket' && !kids.has(bucket.kid)) {
+    return strayFault(parts, name, 'its vault key is not there');
+  }
+  if (kind === item) {
+    const [isNamed] = await parts.censusStore.hasTimes(bucket, [id]);
+    return isNamed ? undefined : 'the time index does not name this item';
+  }
+  const [hasItem] = kind === sad ? await parts.censusStore.hasItems(bucket, [id]) : [true];
+  return hasItem ? undefined : 'its item is not there';
+}
 
-  const faultOf = async (name: Buffer, of: KeyName): Promise<string | undefined> => {
-    switch (of.kind) {
-      case 'known':
-      case 'table':
-        return undefined;
-      case 'foreign':
-        return 'no part of the vault gives such a name';
-      case 'account':
-        return of.aid === '' || aids.has(of.aid) ? undefined : 'its account is not there';
-      case 'endpoint':
-      case 'form':
-        return (await isEntered(of)) || (await censusStore.isPassing(name))
-          ? undefined
-          : 'no account’s directory names it';
-      default:
-        return bucketFault(name, of);
-    }
-  };
+async function faultsOf(
+  parts: MaintenanceDependencies,
+  owners: Owners,
+  page: readonly CountedKey[],
+): Promise<Fault[]> {
+  const found = await Promise.all(page.map((key) => faultOf(parts, owners, key)));
+  return page.flatMap(({ key: place }, i): Fault[] => {
+    const what = found[i];
+    return what === undefined ? [] : [{ kind: 'key name', account: '', place, what, state: 'bad' }];
+  });
+}
 
-  type Names = readonly { readonly name: Buffer; readonly of: KeyName }[];
-  const look = async (names: Names): Promise<Fault[]> => {
-    const found = await Promise.all(names.map(({ name, of }) => faultOf(name, of)));
-    return names.flatMap(({ name }, i) => {
-      const what = found[i];
-      const place = name.toString('utf8');
-      return what === undefined
-        ? []
-        : [{ kind: 'key name', account: '', place, what, state: 'bad' as const }];
-    });
-  };
-
-  return async (): Promise<void> => {
-    await learn();
-    for await (const page of censusStore.names()) {
-      report.count('key name', page.length);
-      const first = await look(page);
-      const strange = new Set(first.map(({ place }) => place));
-      const suspects = page.filter(({ name }) => strange.has(name.toString('utf8')));
-      const again = async (): Promise<Fault[]> => {
-        await learn();
-        const there = await Promise.all(suspects.map(({ name }) => censusStore.exists(name)));
-        return look(suspects.filter((_, i) => there[i]));
-      };
-      report.add(await settled(first, again, pause));
-    }
-  };
+/** Verifies the names of all keys in Redis: each is of a kind of the registry, and has an owner. */
+export async function verifyNames(parts: MaintenanceDependencies, report: Report): Promise<void> {
+  const { censusStore } = parts;
+  const owners = await findOwners(parts);
+  for await (const page of censusStore.keys()) {
+    addChecked(report, 'key name', page.length);
+    const first = await faultsOf(parts, owners, page);
+    const strange = new Set(first.map(({ place }) => place));
+    const suspects = page.filter(({ key }) => strange.has(key));
+    const check = async (): Promise<Fault[]> => {
+      const ownersNow = await findOwners(parts);
+      const isThere = await Promise.all(suspects.map(({ name }) => censusStore.exists(name)));
+      const left = suspects.filter((_, i) => isThere[i]);
+      return faultsOf(parts, ownersNow, left);
+    };
+    await addFaults(report, check, first);
+  }
 }

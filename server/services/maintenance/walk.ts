@@ -1,241 +1,184 @@
-import type { Crypto } from '../../crypto/client.ts';
-import type { PlacedRecord, WalkPlace } from '../../crypto/walk.ts';
-import type { ComplianceStore } from '../../store/admin.ts';
+import type { WalkCrypto } from '../../crypto/walk.ts';
+import type { AccountStore } from '../../store/account.ts';
 import type { AuditStore } from '../../store/audit.ts';
-import type { EndpointStore } from '../../store/endpoint.ts';
-import type { FormStore } from '../../store/form.ts';
 import type { ItemStore } from '../../store/item.ts';
-import type { JobStore } from '../../store/job.ts';
 import type { KeyStore } from '../../store/key.ts';
 import type { CensusStore } from '../../store/maintenance/census.ts';
-import type { RecordKind, RecordStore } from '../../store/maintenance/record.ts';
+import type { FoundRecord, RecordStore } from '../../store/maintenance/record.ts';
 import type { SurveyStore } from '../../store/maintenance/survey.ts';
+import type { RecordKind } from '../../store/records/kind.ts';
 import type { Clock } from '../common/clock.ts';
+import { eachOf } from './each.ts';
 
 /** What record maintenance works on. */
 export interface MaintenanceDependencies {
-  readonly crypto: Crypto;
-  readonly auditStore: Pick<AuditStore, 'chains'>;
-  readonly censusStore: CensusStore;
-  readonly complianceStore: Pick<ComplianceStore, 'read'>;
-  readonly endpointStore: Pick<EndpointStore, 'entries' | 'read'>;
-  readonly formStore: Pick<FormStore, 'entries' | 'read'>;
-  readonly itemStore: ItemStore;
-  readonly jobStore: Pick<JobStore, 'list' | 'read'>;
-  readonly keyStore: Pick<KeyStore, 'changesLeft' | 'purgesLeft' | 'read' | 'users'>;
+  readonly crypto: WalkCrypto;
   readonly recordStore: RecordStore;
+  readonly censusStore: CensusStore;
   readonly surveyStore: SurveyStore;
-  /** Ids of the master keys: the one that writes, and all that read. */
-  readonly masterKeys: { readonly writeId: string; readonly ids: readonly string[] };
+  readonly itemStore: Pick<ItemStore, 'buckets' | 'bucketOf' | 'readLogUp'>;
+  readonly keyStore: Pick<KeyStore, 'changesLeft' | 'purgesLeft'>;
+  readonly accountStore: Pick<AccountStore, 'listGone'>;
+  readonly auditStore: Pick<AuditStore, 'chains'>;
+  readonly masterKeys: { readonly writeId: string };
   readonly now: Clock;
 }
 
-/** A sealed record outside of items, where it lies and where it must open. */
-export interface WalkedRecord extends PlacedRecord {
-  readonly kind: RecordKind;
+/** An account whose record opens. */
+export interface LiveAccount {
   readonly aid: string;
-  /** What names it among those of its kind and account. */
-  readonly id: string;
+  readonly name: string;
 }
 
-/** One vault key and how its items are spread. */
-export interface WalkedKey {
-  readonly aid: string;
+/** A vault key whose record opens, and the newest generation that it had then. */
+export interface VaultKey {
+  readonly account: LiveAccount;
   readonly user: string;
   readonly kid: string;
   readonly gen: number;
+  readonly found: FoundRecord;
 }
 
-const KEYS_STEP = 200;
-const READ_STEP = 64;
+/** What is done with what a walk finds. */
+export interface Visitor {
+  /** Sealed records; those of accounts and keys after all that belongs to them. `account` is a name, '' for no account's. */
+  readonly records: (account: string, page: readonly FoundRecord[]) => Promise<void>;
+  /** One bucket of a key. */
+  readonly bucket: (key: VaultKey, number: number) => Promise<void>;
+  /** An account, before its keys. */
+  readonly account?: (account: LiveAccount) => Promise<void>;
+}
 
-const recordPlace = (account: string, kind: string, id: string): WalkPlace => ({
-  purpose: 'record',
-  account,
-  kind,
-  path: [id],
-});
+/** Opens records in their places: for each its master key, and what it says, or undefined where it does not open. */
+export async function openRecords(
+  { crypto }: Pick<MaintenanceDependencies, 'crypto'>,
+  page: readonly FoundRecord[],
+) {
+  return page.length === 0 ? [] : crypto.lookAtRecords(page);
+}
 
-const AUDIT_MARKS: Readonly<Record<string, 'head' | 'start'>> = { h: 'head', o: 'start' };
+/** Opens what lies in the place of a record now; undefined where nothing does. */
+export async function openAgain(
+  parts: Pick<MaintenanceDependencies, 'crypto' | 'recordStore'>,
+  found: FoundRecord,
+) {
+  const record = await parts.recordStore.read(found);
+  const [opened] = record ? await openRecords(parts, [{ ...found, record }]) : [];
+  return opened;
+}
 
-/** Where a field of a security log must open; undefined for one that is not sealed. */
-function auditPlace(account: string, field: string): WalkPlace | undefined {
-  const mark = AUDIT_MARKS[field];
-  if (mark !== undefined) {
-    return { purpose: 'audit', account, kind: `security log ${mark}`, path: [mark] };
+/** Account records, a few at a time, and the accounts of those that open. */
+export async function* accountPages(parts: MaintenanceDependencies, only?: string) {
+  const { recordStore } = parts;
+  for await (const all of recordStore.pages(recordStore.kinds.accounts, '')) {
+    const page = all.filter(({ id }) => only === undefined || id === only);
+    const opened = await openRecords(parts, page);
+    const accounts = page.flatMap(({ id: name }, i): LiveAccount[] => {
+      const aid = opened[i]?.facts?.aid;
+      return aid === undefined ? [] : [{ aid, name }];
+    });
+    yield { page, accounts };
   }
-  return /^\d+$/.test(field) ? { purpose: 'audit', account, kind: 'security log', path: [field] } : undefined;
 }
 
-const HASH_KINDS = ['rule', 'csr', 'csr key', 'certificate'] as const;
-
-function* steps<T>(items: readonly T[], step: number): Generator<readonly T[]> {
-  for (let at = 0; at < items.length; at += step) {
-    yield items.slice(at, at + step);
+/** Key records of an account, a few at a time, and the keys of those that open. */
+export async function* keyPages(parts: MaintenanceDependencies, account: LiveAccount) {
+  const { recordStore } = parts;
+  for await (const page of recordStore.pages(recordStore.kinds.keyRecord, account.aid)) {
+    const opened = await openRecords(parts, page);
+    const keys = page.flatMap((found, i): VaultKey[] => {
+      const { kid, gen = 1 } = opened[i]?.facts ?? {};
+      return kid === undefined ? [] : [{ account, user: found.id, kid, gen, found }];
+    });
+    yield { page, keys };
   }
 }
 
-/** Visits the sealed records of a vault in steps; what is never deleted is met, perhaps twice. */
-export interface RecordWalk {
-  readonly accounts: () => AsyncGenerator<readonly WalkedRecord[], void, void>;
-  readonly keys: (aid: string) => AsyncGenerator<readonly WalkedRecord[], void, void>;
-  /** All records of an account but its keys and items. */
-  readonly others: (aid: string) => AsyncGenerator<readonly WalkedRecord[], void, void>;
-  /** The security log of an account, also of one that is gone. */
-  readonly securityLog: (aid: string) => AsyncGenerator<readonly WalkedRecord[], void, void>;
-  /** What belongs to no account but the root: the operator's security log and certificate of compliance. */
-  readonly installation: () => AsyncGenerator<readonly WalkedRecord[], void, void>;
-  /** Replies kept for Idempotency-Keys; those of before accounts were noted are left out and run out. */
-  readonly replies: () => AsyncGenerator<readonly WalkedRecord[], void, void>;
+async function visitKind(
+  { recordStore }: MaintenanceDependencies,
+  visitor: Visitor,
+  kind: RecordKind,
+  { aid, name }: LiveAccount,
+): Promise<void> {
+  for await (const page of recordStore.pages(kind, aid)) {
+    await visitor.records(name, page);
+  }
 }
 
-export function createRecordWalk(parts: MaintenanceDependencies): RecordWalk {
-  const { complianceStore, keyStore, recordStore, endpointStore, formStore, jobStore } = parts;
+const NO_ACCOUNT: LiveAccount = { aid: '', name: '' };
 
-  async function* endpoints(aid: string): AsyncGenerator<readonly WalkedRecord[], void, void> {
-    for (const entries of steps(await endpointStore.entries(aid), READ_STEP)) {
-      const found = await Promise.all(
-        entries.map(async ({ id, nonce }): Promise<WalkedRecord[]> => {
-          const stored = await endpointStore.read(id);
-          if (stored?.nonce !== nonce || stored.aid !== aid) {
-            return [];
-          }
-          const { policy, wrap } = stored;
-          const own = { aid, id } as const;
-          const of = (kind: 'endpoint' | 'endpoint wrap', record: Uint8Array): WalkedRecord => ({
-            ...own,
-            kind,
-            place: recordPlace(aid, kind, id),
-            record,
-          });
-          return [of('endpoint', policy), ...(wrap ? [of('endpoint wrap', wrap)] : [])];
-        }),
-      );
-      yield found.flat();
+async function visitAccount(
+  parts: MaintenanceDependencies,
+  visitor: Visitor,
+  account: LiveAccount,
+): Promise<void> {
+  const { kinds } = parts.recordStore;
+  for (const kind of Object.values(kinds)) {
+    const isOwned = kind.name.scope === 'account' || kind.listed !== undefined;
+    if (isOwned && kind !== kinds.keyRecord) {
+      await visitKind(parts, visitor, kind, account);
     }
   }
-
-  async function* forms(aid: string): AsyncGenerator<readonly WalkedRecord[], void, void> {
-    for (const entries of steps(await formStore.entries(aid), READ_STEP)) {
-      const found = await Promise.all(
-        entries.map(async ({ id, nonce }): Promise<WalkedRecord[]> => {
-          const stored = await formStore.read(id);
-          return stored?.nonce === nonce && stored.aid === aid
-            ? [{ kind: 'form', aid, id, place: recordPlace(aid, 'form', id), record: stored.settings }]
-            : [];
-        }),
-      );
-      yield found.flat();
+  await visitor.account?.(account);
+  // The record of a key says where its items are, so it comes behind them.
+  for await (const { page, keys } of keyPages(parts, account)) {
+    for (const key of keys) {
+      const buckets = Array.from({ length: parts.itemStore.buckets }, (_, number) => number);
+      await eachOf(buckets, (number) => visitor.bucket(key, number));
     }
+    await visitor.records(account.name, page);
   }
-
-  async function* jobs(aid: string): AsyncGenerator<readonly WalkedRecord[], void, void> {
-    for await (const ids of jobStore.list(aid)) {
-      for (const some of steps(ids, READ_STEP)) {
-        const found = await Promise.all(some.map((id) => jobRecords(parts, aid, id)));
-        yield found.flat();
-      }
-    }
-  }
-
-  async function* securityLog(aid: string): AsyncGenerator<readonly WalkedRecord[], void, void> {
-    for await (const page of recordStore.list('security log', aid)) {
-      yield page.flatMap(({ id, record }): WalkedRecord[] => {
-        const place = auditPlace(aid, id);
-        return place ? [{ kind: 'security log', aid, id, place, record }] : [];
-      });
-    }
-  }
-
-  return {
-    securityLog,
-    async *installation() {
-      yield* securityLog('');
-      const stored = await complianceStore.read();
-      if (stored) {
-        const id = 'pci-dss';
-        const place = recordPlace('', 'compliance', id);
-        yield [{ kind: 'compliance', aid: '', id, place, record: stored.record }];
-      }
-    },
-    async *accounts() {
-      for await (const page of recordStore.list('account', '')) {
-        yield page.map(({ id, record }) => ({
-          kind: 'account' as const,
-          aid: '',
-          id,
-          place: recordPlace('', 'account', id),
-          record,
-        }));
-      }
-    },
-    async *keys(aid) {
-      let after: string | undefined;
-      for (;;) {
-        const users = await keyStore.users(aid, after, KEYS_STEP);
-        const found = await Promise.all(
-          users.map(async (user): Promise<WalkedRecord[]> => {
-            const record = await keyStore.read(aid, user);
-            return record
-              ? [{ kind: 'key', aid, id: user, place: recordPlace(aid, 'key', user), record }]
-              : [];
-          }),
-        );
-        yield found.flat();
-        after = users.at(-1);
-        if (users.length < KEYS_STEP || after === undefined) {
-          return;
-        }
-      }
-    },
-    async *others(aid) {
-      for (const kind of HASH_KINDS) {
-        for await (const page of recordStore.list(kind, aid)) {
-          yield page.map(({ id, record }) => ({ kind, aid, id, place: recordPlace(aid, kind, id), record }));
-        }
-      }
-      yield* endpoints(aid);
-      yield* forms(aid);
-      yield* jobs(aid);
-      yield* securityLog(aid);
-    },
-    async *replies() {
-      for await (const page of recordStore.replies()) {
-        yield page.flatMap(({ digest, aid, record }): WalkedRecord[] =>
-          aid === undefined
-            ? []
-            : [
-                {
-                  kind: 'reply',
-                  aid,
-                  id: digest,
-                  place: { purpose: 'idem', account: aid, kind: 'reply', path: [digest] },
-                  record,
-                },
-              ],
-        );
-      }
-    },
-  };
 }
 
-/** The records of one job: what it does next, and the reply of its last attempt where that is kept. */
-export async function jobRecords(
-  { jobStore }: Pick<MaintenanceDependencies, 'jobStore'>,
-  aid: string,
-  id: string,
-): Promise<WalkedRecord[]> {
-  const stored = await jobStore.read(aid, id);
-  if (!stored) {
-    return [];
+/** Visits all that accounts have, or one of them; tells the ids of those whose record opens, and if there was any record. */
+export async function visitAccounts(
+  parts: MaintenanceDependencies,
+  visitor: Visitor,
+  only?: string,
+): Promise<{ readonly aids: ReadonlySet<string>; readonly isFound: boolean }> {
+  const aids = new Set<string>();
+  let isFound = false;
+  for await (const { page, accounts } of accountPages(parts, only)) {
+    isFound ||= page.length > 0;
+    await eachOf(accounts, (account) => {
+      aids.add(account.aid);
+      return visitAccount(parts, visitor, account);
+    });
+    await visitor.records('', page);
   }
-  const of = (kind: 'job' | 'job reply', phase: 'send' | 'tell', record: Uint8Array): WalkedRecord => ({
-    kind,
-    aid,
-    id,
-    place: { purpose: 'job', account: aid, kind: `proxy ${phase}`, path: [id] },
-    record,
-  });
-  const { phase, record, last } = stored;
-  return [of('job', phase, record), ...(last ? [of('job reply', 'tell', last)] : [])];
+  return { aids, isFound };
+}
+
+/**
+ * Visits what belongs to no account that is there: the vault's own, what outlives accounts, and what is found by its name
+ * alone; false where Redis forbids to search for that. What has to come last is left out.
+ */
+export async function visitRest(
+  parts: MaintenanceDependencies,
+  visitor: Visitor,
+  aids: ReadonlySet<string>,
+): Promise<boolean> {
+  const { kinds, canScan } = parts.recordStore;
+  const all: readonly RecordKind[] = Object.values(kinds);
+  for (const kind of all.filter(({ name, last }) => name.scope === 'vault' && last === undefined)) {
+    await (kind === kinds.accounts ? undefined : visitKind(parts, visitor, kind, NO_ACCOUNT));
+  }
+  const gone = new Set(['', ...(await parts.auditStore.chains())]).difference(aids);
+  for (const kind of all.filter(({ outlives }) => outlives)) {
+    for (const aid of gone) {
+      await visitKind(parts, visitor, kind, { aid, name: '' });
+    }
+  }
+  const isSearched = await canScan();
+  for (const kind of all.filter(({ name, listed }) => name.scope === 'id' && listed === undefined)) {
+    await (isSearched ? visitKind(parts, visitor, kind, NO_ACCOUNT) : undefined);
+  }
+  return isSearched;
+}
+
+/** Visits what has to come last. */
+export async function visitLast(parts: MaintenanceDependencies, visitor: Visitor): Promise<void> {
+  for (const kind of Object.values(parts.recordStore.kinds).filter(({ last }) => last)) {
+    await visitKind(parts, visitor, kind, NO_ACCOUNT);
+  }
 }

@@ -1,7 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import type { PageFields } from '../../crypto/client.ts';
 import type { ItemStore, Position } from '../../store/item.ts';
-import type { Bucket } from '../../store/redis/keys.ts';
+import type { Bucket } from '../../store/records/name.ts';
 import { createGate } from '../common/coalesce.ts';
 import { mergePositions, type Placed, type Range } from './plan.ts';
 

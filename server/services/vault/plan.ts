@@ -1,6 +1,6 @@
 import type { Crypto } from '../../crypto/client.ts';
 import type { ItemStore, Position } from '../../store/item.ts';
-import type { Bucket } from '../../store/redis/keys.ts';
+import type { Bucket } from '../../store/records/name.ts';
 import type { Account } from '../common/request-context.ts';
 import type { KeyRef } from '../key/open.ts';
 

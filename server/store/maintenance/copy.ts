@@ -1,8 +1,10 @@
 import copyItemsText from '../lua/maintenance/copy-items-n.lua' with { type: 'text' };
 import copyKeysText from '../lua/maintenance/copy-keys-n.lua' with { type: 'text' };
+import type { Bucket } from '../records/name.ts';
 import { type RedisLink, script } from '../redis/client.ts';
-import { type Bucket, redisKeys } from '../redis/keys.ts';
+import { redisKeys } from '../redis/keys.ts';
 import { bytes, count, list, text } from '../redis/reply.ts';
+import { scanByScore, scanHash } from '../redis/scan.ts';
 
 const copyItems = script(copyItemsText);
 const copyKeys = script(copyKeysText);
@@ -34,116 +36,112 @@ export interface CopiedItem {
 
 /** Reads what a backup holds, without changing anything. */
 export interface CopyStore {
-  /** Whole keys of one slot, as they are at one moment; those that are not there are left out. */
+  /** Whole keys of one slot, as they are at one moment; those that are missing are left out. */
   readonly keys: (names: readonly string[]) => Promise<readonly CopiedKey[]>;
   /** Every item that a bucket held when this was called and still holds when it is read. */
   readonly items: (bucket: Bucket) => AsyncGenerator<readonly CopiedItem[]>;
   /** Fields and values of a hash, some at a time; what is there throughout comes at least once. */
-  readonly fields: (key: string) => AsyncGenerator<readonly Buffer[]>;
+  readonly fields: (key: string) => AsyncGenerator<readonly (string | Buffer)[]>;
   /** Members and scores of a sorted set that does not change, some at a time. */
   readonly members: (key: string) => AsyncGenerator<readonly Buffer[]>;
 }
 
 const KINDS = ['hash', 'zset', 'set', 'string', 'list'] as const;
 
-const keyOf = (key: string, reply: unknown): CopiedKey[] => {
+function asBytes(part: unknown): Buffer {
+  return typeof part === 'number' ? Buffer.from(String(part)) : bytes(part);
+}
+
+function copiedKeys(key: string, reply: unknown): CopiedKey[] {
   const [type, expiry, parts] = list(reply);
   const kind = KINDS.find((known) => known === text(type));
   return kind === undefined
     ? []
     : // RESP3 nests each member with its score; RESP2 gives one flat list.
       [{ kind, key, expiresAt: Math.max(0, count(expiry)), parts: list(parts).flat().map(asBytes) }];
-};
+}
 
-const asBytes = (part: unknown): Buffer =>
-  typeof part === 'number' ? Buffer.from(String(part)) : bytes(part);
+function copiedItems(token: string, reply: unknown): CopiedItem[] {
+  const [time, sad, expiry, ...parts] = list(reply);
+  if (time === undefined) {
+    return [];
+  }
+  const storedAt = asBytes(time).toString();
+  const sadExpiresAt = Math.max(0, count(expiry));
+  return [{ token, storedAt, sad: bytes(sad), sadExpiresAt, parts: parts.map(bytes) }];
+}
 
-const itemOf = (token: string, reply: unknown): CopiedItem[] => {
-  const [storedAt, sad, expiry, ...parts] = list(reply);
-  return storedAt === undefined
-    ? []
-    : [
-        {
-          token,
-          storedAt: asBytes(storedAt).toString(),
-          sad: bytes(sad),
-          sadExpiresAt: Math.max(0, count(expiry)),
-          parts: parts.map(bytes),
-        },
-      ];
-};
+async function rangeOf(
+  redis: RedisLink,
+  key: string,
+  args: readonly (string | number)[],
+): Promise<readonly Buffer[]> {
+  return list(await redis.command('ZRANGE', [key, ...args]))
+    .flat()
+    .map(asBytes);
+}
+
+/** Tokens of a bucket. One that is written meanwhile moves to the end, and is found there. */
+async function* tokensOf(redis: RedisLink, bucket: Bucket): AsyncGenerator<readonly string[]> {
+  const key = redisKeys.times(bucket);
+  const [, newest] = await rangeOf(redis, key, [-1, -1, 'WITHSCORES']);
+  if (newest === undefined) {
+    return;
+  }
+  yield* scanByScore(redis, key, PAGE_TOKENS, newest.toString());
+  // One read of what has come behind: whatever was missed moved there before this.
+  yield (await rangeOf(redis, key, [`(${newest}`, '+inf', 'BYSCORE'])).map(text);
+}
+
+async function readItems(
+  redis: RedisLink,
+  bucket: Bucket,
+  tokens: readonly string[],
+): Promise<readonly (readonly CopiedItem[])[]> {
+  const keys = [
+    redisKeys.times(bucket),
+    ...tokens.map((token) => redisKeys.item(bucket, token)),
+    ...tokens.map((token) => redisKeys.sad(bucket, token)),
+  ];
+  const replies = list(await redis.run(copyItems, keys, [PAGE_BYTES, ...tokens]));
+  return replies.map((reply, at) => copiedItems(tokens[at] ?? '', reply));
+}
+
+async function* itemsOf(redis: RedisLink, bucket: Bucket): AsyncGenerator<readonly CopiedItem[]> {
+  for await (const tokens of tokensOf(redis, bucket)) {
+    for (let at = 0; at < tokens.length; ) {
+      const page = await readItems(redis, bucket, tokens.slice(at, at + PAGE_ITEMS));
+      at += page.length;
+      yield page.flat();
+    }
+  }
+}
+
+async function* fieldsOf(redis: RedisLink, key: string): AsyncGenerator<readonly (string | Buffer)[]> {
+  for await (const page of scanHash(redis, key, PAGE_FIELDS)) {
+    yield page.flatMap(({ field, value }) => [field, value]);
+  }
+}
+
+async function* membersOf(redis: RedisLink, key: string): AsyncGenerator<readonly Buffer[]> {
+  for (let at = 0; ; at += PAGE_FIELDS) {
+    const page = await rangeOf(redis, key, [at, at + PAGE_FIELDS - 1, 'WITHSCORES']);
+    yield page;
+    if (page.length < 2 * PAGE_FIELDS) {
+      return;
+    }
+  }
+}
 
 /** Opens the reading side of a backup. */
 export function createCopyStore(redis: RedisLink): CopyStore {
-  const range = async (key: string, args: readonly (string | number)[]): Promise<readonly Buffer[]> =>
-    list(await redis.command('ZRANGE', [key, ...args]))
-      .flat()
-      .map(asBytes);
-
-  /** Tokens of a bucket. One that is written meanwhile moves to the end, and is met there. */
-  async function* tokens(key: string): AsyncGenerator<readonly string[]> {
-    const [, newest] = await range(key, [-1, -1, 'WITHSCORES']);
-    if (newest === undefined) {
-      return;
-    }
-    let from = '-inf';
-    for (;;) {
-      const limit = ['BYSCORE', 'LIMIT', 0, PAGE_TOKENS, 'WITHSCORES'] as const;
-      const page = await range(key, [from, newest.toString(), ...limit]);
-      yield page.filter((_, at) => at % 2 === 0).map(text);
-      const last = page.at(-1);
-      if (last === undefined || page.length < 2 * PAGE_TOKENS) {
-        break;
-      }
-      from = `(${last}`;
-    }
-    // One look at what has come behind: whatever the walk has missed moved there before this.
-    yield (await range(key, [`(${newest}`, '+inf', 'BYSCORE'])).map(text);
-  }
-
-  const readItems = async (
-    bucket: Bucket,
-    wanted: readonly string[],
-  ): Promise<readonly (readonly CopiedItem[])[]> => {
-    const keys = [
-      redisKeys.times(bucket),
-      ...wanted.map((token) => redisKeys.item(bucket, token)),
-      ...wanted.map((token) => redisKeys.sad(bucket, token)),
-    ];
-    const replies = list(await redis.run(copyItems, keys, [PAGE_BYTES, ...wanted]));
-    return replies.map((reply, at) => itemOf(wanted[at] ?? '', reply));
-  };
-
   return {
     async keys(names) {
       const replies = list(await redis.run(copyKeys, names, []));
-      return replies.flatMap((reply, at) => keyOf(names[at] ?? '', reply));
+      return replies.flatMap((reply, at) => copiedKeys(names[at] ?? '', reply));
     },
-    async *items(bucket) {
-      for await (const found of tokens(redisKeys.times(bucket))) {
-        for (let at = 0; at < found.length; ) {
-          const page = await readItems(bucket, found.slice(at, at + PAGE_ITEMS));
-          at += page.length;
-          yield page.flat();
-        }
-      }
-    },
-    async *fields(key) {
-      let cursor = '0';
-      do {
-        const [next, parts] = list(await redis.command('HSCAN', [key, cursor, 'COUNT', PAGE_FIELDS]));
-        cursor = text(next);
-        yield list(parts).map(bytes);
-      } while (cursor !== '0');
-    },
-    async *members(key) {
-      for (let at = 0; ; at += PAGE_FIELDS) {
-        const page = await range(key, [at, at + PAGE_FIELDS - 1, 'WITHSCORES']);
-        yield page;
-        if (page.length < 2 * PAGE_FIELDS) {
-          return;
-        }
-      }
-    },
+    items: (bucket) => itemsOf(redis, bucket),
+    fields: (key) => fieldsOf(redis, key),
+    members: (key) => membersOf(redis, key),
   };
 }

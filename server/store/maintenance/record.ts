@@ -1,116 +1,190 @@
 import replaceFieldText from '../lua/maintenance/replace-field-1.lua' with { type: 'text' };
 import replaceRecordText from '../lua/maintenance/replace-record-1.lua' with { type: 'text' };
+import type { Entry, RecordKind, Seal, Sealed, Stored } from '../records/kind.ts';
+import { keyOf } from '../records/name.ts';
+import { RECORD_KINDS, type RecordKinds } from '../records/registry.ts';
 import { type RedisLink, script } from '../redis/client.ts';
-import { redisKeys } from '../redis/keys.ts';
 import { bytes, list, text } from '../redis/reply.ts';
-import { canScan, scanHash, scanNames } from '../redis/scan.ts';
+import { canScan, scanByMember, scanByScore, scanHash, scanNames } from '../redis/scan.ts';
 
 const replaceField = script(replaceFieldText);
 const replaceRecord = script(replaceRecordText);
 
-/** Where a record lies: a string, or a field of a hash. */
-interface Home {
+const MEMBERS_STEP = 1_000;
+const READ_STEP = 64;
+
+/** A sealed record outside of items: where it lies, and where it must open. */
+export interface FoundRecord extends Seal {
+  /** What names it among those of its label and account. */
+  readonly id: string;
   readonly key: string;
-  readonly field?: string;
-}
-
-const inHash =
-  (keyOf: (aid: string) => string) =>
-  (aid: string, field: string): Home => ({ key: keyOf(aid), field });
-
-/** Every kind of sealed record outside of items, and where it lies. */
-const HOMES = {
-  root: (): Home => ({ key: redisKeys.installation, field: 'root' }),
-  compliance: (): Home => ({ key: redisKeys.compliance, field: 'r' }),
-  account: inHash(() => redisKeys.accounts),
-  key: (aid: string, user: string): Home => ({ key: redisKeys.keyRecord(aid, user) }),
-  rule: inHash(redisKeys.rules),
-  csr: inHash(redisKeys.csrs),
-  'csr key': inHash(redisKeys.csrKeys),
-  certificate: inHash(redisKeys.certificates),
-  'security log': inHash(redisKeys.auditChain),
-  endpoint: (_: string, id: string): Home => ({ key: redisKeys.endpoint(id), field: 'p' }),
-  'endpoint wrap': (_: string, id: string): Home => ({ key: redisKeys.endpoint(id), field: 'w' }),
-  form: (_: string, id: string): Home => ({ key: redisKeys.form(id), field: 's' }),
-  job: (aid: string, id: string): Home => ({ key: redisKeys.job(aid, id), field: 'r' }),
-  'job reply': (aid: string, id: string): Home => ({ key: redisKeys.job(aid, id), field: 'l' }),
-  reply: (_: string, digest: string): Home => ({ key: redisKeys.idempotency(digest), field: 'r' }),
-} satisfies Record<string, (aid: string, id: string) => Home>;
-
-/** A kind of sealed record outside of items. */
-export type RecordKind = keyof typeof HOMES;
-
-const homeOf = (kind: RecordKind, aid: string, id: string): Home => HOMES[kind](aid, id);
-
-/** Kinds whose records of one account are the fields of one hash. */
-export type HashKind = 'account' | 'rule' | 'csr' | 'csr key' | 'certificate' | 'security log';
-
-/** A reply that is kept for an Idempotency-Key. */
-export interface KeptReply {
-  readonly digest: string;
-  /** Absent in those of before accounts were noted. */
-  readonly aid: string | undefined;
+  /** Its field of the hash; '' where the key is a string. */
+  readonly field: string;
   readonly record: Buffer;
 }
 
-/** Sealed records of all kinds, as bytes that lie somewhere. */
-export interface RecordStore {
-  /** The records of one hash, a few at a time. */
-  list(
-    kind: HashKind,
-    aid: string,
-  ): AsyncGenerator<readonly { readonly id: string; readonly record: Buffer }[], void, void>;
-  /** Replaces the record that was read, whatever else may lie beside it; false when it is another one by now. */
-  replace(kind: RecordKind, aid: string, id: string, read: Uint8Array, record: Uint8Array): Promise<boolean>;
-  /** A record as it is now; undefined when there is none. */
-  read(kind: RecordKind, aid: string, id: string): Promise<Buffer | undefined>;
-  /** The sealed root. */
-  readRoot(): Promise<Buffer>;
-  /** Whether Redis lets us look for what no directory names. */
-  canScan(): Promise<boolean>;
-  /** Replies that are kept for Idempotency-Keys, a few at a time. Throws where Redis forbids SCAN. */
-  replies(): AsyncGenerator<readonly KeptReply[], void, void>;
+/** A key and what is stored in it. `missing`: nothing of its entry is there; `foreign`: it is another account's. */
+export interface StoredKey {
+  readonly id: string;
+  readonly key: string;
+  readonly stored: Stored;
+  readonly found: 'own' | 'missing' | 'foreign';
 }
 
-const REPLY_PATTERN = redisKeys.idempotency('*');
-const REPLY_PREFIX = redisKeys.idempotency('').length - 1;
+/** Sealed records of all kinds of the registry, but for those of items. */
+export interface RecordStore {
+  readonly kinds: RecordKinds;
+  /**
+   * The sealed records of a kind that an account has, or with an empty id the vault, a few at a time. What is never
+   * deleted is given, perhaps twice. Throws where a kind is found by its name alone and Redis forbids SCAN.
+   */
+  pages(kind: RecordKind, aid: string): AsyncGenerator<readonly FoundRecord[], void, void>;
+  /** The entries of the account's directory of a kind, some at a time; none for a kind that no directory names. */
+  entries(kind: RecordKind, aid: string): AsyncGenerator<readonly Entry[], void, void>;
+  /** The keys of a kind that holds records, a few at a time: of a directory's entries, those too that are missing. */
+  keys(kind: RecordKind, aid: string): AsyncGenerator<readonly StoredKey[], void, void>;
+  /** The names of the fields of an account's hash. */
+  fields(key: string): Promise<ReadonlySet<string>>;
+  /** The record as it is now; undefined when there is none. */
+  read(found: FoundRecord): Promise<Buffer | undefined>;
+  /** Replaces the record that was found, whatever else may lie beside it; false when it is another one by now. */
+  replace(found: FoundRecord, record: Uint8Array): Promise<boolean>;
+  /** Whether Redis allows to search for what no directory names. */
+  canScan(): Promise<boolean>;
+}
 
-export function createRecordStore(redis: RedisLink): RecordStore {
-  const readReply = async (name: Buffer): Promise<KeptReply[]> => {
-    const [record, aid] = list(await redis.command('HMGET', [name, 'r', 'a']));
-    const digest = text(name).slice(REPLY_PREFIX, -1);
-    return Buffer.isBuffer(record) ? [{ digest, record, aid: aid === null ? undefined : text(aid) }] : [];
+function* inSteps<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < items.length; at += READ_STEP) {
+    yield items.slice(at, at + READ_STEP);
+  }
+}
+
+function sealsOf(
+  sealed: Sealed,
+  aid: string,
+  id: string,
+  stored: Stored,
+): readonly (Seal & { readonly field: string })[] {
+  switch (sealed.kind) {
+    case 'value':
+      return [{ field: '', ...sealed.seal({ aid, id }) }];
+    case 'fields':
+      return sealed.seals({ aid, id }, stored);
+    default:
+      return [...stored.keys()].flatMap((field) => {
+        const seal = sealed.seal({ aid, id: field });
+        return seal ? [{ field, ...seal }] : [];
+      });
+  }
+}
+
+function recordsIn(sealed: Sealed, aid: string, { id, key, stored }: StoredKey): FoundRecord[] {
+  return sealsOf(sealed, aid, id, stored).flatMap((seal) => {
+    const record = stored.get(seal.field);
+    return record ? [{ ...seal, id: seal.place.path[0] ?? '', key, record }] : [];
+  });
+}
+
+async function readStored(redis: RedisLink, sealed: Sealed, key: string): Promise<Stored> {
+  const names = sealed.kind === 'fields' ? sealed.reads : [''];
+  const values =
+    sealed.kind === 'fields'
+      ? list(await redis.command('HMGET', [key, ...names]))
+      : [await redis.command('GET', [key])];
+  return new Map(names.flatMap((name, i) => (values[i] === null ? [] : [[name, bytes(values[i])] as const])));
+}
+
+/** Whether a key is the one of an entry; one that is found by its id alone holds a nonce and an account. */
+function foundAs({ name }: RecordKind, { nonce }: Entry, aid: string, stored: Stored): StoredKey['found'] {
+  const owner = name.scope === 'id' ? stored.get('a')?.toString() : aid;
+  const isThere = name.scope === 'id' ? stored.get('n')?.toString() === nonce : stored.size > 0;
+  return owner === undefined || !isThere ? 'missing' : owner === aid ? 'own' : 'foreign';
+}
+
+async function* entriesOf(
+  redis: RedisLink,
+  { listed }: RecordKind,
+  aid: string,
+): AsyncGenerator<readonly Entry[], void, void> {
+  if (listed === undefined) {
+    return;
+  }
+  const scan = listed.order === 'member' ? scanByMember : scanByScore;
+  for await (const members of scan(redis, listed.directory.make(aid, ''), MEMBERS_STEP)) {
+    yield members.flatMap((member) => listed.entryOf(text(member)) ?? []);
+  }
+}
+
+/** Keys of a kind that holds records, with what is in them; a hash of which each field is a record comes in parts. */
+async function* keysOf(
+  redis: RedisLink,
+  kind: RecordKind,
+  aid: string,
+): AsyncGenerator<readonly StoredKey[], void, void> {
+  const { name, sealed, listed } = kind;
+  if (sealed === undefined) {
+    return;
+  }
+  const keyFor = async (entry: Entry, key: string): Promise<StoredKey> => {
+    const stored = await readStored(redis, sealed, key);
+    return { id: entry.id, key, stored, found: listed ? foundAs(kind, entry, aid, stored) : 'own' };
   };
+  if (listed !== undefined) {
+    for await (const entries of entriesOf(redis, kind, aid)) {
+      for (const some of inSteps(entries)) {
+        yield await Promise.all(some.map((entry) => keyFor(entry, keyOf(name, aid, entry.id))));
+      }
+    }
+  } else if (name.scope === 'id') {
+    for await (const names of scanNames(redis, name.make('*'))) {
+      const keys = names.map(text);
+      yield await Promise.all(keys.map((key) => keyFor({ id: name.read(key)?.id ?? '', nonce: '' }, key)));
+    }
+  } else if (sealed.kind === 'entries') {
+    const key = keyOf(name, aid, '');
+    for await (const page of scanHash(redis, key)) {
+      const stored = new Map(page.map(({ field, value }) => [field, value]));
+      yield [{ id: '', key, stored, found: 'own' }];
+    }
+  } else {
+    yield [await keyFor({ id: '', nonce: '' }, keyOf(name, aid, ''))];
+  }
+}
+
+async function* pagesOf(
+  redis: RedisLink,
+  kind: RecordKind,
+  aid: string,
+): AsyncGenerator<readonly FoundRecord[], void, void> {
+  for await (const keys of keysOf(redis, kind, aid)) {
+    const own = keys.filter(({ found }) => found === 'own');
+    yield own.flatMap((key) => (kind.sealed ? recordsIn(kind.sealed, aid, key) : []));
+  }
+}
+
+async function readRecord(redis: RedisLink, { key, field }: FoundRecord): Promise<Buffer | undefined> {
+  const record = await (field === '' ? redis.command('GET', [key]) : redis.command('HGET', [key, field]));
+  return record === null ? undefined : bytes(record);
+}
+
+async function replace(redis: RedisLink, found: FoundRecord, record: Uint8Array): Promise<boolean> {
+  const { key, field, record: read } = found;
+  const reply = await (field === ''
+    ? redis.run(replaceRecord, [key], [read, record])
+    : redis.run(replaceField, [key], [field, read, record]));
+  return text(reply) === 'ok';
+}
+
+/** The records of the kinds of a registry; of all that there are, unless told otherwise. */
+export function createRecordStore(redis: RedisLink, kinds: RecordKinds = RECORD_KINDS): RecordStore {
   return {
-    async *list(kind, aid) {
-      for await (const part of scanHash(redis, HOMES[kind](aid, '').key)) {
-        yield part.map(({ field, value }) => ({ id: field, record: value }));
-      }
-    },
-    async replace(kind, aid, id, read, record) {
-      const { key, field } = homeOf(kind, aid, id);
-      const reply =
-        field === undefined
-          ? await redis.run(replaceRecord, [key], [read, record])
-          : await redis.run(replaceField, [key], [field, read, record]);
-      return text(reply) === 'ok';
-    },
-    async read(kind, aid, id) {
-      const { key, field } = homeOf(kind, aid, id);
-      const found = await (field === undefined
-        ? redis.command('GET', [key])
-        : redis.command('HGET', [key, field]));
-      return found === null ? undefined : bytes(found);
-    },
-    async readRoot() {
-      return bytes(await redis.command('HGET', [redisKeys.installation, 'root']));
-    },
+    kinds,
+    pages: (kind, aid) => pagesOf(redis, kind, aid),
+    entries: (kind, aid) => entriesOf(redis, kind, aid),
+    keys: (kind, aid) => keysOf(redis, kind, aid),
+    fields: async (key) => new Set(list(await redis.command('HKEYS', [key])).map(text)),
+    read: (found) => readRecord(redis, found),
+    replace: (found, record) => replace(redis, found, record),
     canScan: () => canScan(redis),
-    async *replies() {
-      for await (const names of scanNames(redis, REPLY_PATTERN)) {
-        const found = await Promise.all(names.map(readReply));
-        yield found.flat();
-      }
-    },
   };
 }

@@ -1,12 +1,13 @@
 /** Reads large keys, and all key names, in steps that block Redis only briefly. */
-import { isForbiddenCommand, type RedisLink } from './client.ts';
+import { isForbiddenCommand, type RedisLink, type RedisNode } from './client.ts';
 import { bytes, list, pairs, text } from './reply.ts';
 
 const FIELDS_STEP = 50;
-const MEMBERS_STEP = 500;
 const NAMES_STEP = 1_000;
 
-const mastersOf = (redis: RedisLink) => redis.nodes().filter(({ isReplica }) => !isReplica);
+function mastersOf(redis: RedisLink): readonly RedisNode[] {
+  return redis.nodes().filter(({ isReplica }) => !isReplica);
+}
 
 async function* scan(
   call: (cursor: string) => Promise<unknown>,
@@ -23,16 +24,65 @@ async function* scan(
 export async function* scanHash(
   redis: RedisLink,
   key: string,
+  step = FIELDS_STEP,
 ): AsyncGenerator<readonly { readonly field: string; readonly value: Buffer }[], void, void> {
-  for await (const flat of scan((cursor) => redis.command('HSCAN', [key, cursor, 'COUNT', FIELDS_STEP]))) {
+  for await (const flat of scan((cursor) => redis.command('HSCAN', [key, cursor, 'COUNT', step]))) {
     yield pairs(flat).map(([field, value]) => ({ field: text(field), value: bytes(value) }));
   }
 }
 
-/** Members of a set. */
-export async function* scanSet(redis: RedisLink, key: string): AsyncGenerator<readonly string[], void, void> {
-  for await (const found of scan((cursor) => redis.command('SSCAN', [key, cursor, 'COUNT', MEMBERS_STEP]))) {
-    yield found.map(text);
+/**
+ * Members of a sorted set in the order of their scores, up to one of them. A member whose score grows meanwhile is met
+ * at its new place. Any number of members may share a score.
+ */
+export async function* scanByScore(
+  redis: RedisLink,
+  key: string,
+  step: number,
+  upTo = '+inf',
+): AsyncGenerator<readonly string[], void, void> {
+  let from = '-inf';
+  // The members that were given and have the score to go on from.
+  let given = new Set<string>();
+  for (;;) {
+    const limit = step + given.size;
+    const args = [key, from, upTo, 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'];
+    // RESP3 nests each member with its score; RESP2 gives one flat list.
+    const flat = list(await redis.command('ZRANGE', args))
+      .flat()
+      .map(String);
+    const members = flat.filter((_, i) => i % 2 === 0);
+    const fresh = members.filter((member) => !given.has(member));
+    if (fresh.length > 0) {
+      yield fresh;
+    }
+    const last = flat.at(-1);
+    if (members.length < limit || last === undefined) {
+      return;
+    }
+    from = last;
+    given = new Set(members.filter((_, i) => flat[2 * i + 1] === last));
+  }
+}
+
+/** Members of a sorted set whose scores are all the same, in the order of their bytes. */
+export async function* scanByMember(
+  redis: RedisLink,
+  key: string,
+  step: number,
+): AsyncGenerator<readonly Buffer[], void, void> {
+  let start: Buffer | string = '-';
+  for (;;) {
+    const args = [key, start, '+', 'BYLEX', 'LIMIT', 0, step];
+    const members = list(await redis.command('ZRANGE', args)).map(bytes);
+    if (members.length > 0) {
+      yield members;
+    }
+    const last = members.at(-1);
+    if (members.length < step || last === undefined) {
+      return;
+    }
+    start = Buffer.concat([Buffer.from('('), last]);
   }
 }
 

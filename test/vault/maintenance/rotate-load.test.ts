@@ -75,7 +75,7 @@ afterAll(async () => {
 
 interface Rotated {
   readonly done: boolean;
-  readonly renewed: number;
+  readonly reencrypted: number;
   readonly lostTotal: number;
   readonly removable: readonly string[];
   readonly keys: Readonly<Record<string, Readonly<Record<string, number>>>>;
@@ -185,6 +185,6 @@ test('a second run changes nothing, and two at once do no harm', async () => {
     runCommand(['rotate-master', '--json'], { vault: server }),
   ]);
   expect(both.map(({ code }) => code)).toEqual([0, 0]);
-  expect(await commandJson<Rotated>(server, 'rotate-master')).toMatchObject({ renewed: 0, done: true });
+  expect(await commandJson<Rotated>(server, 'rotate-master')).toMatchObject({ reencrypted: 0, done: true });
   await server.close();
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { System } from '../../../server/boot/assemble.ts';
-import { createRotation } from '../../../server/services/maintenance/rotate.ts';
+import { rotateMasterKey } from '../../../server/services/maintenance/rotate.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';
 import { type Furnished, furnish } from '../../helpers/furnish.ts';
@@ -62,7 +62,7 @@ const readAll = async (server: TestVault): Promise<void> => {
 const dyingAt = (
   { crypto, masterKeys, now, stores }: System,
   last: number,
-): Parameters<typeof createRotation>[0] => {
+): Parameters<typeof rotateMasterKey>[0] => {
   let writes = 0;
   const counted = <A extends readonly unknown[], R>(write: (...args: A) => Promise<R>) => {
     return (...args: A): Promise<R> => {
@@ -74,7 +74,7 @@ const dyingAt = (
     ...{ crypto, masterKeys, now },
     ...stores,
     recordStore: { ...stores.recordStore, replace: counted(stores.recordStore.replace) },
-    surveyStore: { ...stores.surveyStore, renew: counted(stores.surveyStore.renew) },
+    surveyStore: { ...stores.surveyStore, replace: counted(stores.surveyStore.replace) },
   };
 };
 
@@ -93,7 +93,7 @@ describe('a rotation', () => {
     [15, NEW_FIRST],
   ])('that dies after %p writes is finished by the next one', async (last, ring) => {
     await joined(ring, async (server) => {
-      expect(await failureOf(createRotation(dyingAt(server.opened, last))(WATCH))).toBe('killed');
+      expect(await failureOf(rotateMasterKey(dyingAt(server.opened, last), WATCH))).toBe('killed');
       await readAll(vault);
       expect(await commandJson<object>(server, 'rotate-master')).toMatchObject({ done: true, lostTotal: 0 });
       await readAll(server);
@@ -103,7 +103,7 @@ describe('a rotation', () => {
   test('lets no server start with the new key alone before it is over', async () => {
     await joined(OLD_FIRST, (server) => commandJson(server, 'rotate-master'));
     await joined(NEW_FIRST, async (server) => {
-      expect(await failureOf(createRotation(dyingAt(server.opened, 12))(WATCH))).toBe('killed');
+      expect(await failureOf(rotateMasterKey(dyingAt(server.opened, 12), WATCH))).toBe('killed');
       expect(await failureOf(vault.secondServer({ masterKeys: NEW_ONLY }))).toInclude('does not fit');
       await commandJson(server, 'rotate-master');
     });
@@ -123,21 +123,21 @@ describe('a rotation', () => {
       const { recordStore, surveyStore } = stores;
       const written: string[] = [];
       let pass = 0;
-      const replace: typeof recordStore.replace = async (kind, ...rest) => {
-        written.push(kind);
-        return pass > 1 && recordStore.replace(kind, ...rest);
+      const replace: typeof recordStore.replace = async (found, record) => {
+        written.push(found.label);
+        return pass > 1 && recordStore.replace(found, record);
       };
-      const renew: typeof surveyStore.renew = async (...args) => {
+      const replaceItems: typeof surveyStore.replace = async (...args) => {
         written.push('item');
-        return pass > 1 ? surveyStore.renew(...args) : 0;
+        return pass > 1 ? surveyStore.replace(...args) : 0;
       };
       const rotated = {
         ...{ crypto, masterKeys, now },
         ...stores,
         recordStore: { ...recordStore, replace },
-        surveyStore: { ...surveyStore, renew },
+        surveyStore: { ...surveyStore, replace: replaceItems },
       };
-      const rotation = await createRotation(rotated)((number) => {
+      const rotation = await rotateMasterKey(rotated, (number) => {
         pass = number;
         return WATCH();
       });

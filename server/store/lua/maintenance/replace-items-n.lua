@@ -1,5 +1,5 @@
--- renew-items
--- Puts records that were sealed again in the place of those that were read, where these are still there.
+-- replace-items
+-- Puts re-encrypted records in the place of those that were read, where these are still there.
 -- KEYS  the item keys
 -- ARGV  for each record: number of its key, field, last 16 bytes that were read, new record
 -- Reply records replaced

@@ -1,0 +1,140 @@
+import type { Session } from '../../boot/open.ts';
+import type { AccountInfo } from '../../services/account/record.ts';
+import { eachOf } from '../../services/maintenance/each.ts';
+import { monthsOf } from '../../services/request/metering.ts';
+import { readInstallation } from '../../store/installation.ts';
+import { createCopyStore } from '../../store/maintenance/copy.ts';
+import { redisKeys } from '../../store/redis/keys.ts';
+import { CommandError } from '../commands/command.ts';
+import { addHash, copyKey, type KeyCopying, openContext } from './key.ts';
+import { copyListed, copyScanned, copyWhole, fieldsOf } from './kinds.ts';
+import { type BackupRecord, recordOf } from './record.ts';
+
+const KEYS_AT_ONCE = 4;
+
+/** What was copied; `damaged` counts records that do not open and were copied as they are. */
+export interface Copied {
+  readonly accounts: number;
+  readonly keys: number;
+  readonly items: number;
+  readonly damaged: number;
+}
+
+async function copyKeysOf(copying: KeyCopying, aid: string): Promise<number> {
+  const { recordStore } = copying;
+  let keys = 0;
+  for await (const entries of recordStore.entries(recordStore.kinds.keyRecord, aid)) {
+    const copyOne = async (user: string): Promise<void> => {
+      keys += (await copyKey(copying, aid, user)) ? 1 : 0;
+    };
+    await eachOf(entries, ({ id }) => copyOne(id), KEYS_AT_ONCE);
+  }
+  return keys;
+}
+
+/** Copies what an account has besides, behind what refers to it. */
+function copyBeside(copying: KeyCopying, { aid, created_at }: AccountInfo, now: number): Promise<void> {
+  const months = monthsOf(Date.parse(created_at), now);
+  return copyWhole(
+    copying,
+    aid,
+    months.map((month) => redisKeys.usage(aid, month)),
+  );
+}
+
+/** Copies the BIN table in force. A new one that is loaded meanwhile is taken in its place. */
+async function copyBins({ copies, add }: KeyCopying): Promise<void> {
+  for (;;) {
+    const [version] = await copies.keys([redisKeys.binVersion]);
+    if (version === undefined) {
+      return;
+    }
+    const table = redisKeys.binTable(String(version.parts[0]));
+    for await (const members of copies.members(table)) {
+      if (members.length > 0) {
+        await add(recordOf('zset', table, members));
+      }
+    }
+    const [now] = await copies.keys([redisKeys.binVersion]);
+    if (String(now?.parts[0]) === String(version.parts[0])) {
+      await add(version);
+      return;
+    }
+  }
+}
+
+/** Copies security logs, each as it is at one moment, after the list of them: no checkpoint is newer than its log. */
+async function copyAudit({ copies, add }: KeyCopying): Promise<void> {
+  const [chains] = await copies.keys([redisKeys.auditChains]);
+  for (const aid of (chains && fieldsOf(chains)?.keys()) ?? []) {
+    const [chain] = await copies.keys([redisKeys.auditChain(aid)]);
+    await addHash(add, redisKeys.auditChain(aid), chain?.parts ?? []);
+  }
+  await addHash(add, redisKeys.auditChains, chains?.parts ?? []);
+}
+
+/** Copies accounts last, as they are now: of one that was deleted meanwhile a restore removes all that was copied. */
+async function copyAccounts(
+  { vault }: Session,
+  { add }: KeyCopying,
+  started: readonly AccountInfo[],
+): Promise<number> {
+  const left = new Map((await vault.services.accounts.list()).map(({ name, aid }) => [aid, name]));
+  let copied = 0;
+  for (const { aid } of started) {
+    const name = left.get(aid);
+    const record = name === undefined ? undefined : await vault.stores.accountStore.read(name);
+    if (name === undefined || record === undefined) {
+      await add(recordOf('gone', aid, []));
+      continue;
+    }
+    await add(recordOf('hash', redisKeys.accounts, [name, record]));
+    copied += 1;
+  }
+  return copied;
+}
+
+/**
+ * Copies a vault that is in use. The order is what makes it whole: what leads to something is copied before it, and
+ * what it needs behind it (docs/decisions/backup.md). Everything that was acknowledged before is in the copy.
+ */
+export async function copyVault(
+  session: Session,
+  add: (record: BackupRecord) => Promise<void>,
+  seen: (items: number) => void,
+): Promise<Copied> {
+  const { crypto, now, redis, services, settings, stores } = session.vault;
+  const installation = await readInstallation(redis);
+  if (installation === undefined) {
+    throw new CommandError('There is no vault in this Redis.', 1);
+  }
+  const { buckets, root } = installation;
+  let [items, damaged, keys] = [0, 0, 0];
+  const copying: KeyCopying = {
+    ...{ crypto, redis, settings, add, buckets },
+    ...stores,
+    copies: createCopyStore(redis),
+    context: openContext(session, root),
+    counted: (more) => {
+      items += more;
+      seen(items);
+    },
+    damaged: () => {
+      damaged += 1;
+    },
+  };
+  await add(recordOf('hash', redisKeys.installation, ['buckets', buckets, 'root', root]));
+  await copyScanned(copying);
+  const started = await services.accounts.list();
+  for (const { aid } of started) {
+    await copyListed(copying, aid);
+  }
+  for (const account of started) {
+    keys += await copyKeysOf(copying, account.aid);
+    await copyBeside(copying, account, now());
+  }
+  await copyBins(copying);
+  await copyWhole(copying, '');
+  await copyAudit(copying);
+  return { accounts: await copyAccounts(session, copying, started), keys, items, damaged };
+}

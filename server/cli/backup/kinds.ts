@@ -1,0 +1,123 @@
+import type { CopiedKey, CopyStore } from '../../store/maintenance/copy.ts';
+import type { RecordStore } from '../../store/maintenance/record.ts';
+import type { Entry, RecordKind, Stored } from '../../store/records/kind.ts';
+import { keyOf } from '../../store/records/name.ts';
+import type { RedisLink } from '../../store/redis/client.ts';
+import { scanNames } from '../../store/redis/scan.ts';
+import type { BackupRecord } from './record.ts';
+
+const STEP = 100;
+
+/** What copies keys as the registry says. */
+export interface KindCopying {
+  readonly redis: RedisLink;
+  readonly recordStore: Pick<RecordStore, 'entries' | 'kinds'>;
+  readonly copies: CopyStore;
+  readonly add: (record: BackupRecord) => Promise<void>;
+}
+
+/** Fields of a hash by name; undefined for another kind of key. */
+export function fieldsOf({ kind, parts }: Pick<CopiedKey, 'kind' | 'parts'>): Stored | undefined {
+  return kind === 'hash'
+    ? new Map(parts.flatMap((part, at) => (at % 2 === 0 ? [[String(part), parts[at + 1] ?? part]] : [])))
+    : undefined;
+}
+
+function kindsBy(
+  { recordStore }: KindCopying,
+  wanted: (kind: RecordKind) => boolean | undefined,
+): readonly RecordKind[] {
+  return Object.values(recordStore.kinds).filter(wanted);
+}
+
+/** A key as a restored vault has it. */
+function asRestored({ restored }: RecordKind, copied: CopiedKey): BackupRecord {
+  const stored = fieldsOf(copied);
+  return stored && restored
+    ? {
+        ...copied,
+        parts: [...restored(stored)].flatMap(([name, value]) => [Buffer.from(name), value]),
+      }
+    : copied;
+}
+
+/** Copies some keys of a kind, in steps, as far as they are there and wanted. */
+async function copyKeys<Key extends { readonly name: string }>(
+  { copies, add }: KindCopying,
+  kind: RecordKind,
+  keys: readonly Key[],
+  isWanted: (copied: CopiedKey, key: Key) => boolean,
+): Promise<void> {
+  for (let at = 0; at < keys.length; at += STEP) {
+    const step = keys.slice(at, at + STEP);
+    const found = await Promise.all(
+      step.map(async (key) => ({ key, copied: await copies.keys([key.name]) })),
+    );
+    for (const { key, copied } of found) {
+      for (const one of copied.filter((copy) => isWanted(copy, key))) {
+        await add(asRestored(kind, one));
+      }
+    }
+  }
+}
+
+/** Whether a key that is found by its id alone is the one of this entry; a reservation has no account yet, and expires. */
+function isOfEntry({ name }: RecordKind, copied: CopiedKey, { nonce }: Entry): boolean {
+  const stored = name.scope === 'id' ? fieldsOf(copied) : undefined;
+  return name.scope !== 'id' || (stored?.has('a') === true && stored.get('n')?.toString() === nonce);
+}
+
+/**
+ * Copies an account's directories, each before what it names. What is made later is not in the directory that was read,
+ * and what is deleted leaves an entry that the sweep removes, so a copy never holds a key that no directory names.
+ */
+export async function copyListed(copying: KindCopying, aid: string): Promise<void> {
+  const { copies, add } = copying;
+  for (const directory of kindsBy(copying, ({ backup }) => backup === 'directory')) {
+    const [copied] = await copies.keys([keyOf(directory.name, aid, '')]);
+    if (copied === undefined) {
+      continue;
+    }
+    await add(copied);
+    const members = copied.parts.filter((_, at) => at % 2 === 0).map(String);
+    const named = kindsBy(
+      copying,
+      ({ backup, listed }) => backup === 'listed' && listed?.directory === directory.name,
+    );
+    for (const kind of named) {
+      const entries = members.flatMap((member) => kind.listed?.entryOf(member) ?? []);
+      const keys = entries.map((entry) => ({ ...entry, name: keyOf(kind.name, aid, entry.id) }));
+      const unique = [...new Map(keys.map((key) => [`${key.nonce} ${key.name}`, key])).values()];
+      await copyKeys(copying, kind, unique, (found, entry) => isOfEntry(kind, found, entry));
+    }
+  }
+}
+
+/** Copies what no directory names and expires. It comes before everything that it speaks of. */
+export async function copyScanned(copying: KindCopying): Promise<void> {
+  const scanned = kindsBy(copying, ({ backup, isUnlisted }) => backup === 'scanned' || isUnlisted);
+  for (const kind of scanned) {
+    for await (const names of scanNames(copying.redis, keyOf(kind.name, '*', '*'))) {
+      const keys = names.map((name) => ({ name: String(name) }));
+      await copyKeys(copying, kind, keys, (found) => found.kind === 'hash' && found.expiresAt > 0);
+    }
+  }
+}
+
+/** Copies what an account, or with an empty id the vault, has one key of, and keys of other names beside them. */
+export async function copyWhole(
+  copying: KindCopying,
+  aid: string,
+  others: readonly string[] = [],
+): Promise<void> {
+  const scope = aid === '' ? 'vault' : 'account';
+  const whole = kindsBy(copying, ({ name, backup }) => name.scope === scope && backup === 'whole');
+  const names = [...whole.map((kind) => keyOf(kind.name, aid, '')), ...others];
+  // The vault's keys are of several slots.
+  const pages = scope === 'vault' ? names.map((name) => [name]) : [names];
+  for (const page of pages) {
+    for (const key of await copying.copies.keys(page)) {
+      await copying.add(key);
+    }
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * How keys in Redis are named, and how a name is read. What one script changes together shares a hash tag, so that the
+ * same names work on a Redis Cluster: the tag of a bucket is `{kid.bucket}`, that of an account `{a:aid}`.
+ */
+
+/** One of the B parts that the items of a vault key are spread over. */
+export interface Bucket {
+  readonly kid: string;
+  readonly number: number;
+}
+
+/** Whose a key is, as its name says; a part that the name does not hold is empty. In a bucket the id is a token. */
+export interface NameOwner {
+  readonly aid: string;
+  readonly id: string;
+  readonly bucket: Bucket;
+}
+
+/** `make` builds a name, `read` is its inverse and gives undefined for any other name. */
+interface NameOf<Scope extends string, Make> {
+  readonly scope: Scope;
+  readonly make: Make;
+  readonly read: (key: string) => NameOwner | undefined;
+}
+
+/** The name of a kind of key of which each account has one, or one for each of some ids. */
+export type AccountName = NameOf<'account', (aid: string, id: string) => string>;
+
+/** The name of a kind of key. Keys are the vault's, an account's, a bucket's, or are found by their id alone. */
+export type Name =
+  | NameOf<'vault', string>
+  | NameOf<'vault' | 'id', (id: string) => string>
+  | AccountName
+  | NameOf<'bucket', (bucket: Bucket, token: string) => string>;
+
+/** Parts that no name has: where they are in a name says how to read names of its kind. */
+const [AID, ID, BUCKET] = ['\u0001', '\u0002', { kid: '\u0003', number: 0 }];
+
+/** The inverse of what has made a name of those parts. */
+function readerOf(sample: string): Name['read'] {
+  const pattern = sample
+    .replaceAll(/[{}]/g, '\\$&')
+    .replace(AID, '(?<aid>[^{}]*)')
+    .replace(`${ID}\\}`, '(?<id>[^{}]+)\\}')
+    .replace(ID, '(?<id>.*)')
+    .replace(`${BUCKET.kid}.0`, '(?<kid>[^{}]+)\\.(?<number>\\d+)');
+  const expression = new RegExp(`^${pattern}$`, 's');
+  return (key) => {
+    const found = expression.exec(key);
+    const { aid = '', id = '', kid = '', number = '' } = found?.groups ?? {};
+    return found ? { aid, id, bucket: { kid, number: Number(number) } } : undefined;
+  };
+}
+
+/** `{tag}rest`: one key of the vault. */
+export function vaultName(tag: string, rest = ''): NameOf<'vault', string> {
+  const make = `{${tag}}${rest}`;
+  return { scope: 'vault', make, read: readerOf(make) };
+}
+
+/** `{tag}rest…`: keys of the vault, each with an id. */
+export function vaultNames(tag: string, rest: string): NameOf<'vault', (id: string) => string> {
+  const make = (id: string): string => `{${tag}}${rest}${id}`;
+  return { scope: 'vault', make, read: readerOf(make(ID)) };
+}
+
+/** `{letter:ID}`: a key that is found by its id alone. */
+export function idName(letter: string): NameOf<'id', (id: string) => string> {
+  const make = (id: string): string => `{${letter}:${id}}`;
+  return { scope: 'id', make, read: readerOf(make(ID)) };
+}
+
+/** `{a:AID}rest`: one key of each account. */
+export function accountName(rest: string): NameOf<'account', (aid: string) => string> {
+  const make = (aid: string): string => `{a:${aid}}${rest}`;
+  return { scope: 'account', make, read: readerOf(make(AID)) };
+}
+
+/** `{a:AID}rest…`: keys of an account, each with an id. */
+export function accountNames(rest: string): AccountName {
+  const make = (aid: string, id: string): string => `{a:${aid}}${rest}${id}`;
+  return { scope: 'account', make, read: readerOf(make(AID, ID)) };
+}
+
+/** `{KID.B}rest`: one key of each bucket. */
+export function bucketName(rest: string): NameOf<'bucket', (bucket: Bucket) => string> {
+  const make = ({ kid, number }: Bucket): string => `{${kid}.${number}}${rest}`;
+  return { scope: 'bucket', make, read: readerOf(make(BUCKET)) };
+}
+
+/** `{KID.B}rest…`: keys of a bucket, each with a token; with an empty one the prefix of them all. */
+export function bucketNames(rest: string): NameOf<'bucket', (bucket: Bucket, token: string) => string> {
+  const make = ({ kid, number }: Bucket, token: string): string => `{${kid}.${number}}${rest}${token}`;
+  return { scope: 'bucket', make, read: readerOf(make(BUCKET, ID)) };
+}
+
+/** The name of a key that is in no bucket. Throws a RangeError for a kind of which buckets have keys. */
+export function keyOf({ scope, make }: Name, aid: string, id: string): string {
+  if (scope === 'bucket') {
+    throw new RangeError('a key of a bucket');
+  }
+  return typeof make === 'string' ? make : scope === 'account' ? make(aid, id) : make(id);
+}

@@ -1,0 +1,292 @@
+import type { Entry, Flaw, Owner, RecordKind, Seal, Sealed, Stored } from './kind.ts';
+import { accountName, accountNames, bucketName, bucketNames, idName, vaultName, vaultNames } from './name.ts';
+
+/** A flight that no process makes any more: whether its request was sent is not known. */
+const UNKNOWN_FLIGHT = 'restored';
+
+const keyDirectory = accountName('keys');
+const jobDirectory = accountName('j');
+const endpointDirectory = accountName('e');
+const formDirectory = accountName('h');
+const csrs = accountName('q');
+const csrKeys = accountName('qk');
+
+function bad(label: string, what: string): Flaw {
+  return { label, what, state: 'bad' };
+}
+
+function unfinished(label: string, what: string): Flaw {
+  return { label, what, state: 'unfinished' };
+}
+
+function sealOf(label: string, { aid, id }: Owner): Seal {
+  return { label, place: { purpose: 'record', account: aid, kind: label, path: [id] } };
+}
+
+/** Every field of the hash is a record of this kind, which its field's name is the id of. */
+function entriesOf(label: string): Sealed {
+  return { kind: 'entries', seal: (owner) => sealOf(label, owner) };
+}
+
+/** These fields of a hash are records, each of the kind that is given with it. */
+function fieldsOf(labels: Readonly<Record<string, string>>, ...others: readonly string[]): Sealed {
+  return {
+    kind: 'fields',
+    reads: [...Object.keys(labels), ...others],
+    seals: (owner) => Object.entries(labels).map(([field, label]) => ({ field, ...sealOf(label, owner) })),
+  };
+}
+
+/** One field of a hash of the vault is a record, with an id of its own. */
+function onlyField(field: string, label: string, id: string): Sealed {
+  const seal = { field, ...sealOf(label, { aid: '', id }) };
+  return { kind: 'fields', reads: [field], seals: () => [seal] };
+}
+
+/** The entries of a security log have their sequence for a name; of its other fields two are sealed. */
+function auditSeal({ aid, id }: Owner): Seal | undefined {
+  const mark = { h: 'head', o: 'start' }[id];
+  const label = 'security log';
+  if (mark !== undefined) {
+    return { label, place: { purpose: 'audit', account: aid, kind: `${label} ${mark}`, path: [mark] } };
+  }
+  return /^\d+$/.test(id)
+    ? { label, place: { purpose: 'audit', account: aid, kind: label, path: [id] } }
+    : undefined;
+}
+
+/** What a job does next, and the reply of its last attempt where that is kept. */
+function jobSeals({ aid, id }: Owner, stored: Stored): readonly (Seal & { readonly field: string })[] {
+  const of = (field: string, label: string, phase: string) => ({
+    field,
+    label,
+    place: { purpose: 'job', account: aid, kind: `proxy ${phase}`, path: [id] } as const,
+  });
+  return [of('r', 'job', stored.get('p')?.toString() ?? ''), of('l', 'job reply', 'tell')];
+}
+
+function jobFlaw(stored: Stored): Flaw | undefined {
+  const [phase, attempts] = [stored.get('p')?.toString() ?? '', stored.get('n')?.toString() ?? ''];
+  return ['send', 'tell'].includes(phase) && /^\d{1,15}$/.test(attempts)
+    ? undefined
+    : bad('job', 'its phase or its attempts are not what a server writes');
+}
+
+/** Replies of a time when the account was not recorded with them are left out; they expire. */
+function replySeals({ id }: Owner, stored: Stored): readonly (Seal & { readonly field: string })[] {
+  const account = stored.get('a')?.toString();
+  return account === undefined
+    ? []
+    : [{ field: 'r', label: 'reply', place: { purpose: 'idem', account, kind: 'reply', path: [id] } }];
+}
+
+/**
+ * A waiting request as it is restored. Whether it was sent after the copy is not known then: it looks as if an attempt
+ * had been interrupted, so that it is sent again only if a repeat does no harm.
+ */
+function interrupted(stored: Stored): Stored {
+  if (stored.get('p')?.toString() !== 'send') {
+    return stored;
+  }
+  const attempts = Math.max(1, Number(stored.get('n') ?? 0));
+  return new Map([...stored, ['f', Buffer.from(UNKNOWN_FLIGHT)], ['n', Buffer.from(String(attempts))]]);
+}
+
+/**
+ * A request under an idempotency key as it is restored. Without a reply it looks as if something had been sent, so that
+ * a repeat does not send it again.
+ */
+function maybeSent(stored: Stored): Stored {
+  return stored.has('r') || stored.has('o')
+    ? stored
+    : new Map([...stored, ['o', Buffer.from(UNKNOWN_FLIGHT)]]);
+}
+
+function endpointEntry(member: string): (Entry & { readonly kid: string }) | undefined {
+  const [kid = '', kind, nonce = '', id, ...rest] = member.split(' ');
+  return (kind !== 'capture' && kind !== 'retrieve') || id === undefined || rest.length > 0
+    ? undefined
+    : { kid, nonce, id };
+}
+
+/** The key that an endpoint is of: its live endpoints are named by it. */
+function liveEntry(member: string): Entry | undefined {
+  const kid = endpointEntry(member)?.kid;
+  return kid === undefined ? undefined : { id: kid, nonce: '' };
+}
+
+function formEntry(member: string): Entry | undefined {
+  const [nonce = '', id, ...rest] = member.split(' ');
+  return id === undefined || rest.length > 0 ? undefined : { nonce, id };
+}
+
+/**
+ * Every kind of key in Redis. Names, verification, re-encryption, backup and census follow from an entry; a new kind is
+ * an entry here, and the store that reads and writes it. In a backup kinds of one phase are copied in this order.
+ */
+export const RECORD_KINDS = {
+  /** Hash: facts fixed when the vault was first opened (`root`, `buckets`), and `restoring`. */
+  installation: {
+    name: vaultName('vault'),
+    sealed: onlyField('root', 'root', 'root'),
+    last: true,
+    backup: 'own',
+  },
+  /** Hash: id of a server that runs -> end of its lease in ms, and what it is. */
+  servers: { name: vaultName('servers'), backup: 'none' },
+  /** Hash: account name -> sealed account record. */
+  accounts: { name: vaultName('accounts'), sealed: entriesOf('account'), backup: 'own' },
+  /** Set: ids of deleted accounts whose keys are still being removed. */
+  goneAccounts: { name: vaultName('accounts', 'gone'), backup: 'own' },
+  /** String: failed sign-ins of one account name from one address, both hashed. */
+  signInFailures: { name: idName('f'), backup: 'none' },
+  /** String: when what one source has sent is used up again, in us; the source hashed. */
+  sourceRate: { name: idName('s'), backup: 'none' },
+  /** String: the same for an account. */
+  accountRate: { name: accountName('m'), backup: 'none' },
+  /** String: sealed key record. */
+  keyRecord: {
+    name: accountNames('k:'),
+    sealed: { kind: 'value', seal: (owner) => sealOf('key', owner) },
+    listed: {
+      directory: keyDirectory,
+      order: 'member',
+      entryOf: (id) => ({ id, nonce: '' }),
+      missing: bad('key', 'the directory names it, and it is not there'),
+    },
+    backup: 'own',
+  },
+  /** Sorted set: the account's key identifiers. */
+  keyDirectory: { name: keyDirectory, backup: 'own' },
+  /** Set: ids of deleted keys whose buckets are not empty yet. They have no record, so nothing of them is copied. */
+  purge: { name: accountName('purge'), backup: 'none' },
+  /** Set: passphrase changes whose fences and endpoints are not known to be done, as `kid gen`. A restore finishes all. */
+  keyChanges: { name: accountName('c'), backup: 'none' },
+  /** String: wrong passphrases of one key. */
+  passphraseFailures: { name: accountNames('f:'), backup: 'none' },
+  /** Hash: operation -> count, for one month (`YYYY-MM`). */
+  usage: { name: accountNames('u:'), backup: 'own' },
+  /** Hash: the account's security log: sequence -> sealed entry, and `h` head, `o` start, `w` writers. */
+  auditChain: {
+    name: accountName('log'),
+    sealed: { kind: 'entries', seal: auditSeal },
+    outlives: true,
+    backup: 'own',
+  },
+  /** Hash: account id of every security log there is -> its newest checkpoint, or empty. */
+  auditChains: { name: vaultName('audit'), backup: 'own' },
+  /** String: changes of the account's password within a minute. */
+  passwordChanges: { name: accountName('w'), backup: 'none' },
+  /** Hash: rule id -> sealed rule. */
+  rules: { name: accountName('r'), sealed: entriesOf('rule'), backup: 'whole' },
+  /** Hash: id -> sealed certificate signing request. */
+  csrs: {
+    name: csrs,
+    sealed: entriesOf('csr'),
+    pair: { name: csrKeys, flaw: bad('csr', 'its private key is not there') },
+    backup: 'whole',
+  },
+  /** Hash: id of a request -> its sealed private key. */
+  csrKeys: {
+    name: csrKeys,
+    sealed: entriesOf('csr key'),
+    pair: { name: csrs, flaw: bad('csr key', 'its request is not there') },
+    backup: 'whole',
+  },
+  /** Hash: id -> sealed client certificate. */
+  certificates: { name: accountName('qc'), sealed: entriesOf('certificate'), backup: 'whole' },
+  /** Sorted set: the account's jobs by when they were created, in ms. */
+  jobDirectory: { name: jobDirectory, backup: 'directory' },
+  /** Hash: a job, or with `k` alone the id of one that is done. With an empty id the prefix of them all. */
+  job: {
+    name: accountNames('j:'),
+    sealed: { kind: 'fields', reads: ['p', 'r', 'n', 'l'], seals: jobSeals },
+    listed: {
+      directory: jobDirectory,
+      order: 'score',
+      entryOf: (id) => ({ id, nonce: '' }),
+      missing: bad('job directory', 'an entry has no job'),
+    },
+    check: jobFlaw,
+    backup: 'listed',
+    isUnlisted: true,
+    restored: interrupted,
+  },
+  /** Prefix of the keys in which the job queue keeps the ids that it runs; all in one slot. */
+  jobQueue: { name: vaultNames('jobs', ''), backup: 'none' },
+  /** Sorted set: the account's endpoints by when the sweep should look at them, in ms. */
+  endpointDirectory: { name: endpointDirectory, backup: 'directory' },
+  /** Sorted set: a key's endpoints that were not stopped, by generation. */
+  liveEndpoints: {
+    name: accountNames('l:'),
+    listed: {
+      directory: endpointDirectory,
+      order: 'score',
+      entryOf: liveEntry,
+    },
+    backup: 'listed',
+  },
+  /** Hash: an endpoint, or the reservation of its id. */
+  endpoint: {
+    name: idName('e'),
+    sealed: fieldsOf({ p: 'endpoint', w: 'endpoint wrap' }, 'n', 'a', 'x'),
+    listed: {
+      directory: endpointDirectory,
+      order: 'score',
+      entryOf: endpointEntry,
+      missing: unfinished('endpoint directory', 'an entry has no endpoint'),
+      foreign: bad('endpoint directory', 'the endpoint is another account’s'),
+    },
+    check: (stored) =>
+      stored.has('w') || stored.has('x')
+        ? undefined
+        : bad('endpoint wrap', 'it is gone, and the endpoint was not stopped'),
+    backup: 'listed',
+  },
+  /** Sorted set: the account's forms by when the sweep should look at them, in ms. */
+  formDirectory: { name: formDirectory, backup: 'directory' },
+  /** Hash: a hosted form, or the reservation of its id. */
+  form: {
+    name: idName('h'),
+    sealed: fieldsOf({ s: 'form' }, 'n', 'a'),
+    listed: {
+      directory: formDirectory,
+      order: 'score',
+      entryOf: formEntry,
+      missing: unfinished('form directory', 'an entry has no form'),
+    },
+    backup: 'listed',
+  },
+  /** Hash: one idempotency key of one scope, both inside the digest. */
+  idempotency: {
+    name: idName('d'),
+    sealed: { kind: 'fields', reads: ['a', 'r'], seals: replySeals },
+    backup: 'scanned',
+    restored: maybeSent,
+  },
+  /** String: version of the BIN table in force. */
+  binVersion: { name: vaultName('bin', 'v'), backup: 'own' },
+  /** Sorted set: segment starts -> JSON of the segment's end and issuers. */
+  binTable: { name: vaultNames('bin', 't:'), backup: 'own' },
+  /** Hash: the operator's certificate of compliance, sealed (`r`), and its version (`v`). */
+  compliance: {
+    name: vaultName('pci'),
+    sealed: onlyField('r', 'compliance', 'pci-dss'),
+    backup: 'whole',
+  },
+  /** Hash: an item with its log. It is verified, re-encrypted and copied with all that its bucket holds of it. */
+  item: { name: bucketNames('i'), backup: 'own' },
+  /** String: the item's sensitive authentication data. */
+  sad: { name: bucketNames('s'), backup: 'own' },
+  /** Sorted set: token by stored_at in ms. */
+  times: { name: bucketName('t'), backup: 'own' },
+  /** Sorted set: encoded references. A backup makes it again from the items. */
+  references: { name: bucketName('r'), backup: 'own' },
+  /** Hash: epoch and state of the bucket. */
+  fence: { name: bucketName('f'), backup: 'own' },
+  /** Hash: clash-prone token -> tag of the number that it stands for. */
+  identities: { name: bucketName('x'), backup: 'whole' },
+} as const satisfies Readonly<Record<string, RecordKind>>;
+
+/** The registry, or one with more kinds. */
+export type RecordKinds = Readonly<Record<keyof typeof RECORD_KINDS, RecordKind>>;
