@@ -25,7 +25,9 @@ async function copyKeysOf(copying: KeyCopying, aid: string): Promise<number> {
   let keys = 0;
   for await (const entries of recordStore.entries(recordStore.kinds.keyRecord, aid)) {
     const copyOne = async (user: string): Promise<void> => {
-      keys += (await copyKey(copying, aid, user)) ? 1 : 0;
+      const isCopied = await copyKey(copying, aid, user);
+      // Not in one expression with the wait: other keys are counted meanwhile.
+      keys += isCopied ? 1 : 0;
     };
     await eachOf(entries, ({ id }) => copyOne(id), KEYS_AT_ONCE);
   }

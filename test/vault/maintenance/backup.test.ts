@@ -189,7 +189,8 @@ describe('the restore drill', () => {
           },
         },
       };
-      const { file } = await commandJson<Made>(between, 'backup', newFile());
+      const { file, keys } = await commandJson<Made>(between, 'backup', newFile());
+      expect(keys).toBe(3);
       await restored(file, async (copy) => {
         const there = inCopy(copy);
         const read = (user: string, passphrase: string) =>
