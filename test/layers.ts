@@ -29,6 +29,8 @@ const ROUTES = /^server\/http\/routes\//;
 const OPENAPI = /^server\/http\/openapi\//;
 const GUIDE = /^scripts\/guide\//;
 const FORMS_BUILD = /^forms\/build\.ts$/;
+/** What the server may know of the jobs of the threads: their types and codecs, not their handlers. */
+const DEFINITIONS = /^workers\/(?:table|jobs\/(?:codec|define|[a-z]+\/jobs))\.ts$/;
 /** Where the parts are put together and the system is met. */
 const EDGE = /^server\/(?:main\.ts$|cli[./]|boot\/)/;
 const SYSTEM = /^server\/(?:main\.ts$|cli[./]|boot\/|config\/|telemetry\/log-sink\.ts$)|^scripts\//;
@@ -85,6 +87,12 @@ export const LAYERS: readonly Layer[] = [
   { name: 'server/config', files: /^server\/config\//, may: [/^server\/domain\/text\/duration\.ts$/, CORE] },
   { name: 'server/boot/redis', files: /^server\/boot\/redis\//, may: [/^server\/config\//, CORE] },
   { name: 'server/main.ts, server/cli, server/boot', files: EDGE, may: [EVERYTHING] },
+  {
+    name: 'definitions of jobs',
+    files: DEFINITIONS,
+    may: [CORE, /^workers\/pool\/failure\.ts$/],
+    mayTypes: [DOMAIN, /^workers\//],
+  },
   { name: 'workers', files: /^workers\//, may: [DOMAIN, CORE] },
   { name: 'sdk', files: /^sdk\//, may: [] },
   { name: 'forms', files: /^forms\//, may: [/^sdk\//, SCHEMA, /^server\/domain\/card\/(?:luhn|brand)\.ts$/] },

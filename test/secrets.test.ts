@@ -77,10 +77,10 @@ describe('the search finds', () => {
   const wrong: [string, string][] = [
     ['server/services/key/key.ts', 'log(passphrase.expose());'],
     ['server/services/key/key.ts', 'log(passphrase\n  .expose());'],
-    ['workers/jobs/keys.ts', 'const port = process.env.PORT;'],
+    ['workers/jobs/key/key.ts', 'const port = process.env.PORT;'],
     ['sdk/transport/path.ts', 'const { PORT } = Bun.env;'],
     ['server/store/redis/client.ts', 'console.error(error);'],
-    ['workers/jobs/keys.ts', "console['log'](key);"],
+    ['workers/jobs/key/key.ts', "console['log'](key);"],
     ['server/services/key/key.ts', 'process.stdout.write(text);'],
     ['server/crypto/client.ts', "createCipheriv('aes-256-gcm', key, nonce);"],
     ['workers/crypto/primitives/bytes.ts', "import { createDecipheriv } from 'node:crypto';"],

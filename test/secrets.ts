@@ -31,7 +31,6 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/cli/backup/file.ts': "a backup's header, which is compared with a schema",
   'server/cli/backup/restore.ts': "an authenticated backup's counts",
   'server/config/files.ts': "the operator's own files",
-  'server/crypto/fields.ts': "a thread's own reply",
   'server/domain/json/json.ts': 'one string literal, already scanned',
   'server/http/plugins/shell.ts': 'a reply that is compared with its schema',
   'server/services/account/account.ts': 'an opened service record',
@@ -42,14 +41,9 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/services/request/idempotency.ts': 'an opened kept reply',
   'server/services/vault/card.ts': 'a row of the BIN table',
   'server/services/rule/rule.ts': 'an opened rule',
-  'server/services/vault/vault.ts': "a thread's own reply",
-  'workers/jobs/bulk.ts': "the server's own parameters of a job",
   'workers/jobs/cert/cert.ts': 'an opened record',
   'workers/jobs/codec.ts': "the server's own parameters of a job, and a thread's own reply",
-  'workers/jobs/context.ts': "the server's own parameters of a job",
-  'workers/jobs/endpoint-open.ts': 'an opened policy',
-  'workers/jobs/proxy-record.ts': "the server's own parameters of a job, and an opened job",
-  'workers/jobs/rules.ts': 'an opened rule',
+  'workers/jobs/context.ts': 'an opened record, or an order between two jobs',
   'workers/pool/failure.ts': "a thread's own failure",
 };
 
@@ -59,7 +53,7 @@ export const CONFINEMENTS: readonly Confinement[] = [
     code: /\.\s*expose\s*\(/,
     files: SERVER_SIDE,
     except:
-      /^workers\/jobs\/codec\.ts$|^server\/(?:crypto\/(?:client|lanes|proxy)\.ts$|http\/plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|http\/routes\/|config\/|boot\/|main\.ts$|cli[./])/,
+      /^workers\/jobs\/codec\.ts$|^server\/(?:crypto\/client\.ts$|http\/plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|http\/routes\/|config\/|boot\/|main\.ts$|cli[./])/,
     why: 'secrets are used by server/crypto*.ts, read and returned at the HTTP edge, and sent by outbound alone',
   },
   {

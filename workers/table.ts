@@ -2,9 +2,27 @@
 import { AUDIT_JOBS } from './jobs/audit/jobs.ts';
 import { CERT_JOBS } from './jobs/cert/jobs.ts';
 import { numberJobs } from './jobs/define.ts';
+import { ENDPOINT_JOBS } from './jobs/endpoint/jobs.ts';
+import { ITEM_JOBS } from './jobs/item/jobs.ts';
+import { KEY_JOBS } from './jobs/key/jobs.ts';
+import { MAINTENANCE_JOBS } from './jobs/maintenance/jobs.ts';
 import { PASSWORD_JOBS } from './jobs/password/jobs.ts';
+import { PROXY_JOBS } from './jobs/proxy/jobs.ts';
 import { RECORD_JOBS } from './jobs/record/jobs.ts';
 import { ROOT_JOBS } from './jobs/root/jobs.ts';
+import { RULE_JOBS } from './jobs/rule/jobs.ts';
 
 /** The jobs by name, each with the number that it has in a frame. */
-export const JOBS = numberJobs(ROOT_JOBS, PASSWORD_JOBS, RECORD_JOBS, CERT_JOBS, AUDIT_JOBS);
+export const JOBS = numberJobs(
+  ROOT_JOBS,
+  PASSWORD_JOBS,
+  RECORD_JOBS,
+  KEY_JOBS,
+  RULE_JOBS,
+  ITEM_JOBS,
+  ENDPOINT_JOBS,
+  CERT_JOBS,
+  PROXY_JOBS,
+  AUDIT_JOBS,
+  MAINTENANCE_JOBS,
+);

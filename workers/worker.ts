@@ -1,99 +1,54 @@
+/** The entry of every thread: the handlers of all jobs, over the keys that the thread was started with. */
 import { workerData } from 'node:worker_threads';
 import { selfTest } from './crypto/record/self-test.ts';
 import * as audit from './jobs/audit/audit.ts';
-import { decryptItems, listItems } from './jobs/bulk.ts';
 import * as cert from './jobs/cert/cert.ts';
-import { createThreadContext, type Handler, type ThreadContext, toFailure } from './jobs/context.ts';
-import {
-  captureItem,
-  checkEndpoint,
-  createEndpoint,
-  decoyEndpoint,
-  describeEndpoint,
-} from './jobs/endpoints.ts';
-import { updateItem } from './jobs/item-update.ts';
-import { describeItem, openOne, readLog, sealLog, storeItem } from './jobs/items.ts';
-import { changeKeyPassphrase, checkWarm, createKey, describeKey, unlockKey } from './jobs/keys.ts';
-import { KIND, type ThreadData } from './jobs/kinds.ts';
-import { hashPassword, makePassphrase, verifyPassword } from './jobs/password/password.ts';
-import { prepareFetch, storeFetched } from './jobs/proxy-fetch.ts';
-import { fillProxy } from './jobs/proxy-fill.ts';
-import { readProxyOrder } from './jobs/proxy-order.ts';
-import { openReply, sealReply } from './jobs/proxy-reply.ts';
-import { openJob, openReport, reportProxy, sealReport } from './jobs/proxy-report.ts';
-import { dropSad } from './jobs/proxy-sad.ts';
-import { openRecord, sealRecord } from './jobs/record/record.ts';
-import { checkRoot, createRoot, cursorKey, encodeReference, fingerprint } from './jobs/root/root.ts';
-import { checkRule } from './jobs/rules.ts';
-import { fieldHandlers, type Handlers } from './jobs/serve.ts';
-import { lookAtItems, referenceMembers } from './jobs/walk-items.ts';
-import { lookAtLog, renewItems, renewLog } from './jobs/walk-logs.ts';
-import { lookAtRecords, renewRecords } from './jobs/walk-records.ts';
-import { type FieldHandler, serveThread } from './pool/thread.ts';
+import { createThreadContext, type ThreadContext, type ThreadData } from './jobs/context.ts';
+import * as endpoint from './jobs/endpoint/endpoint.ts';
+import * as item from './jobs/item/item.ts';
+import * as log from './jobs/item/log.ts';
+import * as page from './jobs/item/page.ts';
+import { updateItem } from './jobs/item/update.ts';
+import * as key from './jobs/key/key.ts';
+import * as records from './jobs/maintenance/records.ts';
+import * as reencryption from './jobs/maintenance/reencrypt-items.ts';
+import * as verification from './jobs/maintenance/verify-items.ts';
+import * as password from './jobs/password/password.ts';
+import { prepareFetch, storeFetched } from './jobs/proxy/fetch.ts';
+import { fillProxy } from './jobs/proxy/fill.ts';
+import { readProxyOrder } from './jobs/proxy/order.ts';
+import * as reply from './jobs/proxy/reply.ts';
+import * as report from './jobs/proxy/report.ts';
+import * as record from './jobs/record/record.ts';
+import * as root from './jobs/root/root.ts';
+import { checkRule } from './jobs/rule/check.ts';
+import { type Handlers, serveJobs } from './jobs/serve.ts';
 import { JOBS } from './table.ts';
 
-const HANDLERS: Readonly<Record<keyof typeof KIND, Handler>> = {
-  createKey,
-  unlockKey,
-  changePassphrase: changeKeyPassphrase,
-  describeKey,
-  checkWarm,
-  storeItem,
-  openItem: openOne,
-  updateItem,
-  describeItem,
-  sealLog,
-  readLog,
-  listItems,
-  decryptItems,
-  captureItem,
-  createEndpoint,
-  describeEndpoint,
-  checkEndpoint,
-  decoyEndpoint,
+/** A job without a handler is a type error here; `serveJobs` throws for a handler without a job. */
+const HANDLERS: Handlers<typeof JOBS, ThreadContext> = {
+  ...root,
+  ...password,
+  ...record,
+  ...key,
   checkRule,
+  ...item,
+  updateItem,
+  ...log,
+  ...page,
+  ...endpoint,
+  ...cert,
   readProxyOrder,
   fillProxy,
   prepareFetch,
-  openJob,
   storeFetched,
-  reportProxy,
-  sealReport,
-  openReport,
-  sealReply,
-  openReply,
-  dropSad,
-  lookAtRecords,
-  renewRecords,
-  lookAtItems,
-  lookAtLog,
-  referenceMembers,
-  renewItems,
-  renewLog,
-};
-
-const TYPED: Handlers<typeof JOBS, ThreadContext> = {
-  createRoot,
-  checkRoot,
-  cursorKey,
-  fingerprint,
-  encodeReference,
-  hashPassword,
-  verifyPassword,
-  makePassphrase,
-  sealRecord,
-  openRecord,
+  ...reply,
+  ...report,
   ...audit,
-  ...cert,
+  ...records,
+  ...verification,
+  ...reencryption,
 };
 
 await selfTest();
-const context = createThreadContext(workerData as ThreadData);
-const names = Object.keys(HANDLERS) as (keyof typeof KIND)[];
-serveThread(
-  new Map<number, FieldHandler>([
-    ...names.map((name) => [KIND[name], (fields: Uint8Array[]) => HANDLERS[name](context, fields)] as const),
-    ...fieldHandlers(JOBS, TYPED, context),
-  ]),
-  toFailure,
-);
+serveJobs(JOBS, HANDLERS, createThreadContext(workerData as ThreadData));

@@ -13,40 +13,13 @@ export interface VaultCardFormElement extends HTMLElement {
   reset(): void;
 }
 
-/** How long the attributes may be set one after another before advice about missing ones. */
+/** Attributes may come one after another; those that have not come by then are missing. */
 const ADVICE_MS = 1000;
 
-/** On a server, where pages are rendered, there is no HTMLElement: the script can be imported there and does nothing. */
+/** Where a page is made on a server there are no elements: the script can be imported there, and does nothing. */
 const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
 
-/** Advice about missing attributes, or undefined. */
-function adviceOf(element: Element, secret: string | undefined): string | undefined {
-  const missing = [element.getAttribute('url') ? '' : 'url', secret ? '' : 'secret'].filter(Boolean);
-  return adviceFor(element.getAttributeNames(), missing);
-}
-
-/** Dispatches the events of a form on the element. */
-function forwardEvents(handle: FormHandle, element: Element): void {
-  for (const name of EVENTS) {
-    handle.on(name, (detail) => element.dispatchEvent(new CustomEvent(`vault-${name}`, { detail })));
-  }
-}
-
-/** Runs a callback in a microtask, once for all calls before it. */
-function inMicrotask(run: () => void): () => void {
-  let isPending = false;
-  return () => {
-    if (!isPending) {
-      isPending = true;
-      queueMicrotask(() => {
-        isPending = false;
-        run();
-      });
-    }
-  };
-}
-
-/** Creates the class of the element; `mount` puts a form into it. */
+/** Makes the element's class on top of whatever mounts a form. */
 export function createElementClass(
   mount: (container: Element, options: FormOptions) => FormHandle,
 ): new () => VaultCardFormElement {
@@ -54,8 +27,7 @@ export function createElementClass(
     static observedAttributes = [...ATTRIBUTES, 'secret'];
     #secret: string | undefined;
     #handle: FormHandle | undefined;
-    /** Several attributes that are set together lead to one form. */
-    #remount = inMicrotask(() => this.#mount());
+    #isWaiting = false;
     #isAdvised = false;
 
     connectedCallback(): void {
@@ -89,18 +61,33 @@ export function createElementClass(
       this.#handle?.reset();
     }
 
+    /** Attributes that are set one after another make one form. */
+    #remount(): void {
+      if (!this.#isWaiting) {
+        this.#isWaiting = true;
+        queueMicrotask(() => {
+          this.#isWaiting = false;
+          this.#mount();
+        });
+      }
+    }
+
     #mount(): void {
       this.#destroy();
       const options = optionsOf((name) => this.getAttribute(name));
       if (!this.isConnected || !options.url || !this.#secret) {
         return;
       }
-      this.#handle = mount(this, { ...options, secret: this.#secret });
-      forwardEvents(this.#handle, this);
+      const handle = mount(this, { ...options, secret: this.#secret });
+      for (const name of EVENTS) {
+        handle.on(name, (detail) => this.dispatchEvent(new CustomEvent(`vault-${name}`, { detail })));
+      }
+      this.#handle = handle;
     }
 
     #advise(): void {
-      const advice = adviceOf(this, this.#secret);
+      const missing = [this.getAttribute('url') ? '' : 'url', this.#secret ? '' : 'secret'].filter(Boolean);
+      const advice = adviceFor(this.getAttributeNames(), missing);
       if (this.isConnected && !this.#isAdvised && advice !== undefined) {
         this.#isAdvised = true;
         console.warn(advice);

@@ -1,35 +1,38 @@
-/** A form in a page: its frame, its events, and its methods. */
+/** A form in a page: its frame, what it reports, and what it can be told. */
 
 import type { FormPlan } from '../base/options.ts';
 import { checkEvent, createWait } from './events.ts';
 import { frameHeight, messageFrom } from './heard.ts';
 import type { FrameMessage, ParentMessage } from './messages.ts';
 
-type Detail<Type extends FrameMessage['type']> = Omit<Extract<FrameMessage, { type: Type }>, 'type'>;
+type Told<Type extends FrameMessage['type']> = Omit<Extract<FrameMessage, { type: Type }>, 'type'>;
 
-/** The events of a form. None of them contains entered or displayed data. */
+/** What a form reports. None of it ever holds what was typed or shown. */
 export interface FormEvents {
-  /** The form is ready for use. */
-  readonly ready: Detail<'vault.ready'>;
-  /** The height of the form in CSS pixels has changed; its frame is already adapted. */
-  readonly height: Detail<'vault.height'>;
-  /** The data was stored under this token and reference. */
-  readonly success: Detail<'vault.success'>;
-  /** The data was not stored or not displayed: status and code of the service; status 0 without a reply from it. */
-  readonly error: Detail<'vault.error'>;
+  /** The form can be used. */
+  readonly ready: Told<'vault.ready'>;
+  /** The form's height in CSS pixels has changed; its frame already follows. */
+  readonly height: Told<'vault.height'>;
+  /** Stored, under this token and reference. */
+  readonly success: Told<'vault.success'>;
+  /** Not stored or not shown, with the status and code of the service; status 0 when there was no answer from it. */
+  readonly error: Told<'vault.error'>;
 }
 
 /** A mounted form. */
 export interface FormHandle {
-  /** The frame, for its size and position in the page. */
+  /** The frame, for its size and place in the page. */
   readonly iframe: HTMLIFrameElement;
-  /** Sends the form, or reports `form_invalid`; waits until the form is ready. */
+  /** Sends the form, or reports `form_invalid`. Before the form is ready, it waits for that. */
   submit(): void;
   /** Empties the form. */
   reset(): void;
-  /** Removes the form from the page. No more events follow. */
+  /** Takes the form out of the page. Nothing is reported from then on. */
   destroy(): void;
-  /** Calls the listener for every such event; call the returned function to stop. Throws a TypeError for another name. */
+  /**
+   * Calls the listener at every such event, until the function that is returned is called. Throws a TypeError for any
+   * other name.
+   */
   on<Name extends keyof FormEvents>(event: Name, listener: (detail: FormEvents[Name]) => void): () => void;
 }
 
@@ -45,48 +48,52 @@ export function mountPlan(container: Element, plan: FormPlan): FormHandle {
   const report = ({ type, ...detail }: FrameMessage): boolean =>
     events.dispatchEvent(new CustomEvent(type.slice('vault.'.length), { detail }));
   const wait = createWait(view, () => report({ type: 'vault.error', status: 0, code: 'form_unavailable' }));
-  const send = (message: ParentMessage): void =>
-    // An opaque origin cannot be named; the messages contain only commands.
+  const tell = (message: ParentMessage): void =>
+    // An opaque origin cannot be named; what is told says nothing but what to do.
     iframe.contentWindow?.postMessage(message, plan.origin === 'null' ? '*' : plan.origin);
   const ask = (message: ParentMessage): void => {
     if (isReady) {
-      send(message);
+      tell(message);
     } else {
       pending = message;
     }
   };
-  const start = (): void => {
+  const begin = (): void => {
     isReady = true;
     wait.end();
-    send({ type: 'vault.hello' });
+    tell({ type: 'vault.hello' });
     if (pending !== undefined) {
-      send(pending);
+      tell(pending);
       pending = undefined;
     }
   };
-  const receive = (event: MessageEvent): void => {
+  const hear = (event: MessageEvent): void => {
     const message = messageFrom(event, iframe.contentWindow, plan.origin);
     if (message === undefined) {
       return;
     }
     if (message.type === 'vault.ready') {
-      start();
+      begin();
     } else if (message.type === 'vault.height') {
       iframe.style.height = `${frameHeight(message.height)}px`;
     }
     report(message);
   };
-  const navigate = (): void => {
+  // Whoever records the page would record the attribute src, and so the secret: the frame is led there instead. A
+  // frame gets a new window whenever it is put into the page, and then loads an empty page first.
+  const lead = (): void => {
     if (iframe.contentWindow !== shown) {
       shown = iframe.contentWindow;
       isReady = false;
-      openForm(iframe, plan);
+      // Only now: with its own origin the empty page would be one with this page, of which browsers warn.
+      iframe.setAttribute('sandbox', plan.sandbox);
+      shown?.location.replace(plan.src);
       wait.begin();
     }
   };
 
-  view.addEventListener('message', receive);
-  iframe.addEventListener('load', navigate);
+  view.addEventListener('message', hear);
+  iframe.addEventListener('load', lead);
   container.append(iframe);
 
   return Object.freeze({
@@ -95,36 +102,20 @@ export function mountPlan(container: Element, plan: FormPlan): FormHandle {
     reset: () => ask({ type: 'vault.reset' }),
     destroy: () => {
       wait.end();
-      view.removeEventListener('message', receive);
-      iframe.removeEventListener('load', navigate);
+      view.removeEventListener('message', hear);
+      iframe.removeEventListener('load', lead);
       iframe.remove();
     },
-    on: (event, listener) => listen(events, event, listener),
+    on: (event, listener) => {
+      checkEvent(event);
+      const forward = (told: Event): void => listener((told as CustomEvent).detail);
+      events.addEventListener(event, forward);
+      return () => events.removeEventListener(event, forward);
+    },
   } satisfies FormHandle);
 }
 
-function listen<Name extends keyof FormEvents>(
-  events: EventTarget,
-  event: Name,
-  listener: (detail: FormEvents[Name]) => void,
-): () => void {
-  checkEvent(event);
-  const forward = (reported: Event): void => listener((reported as CustomEvent).detail);
-  events.addEventListener(event, forward);
-  return () => events.removeEventListener(event, forward);
-}
-
-/**
- * Navigates the frame to the form. Its address is not set as the attribute `src`, because it contains the secret, which a
- * recording of the page would include. A frame has a new window with an empty page whenever it is put into the page.
- */
-function openForm(iframe: HTMLIFrameElement, { sandbox, src }: FormPlan): void {
-  // Not earlier: browsers warn if the empty page, which has this page's origin, gets its own origin by the sandbox.
-  iframe.setAttribute('sandbox', sandbox);
-  iframe.contentWindow?.location.replace(src);
-}
-
-/** If the color schemes differ, browsers add a background. The form has none, so the frame must not inherit the page's scheme. */
+/** Between two schemes browsers put a background. The form has none, so the frame must not take the page's either. */
 const STYLE = { display: 'block', width: '100%', border: '0', colorScheme: 'normal' };
 
 function frameOf(page: Document, { origin, label }: FormPlan): HTMLIFrameElement {
@@ -132,7 +123,7 @@ function frameOf(page: Document, { origin, label }: FormPlan): HTMLIFrameElement
   iframe.setAttribute('sandbox', '');
   iframe.allow = origin === 'null' ? 'clipboard-write' : `clipboard-write ${origin}`;
   iframe.title = label;
-  // A page's policy allows styles that are set one by one, but not a style attribute.
+  // Styles set one by one pass a page's policy; a style attribute would not.
   Object.assign(iframe.style, STYLE);
   return iframe;
 }

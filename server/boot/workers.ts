@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism, freemem } from 'node:os';
-import type { ThreadData } from '../../workers/jobs/kinds.ts';
+import type { ThreadData } from '../../workers/jobs/context.ts';
 import { createPool } from '../../workers/pool/pool.ts';
 import { StartError } from '../core/errors.ts';
 import { createCrypto } from '../crypto/client.ts';
-import { observePool } from '../crypto/observed-pool.ts';
 import { claimInstallation, type Installation, readInstallation } from '../store/installation.ts';
 import type { RedisLink } from '../store/redis/client.ts';
 import type { SystemOptions } from './options.ts';
@@ -74,5 +73,5 @@ export async function openWorkers(
     onJob: observer.threadJob,
   });
   await pool.ready();
-  return { pool, crypto: createCrypto(observePool(pool, observer.threadCall)), buckets };
+  return { pool, crypto: createCrypto(pool, observer.threadCall), buckets };
 }

@@ -1,12 +1,12 @@
-const inspect = Symbol.for('nodejs.util.inspect.custom');
-
 /** The exact UTF-8 bytes of a passphrase or password. */
 export type SecretBytes = Secret<Uint8Array>;
-
 /**
- * A value that must never be printed: a passphrase, a password, an endpoint secret, or key bytes. String conversion, JSON and
- * inspection return `[secret]`; only `expose()` returns the value, so a search for it finds every use of a secret.
+ * A value that must never be printed: passphrases, passwords, endpoint secrets, key bytes.
+ * Every implicit way out (string conversion, JSON, inspection) gives `[secret]`; `expose()` is the only
+ * way in, so that a search for that word finds each place where a secret is used.
  */
+const inspect = Symbol.for('nodejs.util.inspect.custom');
+
 export class Secret<T> {
   readonly #value: T;
 
@@ -14,7 +14,7 @@ export class Secret<T> {
     this.#value = value;
   }
 
-  /** The value. Call it only where the value is used, or returned once to its owner. */
+  /** Hands out the value. Allowed only where it is used or returned once to its owner. */
   expose(): T {
     return this.#value;
   }

@@ -75,23 +75,6 @@ export const startTestRedis = async (options: { readonly durable?: boolean } = {
   return { ...(await shared), stop: () => Promise.resolve() };
 };
 
-let isTaken = false;
-
-/**
- * A Redis for one vault: the shared one, or another while a vault of this process has that, since a vault starts with an
- * empty one. Its `stop` ends the use.
- */
-export async function takeTestRedis(): Promise<TestRedis> {
-  if (isTaken) {
-    return launch(false);
-  }
-  isTaken = true;
-  const stop = async (): Promise<void> => {
-    isTaken = false;
-  };
-  return { ...(await startTestRedis()), stop };
-}
-
 /** Ends the shared Redis; the preload calls it when all tests are done. */
 export const stopSharedRedis = async (): Promise<void> => {
   const redis = await shared;

@@ -14,7 +14,7 @@ import { createMetrics, type ServerMetrics } from '../../server/telemetry/metric
 import type { Tracer } from '../../server/telemetry/tracer.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
 import { SMALL_BUNDLES } from './forms.ts';
-import { openRaw, type RedisPlace, startTestRedis, takeTestRedis, targetOf } from './redis.ts';
+import { openRaw, type RedisPlace, startTestRedis, targetOf } from './redis.ts';
 
 /** The lowest cost that the vault takes, so that the tests spend their time elsewhere. */
 const ARGON2 = { memoryKiB: 19_456, passes: 2, parallelism: 1 } as const;
@@ -262,38 +262,15 @@ const openTwoServers = async (settings: VaultSettings, redis: RedisPlace): Promi
     get app() {
       return look(vault.app);
     },
-    close: async () => {
-      await close();
-      await vault.close();
-    },
+    close: async () => void (await Promise.all([close(), vault.close()])),
   };
 };
 
-const openServers = (settings: VaultSettings, redis: RedisPlace): Promise<TestVault> =>
-  TWO_SERVERS && settings.join !== true && settings.alone !== true
-    ? openTwoServers(settings, redis)
-    : openServer(settings, redis, { lines: [], events: [] }, (own) => own);
-
-/**
- * Opens a vault on a Redis of the tests that no other open vault has, which is emptied first. A vault that joins another
- * one goes to the Redis that is named, or to the shared one.
- */
+/** Opens a vault on the tests' Redis, which is emptied first unless the vault joins one that is there. */
 export const openTestVault = async (settings: VaultSettings = {}): Promise<TestVault> => {
-  if (settings.redis !== undefined || settings.join === true) {
-    return openServers(settings, settings.redis ?? (await startTestRedis()));
+  const redis = settings.redis ?? (await startTestRedis());
+  if (TWO_SERVERS && settings.join !== true && settings.alone !== true) {
+    return openTwoServers(settings, redis);
   }
-  const redis = await takeTestRedis();
-  try {
-    const vault = await openServers(settings, redis);
-    const { close } = vault;
-    const closeAll = async (): Promise<void> => {
-      await close();
-      await redis.stop();
-    };
-    // Not a copy: with two servers, parts of a vault are told when they are looked at.
-    return Object.defineProperty(vault, 'close', { value: closeAll });
-  } catch (error) {
-    await redis.stop();
-    throw error;
-  }
+  return openServer(settings, redis, { lines: [], events: [] }, (own) => own);
 };

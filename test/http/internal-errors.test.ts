@@ -218,7 +218,7 @@ describe('a fault in our code is answered without a word of it, and found in the
     expect(answer.json).toEqual({ error: expect.any(String), code, request_id: requestId });
     const found = vault.lines.filter((line) => line.request_id === requestId && line.error !== undefined);
     expect(found).toHaveLength(1);
-    const event = code === 'internal' ? 'unexpected_error' : 'record_integrity_failed';
+    const event = code === 'internal' ? 'unexpected_error' : 'record_damaged';
     expect(found[0]).toMatchObject({ level: 'error', event, code, error });
     expectPlaces(found[0]?.stack ?? [], places);
     const told = JSON.stringify([answer.text, [...answer.headers], vault.lines, vault.events]);

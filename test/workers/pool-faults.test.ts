@@ -6,7 +6,7 @@ import { createRig, type Rig } from './fixtures/rig.ts';
 const LOOP_DEADLINE_MS = 60;
 
 const FAULTS = [
-  { name: 'throw', kind: FIXTURE.throws, mark: 0, code: 'broken', crashes: false },
+  { name: 'throw', kind: FIXTURE.throws, mark: 0, code: 'token_not_found', crashes: false },
   { name: 'exit with 0', kind: FIXTURE.exits, mark: 0, code: 'internal', crashes: true },
   { name: 'exit with 3', kind: FIXTURE.exits, mark: 3, code: 'internal', crashes: true },
   { name: 'unhandled rejection', kind: FIXTURE.leavesRejection, mark: 0, code: 'internal', crashes: true },

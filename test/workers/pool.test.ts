@@ -29,8 +29,8 @@ describe('a job', () => {
   });
 
   test.each([
-    ['throws', FIXTURE.throws, 'broken'],
-    ['rejects', FIXTURE.rejects, 'broken'],
+    ['throws', FIXTURE.throws, 'token_not_found'],
+    ['rejects', FIXTURE.rejects, 'token_not_found'],
     ['returns no list of fields', FIXTURE.misbehaves, 'internal'],
     ['has no handler', 250, 'internal'],
     ['has a kind outside the frame format', 256, 'internal'],

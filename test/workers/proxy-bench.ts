@@ -3,19 +3,24 @@
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { createCrypto, type ProxyOutcome, type RuleSet } from '../../server/crypto/client.ts';
-import type { StoredParts, StoreParams, ThreadData } from '../../workers/jobs/kinds.ts';
+import type { ThreadData } from '../../workers/jobs/context.ts';
+import type { StoredParts, StoreParams } from '../../workers/jobs/item/jobs.ts';
 import { createPool } from '../../workers/pool/pool.ts';
 
 type Crypto = ReturnType<typeof createCrypto>;
-type FillChanges = Partial<Parameters<Crypto['fillProxy']>[0]>;
-type FetchChanges = Partial<Parameters<Crypto['prepareFetch']>[0]>;
-type StoreChanges = Partial<Parameters<Crypto['storeFetched']>[0]>;
+type ParamsOf<Name extends 'fillProxy' | 'prepareFetch' | 'storeFetched'> = Parameters<
+  Crypto[Name]
+>[0]['params'];
+type FillChanges = Partial<ParamsOf<'fillProxy'>>;
+type FetchChanges = Partial<ParamsOf<'prepareFetch'>>;
+type StoreChanges = Partial<ParamsOf<'storeFetched'>> & { readonly contentType?: string | undefined };
 
 export const AID = 'account-1';
 export const KID = 'key-1';
 export const JOB = 'job-1';
 export const USER = 'customers';
-export const NO_RULES: RuleSet = { ids: [], records: [] };
+export const NO_RULES: RuleSet = [];
+export const idsOf = (rules: RuleSet): string[] => rules.map(({ id }) => id);
 export const NOTHING = new Uint8Array(0);
 export const KEY = { aid: AID, kid: KID, user: USER } as const;
 
@@ -31,8 +36,10 @@ export const textOf = (bytes: Uint8Array): string => decoder.decode(bytes);
 export const secret = (text: string): Secret<Uint8Array> => new Secret(utf8(text));
 
 /** The result of a job that needs the key, which must open. */
-export const opened = <T>(result: T): Exclude<T, { readonly kind: 'warm_miss' }> => {
-  if (typeof result === 'object' && result !== null && 'kind' in result && result.kind === 'warm_miss') {
+export const opened = <T extends { readonly kind: string }>(
+  result: T,
+): Exclude<T, { readonly kind: 'warm_miss' }> => {
+  if (result.kind === 'warm_miss') {
     throw new Error('the key did not open');
   }
   return result as Exclude<T, { readonly kind: 'warm_miss' }>;
@@ -118,29 +125,36 @@ export const openProxyBench = async () => {
   const pool = await startPool(root);
   const crypto = createCrypto(pool);
   const passphrase = secret('a passphrase for tests, äöü');
-  const record = await crypto.createKey(KEY, passphrase);
-  const { blob } = await crypto.unlockKey(KEY, record, passphrase);
-  const opening = { blob, secret: passphrase };
+  const record = await crypto.createKey({ key: KEY, passphrase });
+  const { blob } = await crypto.unlockKey({ key: KEY, record, passphrase });
+  const opening = { kind: 'warm', blob, secret: passphrase } as const;
   let rulesMade = 0;
 
   const order = (what: 'post' | 'get' | 'network_token', body: unknown) =>
-    crypto.readProxyOrder(
-      AID,
-      { what, webhookAttempts: 8 },
-      utf8(typeof body === 'string' ? body : JSON.stringify(body)),
-    );
+    crypto.readProxyOrder({
+      aid: AID,
+      params: { what, webhookAttempts: 8 },
+      body: utf8(typeof body === 'string' ? body : JSON.stringify(body)),
+    });
 
   const store = async (object: object, changes: Partial<StoreParams> = {}): Promise<BenchItem> =>
     benchItem(
-      opened(await crypto.storeItem(storeParams(changes), blob, passphrase, utf8(JSON.stringify(object)))),
+      opened(
+        await crypto.storeItem({
+          params: storeParams(changes),
+          blob,
+          passphrase,
+          body: utf8(JSON.stringify(object)),
+        }),
+      ),
     );
 
   const rules = async (...operations: object[]): Promise<RuleSet> => {
     rulesMade += 1;
     const id = `rule-${rulesMade}`;
-    const checked = await crypto.checkRule(AID, utf8(JSON.stringify(operations)));
+    const checked = await crypto.checkRule({ aid: AID, body: utf8(JSON.stringify(operations)) });
     const place = { purpose: 'record', account: AID, kind: 'rule', path: [id] } as const;
-    return { ids: [id], records: [await crypto.sealRecord({ place, plaintext: checked })] };
+    return [{ id, record: await crypto.sealRecord({ place, plaintext: checked }) }];
   };
 
   /** Fills an order from an item. */
@@ -161,9 +175,11 @@ export const openProxyBench = async () => {
       forcedMask: false,
       ...changes,
     } as const;
-    const filled = opened(await crypto.fillProxy(params, opening, applied, item.fields, read));
-    if (filled.refusal !== undefined) {
-      throw filled.refusal;
+    const filled = opened(
+      await crypto.fillProxy({ params, opening, rules: applied, item: item.fields, order: read }),
+    );
+    if (filled.kind === 'rejected') {
+      throw filled.error;
     }
     return filled;
   };
@@ -183,7 +199,7 @@ export const openProxyBench = async () => {
       rules: [],
       ...changes,
     };
-    return opened(await crypto.prepareFetch(params, blob, passphrase, read)).job;
+    return opened(await crypto.prepareFetch({ params, blob, passphrase, order: read })).job;
   };
 
   /** Stores a reply under a job. */
@@ -196,12 +212,13 @@ export const openProxyBench = async () => {
       ...changes
     }: StoreChanges & { readonly applied?: RuleSet | undefined } = {},
   ) =>
-    crypto.storeFetched(
-      { ...storeParams(), id: JOB, bytesMax: 262_144, forcedMask: false, ...changes },
+    crypto.storeFetched({
+      params: { ...storeParams(), id: JOB, bytesMax: 262_144, forcedMask: false, ...changes },
       job,
-      applied,
-      { contentType, body: typeof body === 'string' ? utf8(body) : body },
-    );
+      rules: applied,
+      contentType,
+      body: typeof body === 'string' ? utf8(body) : body,
+    });
 
   /** The exact text of an item. */
   const read = async (item: BenchItem, reference?: string): Promise<string> => {
@@ -215,7 +232,9 @@ export const openProxyBench = async () => {
       seen: 1,
       ...view,
     } as const;
-    return textOf(opened(await crypto.openItem(params, opening, NO_RULES, item.fields)).text);
+    return textOf(
+      opened(await crypto.openItem({ params, opening, rules: NO_RULES, item: item.fields })).text,
+    );
   };
 
   /** The synchronous reply to a job, and what its webhook is told, as texts. */
@@ -225,9 +244,15 @@ export const openProxyBench = async () => {
     bytes: Uint8Array,
     shown: Uint8Array = NOTHING,
   ) => {
-    const reply = textOf(await crypto.reportProxy(AID, JOB, job, outcome, bytes, shown));
-    const sealed = await crypto.sealReport(AID, JOB, job, outcome, bytes);
-    return { reply, told: textOf((await crypto.openReport(AID, JOB, sealed)).body), sealed };
+    const reply = textOf(
+      await crypto.reportProxy({ place: { aid: AID, id: JOB }, job, outcome, content: bytes, shown }),
+    );
+    const sealed = await crypto.sealReport({ place: { aid: AID, id: JOB }, job, outcome, content: bytes });
+    return {
+      reply,
+      told: textOf((await crypto.openReport({ place: { aid: AID, id: JOB }, report: sealed })).body),
+      sealed,
+    };
   };
 
   return {

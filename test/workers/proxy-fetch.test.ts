@@ -3,6 +3,7 @@ import { createServiceSealer } from '../../workers/crypto/record/service-record.
 import {
   AID,
   benchItem,
+  idsOf,
   JOB,
   NO_RULES,
   openProxyBench,
@@ -48,10 +49,11 @@ describe('a reply that is stored as it is', () => {
     expect(parts.sad.length).toBeGreaterThan(0);
     expect(parts.facts.token).toBe((await bench.store({ card_number: NUMBER })).token);
     expect(parts.facts.gen).toBe(1);
-    const log = await bench.crypto.readLog({ aid: AID, kid: 'key-1', token: parts.facts.token, newest: 1 }, [
-      parts.logEntry,
-    ]);
-    expect(JSON.parse(textOf(log))).toMatchObject([{ action: 'encrypt', source: 'proxy' }]);
+    const log = await bench.crypto.readLog({
+      params: { aid: AID, kid: 'key-1', token: parts.facts.token, newest: 1 },
+      entries: [parts.logEntry],
+    });
+    expect(log).toMatchObject([{ action: 'encrypt', source: 'proxy' }]);
   });
 
   test('may come with a byte order mark, and in another charset', async () => {
@@ -119,10 +121,10 @@ describe('rules of a fetch', () => {
       name: 'template',
       arguments: { template: '{"card_number":"{{card.number}}","shop":"{{metadata.shop}}"}' },
     });
-    const job = await bench.fetch(ORDER, { rules: applied.ids });
+    const job = await bench.fetch(ORDER, { rules: idsOf(applied) });
     expect((await stored(job, nested, { applied })).text).toBe(`{"card_number":"${NUMBER}","shop":"north"}`);
     const drop = await bench.rules({ name: 'template', arguments: { template: '{"shop":"x"}' } });
-    const dropped = await bench.fetch(ORDER, { rules: drop.ids });
+    const dropped = await bench.fetch(ORDER, { rules: idsOf(drop) });
     expect(await refusal(dropped, `{"n":"${NUMBER}"}`, { applied: drop })).toBe('reply_not_storable');
   });
 
@@ -131,7 +133,7 @@ describe('rules of a fetch', () => {
       name: 'template',
       arguments: { template: '{"n":"{{n}}","a":"{{x}}{{x}}{{x}}"}' },
     });
-    const job = await bench.fetch(ORDER, { rules: grow.ids });
+    const job = await bench.fetch(ORDER, { rules: idsOf(grow) });
     const body = `{"n":"${NUMBER}","x":"${'x'.repeat(100_000)}"}`;
     expect(await refusal(job, body, { applied: grow })).toBe('reply_not_storable');
     const endless = await bench.rules(
@@ -142,13 +144,13 @@ describe('rules of a fetch', () => {
         arguments: { template: '{{x}}{{x}}' },
       })),
     );
-    const another = await bench.fetch(ORDER, { rules: endless.ids });
+    const another = await bench.fetch(ORDER, { rules: idsOf(endless) });
     expect(await refusal(another, body, { applied: endless })).toBe('rule_limit');
   });
 
   test('of an account that sees numbers masked put none where it could be read', async () => {
     const applied = await bench.rules({ name: 'noop', input_field: 'number', output_field: 'shown' });
-    const job = await bench.fetch(ORDER, { rules: applied.ids });
+    const job = await bench.fetch(ORDER, { rules: idsOf(applied) });
     const kept = async (forcedMask: boolean) =>
       JSON.parse((await stored(job, `{"number":"${NUMBER}"}`, { applied, forcedMask })).text);
     expect(await kept(true)).toEqual({ number: NUMBER, shown: '************4444' });
@@ -157,7 +159,7 @@ describe('rules of a fetch', () => {
 
   test('are those of the job, with records that fit', async () => {
     const [one, other] = [await bench.rules({ name: 'noop' }), await bench.rules({ name: 'noop' })];
-    const job = await bench.fetch(ORDER, { rules: one.ids });
+    const job = await bench.fetch(ORDER, { rules: idsOf(one) });
     const body = `{"n":"${NUMBER}"}`;
     expect(await refusal(job, body, { applied: one })).toBe('ok');
     for (const applied of [NO_RULES, other]) {

@@ -54,7 +54,7 @@ const order = (changes: object = {}, more: object = { webhook }): object => ({
 
 /** The request of a job as it is sent. */
 const sent = async (job: Uint8Array) => {
-  const { facts, request: sealed } = await bench.crypto.openJob(AID, JOB, job);
+  const { facts, request: sealed } = await bench.crypto.openJob({ place: { aid: AID, id: JOB }, job });
   const { body, ...rest } = sealed.expose();
   return { facts, ...rest, body: body && textOf(body) };
 };
@@ -95,11 +95,10 @@ describe('a request filled from an item', () => {
       ],
       body: '{"pan":"4111111111111111","cvv":"7391","holder":"Ada \\"Lovelace\\""}',
     });
-    const log = JSON.parse(
-      textOf(
-        await bench.crypto.readLog({ aid: AID, kid: 'key-1', token: item.token, newest: 2 }, [logEntry]),
-      ),
-    );
+    const log = await bench.crypto.readLog({
+      params: { aid: AID, kid: 'key-1', token: item.token, newest: 2 },
+      entries: [logEntry],
+    });
     expect(log).toMatchObject([{ action: 'decrypt', source: 'proxy', ip_address: '203.0.113.7' }]);
   });
 
@@ -112,7 +111,7 @@ describe('a request filled from an item', () => {
 
   test('shows nothing of its secrets when it is printed', async () => {
     const { job } = await bench.fill(item, order());
-    const { request: sealed } = await bench.crypto.openJob(AID, JOB, job);
+    const { request: sealed } = await bench.crypto.openJob({ place: { aid: AID, id: JOB }, job });
     expect(Bun.inspect(sealed) + JSON.stringify(sealed) + String(sealed)).toBe('[secret]"[secret]"[secret]');
   });
 
@@ -249,17 +248,17 @@ describe('a sealed job', () => {
     const headers = [{ 'Content-Type': 'application/json' }, { 'X-C': CANARIES.header }];
     job = (await bench.fill(item, order({ url: `https://psp.example/${CANARIES.path}`, headers }))).job;
     const outcome = { kind: 'reply', statusCode: 200, headers: [] } as const;
-    report = await bench.crypto.sealReport(
-      AID,
-      JOB,
+    report = await bench.crypto.sealReport({
+      place: { aid: AID, id: JOB },
       job,
       outcome,
-      new TextEncoder().encode(CARD.card_number),
-    );
+      content: new TextEncoder().encode(CARD.card_number),
+    });
   });
-  const openJob = (bytes: Uint8Array, aid = AID, id = JOB) => outcomeOf(bench.crypto.openJob(aid, id, bytes));
+  const openJob = (bytes: Uint8Array, aid = AID, id = JOB) =>
+    outcomeOf(bench.crypto.openJob({ place: { aid, id }, job: bytes }));
   const openReport = (bytes: Uint8Array, aid = AID, id = JOB) =>
-    outcomeOf(bench.crypto.openReport(aid, id, bytes));
+    outcomeOf(bench.crypto.openReport({ place: { aid, id }, report: bytes }));
 
   test('holds nothing in the clear, and neither does its report', () => {
     for (const record of [job, report]) {
@@ -306,8 +305,14 @@ describe('a sealed job', () => {
       [job, 'job-2'],
     ] as const) {
       const refusals = [
-        crypto.reportProxy(AID, id, record, outcome, NOTHING, NOTHING),
-        crypto.sealReport(AID, id, record, outcome, NOTHING),
+        crypto.reportProxy({
+          place: { aid: AID, id },
+          job: record,
+          outcome,
+          content: NOTHING,
+          shown: NOTHING,
+        }),
+        crypto.sealReport({ place: { aid: AID, id }, job: record, outcome, content: NOTHING }),
         bench.storeReply(record, '{"n":"1"}', { id }),
       ];
       expect(await Promise.all(refusals.map(outcomeOf))).toEqual(refusals.map(() => 'integrity_failed'));

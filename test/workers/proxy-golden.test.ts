@@ -5,7 +5,7 @@ import { unlockVaultKey } from '../../workers/crypto/key/vault-key.ts';
 import { readBytes, readU32, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import type { ThreadContext } from '../../workers/jobs/context.ts';
-import { openSend, openTell } from '../../workers/jobs/proxy-record.ts';
+import { openJob, openReport } from '../../workers/jobs/proxy/record.ts';
 import golden from '../vectors/golden-records.json';
 import { expectDamageRefused, expectRefused, FLOOR, hex, toHex } from './crypto/fixture.ts';
 
@@ -28,29 +28,29 @@ const OTHERS = [
 ];
 
 test('a job that is to be sent', () => {
-  const opened = openSend(context, place, hex(records.job));
+  const opened = openJob(context, place, hex(records.job));
   const { body, metadata, publicKey, tokenKey, ...rest } = opened;
   const { facts, request, webhook } = proxied;
   expect(rest).toEqual({ facts, request, webhook } as unknown as typeof rest);
   expect([textOf(body), textOf(metadata)]).toEqual([proxied.body, proxied.metadata]);
   expect([toHex(publicKey), toHex(tokenKey)]).toEqual([unlocked.publicKeys[1] ?? '', unlocked.tokenKey]);
-  expectDamageRefused(hex(records.job), (bad) => openSend(context, place, bad));
+  expectDamageRefused(hex(records.job), (bad) => openJob(context, place, bad));
   for (const other of OTHERS) {
-    expectRefused(() => openSend(context, other, hex(records.job)));
+    expectRefused(() => openJob(context, other, hex(records.job)));
   }
-  expectRefused(() => openTell(context, place, hex(records.job)));
+  expectRefused(() => openReport(context, place, hex(records.job)));
 });
 
 test('a report', () => {
   const { url, maxAttempts, secret } = proxied.webhook;
-  const opened = openTell(context, place, hex(records.jobReport));
+  const opened = openReport(context, place, hex(records.jobReport));
   expect(opened.facts).toEqual({ url, maxAttempts, account: 'shop' });
   expect([textOf(opened.secret), textOf(opened.body)]).toEqual([secret, proxied.report]);
-  expectDamageRefused(hex(records.jobReport), (bad) => openTell(context, place, bad));
+  expectDamageRefused(hex(records.jobReport), (bad) => openReport(context, place, bad));
   for (const other of OTHERS) {
-    expectRefused(() => openTell(context, other, hex(records.jobReport)));
+    expectRefused(() => openReport(context, other, hex(records.jobReport)));
   }
-  expectRefused(() => openSend(context, place, hex(records.jobReport)));
+  expectRefused(() => openJob(context, place, hex(records.jobReport)));
 });
 
 test('a reply that is kept for repeats', async () => {

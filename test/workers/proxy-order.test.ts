@@ -148,7 +148,10 @@ describe('a fetch', () => {
       smartParse: true,
       algorithm: 'luhn',
     });
-    const { facts, request: sealed } = await bench.crypto.openJob('account-1', JOB, job);
+    const { facts, request: sealed } = await bench.crypto.openJob({
+      place: { aid: 'account-1', id: JOB },
+      job,
+    });
     expect(facts).toEqual({
       what: 'get',
       account: 'shop',
@@ -200,9 +203,13 @@ describe('a fetch', () => {
       rules: [],
     };
     const other = bench.passphrase.map(() => new TextEncoder().encode('another passphrase for tests'));
-    expect(await bench.crypto.prepareFetch(params, bench.blob, other, order)).toEqual({ kind: 'warm_miss' });
+    expect(await bench.crypto.prepareFetch({ params, blob: bench.blob, passphrase: other, order })).toEqual({
+      kind: 'warm_miss',
+    });
     expect(
-      opened(await bench.crypto.prepareFetch(params, bench.blob, bench.passphrase, order)).job,
+      opened(
+        await bench.crypto.prepareFetch({ params, blob: bench.blob, passphrase: bench.passphrase, order }),
+      ).job,
     ).toBeDefined();
   });
 });

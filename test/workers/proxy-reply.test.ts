@@ -29,12 +29,24 @@ const DIGEST = 'x'.repeat(43);
 
 describe('a reply that is kept for repeats', () => {
   const keep = async (text = REPLY) =>
-    opened(await bench.crypto.sealReply(KEY, DIGEST, bench.blob, bench.passphrase, utf8(text)));
+    opened(
+      await bench.crypto.sealReply({
+        name: { ...KEY, digest: DIGEST },
+        blob: bench.blob,
+        passphrase: bench.passphrase,
+        reply: utf8(text),
+      }),
+    ).record;
   const open = (record: Uint8Array, key = KEY, digest = DIGEST) =>
-    bench.crypto.openReply(key, digest, bench.blob, bench.passphrase, record);
+    bench.crypto.openReply({
+      name: { ...key, digest },
+      blob: bench.blob,
+      passphrase: bench.passphrase,
+      record,
+    });
 
   test.each([REPLY, '', 'ü'.repeat(1_000_000)])('comes back to the byte', async (text) => {
-    expect(textOf(opened(await open(await keep(text))))).toBe(text);
+    expect(textOf(opened(await open(await keep(text))).reply)).toBe(text);
   });
 
   test('holds nothing in the clear', async () => {
@@ -45,10 +57,24 @@ describe('a reply that is kept for repeats', () => {
   test('is neither sealed nor opened under another passphrase', async () => {
     const other = secret('another passphrase, äöü');
     const record = await keep();
-    expect(await bench.crypto.openReply(KEY, DIGEST, bench.blob, other, record)).toEqual({
+    expect(
+      await bench.crypto.openReply({
+        name: { ...KEY, digest: DIGEST },
+        blob: bench.blob,
+        passphrase: other,
+        record,
+      }),
+    ).toEqual({
       kind: 'warm_miss',
     });
-    expect(await bench.crypto.sealReply(KEY, DIGEST, bench.blob, other, utf8(REPLY))).toEqual({
+    expect(
+      await bench.crypto.sealReply({
+        name: { ...KEY, digest: DIGEST },
+        blob: bench.blob,
+        passphrase: other,
+        reply: utf8(REPLY),
+      }),
+    ).toEqual({
       kind: 'warm_miss',
     });
   });
@@ -91,10 +117,18 @@ describe('a reply that is kept for repeats', () => {
   test('still opens after a change of the passphrase, under the new one', async () => {
     const record = await keep();
     const [from, to] = [bench.passphrase, secret('the passphrase after the change')];
-    const changed = await bench.crypto.changePassphrase(KEY, bench.record, from, to);
-    const { blob } = await bench.crypto.unlockKey(KEY, changed, to);
-    expect(textOf(opened(await bench.crypto.openReply(KEY, DIGEST, blob, to, record)))).toBe(REPLY);
-    expect(await bench.crypto.openReply(KEY, DIGEST, blob, from, record)).toEqual({ kind: 'warm_miss' });
+    const changed = await bench.crypto.changePassphrase({ key: KEY, record: bench.record, from, to });
+    const { blob } = await bench.crypto.unlockKey({ key: KEY, record: changed, passphrase: to });
+    expect(
+      textOf(
+        opened(
+          await bench.crypto.openReply({ name: { ...KEY, digest: DIGEST }, blob, passphrase: to, record }),
+        ).reply,
+      ),
+    ).toBe(REPLY);
+    expect(
+      await bench.crypto.openReply({ name: { ...KEY, digest: DIGEST }, blob, passphrase: from, record }),
+    ).toEqual({ kind: 'warm_miss' });
   });
 });
 
@@ -171,13 +205,13 @@ describe('sensitive authentication data that is dropped', () => {
       expect(item.fields.sad.length).toBeGreaterThan(0);
       expect(JSON.parse(await bench.read(item, reference))).toEqual(CARD);
       const ids = { aid: AID, kid: KID, token: item.token };
-      const meta = await bench.crypto.dropSad(ids, item.fields.meta);
+      const meta = await bench.crypto.dropSad({ name: ids, meta: item.fields.meta });
       if (meta === undefined) {
         throw new Error('there was sensitive authentication data');
       }
       const bare = { ...item, fields: { ...item.fields, meta, sad: NOTHING } };
       expect(await bench.read(bare, reference)).toBe('{"card_number":"4111111111111111","deep":{"a":1}}');
-      expect(await bench.crypto.dropSad(ids, meta)).toBeUndefined();
+      expect(await bench.crypto.dropSad({ name: ids, meta })).toBeUndefined();
       const half = { ...item, fields: { ...item.fields, meta } };
       expect(await outcomeOf(bench.read(half, reference))).toBe('integrity_failed');
     },
@@ -186,12 +220,15 @@ describe('sensitive authentication data that is dropped', () => {
   test('is nothing of an item that has none, and takes its own metadata alone', async () => {
     const [bare, item] = [await bench.store({ n: '4242424242424242' }), await bench.store(CARD)];
     expect(
-      await bench.crypto.dropSad({ aid: AID, kid: KID, token: bare.token }, bare.fields.meta),
+      await bench.crypto.dropSad({ name: { aid: AID, kid: KID, token: bare.token }, meta: bare.fields.meta }),
     ).toBeUndefined();
     const refused = [
-      bench.crypto.dropSad({ aid: AID, kid: KID, token: bare.token }, item.fields.meta),
-      bench.crypto.dropSad({ aid: AID, kid: 'key-2', token: item.token }, item.fields.meta),
-      bench.crypto.dropSad({ aid: AID, kid: KID, token: item.token }, flipped(item.fields.meta, 50)),
+      bench.crypto.dropSad({ name: { aid: AID, kid: KID, token: bare.token }, meta: item.fields.meta }),
+      bench.crypto.dropSad({ name: { aid: AID, kid: 'key-2', token: item.token }, meta: item.fields.meta }),
+      bench.crypto.dropSad({
+        name: { aid: AID, kid: KID, token: item.token },
+        meta: flipped(item.fields.meta, 50),
+      }),
     ];
     expect(await Promise.all(refused.map(outcomeOf))).toEqual(refused.map(() => 'integrity_failed'));
   });

@@ -93,19 +93,43 @@ describe('the report', () => {
     const hook = { ...webhook, secret: 'whsec_c2VjcmV0', max_attempts: 3 };
     const job = await bench.fetch({ ...ORDER, webhook: hook });
     const { sealed } = await bench.reports(job, stored, NOTHING);
-    const report = await bench.crypto.openReport(AID, JOB, sealed);
-    expect(report).toMatchObject({ url: webhook.url, maxAttempts: 3, account: 'shop' });
+    const report = await bench.crypto.openReport({ place: { aid: AID, id: JOB }, report: sealed });
+    expect(report.facts).toMatchObject({ url: webhook.url, maxAttempts: 3, account: 'shop' });
     expect(report.secret?.expose()).toBe(hook.secret);
     const bare = await bench.fetch({ request: request(), synchronous: true });
-    expect(await outcomeOf(bench.crypto.sealReport(AID, JOB, bare, stored, NOTHING))).toBe('internal');
+    expect(
+      await outcomeOf(
+        bench.crypto.sealReport({
+          place: { aid: AID, id: JOB },
+          job: bare,
+          outcome: stored,
+          content: NOTHING,
+        }),
+      ),
+    ).toBe('internal');
     const unsigned = (await bench.reports(plain, stored, NOTHING)).sealed;
-    expect((await bench.crypto.openReport(AID, JOB, unsigned)).secret).toBeUndefined();
+    expect(
+      (await bench.crypto.openReport({ place: { aid: AID, id: JOB }, report: unsigned })).secret,
+    ).toBeUndefined();
   });
 
   test('is of an outcome that its job can have', async () => {
     const reply = { kind: 'reply', statusCode: 200, headers: [] } as const;
-    expect(await outcomeOf(bench.crypto.sealReport(AID, JOB, plain, reply, NOTHING))).toBe('internal');
+    expect(
+      await outcomeOf(
+        bench.crypto.sealReport({
+          place: { aid: AID, id: JOB },
+          job: plain,
+          outcome: reply,
+          content: NOTHING,
+        }),
+      ),
+    ).toBe('internal');
     const { job } = await bench.fill(await bench.store({ n: NUMBER }), ORDER);
-    expect(await outcomeOf(bench.crypto.sealReport(AID, JOB, job, stored, NOTHING))).toBe('internal');
+    expect(
+      await outcomeOf(
+        bench.crypto.sealReport({ place: { aid: AID, id: JOB }, job, outcome: stored, content: NOTHING }),
+      ),
+    ).toBe('internal');
   });
 });

@@ -2,7 +2,9 @@
  * How values cross between threads: as byte fields, whose order and number only the codecs of this file know.
  * Both sides build on the same codec, so a value that is written is read as the same value.
  */
+import type { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
+import { decodeFailure, encodeFailure, type Failure } from '../pool/failure.ts';
 
 /** The fields of a message, and the one that is read next. */
 export interface FieldReader {
@@ -32,14 +34,16 @@ type GivenShape<S extends Shape> = { readonly [Name in keyof S]: Given<S[Name]> 
 type TakenShape<S extends Shape> = { readonly [Name in keyof S]: Taken<S[Name]> };
 type Variants = Readonly<Record<string, Shape>>;
 type GivenVariant<V extends Variants> = {
-  [Kind in keyof V]: { readonly kind: Kind } & GivenShape<V[Kind]>;
+  [Kind in keyof V]: Plain<{ readonly kind: Kind } & GivenShape<V[Kind]>>;
 }[keyof V];
 type TakenVariant<V extends Variants> = {
-  [Kind in keyof V]: { readonly kind: Kind } & TakenShape<V[Kind]>;
+  [Kind in keyof V]: Plain<{ readonly kind: Kind } & TakenShape<V[Kind]>>;
 }[keyof V];
+/** The same object type with all of its members in one place. */
+type Plain<T> = T extends infer O ? { readonly [Name in keyof O]: O[Name] } : never;
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 /** The first numbers as fields, which are written often: counts of lists, kinds of variants. */
 const SMALL_NUMBERS = Array.from({ length: 8 }, (_, number) => numberField(number));
 
@@ -72,6 +76,12 @@ export const utf8Text: Codec<Uint8Array, string> = { write: bytes.write, read: t
 export const secret: Codec<Secret<Uint8Array>, Uint8Array> = {
   write: (value, fields) => void fields.push(value.expose()),
   read: next,
+};
+
+/** Why something failed: the error that callers see on the reading side. */
+export const failure: Codec<Failure, VaultError> = {
+  write: (value, fields) => void fields.push(encodeFailure(value)),
+  read: (reader) => decodeFailure(next(reader)),
 };
 
 /** Nothing: for jobs without a result. */
@@ -141,12 +151,12 @@ export function list<G, T>(item: Codec<G, T>): Codec<readonly G[], readonly T[]>
 }
 
 /** An object whose members each have a codec. Other members of a given object do not cross. */
-export function message<S extends Shape>(shape: S): Codec<GivenShape<S>, TakenShape<S>> {
+export function message<S extends Shape>(shape: S): Codec<Plain<GivenShape<S>>, Plain<TakenShape<S>>> {
   const members = Object.entries(shape);
   return {
     write: (value, fields) => writeMembers(members, value, fields),
     // Each member is what its own codec gives; a loop over all of them cannot say so.
-    read: (reader) => readMembers(members, reader, {}) as TakenShape<S>,
+    read: (reader) => readMembers(members, reader, {}) as Plain<TakenShape<S>>,
   };
 }
 
@@ -156,7 +166,8 @@ export function oneOf<V extends Variants>(variants: V): Codec<GivenVariant<V>, T
   const membersOf = Object.values(variants).map((shape) => Object.entries(shape));
   return {
     write(value, fields) {
-      const index = kinds.indexOf(String(value.kind));
+      // Every variant has a kind, which the type of all of them together does not show.
+      const index = kinds.indexOf((value as unknown as { readonly kind: string }).kind);
       writeNumber(index, fields);
       writeMembers(variantAt(membersOf, index), value, fields);
     },

@@ -1,12 +1,24 @@
-import { causeOf } from '../../server/core/error-cause.ts';
-import { VaultError } from '../../server/core/errors.ts';
-import { CertificateError } from '../crypto/certificate/certificate.ts';
-import { EndpointSecretError } from '../crypto/endpoint/record.ts';
-import { IntegrityError, PassphraseError } from '../crypto/primitives/bytes.ts';
+/** What the handlers of a thread share: the sealer of service records, keys of the process and of the root. */
+import { IntegrityError } from '../crypto/primitives/bytes.ts';
 import type { Argon2Params } from '../crypto/primitives/kdf.ts';
 import { createServiceSealer, createSubkeys, type ServiceSealer } from '../crypto/record/service-record.ts';
-import type { Failure } from '../pool/failure.ts';
-import type { ThreadData } from './kinds.ts';
+
+/** What every thread is started with. */
+export interface ThreadData {
+  readonly env: 'staging' | 'production';
+  /** The id of the master key that records are sealed under. */
+  readonly writeId: string;
+  /** All master keys of the ring by id. */
+  readonly keys: readonly (readonly [id: string, key: Uint8Array])[];
+  /** Random per process; warm blobs open only in the process that made them. */
+  readonly processKey: Uint8Array;
+  readonly argon2: Argon2Params;
+  /** The sealed root that index keys derive from; absent only while it is being made. */
+  readonly root?: Uint8Array;
+}
+
+/** What a root key is for. */
+export type RootPurpose = 'ref-index' | 'idem' | 'cursor' | 'password' | 'audit' | 'audit-sign';
 
 /** What a handler may use; made once per thread. */
 export interface ThreadContext {
@@ -14,30 +26,17 @@ export interface ThreadContext {
   readonly sealer: ServiceSealer;
   readonly processKey: Uint8Array;
   readonly argon2: Argon2Params;
-  /** A 32-byte key that stays the same when the master key is rotated: for indexes, peppers and cursors. */
-  rootKey(
-    purpose: 'ref-index' | 'idem' | 'cursor' | 'password' | 'audit' | 'audit-sign',
-    account: string,
-  ): Uint8Array;
+  /**
+   * A 32-byte key that stays the same when the master key is rotated: for indexes, peppers and cursors. Throws an
+   * `IntegrityError` in a thread that was started without the root.
+   */
+  readonly rootKey: (purpose: RootPurpose, account: string) => Uint8Array;
 }
 
-export type Fields = readonly Uint8Array[];
-export type Handler = (context: ThreadContext, fields: Fields) => Uint8Array[] | Promise<Uint8Array[]>;
-
-/** A refusal that goes back as a code and a place, since an Error's class is lost between threads. */
-export class JobFailure extends Error {
-  readonly code: string;
-  readonly field: string | undefined;
-
-  constructor(code: string, field?: string) {
-    super(code);
-    this.code = code;
-    this.field = field;
-  }
-}
-
+/** The place of the sealed root among the service records. */
 export const ROOT_PATH = { account: '', kind: 'root', path: ['root'] as const };
 
+/** The context of a thread. Throws an `IntegrityError` when the master key does not open the root. */
 export function createThreadContext(data: ThreadData): ThreadContext {
   const ring = { writeId: data.writeId, keys: new Map(data.keys) };
   const sealer = createServiceSealer({ env: data.env, ring });
@@ -49,69 +48,29 @@ export function createThreadContext(data: ThreadData): ThreadContext {
     sealer,
     processKey: data.processKey,
     argon2: data.argon2,
-    rootKey(purpose, account) {
+    rootKey: (purpose, account) => {
       if (!subkeys) {
-        throw new IntegrityError('no root');
+        throw new IntegrityError('root');
       }
       return subkeys(purpose, account);
     },
   };
 }
 
-/** The code and the place that an error has for callers; undefined for one that nobody expected. */
-function expected(
-  error: unknown,
-): { readonly code: string; readonly field?: string | undefined } | undefined {
-  if (error instanceof JobFailure || error instanceof VaultError) {
-    return error;
-  }
-  if (error instanceof IntegrityError) {
-    return { code: 'integrity_failed' };
-  }
-  if (error instanceof PassphraseError) {
-    return { code: 'passphrase_wrong' };
-  }
-  if (error instanceof CertificateError) {
-    return { code: error.code, field: 'body' };
-  }
-  return error instanceof EndpointSecretError ? { code: 'endpoint_refused' } : undefined;
-}
-
-/** How an error crosses to the server: with its cause, unless a caller caused it. */
-export function toFailure(error: unknown): Failure {
-  const { code, field } = expected(error) ?? { code: 'internal' };
-  const isOurs = code === 'internal' || code === 'integrity_failed';
-  return { code, field, cause: isOurs ? causeOf(error) : undefined };
-}
-
-/** What `open` gives; undefined when that fails with an `IntegrityError`. */
-export function openedOrNot<T>(open: () => T): T | undefined {
-  try {
-    return open();
-  } catch (error) {
-    if (error instanceof IntegrityError) {
-      return undefined;
-    }
-    throw error;
-  }
-}
-
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
-export const EMPTY = new Uint8Array(0);
 
-/** A job's field; a missing one is a mistake of the caller, never of the data. */
-export function field(fields: Fields, index: number): Uint8Array {
-  const found = fields[index];
-  if (!found) {
-    throw new JobFailure('internal');
-  }
-  return found;
+/** A value as the bytes of its JSON text. */
+export function toJsonBytes(value: unknown): Uint8Array {
+  return encoder.encode(JSON.stringify(value));
 }
 
-/** Reads the parameters of a job. They come from this process's own server, which built them from its types. */
-export const paramsOf = <T>(fields: Fields): T => JSON.parse(decoder.decode(field(fields, 0))) as T;
+/** The text of bytes that a caller sent; what is not UTF-8 becomes U+FFFD. */
+export function toText(bytes: Uint8Array): string {
+  return decoder.decode(bytes);
+}
 
-export const toBytes = (text: string): Uint8Array => encoder.encode(text);
-export const toJsonBytes = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
-export const toText = (bytes: Uint8Array): string => decoder.decode(bytes);
+/** The value of JSON text of our own: part of an opened record, or of an order between two jobs. */
+export function parseOwn<T>(bytes: Uint8Array): T {
+  return JSON.parse(toText(bytes)) as T;
+}

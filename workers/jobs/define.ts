@@ -5,9 +5,6 @@ import type { AnyCodec, Given, Taken } from './codec.ts';
 /** How long a job may run in a thread before the thread counts as hung, and wait for one before, ms. */
 export const DEADLINE_MS: Readonly<Record<Lane, number>> = { hot: 5_000, bulk: 20_000, cold: 30_000 };
 
-/** Behind the kinds that are numbered by hand. */
-const FIRST_KIND = 160;
-
 /** One operation of the threads. Its name and its handler stand in the tables of `workers/`. */
 export interface Job<Input extends AnyCodec, Output extends AnyCodec> {
   /** Hot: short, a caller waits. Bulk: one page of long work. Cold: as long as a passphrase takes. */
@@ -32,6 +29,9 @@ export type Out<J extends AnyJob> = Given<J['output']>;
 
 /** A job with its name, and with the number that stands for it in a frame. */
 export type Numbered<J extends AnyJob> = J & { readonly name: string; readonly kind: number };
+
+/** Numbered jobs by name. */
+export type JobTable = Readonly<Record<string, Numbered<AnyJob>>>;
 
 /** Defines a job. */
 export function defineJob<Input extends AnyCodec, Output extends AnyCodec>(
@@ -64,7 +64,7 @@ export function numberJobs<const Groups extends readonly Jobs[]>(
     if (Object.hasOwn(jobs, name)) {
       throw new TypeError(`two jobs are named ${name}`);
     }
-    jobs[name] = { ...job, name, kind: FIRST_KIND + Object.keys(jobs).length };
+    jobs[name] = { ...job, name, kind: Object.keys(jobs).length };
   }
   // The loop has given each name its job; the type only says so name by name.
   return jobs as NumberedJobs<Merged<Groups>>;

@@ -1,39 +1,35 @@
 /** The thread's side of typed jobs: input from fields, handler, output to fields. */
 import { type FieldHandler, serveThread } from '../pool/thread.ts';
 import { readAll } from './codec.ts';
-import { toFailure } from './context.ts';
-import type { AnyJob, In, Jobs, Numbered, Out } from './define.ts';
+import type { AnyJob, In, JobTable, Out } from './define.ts';
+import { toFailure } from './failure.ts';
 
-/** The handler of a job: the result, or a promise of it for what takes its time outside of the thread. */
+/** The handler of a job: the result, or a promise of it where the work is done outside of the thread's own stack. */
 export type Handler<J extends AnyJob, Context> = (context: Context, input: In<J>) => Out<J> | Promise<Out<J>>;
 
 /** A handler for each job of a table. */
-export type Handlers<Table extends Jobs, Context> = {
+export type Handlers<Table extends JobTable, Context> = {
   readonly [Name in keyof Table]: Handler<Table[Name], Context>;
 };
 
-/** Serves the jobs of a table in this thread. A job without a handler throws a TypeError. */
-export function serveJobs<Table extends Readonly<Record<string, Numbered<AnyJob>>>, Context>(
+/** Serves the jobs of a table in this thread. Throws a TypeError where a job has no handler, or a handler no job. */
+export function serveJobs<Table extends JobTable, Context>(
   table: Table,
   handlers: Handlers<Table, Context>,
   context: Context,
 ): void {
-  serveThread(new Map(fieldHandlers(table, handlers, context)), toFailure);
-}
-
-/** The handlers as the pool knows them, by the numbers of their jobs. */
-export function fieldHandlers<Table extends Readonly<Record<string, Numbered<AnyJob>>>, Context>(
-  table: Table,
-  handlers: Handlers<Table, Context>,
-  context: Context,
-): (readonly [kind: number, handler: FieldHandler])[] {
-  return Object.values(table).map((job) => {
+  const strange = Object.keys(handlers).find((name) => !Object.hasOwn(table, name));
+  if (strange !== undefined) {
+    throw new TypeError(`no job for the handler ${strange}`);
+  }
+  const byKind = Object.values(table).map((job): [number, FieldHandler] => {
     const handler = handlers[job.name];
     if (handler === undefined) {
       throw new TypeError(`no handler for the job ${job.name}`);
     }
     return [job.kind, fieldHandler(job, handler, context)];
   });
+  serveThread(new Map(byKind), toFailure);
 }
 
 function fieldHandler<Context>(

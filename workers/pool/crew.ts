@@ -1,5 +1,5 @@
 /** Keeps the wanted number of threads alive: started one after the other, replaced when they go. */
-import { JobError, poolError, unexpected } from './failure.ts';
+import { errorOf, failureOf, poolError } from './failure.ts';
 import {
   close as closeThread,
   DOWN_REASON,
@@ -71,7 +71,7 @@ export async function closeCrew(crew: Crew): Promise<void> {
 
 /** The error of what a lost thread has taken with it. The cause is what the thread threw, where that is known. */
 export function lossError(cause: DownCause, error: unknown) {
-  return error instanceof Error ? new JobError(unexpected(error)) : poolError('internal', DOWN_REASON[cause]);
+  return error instanceof Error ? errorOf(failureOf(error)) : poolError('internal', DOWN_REASON[cause]);
 }
 
 /** The pause before a replacement after `streak` losses in a row: none, then 100 ms doubling up to 2 s. */

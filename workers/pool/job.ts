@@ -1,5 +1,5 @@
 /** A job on the host's side, from `run` until its promise settles. */
-import type { JobError } from './failure.ts';
+import type { VaultError } from '../../server/core/errors.ts';
 
 /** Hot: short, a caller waits for it. Bulk: one page of long work. Cold: as long as a passphrase takes, off-thread. */
 export type Lane = 'hot' | 'bulk' | 'cold';
@@ -31,5 +31,5 @@ export interface PendingJob {
   /** Its caller has received `internal`, while the thread may still work on it. */
   abandoned: boolean;
   readonly resolve: (fields: Uint8Array[]) => void;
-  readonly reject: (error: JobError) => void;
+  readonly reject: (error: VaultError) => void;
 }

@@ -1,7 +1,8 @@
 /** A pool of worker threads: lanes, batches, deadlines, and no job lost to another job's crash. */
+import type { ErrorCode, VaultError } from '../../server/core/errors.ts';
 import { type Alarm, arm, createAlarm, stop } from './alarm.ts';
 import { type Crew, closeCrew, lossError, startCrew } from './crew.ts';
-import { decodeFailure, JobError, poolError, unexpected } from './failure.ts';
+import { decodeFailure, errorOf, failureOf, poolError } from './failure.ts';
 import { type DecodedMessage, FIELDS_MAX, KIND_MAX, REPLY_OK } from './frame.ts';
 import type { JobRequest, Lane, PendingJob } from './job.ts';
 import * as lanes from './lanes.ts';
@@ -32,7 +33,7 @@ export interface PoolOptions {
   readonly coldPerAccountMax?: number;
   readonly onEvent?: (event: PoolEvent) => void;
   /** Called for each job that ends, with milliseconds; `code` is undefined for one that has a result. */
-  readonly onJob?: (lane: Lane, waitedMs: number, ranMs: number, code: string | undefined) => void;
+  readonly onJob?: (lane: Lane, waitedMs: number, ranMs: number, code: ErrorCode | undefined) => void;
 }
 
 /** What metrics show of a pool. */
@@ -51,7 +52,7 @@ export interface PoolStats {
 export interface Pool {
   /**
    * Resolves with the reply's fields, views into one buffer that this job shares with its neighbours in
-   * time, or rejects with a `JobError`: that of the job's handler, `overloaded` when no thread has touched the
+   * time, or rejects with a `VaultError`: that of the job's handler, `overloaded` when no thread has touched the
    * job (a retry is safe), or `internal` when a thread died or hung with it. Never throws, never stays open for
    * longer than its deadlines.
    */
@@ -180,7 +181,7 @@ function finish(pool: PoolState, count: number): void {
 }
 
 /** Ends jobs that were in no thread, or are in one no longer. */
-function rejectJobs(pool: PoolState, jobs: readonly PendingJob[], error: JobError): void {
+function rejectJobs(pool: PoolState, jobs: readonly PendingJob[], error: VaultError): void {
   for (const job of jobs) {
     job.reject(error);
     pool.options.onJob?.(job.lane, 0, 0, error.code);
@@ -206,7 +207,7 @@ function sendJobs(pool: PoolState, thread: Thread, jobs: readonly PendingJob[]):
     for (const job of jobs) {
       lanes.release(pool.lanes, job);
     }
-    rejectJobs(pool, jobs, new JobError(unexpected(error)));
+    rejectJobs(pool, jobs, errorOf(failureOf(error)));
     dispatchSoon(pool);
   }
 }
@@ -235,7 +236,7 @@ function onReply(pool: PoolState, job: PendingJob, reply: DecodedMessage): void 
 }
 
 /** Settles the caller's promise; returns the code of a failure. */
-function settle(job: PendingJob, reply: DecodedMessage): string | undefined {
+function settle(job: PendingJob, reply: DecodedMessage): ErrorCode | undefined {
   if (reply.kind === REPLY_OK) {
     job.resolve(reply.fields);
     return undefined;

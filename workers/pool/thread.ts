@@ -1,6 +1,6 @@
 /** The thread's side of the pool: reads frames of jobs, runs handlers, answers in frames. */
 import { parentPort } from 'node:worker_threads';
-import { encodeFailure, type Failure, unexpected } from './failure.ts';
+import { encodeFailure, type Failure, failureOf } from './failure.ts';
 import {
   type DecodedMessage,
   decodeFrame,
@@ -113,7 +113,7 @@ function fail(thread: ThreadState, { id, fields: spent }: DecodedMessage, error:
     failure = thread.toFailure(error);
   } catch (broken) {
     // A broken translation must not cost the thread.
-    failure = unexpected(broken);
+    failure = failureOf(broken);
   }
   thread.replies.push({ id, kind: REPLY_ERROR, fields: [encodeFailure(failure)], spent });
 }

@@ -1,6 +1,7 @@
 import { sealMeta } from '../../../workers/crypto/item/item.ts';
-import { createThreadContext, EMPTY, type ThreadContext } from '../../../workers/jobs/context.ts';
-import { metaOf, referenceMember } from '../../../workers/jobs/items.ts';
+import { EMPTY } from '../../../workers/crypto/primitives/bytes.ts';
+import { createThreadContext, type ThreadContext } from '../../../workers/jobs/context.ts';
+import { metaOf, referenceMember } from '../../../workers/jobs/item/records.ts';
 import type { Session } from '../../boot/open.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
@@ -143,7 +144,7 @@ async function copyBucket(copying: KeyCopying, aid: string, bucket: Bucket): Pro
 
 async function kidOf({ crypto, damaged }: KeyCopying, aid: string, user: string, record: Uint8Array) {
   try {
-    return (await crypto.describeKey({ aid, user }, record)).kid;
+    return (await crypto.describeKey({ place: { aid, user }, record })).kid;
   } catch (error) {
     if (error instanceof VaultError && error.code === 'integrity_failed') {
       damaged();

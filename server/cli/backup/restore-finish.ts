@@ -17,7 +17,7 @@ async function finishChanges({ stores, crypto }: System, aid: string, user: stri
   const { keyStore, endpointStore } = stores;
   const record = await keyStore.read(aid, user);
   // One that does not open stays as it was, for `vault verify`.
-  const facts = record && (await crypto.describeKey({ aid, user }, record).catch(() => undefined));
+  const facts = record && (await crypto.describeKey({ place: { aid, user }, record }).catch(() => undefined));
   if (facts !== undefined && facts.gen > 1) {
     await keyStore.moveFences(facts.kid, facts.gen);
     await endpointStore.stopBefore(aid, facts.kid, facts.gen);

@@ -15,10 +15,9 @@ export interface Money {
   readonly places: number;
 }
 
-/** An amount of zero. */
 export const NO_MONEY: Money = { units: 0n, places: 0 };
 
-/** Parses a price such as `0.0020`, which was validated before; trailing zeros are kept. */
+/** Reads a price such as `0.0020`; its decimals are kept, zeros included. The text was checked when it was read in. */
 export function parseMoney(text: string): Money {
   const [whole = '', decimals = ''] = text.split('.');
   return { units: BigInt(whole + decimals), places: decimals.length };

@@ -33,7 +33,6 @@ export interface AttemptState {
   readonly random: number;
 }
 
-/** What follows after an attempt. */
 export type Verdict =
   /** The reply is the answer, whatever its status. */
   | { readonly kind: 'reply' }

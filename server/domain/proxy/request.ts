@@ -21,7 +21,6 @@ import { type ProxyHeader, readHeaders } from './headers.ts';
 /** The methods that a proxy call can send. */
 export const PROXY_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** A method of a request to a third party. */
 export type ProxyMethod = (typeof PROXY_METHODS)[number];
 
 /** A request to send, with its templates parsed; plain data that can be handed to a worker. */

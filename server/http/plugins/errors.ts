@@ -56,7 +56,7 @@ export function logFault(
   deps.log({
     time: new Date(deps.now()).toISOString(),
     level: 'error',
-    event: fields.code === 'integrity_failed' ? 'record_integrity_failed' : 'unexpected_error',
+    event: fields.code === 'integrity_failed' ? 'record_damaged' : 'unexpected_error',
     request_id: requestId,
     route,
     ...fields,

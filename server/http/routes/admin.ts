@@ -193,7 +193,6 @@ const readCertificate = defineRoute({
   }),
 });
 
-/** The routes of the account. */
 export const ADMIN_ROUTES = [
   whoami,
   readBilling,

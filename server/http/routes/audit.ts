@@ -35,5 +35,4 @@ const readAudit = defineRoute({
   },
 });
 
-/** The routes of security logs. */
 export const AUDIT_ROUTES = [readAudit];

@@ -108,5 +108,4 @@ const removeCapture = defineRoute({
   },
 });
 
-/** The routes of capture endpoints. */
 export const CAPTURE_ROUTES = [createCapture, listCaptures, capture, removeCapture];

@@ -152,7 +152,6 @@ const removeCertificate = defineRoute({
   },
 });
 
-/** The routes of certificates for requests to third parties. */
 export const CERT_ROUTES = [
   createCsr,
   readCsrs,

@@ -21,28 +21,25 @@ const BODY_BYTES_MAX = 1_048_576;
 
 const COMMON = { noun: 'form', passphrase: 'none', meter: [], idempotent: false } as const;
 
-/** One of the two paths of forms. Each form exists under both; replies name the path of the request. */
-interface FormPlace {
-  readonly path: '/v1/retrieve/iframe' | '/v1/capture/iframe';
-  /** A part of the operation ids. */
-  readonly suffix: '' | 'Capture';
-}
+type Kind = 'retrieve' | 'capture';
 
-const show =
-  ({ path }: FormPlace, { http }: Deps) =>
-  ({ id, form_type, settings }: HostedForm): Form => ({
-    id,
-    url: `${http.formsUrl ?? ''}${path}/${id}`,
-    form_type,
-    ...settings,
-  });
+/** The routes of forms under one of their two paths. Any form can be had by either; replies name the one asked. */
+const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
+  const path = `/v1/${kind}/iframe` as const;
+  const show =
+    ({ http }: Deps) =>
+    ({ id, form_type, settings }: HostedForm): Form => ({
+      id,
+      url: `${http.formsUrl ?? ''}${path}/${id}`,
+      form_type,
+      ...settings,
+    });
 
-const createForm = (place: FormPlace): Route =>
-  defineRoute({
+  const create = defineRoute({
     ...COMMON,
     method: 'POST',
-    path: place.path,
-    operationId: `create${place.suffix}Form`,
+    path,
+    operationId: `create${suffix}Form`,
     summary: 'Create a hosted form',
     description:
       'Creates a form: a page that sends the entered data to a capture endpoint, or displays data of a retrieval endpoint. The URL of the page names the endpoint. All settings are optional.',
@@ -54,16 +51,15 @@ const createForm = (place: FormPlace): Route =>
     audit: { action: 'form.create', of: 'all', object: ({ query }) => objectOf('form', query.form_id) },
     handle: async ({ ctx, query, body: settings, deps }) => {
       const form = await deps.forms.create(ctx, { ...query, settings });
-      return { json: show(place, deps)(form), object: objectOf('form', form.id) };
+      return { json: show(deps)(form), object: objectOf('form', form.id) };
     },
   });
 
-const listForms = (place: FormPlace): Route =>
-  defineRoute({
+  const list = defineRoute({
     ...COMMON,
     method: 'GET',
-    path: place.path,
-    operationId: `list${place.suffix}Forms`,
+    path,
+    operationId: `list${suffix}Forms`,
     summary: 'Read one hosted form, or list all',
     description: 'With `form_id`, returns that form; otherwise all forms of the account.',
     auth: 'basic',
@@ -73,16 +69,15 @@ const listForms = (place: FormPlace): Route =>
     errors: ['form_not_found', 'integrity_failed'],
     handle: async ({ ctx, query: { form_id: id }, deps }) =>
       id === undefined
-        ? { stream: await deps.forms.list(ctx, show(place, deps)) }
-        : { json: show(place, deps)(await deps.forms.read(ctx, id)) },
+        ? { stream: await deps.forms.list(ctx, show(deps)) }
+        : { json: show(deps)(await deps.forms.read(ctx, id)) },
   });
 
-const showForm = (place: FormPlace): Route =>
-  defineRoute({
+  const page = defineRoute({
     ...COMMON,
     method: 'GET',
-    path: `${place.path}/{form_id}`,
-    operationId: `show${place.suffix}Form`,
+    path: `${path}/{form_id}`,
+    operationId: `show${suffix}Form`,
     summary: 'Load a hosted form',
     description:
       'The page of a form of any account, for embedding; `pcd` and `ach` always exist. The page reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, preferably from the fragment (after `#`), and sends every other parameter as data.',
@@ -99,12 +94,11 @@ const showForm = (place: FormPlace): Route =>
     },
   });
 
-const removeForm = (place: FormPlace): Route =>
-  defineRoute({
+  const remove = defineRoute({
     ...COMMON,
     method: 'DELETE',
-    path: `${place.path}/{form_id}`,
-    operationId: `delete${place.suffix}Form`,
+    path: `${path}/{form_id}`,
+    operationId: `delete${suffix}Form`,
     summary: 'Delete a hosted form',
     description: 'Deletes a form of the account immediately and releases its id.',
     auth: 'basic',
@@ -120,11 +114,7 @@ const removeForm = (place: FormPlace): Route =>
     },
   });
 
-const formRoutes = (place: FormPlace): readonly Route[] =>
-  [createForm, listForms, showForm, removeForm].map((route) => route(place));
+  return [create, list, page, remove];
+};
 
-/** The routes of hosted forms. */
-export const FORM_ROUTES = [
-  ...formRoutes({ path: '/v1/retrieve/iframe', suffix: '' }),
-  ...formRoutes({ path: '/v1/capture/iframe', suffix: 'Capture' }),
-];
+export const FORM_ROUTES = [...formRoutes('retrieve', ''), ...formRoutes('capture', 'Capture')];

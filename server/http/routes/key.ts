@@ -119,5 +119,4 @@ const removeKey = defineRoute({
   },
 });
 
-/** The routes of vault keys. */
 export const KEY_ROUTES = [createKey, listKeys, changePassphrase, removeKey];

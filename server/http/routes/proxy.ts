@@ -123,5 +123,4 @@ const networkToken = defineRoute({
   },
 });
 
-/** The routes of requests to third parties. */
 export const PROXY_ROUTES = [post, get, networkToken];

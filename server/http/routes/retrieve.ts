@@ -121,5 +121,4 @@ const removeRetrieve = defineRoute({
   },
 });
 
-/** The routes of retrieval endpoints. */
 export const RETRIEVE_ROUTES = [createRetrieve, listRetrieves, retrieve, removeRetrieve];

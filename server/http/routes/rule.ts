@@ -89,5 +89,4 @@ const listOperations = defineRoute({
   handle: async ({ ctx, deps }) => ({ json: await deps.rules.operations(ctx) }),
 });
 
-/** The routes of rules. */
 export const RULE_ROUTES = [createRule, readRules, removeRule, listOperations];

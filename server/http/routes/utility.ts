@@ -41,5 +41,4 @@ const generatePassphrase = defineRoute({
   },
 });
 
-/** The routes of utilities. */
 export const UTILITY_ROUTES = [checkNumber, generatePassphrase];

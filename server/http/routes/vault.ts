@@ -203,5 +203,4 @@ const readLog = defineRoute({
   },
 });
 
-/** The routes of stored items. */
 export const VAULT_ROUTES = [storeItem, readItems, removeItem, updateItem, readLog];

@@ -6,7 +6,6 @@ import { ALGORITHM } from './vault.ts';
 /** The billable operations. */
 export type MeterOperation = (typeof OPERATIONS)[number];
 
-/** The reply of GET /whoami. */
 export const WhoAmI = Type.Object(
   {
     user: Type.String({ description: 'The name of the account.', examples: ['shop'] }),
@@ -63,7 +62,6 @@ const BillingItem = Type.Object(
   { $id: 'BillingItem' },
 );
 
-/** The reply of GET /billing. */
 export const Billing = Type.Object(
   {
     currency: Type.String({ description: 'ISO 4217.', examples: ['USD'] }),
@@ -79,7 +77,6 @@ export const Billing = Type.Object(
 );
 export type Billing = Static<typeof Billing>;
 
-/** The query of GET /usage. */
 export const UsageQuery = Type.Object({
   month: Type.Optional(
     Type.String({
@@ -90,7 +87,6 @@ export const UsageQuery = Type.Object({
   ),
 });
 
-/** The reply of GET /usage. */
 export const Usage = Type.Object(
   {
     month: Type.String({ description: 'The month of api_requests.', examples: ['2026-01'] }),
@@ -134,12 +130,10 @@ const NewPassword = (description: string) =>
     [PUBLISHED]: { format: 'password', minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX },
   });
 
-/** The query of POST /change-password, for clients that send no body. */
 export const ChangePasswordQuery = Type.Object({
   new_password: Type.Optional(NewPassword('The new password. Prefer the body.')),
 });
 
-/** The body of POST /change-password. */
 export const ChangePasswordBody = Type.Object(
   {
     new_password: Type.Optional(
@@ -151,7 +145,6 @@ export const ChangePasswordBody = Type.Object(
   { $id: 'ChangePassword' },
 );
 
-/** The reply of POST /change-password. */
 export const AccountPassword = Type.Object(
   {
     user: Type.String({ description: 'The name of the account.', examples: ['shop'] }),
@@ -186,10 +179,8 @@ export type Preferences = Readonly<Omit<Static<typeof SYSTEM_PREFERENCES>, 'defa
 
 const PreferenceKey = Identifier('The name of the preference.');
 
-/** The query of DELETE /preferences. */
 export const PreferenceQuery = Type.Object({ key: PreferenceKey });
 
-/** The query of GET /preferences; without a key it lists all. */
 export const PreferenceReadQuery = Type.Object({ key: Type.Optional(PreferenceKey) });
 
 /** What a preference may be set to; its text is kept, which a schema cannot do. */
@@ -199,13 +190,11 @@ const PreferenceValue = Type.Unknown({
   examples: ['luhn'],
 });
 
-/** The body of POST /preferences. */
 export const SetPreference = Type.Object(
   { key: PreferenceKey, value: PreferenceValue },
   { $id: 'SetPreference' },
 );
 
-/** One preference in a reply. */
 export const Preference = Type.Object(
   {
     key: PreferenceKey,
@@ -215,7 +204,6 @@ export const Preference = Type.Object(
   { $id: 'Preference' },
 );
 
-/** The reply of GET /preferences without a key. */
 export const PreferenceList = Type.Array(Preference, {
   description: 'In ascending order of key. Preferences that the vault uses are always included.',
 });

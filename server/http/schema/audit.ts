@@ -46,14 +46,12 @@ export const AUDIT_ACTIONS = [
   'audit.expire',
 ] as const;
 
-/** The action of an entry, see `AUDIT_ACTIONS`. */
 export const AuditAction = Type.Union(
   AUDIT_ACTIONS.map((action) => Type.Literal(action)),
   { description: 'The action that was performed or attempted.', examples: ['key.create'] },
 );
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** The query of GET /audit. */
 export const AuditQuery = Type.Object({
   action: Type.Optional(AuditAction),
   token: Type.Optional(Token),
@@ -63,7 +61,6 @@ export const AuditQuery = Type.Object({
   next_token: Type.Optional(NextToken),
 });
 
-/** An entry of a security log in a reply. */
 export const AuditEntry = Type.Object(
   {
     id: Type.String({
@@ -112,5 +109,4 @@ export const AuditEntry = Type.Object(
 );
 export type AuditEntry = Static<typeof AuditEntry>;
 
-/** The reply of GET /audit. */
 export const AuditEntries = Type.Array(AuditEntry, { description: 'Newest first.' });

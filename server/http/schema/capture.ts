@@ -3,10 +3,8 @@ import { Reference, ShownReference, Token, User } from './common.ts';
 import { CREATE_MEMBERS, ExpiresAt, NewSecret, UniqueId } from './endpoint.ts';
 import { Algorithm, CardMetadata, NumberParameter, OwnAlgorithm } from './vault.ts';
 
-/** The query of POST /capture. */
 export const CreateCaptureQuery = Type.Object({ ...CREATE_MEMBERS, algorithm: Type.Optional(Algorithm) });
 
-/** The reply of POST /capture. */
 export const CaptureEndpoint = Type.Object(
   {
     url: Type.String({
@@ -27,7 +25,6 @@ export const FormType = Type.Union(
   { description: 'The type of hosted form that sends the data; the action log then has the source `form`.' },
 );
 
-/** The query of POST /capture/{unique_id}. */
 export const CaptureQuery = Type.Object({
   reference: Type.Optional({
     ...Reference,
@@ -43,7 +40,6 @@ export const CaptureQuery = Type.Object({
   form_type: Type.Optional(FormType),
 });
 
-/** The reply of POST /capture/{unique_id}. */
 export const Captured = Type.Object(
   {
     token: Token,

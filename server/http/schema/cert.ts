@@ -8,9 +8,7 @@ const Id = (description: string) =>
     examples: ['0q3vJq8nQm2dYtS1b7ZkXw'],
   });
 
-/** The id of a certificate signing request. */
 export const CsrId = Id('Identifier of the certificate signing request.');
-/** The id of a client certificate. */
 export const CertificateId = Id('Identifier of the certificate: client_cert_id in proxy requests.');
 
 const attribute = (description: string, example: string) =>
@@ -25,7 +23,6 @@ const SUBJECT = {
   c: attribute('Country, two letters.', 'DE'),
 };
 
-/** The body of POST /proxy/csr. */
 export const CreateCsrBody = Type.Object(
   {
     ...SUBJECT,
@@ -42,7 +39,6 @@ export const CreateCsrBody = Type.Object(
   { $id: 'CreateCsr' },
 );
 
-/** A certificate signing request in a reply. */
 export const Csr = Type.Object(
   {
     id: CsrId,
@@ -56,11 +52,8 @@ export const Csr = Type.Object(
 );
 export type Csr = Static<typeof Csr>;
 
-/** The reply of GET /proxy/csr without an id. */
 export const CsrList = Type.Array(Csr, { description: 'In ascending order of id.' });
-/** The query of DELETE /proxy/csr. */
 export const CsrQuery = Type.Object({ id: CsrId });
-/** The query of GET /proxy/csr; without an id it lists all. */
 export const CsrReadQuery = Type.Object({ id: Type.Optional(CsrId) });
 
 /** A certificate as it is sent: PEM, not JSON. */
@@ -70,10 +63,8 @@ export const CertificatePem = Type.String({
   examples: ['-----BEGIN CERTIFICATE-----\n…'],
 });
 
-/** The query of POST /proxy/cert. */
 export const CreateCertificateQuery = Type.Object({ csr_id: CsrId });
 
-/** A client certificate in a reply. */
 export const Certificate = Type.Object(
   {
     id: CertificateId,
@@ -90,11 +81,8 @@ export const Certificate = Type.Object(
 );
 export type Certificate = Static<typeof Certificate>;
 
-/** The reply of GET /proxy/cert without an id. */
 export const CertificateList = Type.Array(Certificate, { description: 'In ascending order of id.' });
-/** The query of DELETE /proxy/cert. */
 export const CertificateQuery = Type.Object({ id: CertificateId });
-/** The query of GET /proxy/cert; without an id it lists all. */
 export const CertificateReadQuery = Type.Object({
   id: Type.Optional(CertificateId),
   csr_id: Type.Optional(CsrId),

@@ -29,17 +29,14 @@ FormatRegistry.Set('passphrase', (text) => {
 export const Identifier = (description: string) =>
   Type.String({ pattern: '^(?!iframe$)[A-Za-z0-9._@:-]{1,128}$', description, examples: ['customers-2026'] });
 
-/** The identifier of a vault key. */
 export const User = Identifier('Identifier of the vault key.');
 
-/** A token in a request or reply. */
 export const Token = Type.String({
   minLength: 1,
   description: 'The token that storing returned.',
   examples: ['9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b'],
 });
 
-/** A reference in a request. */
 export const Reference = Type.String({
   minLength: 1,
   maxLength: 255,
@@ -54,7 +51,6 @@ export const ShownReference = Type.String({
   examples: ['customer-4711'],
 });
 
-/** The cursor of a page. */
 export const NextToken = Type.String({
   minLength: 1,
   description: 'X-Vault-Next-Token of the previous page. Send all other parameters unchanged.',
@@ -84,13 +80,11 @@ export const ChosenPassphrase = (description: string) =>
     },
   });
 
-/** Ids of rules, in the order of their application. */
 export const RuleIds = ListOf(Identifier('Identifier of a rule.'), {
   maxItems: 64,
   description: 'Ids of rules, applied in this order; comma-separated in a query.',
 });
 
-/** Fields to mask in a reply. */
 export const MaskFields = ListOf(Type.String({ minLength: 1, maxLength: 1024 }), {
   maxItems: 256,
   description:

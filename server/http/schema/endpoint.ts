@@ -24,7 +24,6 @@ export const NewSecret = (prefix: string) =>
     examples: [`${prefix}_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ`],
   });
 
-/** The time when an endpoint expires. */
 export const ExpiresAt = Type.Union(
   [Type.String({ [PUBLISHED]: { format: 'date-time' }, examples: ['2026-01-31T12:00:00Z'] }), Type.Null()],
   { description: 'When the endpoint expires, to the second; null if it never expires.' },
@@ -45,7 +44,6 @@ export const CREATE_MEMBERS = {
   return_card_metadata: CardMetadataFlag,
 };
 
-/** The query that lists endpoints. */
 export const EndpointListQuery = Type.Object({ user: Type.Optional(User) });
 
 /** An endpoint as it is listed; its secret is not kept, so it cannot be shown again. */
@@ -65,7 +63,6 @@ export const Endpoint = Type.Object(
   { $id: 'Endpoint' },
 );
 
-/** The reply that lists endpoints. */
 export const EndpointList = Type.Array(Endpoint, {
   description: 'In ascending order of user, then unique_id.',
 });

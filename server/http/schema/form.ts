@@ -24,7 +24,6 @@ export const POSTED_BESIDE = {
   custom: [],
 } as const satisfies Readonly<Record<FormTypeName, readonly string[]>>;
 
-/** The name of a type of form. */
 export type FormTypeName = Static<typeof FormType>;
 
 /** The languages that forms speak. */
@@ -200,10 +199,8 @@ export type ShownFormSettings = Static<typeof SHOWN>;
 
 /** Every member of the settings, in the order in which a reply has them. */
 export const SETTING_NAMES = Object.keys(SHOWN.properties) as readonly (keyof ShownFormSettings)[];
-/** The members of a theme, in the order of a reply. */
 export const THEME_NAMES = Object.keys(THEME) as readonly (keyof typeof THEME)[];
 
-/** The id of a form. */
 export const FormId = Identifier('Identifier of the form, unique over all accounts.');
 
 /** What a form may be called: URLs cannot name `.` and `..`. */
@@ -212,7 +209,6 @@ const NewFormId = Type.String({
   pattern: '^(?!(?:iframe|\\.{1,2})$)[A-Za-z0-9._@:-]{1,128}$',
 });
 
-/** The query that creates a form. */
 export const CreateFormQuery = Type.Object({
   form_type: Type.Union(FormType.anyOf, {
     default: 'pcd',
@@ -222,13 +218,11 @@ export const CreateFormQuery = Type.Object({
   form_id: Type.Optional(NewFormId),
 });
 
-/** The query that reads forms; without an id it lists all. */
 export const FormQuery = Type.Object({ form_id: Type.Optional(FormId) });
 
 /** Any other text is a form that does not exist. */
 export const FormPath = Type.Object({ form_id: FormId });
 
-/** The query of the page of a form. */
 export const ShowFormQuery = Type.Object({
   testing: Type.Boolean({
     default: false,
@@ -237,7 +231,6 @@ export const ShowFormQuery = Type.Object({
   title: Type.Optional(Type.String({ maxLength: 200, description: 'The title of the page.' })),
 });
 
-/** A form in a reply. */
 export const Form = Type.Object(
   {
     id: FormId,
@@ -252,7 +245,6 @@ export const Form = Type.Object(
 );
 export type Form = Static<typeof Form>;
 
-/** The reply that lists forms. */
 export const FormList = Type.Array(Form, { description: 'In ascending order of id.' });
 
 /** A page of HTML in a reply. */

@@ -2,13 +2,11 @@ import { type Static, Type } from '@sinclair/typebox';
 import { ChosenPassphrase, NextToken, Passphrase, User } from './common.ts';
 import { PreferredLimit } from './kinds.ts';
 
-/** The query of GET /key. */
 export const KeyListQuery = Type.Object({
   limit: PreferredLimit(65536),
   next_token: Type.Optional(NextToken),
 });
 
-/** The query of DELETE /key. */
 export const KeyRemoveQuery = Type.Object({
   user: User,
   safe: Type.Boolean({
@@ -18,7 +16,6 @@ export const KeyRemoveQuery = Type.Object({
   }),
 });
 
-/** The body of POST /key. */
 export const CreateKeyBody = Type.Object(
   {
     user: User,
@@ -29,7 +26,6 @@ export const CreateKeyBody = Type.Object(
   { $id: 'CreateKey' },
 );
 
-/** The body of PUT /key. */
 export const ChangePassphraseBody = Type.Object(
   {
     user: User,
@@ -39,7 +35,6 @@ export const ChangePassphraseBody = Type.Object(
   { $id: 'ChangePassphrase' },
 );
 
-/** The reply of POST /key and PUT /key. */
 export const KeyWithPassphrase = Type.Object(
   {
     user: User,
@@ -52,9 +47,7 @@ export const KeyWithPassphrase = Type.Object(
   { $id: 'KeyWithPassphrase', description: 'A vault key with its passphrase, which is shown only once.' },
 );
 
-/** A key in a list. */
 export const Key = Type.Object({ user: User }, { $id: 'Key', description: 'A vault key.' });
 export type Key = Static<typeof Key>;
 
-/** The reply of GET /key. */
 export const KeyList = Type.Array(Key, { description: 'In ascending order of user.' });

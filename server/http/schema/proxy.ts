@@ -18,7 +18,6 @@ const Attempts = Type.Integer({
 
 const ITEM = { user: User, token: Token, reference: Type.Optional(Reference) };
 
-/** The query of POST /proxy/post. */
 export const ProxyPostQuery = Type.Object({
   ...ITEM,
   attempts: Attempts,
@@ -33,7 +32,6 @@ export const ProxyPostQuery = Type.Object({
   }),
 });
 
-/** The query of POST /proxy/get. */
 export const ProxyGetQuery = Type.Object({
   user: User,
   algorithm: Type.Optional(Algorithm),
@@ -56,13 +54,11 @@ export const ProxyGetQuery = Type.Object({
   }),
 });
 
-/** The query of POST /proxy/network_token. */
 export const NetworkTokenQuery = Type.Object({
   ...ITEM,
   requester_id: Identifier("Identifier of one of the operator's network token requesters."),
 });
 
-/** The request to a third party. */
 export const ProxyRequest = Type.Object(
   {
     method: Type.Union(
@@ -108,7 +104,6 @@ export const ProxyRequest = Type.Object(
   },
 );
 
-/** The webhook that receives the result. */
 export const ProxyWebhook = Type.Object(
   {
     url: Type.String({
@@ -150,7 +145,6 @@ export const ProxyWebhook = Type.Object(
   { $id: 'ProxyWebhook', description: 'The webhook that receives the result.' },
 );
 
-/** The body of POST /proxy/post and POST /proxy/get. */
 export const ProxyOrder = Type.Object(
   {
     request: ProxyRequest,
@@ -187,7 +181,6 @@ const PopulatedTemplate = Type.Optional(
   ),
 );
 
-/** The reply to an accepted asynchronous request. */
 export const ProxyAccepted = Type.Object(
   {
     message: Type.String({
@@ -203,13 +196,10 @@ export const ProxyAccepted = Type.Object(
   { $id: 'ProxyAccepted', description: 'The request was accepted and will be sent.' },
 );
 
-/** The reply of a synchronous POST /proxy/post. */
 export const ProxyReply = Type.Object(
   { ...REPLY_MEMBERS, populated_template: PopulatedTemplate },
   { $id: 'ProxyReply', description: 'The reply of the third party, with any status.' },
 );
 
-/** All replies of POST /proxy/post. */
 export const ProxyPostReply = Type.Union([ProxyReply, ProxyAccepted]);
-/** All replies of POST /proxy/get. */
 export const ProxyGetReply = Type.Union([GetWebhook, ProxyAccepted]);

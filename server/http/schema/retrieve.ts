@@ -5,7 +5,6 @@ import { CREATE_MEMBERS, ExpiresAt, NewSecret, UniqueId } from './endpoint.ts';
 import { PreferredLimit } from './kinds.ts';
 import { ReferencePrefix } from './vault.ts';
 
-/** The query of POST /retrieve. */
 export const CreateRetrieveQuery = Type.Object({
   ...CREATE_MEMBERS,
   token: Type.Optional({ ...Token, description: 'Limits the scope of the endpoint to this token.' }),
@@ -16,7 +15,6 @@ export const CreateRetrieveQuery = Type.Object({
   mask_fields: Type.Optional(MaskFields),
 });
 
-/** The reply of POST /retrieve. */
 export const RetrieveEndpoint = Type.Object(
   {
     url: Type.String({
@@ -34,7 +32,6 @@ export const RetrieveEndpoint = Type.Object(
 );
 export type RetrieveEndpoint = Static<typeof RetrieveEndpoint>;
 
-/** The query of GET /retrieve/{unique_id}. */
 export const RetrieveQuery = Type.Object({
   token: Type.Optional(Token),
   reference: Type.Optional(Reference),

@@ -1,15 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Identifier } from './common.ts';
 
-/** The id of a rule. */
 export const RuleId = Identifier('Identifier of the rule, unique in the account.');
 
-/** The query of POST and DELETE /rule. */
 export const RuleQuery = Type.Object({ id: RuleId });
-/** The query of GET /rule; without an id it lists all. */
 export const RuleReadQuery = Type.Object({ id: Type.Optional(RuleId) });
 
-/** One operation of a rule. */
 export const Operation = Type.Object(
   {
     name: Type.String({
@@ -58,17 +54,14 @@ const Operations = Type.Array(Operation, {
 /** What is checked is more: each operation has its own arguments, and the engine names the place of a fault. */
 export const RuleBody = Type.Union([Operations, Type.Object({ operations: Operations })]);
 
-/** A rule in a reply. */
 export const Rule = Type.Object(
   { id: RuleId, operations: Type.Array(Operation, { description: 'Applied one after another.' }) },
   { $id: 'Rule', description: 'A named list of operations.' },
 );
 export type Rule = Static<typeof Rule>;
 
-/** The reply of GET /rule without an id. */
 export const RuleList = Type.Array(Rule, { description: 'In ascending order of id.' });
 
-/** The reply of GET /rule/operations. */
 export const OperationNames = Type.Object(
   {
     operations: Type.Array(Type.String(), {

@@ -1,6 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
 
-/** The query of GET /luhn. */
 export const LuhnQuery = Type.Object({
   number: Type.String({
     minLength: 1,
@@ -10,7 +9,6 @@ export const LuhnQuery = Type.Object({
   }),
 });
 
-/** The reply of GET /luhn. */
 export const LuhnResult = Type.Object(
   {
     valid: Type.Boolean({ description: 'Whether the check digit is correct.', examples: [true] }),
@@ -25,7 +23,6 @@ export const LuhnResult = Type.Object(
 );
 export type LuhnResult = Static<typeof LuhnResult>;
 
-/** The query of GET /passphrase. */
 export const PassphraseQuery = Type.Object({
   length: Type.Integer({
     default: 64,
@@ -34,7 +31,6 @@ export const PassphraseQuery = Type.Object({
   }),
 });
 
-/** The reply of GET /passphrase. */
 export const GeneratedPassphrase = Type.Object(
   {
     passphrase: Type.String({

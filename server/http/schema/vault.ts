@@ -14,14 +14,12 @@ import { ALIASES, FilterTime, PreferredLimit } from './kinds.ts';
 /** The largest stored object, in bytes of its JSON. */
 export const STORED_BYTES_MAX = 262_144;
 
-/** A filter of listings by the start of the reference. */
 export const ReferencePrefix = Type.String({
   minLength: 1,
   maxLength: 255,
   description: 'Only items whose reference starts with this text.',
 });
 
-/** Whether a reply includes card metadata. */
 export const CardMetadataFlag = Type.Optional(
   Type.Boolean({
     description:
@@ -60,7 +58,6 @@ export const OwnAlgorithm = Type.String({
   description: `${ALGORITHM.description} Default: the setting of the endpoint.`,
 });
 
-/** The query of POST /vault. */
 export const StoreQuery = Type.Object({
   user: User,
   reference: Type.Optional(Reference),
@@ -69,7 +66,6 @@ export const StoreQuery = Type.Object({
   return_card_metadata: CardMetadataFlag,
 });
 
-/** The query of GET /vault. */
 export const ReadQuery = Type.Object({
   user: Type.Optional(User),
   token: Type.Optional(Token),
@@ -89,10 +85,8 @@ export const ReadQuery = Type.Object({
   next_token: Type.Optional(NextToken),
 });
 
-/** The query of DELETE /vault. */
 export const ItemQuery = Type.Object({ user: User, token: Token, reference: Type.Optional(Reference) });
 
-/** The query of POST /vault/update. */
 export const UpdateQuery = Type.Object({
   user: User,
   token: Token,
@@ -100,7 +94,6 @@ export const UpdateQuery = Type.Object({
   rules: Type.Optional(RuleIds),
 });
 
-/** The query of GET /vault/metadata. */
 export const LogQuery = Type.Object({
   user: User,
   token: Token,
@@ -141,7 +134,6 @@ const Issuer = Type.Object({
   card_level: Type.Optional(Type.String({ description: 'Such as gold.', examples: ['gold'] })),
 });
 
-/** Brand and issuer of a card number in a reply. */
 export const CardMetadata = Type.Object(
   {
     bin: Type.String({
@@ -159,7 +151,6 @@ export type CardMetadata = Static<typeof CardMetadata>;
 
 const STORED_AT = Timestamp('When the item was stored or last updated.');
 
-/** A stored item in a reply, without its data. */
 export const TokenInfo = Type.Object(
   {
     token: Token,
@@ -172,7 +163,6 @@ export const TokenInfo = Type.Object(
 );
 export type TokenInfo = Static<typeof TokenInfo>;
 
-/** An item in a listing. */
 export const TreeItem = Type.Object(
   {
     token: Token,
@@ -188,14 +178,12 @@ export const TreeItem = Type.Object(
 );
 export type TreeItem = Static<typeof TreeItem>;
 
-/** A listing of items by key. */
 export const Tree = Type.Record(Type.String(), Type.Array(TreeItem), {
   $id: 'Tree',
   description: 'Identifiers of keys, each with a list of its items in ascending order of stored_at.',
 });
 export type Tree = Static<typeof Tree>;
 
-/** An entry of an action log in a reply. */
 export const LogEntry = Type.Object(
   {
     action: Type.Union([Type.Literal('encrypt'), Type.Literal('decrypt')], {
@@ -218,5 +206,4 @@ export const LogEntry = Type.Object(
 );
 export type LogEntry = Static<typeof LogEntry>;
 
-/** The reply of GET /vault/metadata. */
 export const LogEntries = Type.Array(LogEntry, { description: 'Newest first.' });

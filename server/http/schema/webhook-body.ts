@@ -25,13 +25,11 @@ export const REPLY_MEMBERS = {
   status_code: StatusCode,
 };
 
-/** The webhook of a finished POST /proxy/post. */
 export const PostWebhook = Type.Object(REPLY_MEMBERS, {
   $id: 'PostWebhook',
   description: 'The reply of a third party to a request with stored data, with any status.',
 });
 
-/** The webhook of a finished POST /proxy/get. */
 export const GetWebhook = Type.Object(
   {
     headers: HeaderLines,
@@ -52,7 +50,6 @@ export const GetWebhook = Type.Object(
 
 const text = (description: string, example: string) => Type.String({ description, examples: [example] });
 
-/** The webhook of a finished POST /proxy/network_token. */
 export const NetworkTokenWebhook = Type.Object(
   {
     network_token: Type.Object(
@@ -70,7 +67,6 @@ export const NetworkTokenWebhook = Type.Object(
   { $id: 'NetworkTokenWebhook', description: 'A network token was issued and stored.' },
 );
 
-/** The webhook of a failed asynchronous request. */
 export const FailureWebhook = Type.Object(
   {
     error: Type.String({ description: 'A message for humans. The wording may change.' }),

@@ -196,11 +196,8 @@ export function createAccounts(dependencies: AccountDependencies): Accounts {
     ip: string,
   ): Promise<Remembered> => {
     const opened = record && (await openRecord(name, record));
-    const right = await crypto.verifyPassword({
-      password,
-      phc: opened?.phc ?? (await phcOfNobody()),
-      share: sourceOf(ip),
-    });
+    const phc = opened?.phc ?? (await phcOfNobody());
+    const right = await crypto.verifyPassword({ password, phc, share: sourceOf(ip) });
     if (!right || !record || !opened) {
       throw new VaultError('unauthenticated');
     }

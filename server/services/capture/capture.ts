@@ -67,7 +67,13 @@ export function createCaptures(dependencies: CaptureDependencies): CaptureServic
     };
     const write = () =>
       storing.storeUnder(ctx, key, request, (wanted) =>
-        crypto.captureItem({ ...wanted, ...own }, records, input.secret, applied, input.body),
+        crypto.captureItem({
+          params: { ...wanted, ...own },
+          records,
+          secret: input.secret,
+          rules: applied,
+          body: input.body,
+        }),
       );
     const { token, user, card_metadata } = await endpointUse.whileLive(endpoint, write);
     await metering.request(ctx);

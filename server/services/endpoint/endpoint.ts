@@ -168,8 +168,13 @@ export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
         wantsCard,
         ...own,
       };
-      const made = await crypto.createEndpoint({ aid, kid, gen, id, kind }, blob, passphrase, policy);
-      return 'kind' in made ? made : { ...made, key };
+      const made = await crypto.createEndpoint({
+        params: { aid, kid, gen, id, kind },
+        blob,
+        passphrase,
+        policy,
+      });
+      return made.kind === 'warm_miss' ? made : { ...made, kind: 'sealed' as const, key };
     });
     await place({ kid: sealed.key.kid, kind, nonce: randomId(), id }, sealed);
     metering.count(ctx, `${kind}_create`);
@@ -181,7 +186,10 @@ export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
     if (stored?.nonce !== nonce) {
       return [];
     }
-    const { user, token, reference, expiresAt } = await crypto.describeEndpoint({ aid, id }, stored.policy);
+    const { user, token, reference, expiresAt } = await crypto.describeEndpoint({
+      place: { aid, id },
+      policy: stored.policy,
+    });
     return [
       {
         url: urlOf(kind, id),
@@ -223,7 +231,7 @@ export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
   /** An endpoint's line of the directory: by its policy, or, where that does not open any more, by search. */
   const entryOf = async (id: string, { aid, nonce, policy }: StoredEndpoint): Promise<EndpointEntry> => {
     try {
-      const { kid, kind } = await crypto.describeEndpoint({ aid, id }, policy);
+      const { kid, kind } = await crypto.describeEndpoint({ place: { aid, id }, policy });
       return { kid, kind, nonce, id };
     } catch (error) {
       const entries = await endpointStore.entries(aid);
@@ -269,7 +277,9 @@ export function createEndpoints(dependencies: EndpointDependencies): Endpoints {
     if (stored?.nonce !== nonce) {
       return 'rest';
     }
-    const policy = await crypto.describeEndpoint({ aid, id }, stored.policy).catch(() => undefined);
+    const policy = await crypto
+      .describeEndpoint({ place: { aid, id }, policy: stored.policy })
+      .catch(() => undefined);
     const expiresAt = policy?.expiresAt ?? NEVER_MS;
     const goesAt = Math.min(expiresAt, stored.stoppedAt ?? NEVER_MS) + KEPT_MS;
     if (goesAt > now()) {

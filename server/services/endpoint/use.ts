@@ -102,10 +102,10 @@ export function createEndpointUse(dependencies: EndpointUseDependencies): Endpoi
 
   /** Refuses as if there were an endpoint and the secret not its own: with the same work. */
   const refuse = async (kind: EndpointKind, secret: SecretBytes): Promise<never> => {
-    const decoy = decoys.get(kind) ?? crypto.decoyEndpoint({ ...DECOY, kind });
+    const decoy = decoys.get(kind) ?? crypto.decoyEndpoint({ place: { ...DECOY, kind } });
     decoys.set(kind, decoy);
     decoy.catch(() => decoys.delete(kind));
-    await crypto.checkEndpoint({ ...DECOY, kind }, await decoy, secret);
+    await crypto.checkEndpoint({ place: { ...DECOY, kind }, ...(await decoy), secret });
     throw new VaultError('endpoint_refused');
   };
 
@@ -180,7 +180,7 @@ export function createEndpointUse(dependencies: EndpointUseDependencies): Endpoi
     const isKnown = seen?.aid === aid && seen.record.equals(record) && isSame(seen.wrap, wrap);
     const policy = isKnown
       ? seen.policy
-      : await crypto.checkEndpoint({ aid, id, kind }, { policy: record, wrap }, secret);
+      : await crypto.checkEndpoint({ place: { aid, id, kind }, policy: record, wrap, secret });
     // The secret is bound to the kind; this is for a record that was sealed anew with the master key.
     if (policy.kind !== kind) {
       throw new VaultError('endpoint_refused');

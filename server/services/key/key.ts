@@ -98,7 +98,7 @@ export function createKeys(dependencies: KeyDependencies): Keys {
     passphrase: Passphrase,
     kid: string,
   ): Promise<void> => {
-    const record = await crypto.createKey({ aid: account.aid, user, kid }, passphrase);
+    const record = await crypto.createKey({ key: { aid: account.aid, user, kid }, passphrase });
     if (await keyStore.create(account.aid, user, record)) {
       return;
     }
@@ -169,7 +169,9 @@ export function createKeys(dependencies: KeyDependencies): Keys {
     let key = await find(account, user);
     const next = new_passphrase ?? asBytes(await generate());
     const changeRecord = async (of: KeyHandle): Promise<boolean> => {
-      const record = await opener.guarded(of, () => crypto.changePassphrase(of, of.record, passphrase, next));
+      const record = await opener.guarded(of, () =>
+        crypto.changePassphrase({ key: of, record: of.record, from: passphrase, to: next }),
+      );
       // Counted ahead: nothing may fail once the new passphrase is in force, which may exist nowhere else.
       await metering.request(ctx);
       return replaceRecord(of, record);

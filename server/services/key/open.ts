@@ -83,6 +83,20 @@ export function isRetry(result: unknown): result is Retry {
   return kind === 'closed' || kind === 'stale' || kind === 'warm_miss';
 }
 
+/**
+ * What an attempt ends with that has found no item: `missing`, for the holder of the passphrase alone; a warm blob that
+ * does not open under it leads to the full unlock.
+ */
+export async function provenMissing(
+  crypto: Pick<Crypto, 'checkWarm'>,
+  key: KeyRef,
+  blob: WarmBlob,
+  passphrase: Passphrase,
+): Promise<'missing' | WarmMiss> {
+  const warm = await crypto.checkWarm({ key, blob, passphrase });
+  return warm.kind === 'open' ? 'missing' : warm;
+}
+
 interface KeyOpenerDependencies {
   readonly crypto: Pick<Crypto, 'checkWarm' | 'describeKey' | 'digestSecret' | 'lengthOf' | 'unlockKey'>;
   readonly keyStore: Pick<KeyStore, 'read' | 'replace' | 'moveFences' | 'finishChange'>;
@@ -114,7 +128,9 @@ export function createKeyOpener(dependencies: KeyOpenerDependencies): KeyOpener 
       throw new VaultError('key_not_found', { field: 'query.user' });
     }
     const seen = known.get(nameOf(aid, user));
-    const facts = seen?.record.equals(record) ? seen : await crypto.describeKey({ aid, user }, record);
+    const facts = seen?.record.equals(record)
+      ? seen
+      : await crypto.describeKey({ place: { aid, user }, record });
     const handle = { aid, user, kid: facts.kid, gen: facts.gen, record };
     known.set(nameOf(aid, user), handle);
     return handle;
@@ -154,7 +170,9 @@ export function createKeyOpener(dependencies: KeyOpenerDependencies): KeyOpener 
   const unlock = (key: KeyHandle, passphrase: Passphrase): Promise<WarmBlob> => {
     const guess = crypto.digestSecret([key.kid, String(key.gen)], passphrase);
     const derive = async (): Promise<WarmBlob> => {
-      const { blob, upgraded } = await guarded(key, () => crypto.unlockKey(key, key.record, passphrase));
+      const { blob, upgraded } = await guarded(key, () =>
+        crypto.unlockKey({ key, record: key.record, passphrase }),
+      );
       await finishChange(key);
       if (upgraded) {
         // Somebody else may have been faster, or Redis slow; then the next unlock tries again.
@@ -209,9 +227,9 @@ export function createKeyOpener(dependencies: KeyOpenerDependencies): KeyOpener 
 
   const prove: KeyOpener['prove'] = (account, user, passphrase) =>
     withUnlocked<Unlocked>(account, user, passphrase, async (key, blob) => {
-      const missed = await crypto.checkWarm(key, blob, passphrase);
-      if (missed) {
-        return missed;
+      const warm = await crypto.checkWarm({ key, blob, passphrase });
+      if (warm.kind === 'warm_miss') {
+        return warm;
       }
       const stored = await keyStore.read(key.aid, key.user);
       return stored?.equals(key.record) ? { key, blob } : { kind: 'stale' };

@@ -1,4 +1,4 @@
-import type { Renewals } from '../../crypto/walk.ts';
+import type { Reencryption } from '../../crypto/client.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import { lose, type Pass } from './pass.ts';
 import { addKeys } from './report.ts';
@@ -13,7 +13,7 @@ async function replace(
   key: VaultKey,
   bucket: Bucket,
   tokens: readonly string[],
-  { plan, parts }: Renewals,
+  { plan, parts }: Reencryption,
 ): Promise<void> {
   addKeys(pass.keys, plan.keys);
   for (const { item, name } of plan.lost) {
@@ -50,7 +50,10 @@ export async function reencryptBucket(
     for (let at = 0; at < page.length; ) {
       const { blob, items } = await surveyStore.survey(bucket, page.slice(at));
       const tokens = page.slice(at, at + items);
-      const renewals = await crypto.renewItems({ aid, kid, gen, now: now(), tokens }, blob);
+      const renewals = await crypto.reencryptItems({
+        params: { aid, kid, gen, now: now(), tokens },
+        survey: blob,
+      });
       await replace(parts, pass, key, bucket, tokens, renewals);
       // What of a long log stands behind the first entries, which came with the item.
       for (const { item, length, first: from } of renewals.plan.long) {
@@ -59,7 +62,7 @@ export async function reencryptBucket(
           const last = Math.min(first + LOG_STEP - 1, length);
           const entries = await itemStore.readLogUp(kid, token, first, last);
           if (entries.length > 0) {
-            const log = await crypto.renewLog({ aid, kid, token, first }, entries);
+            const log = await crypto.reencryptLog({ params: { aid, kid, token, first }, entries });
             await replace(parts, pass, key, bucket, [token], log);
           }
         }

@@ -34,11 +34,11 @@ async function reencryptPage(
   account: string,
   page: readonly FoundRecord[],
 ): Promise<void> {
-  const results = page.length === 0 ? [] : await crypto.renewRecords(page);
+  const results = page.length === 0 ? [] : await crypto.reencryptRecords({ records: page });
   await Promise.all(
     page.map(async (found, i) => {
       const { label: kind, id: place } = found;
-      const { keyId, renewed } = results[i] ?? {};
+      const { keyId, record: renewed } = results[i] ?? {};
       const isReplaced = renewed !== undefined && (await recordStore.replace(found, renewed));
       countKey(pass.keys, kind, isReplaced ? masterKeys.writeId : keyId);
       if (renewed !== undefined) {

@@ -1,4 +1,4 @@
-import type { ItemsLook } from '../../crypto/walk.ts';
+import type { LongLog } from '../../crypto/client.ts';
 import type { ReferenceEntry } from '../../store/maintenance/census.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import { addChecked, addFaults, addKeys, type Fault, type Report } from './report.ts';
@@ -34,11 +34,7 @@ async function newestGen({ parts, key }: Target): Promise<number | undefined> {
 }
 
 /** What of a long log stands behind its first entries. */
-async function logFaults(
-  target: Target,
-  token: string,
-  { first, length }: ItemsLook['long'][number],
-): Promise<Fault[]> {
+async function logFaults(target: Target, token: string, { first, length }: LongLog): Promise<Fault[]> {
   const { parts, key, report } = target;
   const { kid, account } = key;
   const tagOf = (entry: Buffer): Buffer => entry.subarray(-TAG_BYTES);
@@ -47,7 +43,11 @@ async function logFaults(
     const last = Math.min(at + LOG_STEP - 1, length);
     const entries = await parts.itemStore.readLogUp(kid, token, at, last);
     const place = { aid: account.aid, kid, token, first: at };
-    const { wrongAt, keys } = await parts.crypto.lookAtLog(place, Buffer.concat(tags), entries);
+    const { wrongAt, keys } = await parts.crypto.verifyLog({
+      params: place,
+      before: Buffer.concat(tags),
+      entries,
+    });
     if (wrongAt !== null) {
       return [faultOf(target, 'log', token, `entry ${wrongAt} is not what was written`)];
     }
@@ -93,7 +93,7 @@ async function itemFaults(
   const { blob, items } = await parts.surveyStore.survey(bucket, all);
   const tokens = all.slice(0, items);
   const params = { aid: account.aid, kid, gen, now: parts.now(), tokens };
-  const { look, members } = await parts.crypto.lookAtItems(params, blob);
+  const { findings: look, members } = await parts.crypto.verifyItems({ params, survey: blob });
   const missing = await unreferenced(target, tokens, members);
   const logs = await Promise.all(look.long.map((log) => logFaults(target, tokens[log.item] ?? '', log)));
   if (report) {
@@ -132,7 +132,10 @@ async function referenceFaults(target: Target, entries: readonly ReferenceEntry[
   const { parts, key, bucket } = target;
   const tokens = entries.map(({ token }) => token);
   const metas = await parts.censusStore.metas(bucket, tokens);
-  const members = await parts.crypto.referenceMembers({ aid: key.account.aid, kid: key.kid, tokens }, metas);
+  const members = await parts.crypto.referenceMembers({
+    params: { aid: key.account.aid, kid: key.kid, tokens },
+    metas,
+  });
   const strange = entries.filter(({ member }, i) => !member.equals(members[i] ?? Buffer.alloc(0)));
   const isThere = await parts.censusStore.hasReferences(
     bucket,

@@ -1,4 +1,4 @@
-import type { WalkCrypto } from '../../crypto/walk.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { AuditStore } from '../../store/audit.ts';
 import type { ItemStore } from '../../store/item.ts';
@@ -12,7 +12,7 @@ import { eachOf } from './each.ts';
 
 /** What record maintenance works on. */
 export interface MaintenanceDependencies {
-  readonly crypto: WalkCrypto;
+  readonly crypto: Crypto;
   readonly recordStore: RecordStore;
   readonly censusStore: CensusStore;
   readonly surveyStore: SurveyStore;
@@ -54,7 +54,7 @@ export async function openRecords(
   { crypto }: Pick<MaintenanceDependencies, 'crypto'>,
   page: readonly FoundRecord[],
 ) {
-  return page.length === 0 ? [] : crypto.lookAtRecords(page);
+  return page.length === 0 ? [] : crypto.verifyRecords({ records: page });
 }
 
 /** Opens what lies in the place of a record now; undefined where nothing does. */

@@ -106,7 +106,11 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
     { aid, id }: Place,
     record: Uint8Array,
     { outcome, bytes }: Concluded,
-  ): Promise<Uint8Array> => insist(() => crypto.sealReport(aid, id, record, outcome, bytes), isTransient);
+  ): Promise<Uint8Array> =>
+    insist(
+      () => crypto.sealReport({ place: { aid, id }, job: record, outcome, content: bytes }),
+      isTransient,
+    );
 
   /** Puts a report in the place of the request, whose card data is gone with that. */
   const tellSealed = async (
@@ -195,7 +199,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
   const send = async (place: Place, stored: StoredJob): Promise<number | undefined> => {
     const { aid, id } = place;
     const { record, attempts: made, flight } = stored;
-    const opened = await crypto.openJob(aid, id, record);
+    const opened = await crypto.openJob({ place: { aid, id }, job: record });
     const account = await ownerOf(place, opened.facts.account);
     if (!account) {
       return forget(place, flight);
@@ -222,8 +226,9 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
 
   const tell = async (place: Place, stored: StoredJob): Promise<number | undefined> => {
     const { aid, id } = place;
-    const opened = await crypto.openReport(aid, id, stored.record);
-    const { url, secret, body, maxAttempts, account: name, requestId } = opened;
+    const opened = await crypto.openReport({ place: { aid, id }, report: stored.record });
+    const { secret, body } = opened;
+    const { url, maxAttempts, account: name, requestId } = opened.facts;
     const own = { ...place, account: name, requestId };
     const account = await ownerOf(place, name);
     if (!account || stored.attempts >= maxAttempts) {

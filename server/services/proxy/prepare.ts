@@ -1,11 +1,12 @@
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
-import type { Crypto, OrderFacts, Passphrase, RuleSet } from '../../crypto/client.ts';
+import type { Crypto, FillProxyParams, OrderFacts, Passphrase, RuleSet } from '../../crypto/client.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { Clock } from '../common/clock.ts';
 import { type Account, type AccountContext, actorOf } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
+import { provenMissing } from '../key/open.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { ItemAddress } from '../vault/read.ts';
 
@@ -87,10 +88,7 @@ interface PreparingDependencies {
 }
 
 type Kind = 'post' | 'get' | 'network_token';
-type FillOptions = Pick<
-  Parameters<Crypto['fillProxy']>[0],
-  'id' | 'what' | 'attempts' | 'debug' | 'requesterId'
->;
+type FillOptions = Pick<FillProxyParams, 'id' | 'what' | 'attempts' | 'debug' | 'requesterId'>;
 
 /** Makes what turns an order into a request that can be sent, and the record of it. */
 export function createProxyPreparing(dependencies: PreparingDependencies): ProxyPreparing {
@@ -98,7 +96,7 @@ export function createProxyPreparing(dependencies: PreparingDependencies): Proxy
 
   const readOrder: ProxyPreparing['readOrder'] = async ({ aid, preferences }, what, body) => {
     const params = { what, webhookAttempts: preferences.webhook_max_attempts };
-    const { facts, order } = await crypto.readProxyOrder(aid, params, body);
+    const { facts, order } = await crypto.readProxyOrder({ aid, params, body });
     return { facts, bytes: order };
   };
 
@@ -115,7 +113,7 @@ export function createProxyPreparing(dependencies: PreparingDependencies): Proxy
     const filled = await keys.withUnlocked(account, input.user, passphrase, async (key, blob) => {
       const read = await itemStore.read(key.kid, token, key.gen);
       if (!read) {
-        return (await crypto.checkWarm(key, blob, passphrase)) ?? 'missing';
+        return provenMissing(crypto, key, blob, passphrase);
       }
       if (read.kind !== 'item') {
         return read;
@@ -124,8 +122,14 @@ export function createProxyPreparing(dependencies: PreparingDependencies): Proxy
       const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, requestId };
       const named = { token, reference, seen: read.logLength, forcedMask: !account.unmasked };
       const params = { ...actorOf(ctx, now()), ...place, ...own, ...named };
-      const made = await crypto.fillProxy(params, { blob, secret: passphrase }, applied, read, order.bytes);
-      if ('kind' in made) {
+      const made = await crypto.fillProxy({
+        params,
+        opening: { kind: 'warm', blob, secret: passphrase },
+        rules: applied,
+        item: read,
+        order: order.bytes,
+      });
+      if (made.kind === 'warm_miss') {
         return made;
       }
       const bucket = itemStore.bucketOf(key.kid, token);
@@ -138,8 +142,8 @@ export function createProxyPreparing(dependencies: PreparingDependencies): Proxy
     if (filled === 'missing') {
       throw new VaultError('token_not_found');
     }
-    if (filled.refusal !== undefined) {
-      throw filled.refusal;
+    if (filled.kind === 'rejected') {
+      throw filled.error;
     }
     return filled;
   };
@@ -154,7 +158,7 @@ export function createProxyPreparing(dependencies: PreparingDependencies): Proxy
       const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
       const { ip, userAgent: ua, requestId } = ctx;
       const params = { ...place, ip, ua, requestId, attempts, algorithm, smartParse, rules: input.rules };
-      return crypto.prepareFetch(params, blob, passphrase, order.bytes);
+      return crypto.prepareFetch({ params, blob, passphrase, order: order.bytes });
     });
     return { job: made.job, shown: NO_BYTES };
   };

@@ -12,7 +12,7 @@ import type { Clock, RandomId } from '../common/clock.ts';
 import { insist, isTransient, pause } from '../common/coalesce.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
-import { isRetry, type Unlocked } from '../key/open.ts';
+import type { Unlocked } from '../key/open.ts';
 import type { IdempotencyService, Repeatable, ReplyCodec, SentMark } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
@@ -39,7 +39,7 @@ export interface ProxyService {
 const SYNCHRONOUS_MS = 20_000;
 const ATTEMPTS_DEFAULT = 8;
 const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
-const NO_RULES: RuleSet = { ids: [], records: [] };
+const NO_RULES: RuleSet = [];
 
 const encoder = new TextEncoder();
 
@@ -125,7 +125,7 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
   const calls = createCallBounds();
 
   const openJob = async ({ account }: AccountContext, id: string, record: Uint8Array): Promise<ProxyJob> => {
-    const opened = await crypto.openJob(account.aid, id, record);
+    const opened = await crypto.openJob({ place: { aid: account.aid, id }, job: record });
     thirdParties.checkHeaders(opened.request, 'body.request.headers');
     return { id, record, account, ...opened };
   };
@@ -215,7 +215,14 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
     const reply = await calls.run(ctx.account.aid, () => sendNow(ctx, job, 'proxy_attempt', sent));
     try {
       const { outcome, bytes } = await insist(() => sending.conclude(job, reply), isTransient);
-      const report = () => crypto.reportProxy(ctx.account.aid, id, record, outcome, bytes, shown);
+      const report = () =>
+        crypto.reportProxy({
+          place: { aid: ctx.account.aid, id },
+          job: record,
+          outcome,
+          content: bytes,
+          shown,
+        });
       return await insist(report, isTransient);
     } catch (error) {
       // The third party has acted: `try again` would be wrong.
@@ -227,15 +234,22 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
 
   /** Replies may hold what the item holds: they are kept so that only the key's passphrase opens them. */
   const createCodec = ({ key, blob }: Unlocked, passphrase: Passphrase): ReplyCodec<Uint8Array> => {
-    const opened = (bytes: Uint8Array | { readonly kind: string }): Uint8Array => {
-      if (isRetry(bytes) || !(bytes instanceof Uint8Array)) {
-        throw new VaultError('key_changed');
-      }
-      return bytes;
-    };
+    const { aid, kid } = key;
     return {
-      pack: async (reply, name) => opened(await crypto.sealReply(key, name, blob, passphrase, reply)),
-      unpack: async (kept, name) => opened(await crypto.openReply(key, name, blob, passphrase, kept)),
+      pack: async (reply, digest) => {
+        const made = await crypto.sealReply({ name: { aid, kid, digest }, blob, passphrase, reply });
+        if (made.kind === 'warm_miss') {
+          throw new VaultError('key_changed');
+        }
+        return made.record;
+      },
+      unpack: async (record, digest) => {
+        const made = await crypto.openReply({ name: { aid, kid, digest }, blob, passphrase, record });
+        if (made.kind === 'warm_miss') {
+          throw new VaultError('key_changed');
+        }
+        return made.reply;
+      },
     };
   };
 

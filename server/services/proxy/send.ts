@@ -156,7 +156,7 @@ export function createProxySending(dependencies: SendingDependencies): ProxySend
     const { aid } = job.account;
     const { logLength: seen, logTail } = await readItem(kid, token);
     const params = { ...actorOf(contextOf(job), now()), aid, kid, token, action: 'decrypt', seen } as const;
-    const entry = await crypto.sealLog(params, logTail);
+    const entry = await crypto.sealLog({ params, tail: logTail });
     const logged = await itemStore.appendLog(itemStore.bucketOf(kid, token), [token], [entry]);
     if (logged.kind !== 'appended') {
       throw new VaultError('overloaded');
@@ -244,7 +244,12 @@ export function createProxySending(dependencies: SendingDependencies): ProxySend
     let extra: Uint8Array = NO_BYTES;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const stored = await storing.storeUnder(contextOf(job), keyOf(job), request, async (wanted) => {
-        const made = await crypto.storeFetched({ ...wanted, ...own }, record, applied, text);
+        const made = await crypto.storeFetched({
+          params: { ...wanted, ...own },
+          job: record,
+          rules: applied,
+          ...text,
+        });
         extra = made.extra;
         return made.parts;
       });
@@ -262,7 +267,7 @@ export function createProxySending(dependencies: SendingDependencies): ProxySend
     const { kid } = facts;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const { meta } = await readItem(kid, token);
-      const without = await crypto.dropSad({ aid: account.aid, kid, token }, meta);
+      const without = await crypto.dropSad({ name: { aid: account.aid, kid, token }, meta });
       if (!without || (await itemStore.dropSad(kid, token, meta, without)) !== 'changed') {
         return;
       }

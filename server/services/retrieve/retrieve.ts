@@ -72,11 +72,8 @@ export function createRetrievals(dependencies: RetrieveDependencies): RetrieveSe
     wantsCard: policy.wantsCard,
   });
 
-  const openingOf = ({ id, key, records }: OpenEndpoint, { secret }: RetrieveInput) => ({
-    endpoint: { id, gen: key.gen },
-    records,
-    secret,
-  });
+  const openingOf = ({ id, key, records }: OpenEndpoint, { secret }: RetrieveInput) =>
+    ({ kind: 'endpoint', use: { id, gen: key.gen }, ...records, secret }) as const;
 
   const readOne = async (
     ctx: AccountContext,

@@ -35,7 +35,7 @@ export interface Rules extends RuleService {
   readonly find: (aid: string, ids: readonly string[], field?: string) => Promise<RuleSet>;
 }
 
-const NO_RULES: RuleSet = { ids: [], records: [] };
+const NO_RULES: RuleSet = [];
 
 /** Rules: named lists of operations. They are sealed, since a template or a key in one may be confidential. */
 export function createRules({
@@ -83,21 +83,24 @@ export function createRules({
       return NO_RULES;
     }
     const records = await ruleStore.read(aid, ids);
-    const there = records.filter((record) => record !== undefined);
-    if (there.length < ids.length) {
+    const found = ids.flatMap((id, i) => {
+      const record = records[i];
+      return record ? [{ id, record }] : [];
+    });
+    if (found.length < ids.length) {
       throw new VaultError('rule_not_found', field === undefined ? {} : { field });
     }
-    if (there.reduce((sum, record) => sum + record.length, 0) > USED_BYTES_MAX) {
+    if (found.reduce((sum, { record }) => sum + record.length, 0) > USED_BYTES_MAX) {
       throw new VaultError('rule_limit', field === undefined ? {} : { field });
     }
-    return { ids, records: there };
+    return found;
   };
 
   return {
     find,
     async create(ctx, { id, body }) {
       const { account } = ctx;
-      const operations = await crypto.checkRule(account.aid, body);
+      const operations = await crypto.checkRule({ aid: account.aid, body });
       const outcome = await ruleStore.create(
         account.aid,
         id,

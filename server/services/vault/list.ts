@@ -194,10 +194,10 @@ export function createVaultList(dependencies: VaultListDependencies) {
   });
 
   const listPage = async (key: KeyRef, filter: ListFilter, page: Page): Promise<readonly Uint8Array[]> => {
-    const { texts } = await crypto.listItems(
-      { aid: key.aid, kid: key.kid, ...referenceOf(filter) },
-      page.fields,
-    );
+    const texts = await crypto.listItems({
+      params: { aid: key.aid, kid: key.kid, ...referenceOf(filter) },
+      page: page.fields,
+    });
     return texts.filter((text) => text.length > 0);
   };
 
@@ -244,7 +244,7 @@ export function createVaultList(dependencies: VaultListDependencies) {
       rule: 'lookup',
       reference,
     } as const;
-    await crypto.describeItem(wanted, read.meta);
+    await crypto.describeItem({ params: wanted, meta: read.meta });
     const bucket = itemStore.bucketOf(key.kid, token);
     const page = await readPages.one(bucket, { token, storedAt: read.storedAt });
     return { user: key.user, pages: toAsync([await listPage(key, { limit: 1 }, page)]) };
@@ -284,8 +284,8 @@ export function createVaultList(dependencies: VaultListDependencies) {
     const { rules: applied, ...masks } = view;
     const ids = { aid: key.aid, kid: key.kid };
     const params = { ...ids, ...actorOf(ctx, now()), ...masks, ...referenceOf(filter) };
-    const opened = await crypto.decryptItems(params, opening, applied, page.fields);
-    if ('kind' in opened) {
+    const opened = await crypto.decryptItems({ params, opening, rules: applied, page: page.fields });
+    if (opened.kind === 'warm_miss') {
       throw new VaultError('key_changed');
     }
     const present = await logPage(key, page, opened.logEntries);
@@ -307,7 +307,7 @@ export function createVaultList(dependencies: VaultListDependencies) {
     const { filter, only, view } = request;
     return whileAdmitted('open', request, async (end) => {
       const { ranges, nextToken } = await plan(request);
-      const itemsMax = view.rules.ids.length > 0 ? RULED_ITEMS_MAX : undefined;
+      const itemsMax = view.rules.length > 0 ? RULED_ITEMS_MAX : undefined;
       const branches = branchesOf(ranges, 'full', { gen: only.gen, itemsMax }, (key, page) =>
         openPage(request, key, page),
       );
@@ -330,7 +330,7 @@ export function createVaultList(dependencies: VaultListDependencies) {
       route: 'GET /v1/vault decrypt_all',
       filter: settled(account, input),
       only: key,
-      opening: { blob, secret: input.passphrase },
+      opening: { kind: 'warm', blob, secret: input.passphrase },
       view,
       operation: 'decrypt',
     });

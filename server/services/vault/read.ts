@@ -67,8 +67,8 @@ export function createReading({
       const { rules, ...masks } = view;
       const ids = { aid: key.aid, kid: key.kid, token, reference, seen: read.logLength };
       const params = { ...actorOf(ctx, now()), ...ids, ...masks };
-      const out = await crypto.openItem(params, opening, rules, read);
-      if ('kind' in out) {
+      const out = await crypto.openItem({ params, opening, rules, item: read });
+      if (out.kind === 'warm_miss') {
         return out;
       }
       onOpened();

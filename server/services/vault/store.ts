@@ -99,19 +99,19 @@ export function createStoring({
     let params = firstParams(ctx, key, request);
     for (;;) {
       const sealed = await seal(params);
-      if ('kind' in sealed) {
+      if (sealed.kind === 'warm_miss') {
         return sealed;
       }
       request.onSealed?.();
-      const { facts, ...fields } = sealed;
+      const { kind: _, facts, ...fields } = sealed;
       const write = { ...fields, token: facts.token, gen: facts.gen, sadExpiresAt: facts.sadExpiresAt, seed };
       let outcome = await itemStore.write(key.kid, { ...write, seen: 0 });
       if (outcome.kind === 'exists') {
         const { logLength: seen, logTail } = outcome;
-        const logEntry = await crypto.sealLog(
-          { ...params, token: facts.token, action: 'encrypt', seen },
-          logTail,
-        );
+        const logEntry = await crypto.sealLog({
+          params: { ...params, token: facts.token, action: 'encrypt', seen },
+          tail: logTail,
+        });
         outcome = await itemStore.write(key.kid, { ...write, logEntry, seen });
       }
       switch (outcome.kind) {

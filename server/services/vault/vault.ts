@@ -9,7 +9,7 @@ import { createTurns, pause } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
 import { type AccountContext, actorOf } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
-import type { KeyHandle, Retry } from '../key/open.ts';
+import { type KeyHandle, provenMissing, type Retry } from '../key/open.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
@@ -103,7 +103,7 @@ export function createVault(dependencies: VaultDependencies): VaultService {
           onSealed: () => metering.begin(ctx, 'store'),
         };
         return storing.storeUnder(ctx, key, request, (wanted) =>
-          crypto.storeItem(wanted, blob, input.passphrase, input.body),
+          crypto.storeItem({ params: wanted, blob, passphrase: input.passphrase, body: input.body }),
         );
       });
     if (input.idempotencyKey === undefined) {
@@ -129,10 +129,10 @@ export function createVault(dependencies: VaultDependencies): VaultService {
       wantsCard: input.return_card_metadata ?? account.preferences.return_card_metadata,
     };
     const opened = await keys.withUnlocked(account, user, passphrase, async (key, blob) => {
-      const opening = { blob, secret: passphrase };
+      const opening = { kind: 'warm', blob, secret: passphrase } as const;
       const onOpened = (): void => metering.begin(ctx, 'decrypt');
       const text = await reading.openOne(ctx, key, opening, { token, reference, view, onOpened });
-      return text === 'missing' ? ((await crypto.checkWarm(key, blob, passphrase)) ?? text) : text;
+      return text === 'missing' ? provenMissing(crypto, key, blob, passphrase) : text;
     });
     if (opened === 'missing') {
       throw new VaultError('token_not_found');
@@ -150,7 +150,7 @@ export function createVault(dependencies: VaultDependencies): VaultService {
   ): Promise<TokenInfo | 'missing' | 'changed' | Retry> => {
     const item = await itemStore.read(key.kid, input.token, key.gen);
     if (!item) {
-      return (await crypto.checkWarm(key, blob, input.passphrase)) ?? 'missing';
+      return provenMissing(crypto, key, blob, input.passphrase);
     }
     if (item.kind !== 'item') {
       return item;
@@ -166,9 +166,9 @@ export function createVault(dependencies: VaultDependencies): VaultService {
       bytesMax: STORED_BYTES_MAX,
       forcedMask: !ctx.account.unmasked,
     };
-    const opening = { blob, secret: input.passphrase };
-    const sealed = await crypto.updateItem(params, opening, applied, item, input.body);
-    if ('kind' in sealed) {
+    const opening = { kind: 'warm', blob, secret: input.passphrase } as const;
+    const sealed = await crypto.updateItem({ params, opening, rules: applied, item, changes: input.body });
+    if (sealed.kind === 'warm_miss') {
       return sealed;
     }
     metering.begin(ctx, 'update');
@@ -241,7 +241,7 @@ export function createVault(dependencies: VaultDependencies): VaultService {
       rule: 'check',
       reference,
     } as const;
-    return { read, refMember: await crypto.describeItem(params, read.meta) };
+    return { read, refMember: await crypto.describeItem({ params, meta: read.meta }) };
   };
 
   const remove: VaultService['remove'] = async (ctx, input) => {
@@ -277,11 +277,11 @@ export function createVault(dependencies: VaultDependencies): VaultService {
     const entries: LogEntry[] = [];
     for (let at = from; at >= to; at -= LOG_STEP) {
       const sealed = await itemStore.readLog(key.kid, input.token, at, Math.max(to, at - LOG_STEP + 1));
-      const text = await crypto.readLog(
-        { aid: key.aid, kid: key.kid, token: input.token, newest: at },
-        sealed,
-      );
-      entries.push(...(JSON.parse(Buffer.from(text).toString('utf8')) as LogEntry[]));
+      const opened = await crypto.readLog({
+        params: { aid: key.aid, kid: key.kid, token: input.token, newest: at },
+        entries: sealed,
+      });
+      entries.push(...opened);
     }
     metering.count(ctx, 'log');
     return { entries, ...(to > 1 ? { nextToken: cursors.seal(scope, to - 1) } : {}) };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import { KIND } from '../../../workers/jobs/kinds.ts';
+import { JOBS } from '../../../workers/table.ts';
 import { type AccountClient, type Answer, answerOf, PASSPHRASE, refusalOf } from '../../helpers/clients.ts';
 import {
   capture,
@@ -219,7 +219,7 @@ describe('whatever is wrong costs the same work', () => {
     clock = START + 2 * HOUR;
     for (const [path, secret] of cases()) {
       await post(path, secret);
-      expect([path, await jobsOf(path, secret)]).toEqual([path, [KIND.checkEndpoint]]);
+      expect([path, await jobsOf(path, secret)]).toEqual([path, [JOBS.checkEndpoint.kind]]);
     }
   });
 

@@ -23,7 +23,12 @@ afterAll(() => vault.close());
 const changeAndDie = async (user: string): Promise<void> => {
   const { crypto, stores } = vault.opened;
   const key = await vault.opened.services.keys.find(account, user);
-  const record = await crypto.changePassphrase(key, key.record, secretOf(PASSPHRASE), secretOf(NEW));
+  const record = await crypto.changePassphrase({
+    key,
+    record: key.record,
+    from: secretOf(PASSPHRASE),
+    to: secretOf(NEW),
+  });
   const change = { aid: key.aid, user, kid: key.kid, gen: key.gen + 1, read: key.record, record };
   expect(await stores.keyStore.change(change)).toBe(true);
 };

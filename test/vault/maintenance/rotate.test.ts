@@ -157,7 +157,9 @@ describe('a rotation', () => {
       ...({ action: 'decrypt', source: 'vault', ip: '::1', ua: 'x', now: 1 } as const),
       ...{ aid: client.aid, kid, token: opened, seen },
     };
-    const entries = await Promise.all(Array.from({ length: 1_200 }, () => crypto.sealLog(entry, logTail)));
+    const entries = await Promise.all(
+      Array.from({ length: 1_200 }, () => crypto.sealLog({ params: entry, tail: logTail })),
+    );
     await itemStore.appendLog(
       itemStore.bucketOf(kid, opened),
       entries.map(() => opened),

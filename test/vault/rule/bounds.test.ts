@@ -247,13 +247,13 @@ describe('slow rules', () => {
     const { crypto } = vault.opened;
     const { decryptItems } = crypto;
     const sizes: number[] = [];
-    crypto.decryptItems = (params, opening, rules, page) => {
-      sizes.push(page.tokens.length);
-      return decryptItems(params, opening, rules, page);
-    };
+    Reflect.set(crypto, 'decryptItems', (input: Parameters<typeof decryptItems>[0]) => {
+      sizes.push(input.page.tokens.length);
+      return decryptItems(input);
+    });
     const endpoint = await createRetrieve(account, 'slow', { rules: 'slow' });
     const all = await retrieve(vault, endpoint, { query: { decrypt_all: true } });
-    crypto.decryptItems = decryptItems;
+    Reflect.set(crypto, 'decryptItems', decryptItems);
     expect(all.as<Tree>()['slow']).toHaveLength(120);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(120);
     // Rules may take 100 ms for each item.

@@ -8,7 +8,7 @@ import {
 } from '../../../workers/crypto/certificate/certificate.ts';
 import { type CreatedCsr, createCsr } from '../../../workers/crypto/certificate/csr.ts';
 import { readPem, toPem } from '../../../workers/crypto/primitives/pem.ts';
-import { toFailure } from '../../../workers/jobs/context.ts';
+import { toFailure } from '../../../workers/jobs/failure.ts';
 import { type Authority, newAuthority } from './authority.ts';
 
 /** The code of the refusal; undefined when the text was read. Any other error is let through. */
@@ -230,7 +230,7 @@ test.each([
       return error;
     }
   })();
-  expect(toFailure(refused)).toEqual({ code, field: 'body', cause: undefined });
+  expect(toFailure(refused)).toMatchObject({ code, field: 'body', cause: undefined });
   expect(refused).toMatchObject({ name: 'CertificateError', message: 'The certificate was refused.' });
   expect(JSON.stringify(refused)).not.toContain('canary');
 });

@@ -12,8 +12,9 @@ import {
   sealAuditMark,
 } from '../../crypto/log/audit-entry.ts';
 import { equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
-import { openedOrNot, type ThreadContext } from '../context.ts';
+import type { ThreadContext } from '../context.ts';
 import type { In, Out } from '../define.ts';
+import { openedOrNot } from '../failure.ts';
 import type { AUDIT_JOBS, AuditFilter, ChainFault, MarkFacts, OpenedEvent } from './jobs.ts';
 
 type Jobs = typeof AUDIT_JOBS;

@@ -1,0 +1,248 @@
+/** Items: stored, opened, updated and listed, with their entries in the action log. */
+import {
+  bytes,
+  floats,
+  type Given,
+  json,
+  list,
+  message,
+  oneOf,
+  optional,
+  secret,
+  type Taken,
+} from '../codec.ts';
+import { defineJob, singlesOf } from '../define.ts';
+import { type KeyName, OPENING } from '../key/jobs.ts';
+import { laneByRules, RULES } from '../rule/jobs.ts';
+
+/** Who acts, for the action log. */
+export interface ActorParams {
+  readonly ip: string;
+  readonly ua: string;
+  readonly source: 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
+  /** ms since 1970. */
+  readonly now: number;
+}
+
+/** What is stored, beside the body. */
+export interface StoreParams extends KeyName, ActorParams {
+  readonly number?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly algorithm: string;
+  /** For a `uuid` token that must be the same when the request is repeated. */
+  readonly uuid?: string | undefined;
+  /** The first candidate to try, after a clash. */
+  readonly candidate: number;
+  readonly refuseTestCards: boolean;
+  readonly wantsCard: boolean;
+  /** ms since 1970; 0 = kept. */
+  readonly sadExpiresAt: number;
+  /** Number of log entries known to exist already. */
+  readonly seen: number;
+}
+
+/** What a reader sees of an item. */
+export interface ViewParams {
+  /** Whether the account sees numbers masked. */
+  readonly forcedMask: boolean;
+  readonly maskFields: readonly string[];
+  readonly wantsCard: boolean;
+}
+
+/** Names an item. A reference that the item has must be given, and be the same. */
+export interface ItemName extends KeyName {
+  readonly token: string;
+  readonly reference?: string | undefined;
+}
+
+/** How one item is read. */
+export interface OpenParams extends ItemName, ActorParams, ViewParams {
+  readonly seen: number;
+}
+
+/** How an item is updated. */
+export interface UpdateParams extends ItemName, ActorParams {
+  readonly seen: number;
+  readonly sadExpiresAt: number;
+  readonly bytesMax: number;
+  /** Whether the account sees numbers masked, and so do its rules. */
+  readonly forcedMask: boolean;
+}
+
+/** Which item is described. */
+export interface DescribeItemParams extends ItemName {
+  /** `check`: the reference must be given when the item has one. `lookup`: it is only compared when given. */
+  readonly rule: 'check' | 'lookup';
+}
+
+/** An entry of the action log that is sealed by itself. */
+export interface SealLogParams extends KeyName, ActorParams {
+  readonly token: string;
+  readonly action: 'encrypt' | 'decrypt';
+  readonly seen: number;
+}
+
+/** Which part of an item's log is read. */
+export interface ReadLogParams extends KeyName {
+  readonly token: string;
+  /** The number of the first entry given; the others follow downwards. */
+  readonly newest: number;
+}
+
+/** An entry of the action log, by the names of the API. */
+export interface ShownLogEntry {
+  readonly action: 'encrypt' | 'decrypt';
+  readonly source: ActorParams['source'];
+  readonly ip_address: string;
+  readonly user_agent: string;
+  /** RFC 3339 in UTC. */
+  readonly timestamp: string;
+}
+
+/** Which items of a page are wanted, once their references can be read. */
+export interface ReferenceFilter {
+  readonly reference?: string | undefined;
+  readonly referencePrefix?: string | undefined;
+}
+
+/** Which items are listed. */
+export interface ListParams extends KeyName, ReferenceFilter {}
+
+/** How the items of a page are read. */
+export interface DecryptItemsParams extends KeyName, ActorParams, ViewParams, ReferenceFilter {}
+
+/** What may be said of a card without its number. */
+export interface CardFacts {
+  /** What may be shown: the first 8 digits of a long number, the first 6 of a shorter one. */
+  readonly bin?: string;
+  /** The first 8 digits, by which issuers are looked up; never shown. */
+  readonly issuerDigits?: string;
+  readonly brand?: string;
+}
+
+/** What the server knows of an item that it is to write. */
+export interface StoredFacts {
+  readonly token: string;
+  readonly gen: number;
+  readonly candidate: number;
+  /** ms since 1970; 0 = kept, or nothing to keep. */
+  readonly sadExpiresAt: number;
+  readonly card?: CardFacts | undefined;
+  readonly reference?: string | undefined;
+}
+
+/** The parts of an item to be written; `sad`, `refMember` and `identity` are empty where there is none. */
+const STORED = {
+  facts: json<StoredFacts>(),
+  /** Envelope and content. */
+  item: bytes,
+  meta: bytes,
+  /** Sensitive authentication data, sealed. */
+  sad: bytes,
+  /** The item's member of the reference index. */
+  refMember: bytes,
+  logEntry: bytes,
+  /** Tells whether a token that is taken already means the same number. */
+  identity: bytes,
+};
+/** An item to be written. */
+export const STORED_PARTS = oneOf({ stored: STORED });
+export type StoredParts = Taken<typeof STORED_PARTS>;
+
+/** An item as it lies in Redis (`sad` may be empty), and the last 16 bytes of the newest entry of its log. */
+export const SEALED_ITEM = message({ item: bytes, meta: bytes, sad: bytes, logTail: bytes });
+/** A page of items as the store reads it. */
+export const PAGE = message({
+  /** u16 per item, big-endian: index into `blobs`. */
+  order: bytes,
+  tokens: json<readonly string[]>(),
+  /** ms since 1970 per item. */
+  storedAt: floats,
+  /** Items one after the other, for each bucket. */
+  blobs: list(bytes),
+});
+export type PageFields = Given<typeof PAGE>;
+export type ThreadPage = Taken<typeof PAGE>;
+
+export const ITEM_JOBS = {
+  /** Seals an item under a fresh token. `number_missing`, `test_card`, `invalid_request`: the body's fault. */
+  storeItem: defineJob({
+    lane: 'hot',
+    share: ({ params }) => singlesOf(params.aid),
+    input: message({ params: json<StoreParams>(), blob: bytes, passphrase: secret, body: bytes }),
+    output: oneOf({ stored: STORED, warm_miss: {} }),
+  }),
+  /** The item's text as its reader may see it, and the log entry of the reading. */
+  openItem: defineJob({
+    lane: laneByRules,
+    share: ({ params }) => singlesOf(params.aid),
+    input: message({ params: json<OpenParams>(), opening: OPENING, rules: RULES, item: SEALED_ITEM }),
+    output: oneOf({ opened: { text: bytes, logEntry: bytes, card: json<CardFacts>() }, warm_miss: {} }),
+  }),
+  /** Merges changes into an item and seals it again. */
+  updateItem: defineJob({
+    lane: laneByRules,
+    share: ({ params }) => singlesOf(params.aid),
+    input: message({
+      params: json<UpdateParams>(),
+      opening: OPENING,
+      rules: RULES,
+      item: SEALED_ITEM,
+      changes: bytes,
+    }),
+    output: oneOf({ stored: STORED, warm_miss: {} }),
+  }),
+  /** The item's member of the reference index, empty for none. Needs no passphrase. */
+  describeItem: defineJob({
+    lane: 'hot',
+    share: ({ params }) => singlesOf(params.aid),
+    input: message({ params: json<DescribeItemParams>(), meta: bytes }),
+    output: bytes,
+  }),
+  /** Metadata without sensitive authentication data; undefined when the item has none. */
+  dropSad: defineJob({
+    lane: 'hot',
+    input: message({ name: json<KeyName & { readonly token: string }>(), meta: bytes }),
+    output: optional(bytes),
+  }),
+  /** An entry of the action log that follows the entry with the given last bytes. */
+  sealLog: defineJob({
+    lane: 'hot',
+    share: ({ params }) => singlesOf(params.aid),
+    input: message({ params: json<SealLogParams>(), tail: bytes }),
+    output: bytes,
+  }),
+  /** Opens entries of the action log, newest first; `integrity_failed` when they do not follow each other. */
+  readLog: defineJob({
+    lane: 'hot',
+    share: ({ params }) => singlesOf(params.aid),
+    input: message({ params: json<ReadLogParams>(), entries: list(bytes) }),
+    output: json<readonly ShownLogEntry[]>(),
+  }),
+  /** The items of a page without their data, each as JSON text; empty for one that is gone or not wanted. */
+  listItems: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => params.aid,
+    input: message({ params: json<ListParams>(), page: PAGE }),
+    output: list(bytes),
+  }),
+  /** The items of a page with their data, each with its log entry; both empty for one that is gone. `cards` only when wanted. */
+  decryptItems: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => params.aid,
+    input: message({
+      params: json<DecryptItemsParams>(),
+      opening: OPENING,
+      rules: RULES,
+      page: PAGE,
+    }),
+    output: oneOf({
+      opened: {
+        texts: list(bytes),
+        logEntries: list(bytes),
+        cards: json<readonly (CardFacts | null)[]>(),
+      },
+      warm_miss: {},
+    }),
+  }),
+};

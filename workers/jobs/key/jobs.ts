@@ -1,0 +1,82 @@
+/** Vault keys: made, unlocked, changed, described; and how other jobs open them. */
+import { bytes, type Given, json, message, oneOf, optional, secret, type Taken, text } from '../codec.ts';
+import { defineJob, singlesOf } from '../define.ts';
+
+/** Names the vault key that a job works under. */
+export interface KeyName {
+  readonly aid: string;
+  readonly kid: string;
+}
+
+/** The endpoint that a job works through, and the generation of the key that it was made under. */
+export interface EndpointUse {
+  readonly id: string;
+  readonly gen: number;
+}
+
+/** What the server knows of a key record; nothing secret. */
+export interface KeyFacts {
+  readonly kid: string;
+  readonly gen: number;
+}
+
+/** The path that a key record is bound to: the account, and the name of the key. */
+const PLACE = message({ aid: text, user: text });
+const KEY = message({ aid: text, user: text, kid: text });
+
+/**
+ * What opens a vault key for one job: the blob that an unlock left, under the same passphrase, or a retrieval
+ * endpoint's two records under its secret.
+ */
+export const OPENING = oneOf({
+  warm: { blob: bytes, secret },
+  endpoint: { use: json<EndpointUse>(), policy: bytes, wrap: bytes, secret },
+});
+export type Opening = Given<typeof OPENING>;
+export type ThreadOpening = Taken<typeof OPENING>;
+
+/** The warm blob was made under another passphrase; the full unlock decides. A variant of many results. */
+export interface WarmMiss {
+  readonly kind: 'warm_miss';
+}
+
+export const KEY_JOBS = {
+  /** A new vault key under a passphrase, sealed for its place. */
+  createKey: defineJob({
+    lane: 'cold',
+    share: ({ key }) => key.aid,
+    input: message({ key: KEY, passphrase: secret }),
+    output: bytes,
+  }),
+  /**
+   * Opens a key record; `passphrase_wrong` when the passphrase is another one. `blob`: the private halves, which
+   * open only under the same passphrase in this process. `upgraded`: the record under the Argon2id cost of today.
+   */
+  unlockKey: defineJob({
+    lane: 'cold',
+    share: ({ key }) => key.aid,
+    input: message({ key: KEY, record: bytes, passphrase: secret }),
+    output: message({ blob: bytes, upgraded: optional(bytes) }),
+  }),
+  /** The key record under another passphrase and with a new generation. */
+  changePassphrase: defineJob({
+    lane: 'cold',
+    share: ({ key }) => key.aid,
+    input: message({ key: KEY, record: bytes, from: secret, to: secret }),
+    output: bytes,
+  }),
+  /** What a key record says without a passphrase. */
+  describeKey: defineJob({
+    lane: 'hot',
+    share: ({ place }) => singlesOf(place.aid),
+    input: message({ place: PLACE, record: bytes }),
+    output: json<KeyFacts>(),
+  }),
+  /** Whether a warm blob opens under a passphrase. */
+  checkWarm: defineJob({
+    lane: 'hot',
+    share: ({ key }) => singlesOf(key.aid),
+    input: message({ key: message({ aid: text, kid: text }), blob: bytes, passphrase: secret }),
+    output: oneOf({ open: {}, warm_miss: {} }),
+  }),
+};

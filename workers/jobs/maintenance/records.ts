@@ -1,0 +1,121 @@
+/** Handlers of the jobs on service records in `jobs.ts`, which says what each promises. */
+import { openPolicy } from '../../crypto/endpoint/record.ts';
+import { describeVaultKey } from '../../crypto/key/vault-key.ts';
+import { IntegrityError, readU32 } from '../../crypto/primitives/bytes.ts';
+import { TYPE } from '../../crypto/record/format.ts';
+import { parseOwn, type ThreadContext } from '../context.ts';
+import type { In, Out } from '../define.ts';
+import type { EndpointPolicy } from '../endpoint/jobs.ts';
+import { openedOrNot } from '../failure.ts';
+import * as proxy from '../proxy/record.ts';
+import type { AnyRecordPlace, MAINTENANCE_JOBS, RecordFacts } from './jobs.ts';
+
+type Jobs = typeof MAINTENANCE_JOBS;
+
+const WRAP_KINDS: Readonly<Record<number, string>> = {
+  [TYPE.captureWrap]: 'capture',
+  [TYPE.retrieveWrap]: 'retrieve',
+};
+
+function open(
+  { sealer }: ThreadContext,
+  { purpose, account, kind, path }: AnyRecordPlace,
+  record: Uint8Array,
+): Uint8Array {
+  return sealer.open(purpose, account, kind, path, record);
+}
+
+function openJson<T>(context: ThreadContext, place: AnyRecordPlace, record: Uint8Array): T {
+  return parseOwn<T>(open(context, place, record));
+}
+
+/** The id and the account of a record whose path is its id. */
+function namesOf({ account, path }: AnyRecordPlace) {
+  return { aid: account, id: path[0] ?? '' };
+}
+
+type Reader = (context: ThreadContext, place: AnyRecordPlace, record: Uint8Array) => RecordFacts;
+
+/** Kinds whose content is read as well; all others must open, and no more. */
+const READERS: Readonly<Record<string, Reader>> = {
+  account: (context, place, record) => ({ aid: openJson<{ aid: string }>(context, place, record).aid }),
+  key: (context, place, record) => {
+    const { kid, gen } = describeVaultKey(open(context, place, record));
+    return { kid, gen };
+  },
+  endpoint: (context, place, record) => {
+    const ids = { env: context.env, ...namesOf(place) };
+    const { kid, gen, kind } = parseOwn<EndpointPolicy>(openPolicy(context.sealer, ids, record).json);
+    return { kid, gen, kind };
+  },
+  'endpoint wrap': (context, place, record) => {
+    const wrap = open(context, place, record);
+    const kind = WRAP_KINDS[wrap[1] ?? 0];
+    if (kind === undefined) {
+      throw new IntegrityError('endpoint');
+    }
+    return { gen: readU32(wrap, 4), kind };
+  },
+  certificate: (context, place, record) => ({
+    csrId: openJson<{ csr_id: string }>(context, place, record).csr_id,
+  }),
+  'proxy send': (context, place, record) => ({
+    kid: proxy.openJob(context, namesOf(place), record).facts.kid,
+  }),
+  'proxy tell': (context, place, record) => {
+    proxy.openReport(context, namesOf(place), record);
+    return {};
+  },
+};
+
+function factsOf(context: ThreadContext, place: AnyRecordPlace, record: Uint8Array): RecordFacts | undefined {
+  try {
+    const read = READERS[place.kind];
+    if (read) {
+      return read(context, place, record);
+    }
+    open(context, place, record);
+    return {};
+  } catch (error) {
+    // What opens and is no JSON text was sealed by none of the code that this version knows.
+    if (error instanceof IntegrityError || error instanceof SyntaxError) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+export function verifyRecords(
+  context: ThreadContext,
+  { records }: In<Jobs['verifyRecords']>,
+): Out<Jobs['verifyRecords']> {
+  return records.map(({ place, record }) => ({
+    keyId: context.sealer.writerOf(record),
+    facts: factsOf(context, place, record),
+  }));
+}
+
+/** The record under the write key; undefined for one that does not open. */
+function reencrypted(
+  { sealer }: ThreadContext,
+  { purpose, account, kind, path }: AnyRecordPlace,
+  record: Uint8Array,
+): Uint8Array | undefined {
+  return openedOrNot(() => {
+    const plain = sealer.open(purpose, account, kind, path, record);
+    const sealed = sealer.seal(purpose, account, kind, path, plain);
+    plain.fill(0);
+    return sealed;
+  });
+}
+
+export function reencryptRecords(
+  context: ThreadContext,
+  { records }: In<Jobs['reencryptRecords']>,
+): Out<Jobs['reencryptRecords']> {
+  return records.map(({ place, record }) => {
+    const keyId = context.sealer.writerOf(record);
+    const isNew = keyId === context.sealer.writeId;
+    return { keyId, record: isNew ? undefined : reencrypted(context, place, record) };
+  });
+}

@@ -1,0 +1,106 @@
+/** Handlers of the jobs that re-encrypt items and logs in `jobs.ts`, which says what each promises. */
+import { type ItemContext, openMeta, sealMeta } from '../../crypto/item/meta.ts';
+import { tagOf } from '../../crypto/log/entry.ts';
+import { renewLogRecord, writerOfLog } from '../../crypto/log/seal.ts';
+import type { ThreadContext } from '../context.ts';
+import type { In, Out } from '../define.ts';
+import { openedOrNot } from '../failure.ts';
+import type { ItemField, LongLog, MAINTENANCE_JOBS } from './jobs.ts';
+import { countKey, type MutableKeyCounts } from './key-counts.ts';
+import { longLogs, readSurvey, type SurveyedItem } from './survey.ts';
+
+type Jobs = typeof MAINTENANCE_JOBS;
+
+/** A record that may have to be re-encrypted, and how. */
+interface Candidate extends ItemField {
+  readonly keyId: string | undefined;
+  /** The last 16 bytes that were read. */
+  readonly tag: Uint8Array;
+  readonly reencrypt: () => Uint8Array;
+}
+
+function ofMeta({ sealer }: ThreadContext, ids: ItemContext, meta: Uint8Array, item: number): Candidate {
+  return {
+    item,
+    name: 'm',
+    keyId: sealer.writerOf(meta),
+    tag: tagOf(meta),
+    reencrypt: () => sealMeta(sealer, ids, openMeta(sealer, ids, meta)),
+  };
+}
+
+function ofEntry(
+  { sealer }: ThreadContext,
+  ids: ItemContext,
+  entry: Uint8Array,
+  item: number,
+  position: number,
+): Candidate {
+  return {
+    item,
+    name: String(position),
+    keyId: writerOfLog(sealer, entry),
+    tag: tagOf(entry),
+    reencrypt: () => renewLogRecord(sealer, ids, entry),
+  };
+}
+
+/** Re-encrypts what is under another key than the write key; what does not open is lost. */
+function reencryptAll(
+  { sealer }: ThreadContext,
+  candidates: readonly Candidate[],
+  long: readonly LongLog[],
+): Out<Jobs['reencryptItems']> {
+  const keys: MutableKeyCounts = {};
+  const fields: ItemField[] = [];
+  const lost: ItemField[] = [];
+  const parts: { readonly tag: Uint8Array; readonly record: Uint8Array }[] = [];
+  for (const { item, name, keyId, tag, reencrypt } of candidates) {
+    countKey(keys, name === 'm' ? 'item' : 'log', keyId);
+    if (keyId === sealer.writeId) {
+      continue;
+    }
+    const record = openedOrNot(reencrypt);
+    if (record) {
+      fields.push({ item, name });
+      parts.push({ tag, record });
+    } else {
+      lost.push({ item, name });
+    }
+  }
+  return { plan: { fields, lost, keys, long }, parts };
+}
+
+function candidatesOf(
+  context: ThreadContext,
+  ids: ItemContext,
+  { meta, entries, fields }: SurveyedItem,
+  item: number,
+): Candidate[] {
+  return fields === 0
+    ? []
+    : [
+        ofMeta(context, ids, meta, item),
+        ...entries.map((entry, i) => ofEntry(context, ids, entry, item, i + 1)),
+      ];
+}
+
+export function reencryptItems(
+  context: ThreadContext,
+  { params: { aid, kid, tokens }, survey: blob }: In<Jobs['reencryptItems']>,
+): Out<Jobs['reencryptItems']> {
+  const survey = readSurvey(blob, tokens.length);
+  const candidates = survey.flatMap((found, item) =>
+    candidatesOf(context, { env: context.env, aid, kid, token: tokens[item] ?? '' }, found, item),
+  );
+  return reencryptAll(context, candidates, longLogs(survey));
+}
+
+export function reencryptLog(
+  context: ThreadContext,
+  { params: { first, ...names }, entries }: In<Jobs['reencryptLog']>,
+): Out<Jobs['reencryptLog']> {
+  const ids = { env: context.env, ...names };
+  const candidates = entries.map((entry, i) => ofEntry(context, ids, entry, 0, first + i));
+  return reencryptAll(context, candidates, []);
+}

@@ -1,0 +1,166 @@
+/** Handlers of the jobs that verify pages of items and logs in `jobs.ts`: what is wrong, as far as no passphrase is needed. */
+import { envelopeBytes, envelopeGeneration } from '../../crypto/item/envelope.ts';
+import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
+import { tagOf, verifyLogPart, verifyLog as verifyWholeLog } from '../../crypto/log/entry.ts';
+import { writerOfLog } from '../../crypto/log/seal.ts';
+import { EMPTY, equalBytes } from '../../crypto/primitives/bytes.ts';
+import { sha256 } from '../../crypto/primitives/hash.ts';
+import type { ThreadContext } from '../context.ts';
+import type { In, Out } from '../define.ts';
+import { openedOrNot } from '../failure.ts';
+import { referenceMember } from '../item/records.ts';
+import type { ItemFault, ItemsParams, MAINTENANCE_JOBS } from './jobs.ts';
+import { countKey, type MutableKeyCounts } from './key-counts.ts';
+import { longLogs, readSurvey, type SurveyedItem } from './survey.ts';
+
+type Jobs = typeof MAINTENANCE_JOBS;
+
+const IDENTITY_BYTES = 16;
+/** Redis expires by its own clock. */
+const CLOCK_SKEW_MS = 5_000;
+/** `c`, `m` and `n`. */
+const FIXED_FIELDS = 3;
+
+type Report = (kind: ItemFault['kind'], what: string) => void;
+
+function isOfGeneration(part: Uint8Array, gen: number): boolean {
+  return openedOrNot(() => envelopeGeneration(part.subarray(0, envelopeBytes(part))) === gen) ?? false;
+}
+
+function checkContent({ item }: SurveyedItem, meta: OpenedMeta, gen: number, report: Report): void {
+  if (!equalBytes(sha256(item), meta.hash0)) {
+    report('item', 'envelope and content are not those that the metadata names');
+  } else if (!isOfGeneration(item, meta.gen)) {
+    report('item', 'envelope and metadata name different generations');
+  }
+  if (meta.gen > gen) {
+    report('item', 'it names a generation that its key does not have');
+  }
+}
+
+function checkSad({ sad, sadExpiresAt }: SurveyedItem, meta: OpenedMeta, now: number, report: Report): void {
+  const { sad: facts } = meta;
+  if (!facts) {
+    if (sad.length > 0) {
+      report('sad', 'it is kept, and the metadata names none');
+    }
+    return;
+  }
+  if (sad.length === 0) {
+    if (facts.expiresAtMs === 0 || now + CLOCK_SKEW_MS < facts.expiresAtMs) {
+      report('sad', 'it is gone before its time');
+    }
+    return;
+  }
+  if (!equalBytes(sha256(sad), facts.hash)) {
+    report('sad', 'it is not what the metadata names');
+  } else if (sadExpiresAt !== (facts.expiresAtMs === 0 ? -1 : facts.expiresAtMs)) {
+    report('sad', 'it does not go when the metadata says');
+  }
+}
+
+function checkLog(
+  context: ThreadContext,
+  ids: { readonly aid: string; readonly kid: string; readonly token: string },
+  found: SurveyedItem,
+  report: Report,
+): void {
+  const { entries, logLength, fields, hasSeeds } = found;
+  if (logLength === 0 || fields !== FIXED_FIELDS + logLength + (hasSeeds ? 1 : 0)) {
+    report('log', 'it has not the entries that its length says');
+    return;
+  }
+  const names = new Set(entries.map((entry) => Buffer.from(tagOf(entry)).toString('latin1')));
+  const at = verifyWholeLog(context.sealer, { env: context.env, ...ids }, entries);
+  if (at !== undefined || names.size < entries.length) {
+    report('log', at === undefined ? 'an entry is there twice' : `entry ${at} is not what was written`);
+  }
+}
+
+/** Verifies one item; gives its metadata where that opens. */
+function checkItem(
+  context: ThreadContext,
+  params: ItemsParams,
+  token: string,
+  found: SurveyedItem,
+  report: Report,
+): OpenedMeta | undefined {
+  const { aid, kid, gen, now } = params;
+  if (found.isStrange) {
+    report('item', 'something else stands in its place');
+    return undefined;
+  }
+  if (found.fields === 0) {
+    if (found.storedAt >= 0) {
+      report('time index', 'it names an item that is not there');
+    }
+    if (found.sad.length > 0) {
+      report('sad', 'it has no item');
+    }
+    return undefined;
+  }
+  if (found.storedAt < 0) {
+    report('time index', 'the item is not in it');
+  }
+  if (found.identity.length > 0 && found.identity.length !== IDENTITY_BYTES) {
+    report('identity', 'it is no tag');
+  }
+  const meta = openedOrNot(() => openMeta(context.sealer, { env: context.env, aid, kid, token }, found.meta));
+  if (meta) {
+    checkContent(found, meta, gen, report);
+    checkSad(found, meta, now, report);
+  } else {
+    report('item', 'its metadata does not open');
+  }
+  checkLog(context, { aid, kid, token }, found, report);
+  return meta;
+}
+
+export function verifyItems(
+  context: ThreadContext,
+  { params, survey: blob }: In<Jobs['verifyItems']>,
+): Out<Jobs['verifyItems']> {
+  const faults: ItemFault[] = [];
+  const checked = { item: 0, sad: 0, log: 0, identity: 0 };
+  const keys: MutableKeyCounts = {};
+  const survey = readSurvey(blob, params.tokens.length);
+  const members = survey.map((found, item) => {
+    const token = params.tokens[item] ?? '';
+    const meta = checkItem(context, params, token, found, (kind, what) => faults.push({ item, kind, what }));
+    if (found.fields > 0) {
+      countKey(keys, 'item', context.sealer.writerOf(found.meta));
+      checked.item += 1;
+    }
+    checked.sad += found.sad.length > 0 ? 1 : 0;
+    checked.identity += found.identity.length > 0 ? 1 : 0;
+    for (const entry of found.entries) {
+      countKey(keys, 'log', writerOfLog(context.sealer, entry));
+      checked.log += 1;
+    }
+    return meta ? referenceMember(context, params.aid, meta.reference, token) : EMPTY;
+  });
+  return { findings: { faults, checked, keys, long: longLogs(survey) }, members };
+}
+
+export function verifyLog(
+  { env, sealer }: ThreadContext,
+  { params, before, entries }: In<Jobs['verifyLog']>,
+): Out<Jobs['verifyLog']> {
+  const keys: MutableKeyCounts = {};
+  for (const entry of entries) {
+    countKey(keys, 'log', writerOfLog(sealer, entry));
+  }
+  const wrongAt = verifyLogPart(sealer, { env, ...params }, { before, entries });
+  return { wrongAt: wrongAt ?? null, keys };
+}
+
+export function referenceMembers(
+  context: ThreadContext,
+  { params: { aid, kid, tokens }, metas }: In<Jobs['referenceMembers']>,
+): Out<Jobs['referenceMembers']> {
+  const { env, sealer } = context;
+  return tokens.map((token, i) => {
+    const meta = openedOrNot(() => openMeta(sealer, { env, aid, kid, token }, metas[i] ?? EMPTY));
+    return meta ? referenceMember(context, aid, meta.reference, token) : EMPTY;
+  });
+}

@@ -1,0 +1,144 @@
+/** Handlers of the jobs `prepareFetch` and `storeFetched` in `jobs.ts`, which says what each promises. */
+import { VaultError } from '../../../server/core/errors.ts';
+import { onlyDigits } from '../../../server/domain/card/digits.ts';
+import { findNumber } from '../../../server/domain/card/number.ts';
+import { parseAlgorithm } from '../../../server/domain/card/token-format.ts';
+import { encodeJson } from '../../../server/domain/json/bytes.ts';
+import type { JsonObject } from '../../../server/domain/json/json.ts';
+import { readTokenReply } from '../../../server/domain/proxy/network-token.ts';
+import type { NetworkToken } from '../../../server/domain/proxy/webhook-body.ts';
+import { replyJson } from '../../../server/domain/reply/json.ts';
+import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
+import { newestGeneration } from '../../crypto/key/unlocked.ts';
+import { EMPTY, IntegrityError, utf8 } from '../../crypto/primitives/bytes.ts';
+import { type ThreadContext, toJsonBytes } from '../context.ts';
+import type { In, Out } from '../define.ts';
+import { sealNew } from '../item/seal.ts';
+import { withWarmKey } from '../key/open.ts';
+import { applyRulesBeforeStorage } from '../rule/apply.ts';
+import type { ThreadRules } from '../rule/jobs.ts';
+import type { JobFacts, PROXY_JOBS } from './jobs.ts';
+import { readOrder, reportOf } from './order.ts';
+import { commonFacts, fillOrder, outgoing } from './prepare.ts';
+import { sealJob, withJob } from './record.ts';
+import { exactReplyText } from './text.ts';
+
+type Jobs = typeof PROXY_JOBS;
+
+const LAST_FOUR = 4;
+const NO_VIEW: JsonObject = new Map();
+
+export function prepareFetch(
+  context: ThreadContext,
+  { params, blob, passphrase, order: sent }: In<Jobs['prepareFetch']>,
+): Out<Jobs['prepareFetch']> {
+  const { algorithm, smartParse: isSmart, rules } = params;
+  return withWarmKey(context, params, blob, passphrase, (key) => {
+    const parsed = parseAlgorithm(algorithm);
+    if (parsed === undefined) {
+      throw new VaultError('invalid_request', { field: 'query.algorithm' });
+    }
+    const order = readOrder(sent);
+    const job = sealJob(context, params, {
+      facts: { what: 'get', ...commonFacts(params, order, key), algorithm, smartParse: isSmart, rules },
+      ...outgoing(fillOrder(order, NO_VIEW)),
+      ...reportOf(order),
+      // A public key and no private one: storing the reply needs no passphrase.
+      publicKey: newestGeneration(key).publicKey,
+      tokenKey: parsed.kind === 'uuid' ? EMPTY : key.tokenKey,
+    });
+    return { kind: 'prepared' as const, job };
+  });
+}
+
+/** The object that a reply gives to be stored, and what is reported of it. */
+interface Found {
+  readonly object: JsonObject;
+  readonly extra: Uint8Array;
+}
+
+function readParsed(text: string, contentType: string | undefined): Found | undefined {
+  const object = smartParse(text, contentType)?.object;
+  const original = object?.get('original_data');
+  return object && { object, extra: typeof original === 'string' ? utf8(original) : EMPTY };
+}
+
+function readObject(text: string): Found | undefined {
+  const value = replyJson(text);
+  return value instanceof Map ? { object: value, extra: EMPTY } : undefined;
+}
+
+/** The reply of a requester: the network token is stored as a card's number is. */
+function readToken(text: string): Found | undefined {
+  const reply = readTokenReply(text);
+  if (reply === undefined) {
+    return undefined;
+  }
+  const { token, ...others } = reply;
+  const reported: NetworkToken = {
+    token,
+    expiryMonth: reply.expiry_month,
+    expiryYear: reply.expiry_year,
+    lastFour: onlyDigits(token).slice(-LAST_FOUR),
+    status: reply.status,
+  };
+  const object: JsonObject = new Map(Object.entries({ card_number: token, ...others }));
+  return { object, extra: toJsonBytes(reported) };
+}
+
+function readReply(facts: JobFacts, text: string, contentType: string | undefined): Found | undefined {
+  switch (facts.what) {
+    case 'get':
+      return facts.smartParse ? readParsed(text, contentType) : readObject(text);
+    case 'network_token':
+      return readToken(text);
+    case 'post':
+      throw new IntegrityError('job');
+  }
+}
+
+/** The rules that the sealed job names, and no others. */
+function rulesOf({ rules: ids }: JobFacts, given: ThreadRules): ThreadRules {
+  if (ids.length !== given.length || given.some(({ id }, i) => id !== ids[i])) {
+    throw new IntegrityError('rules');
+  }
+  return given;
+}
+
+/** What is stored of a reply: read, changed by the job's rules, with a number in it, and no larger than items are. */
+function storable(
+  context: ThreadContext,
+  { params, contentType, body, rules: given }: In<Jobs['storeFetched']>,
+  facts: JobFacts,
+): Found {
+  const text = exactReplyText(body, contentType);
+  const found = text === undefined ? undefined : readReply(facts, text, contentType);
+  if (found === undefined) {
+    throw new VaultError('reply_not_storable');
+  }
+  const rules = rulesOf(facts, given);
+  const object =
+    rules.length === 0 ? found.object : applyRulesBeforeStorage(context, params, rules, found.object);
+  if (findNumber(object) === undefined || encodeJson(object).length > params.bytesMax) {
+    throw new VaultError('reply_not_storable');
+  }
+  return { object, extra: found.extra };
+}
+
+/** Stores without the passphrase. How the token is made and which rules run, the sealed job says. */
+export function storeFetched(
+  context: ThreadContext,
+  input: In<Jobs['storeFetched']>,
+): Out<Jobs['storeFetched']> {
+  const { params, job } = input;
+  return withJob(context, params, job, ({ facts, publicKey, tokenKey }) => {
+    const { kid, gen, algorithm = 'uuid' } = facts;
+    if (kid !== params.kid) {
+      throw new IntegrityError('job');
+    }
+    const { object, extra } = storable(context, input, facts);
+    const writer = { owner: { gen, publicKey }, tokenKey };
+    const stored = { ...params, algorithm, number: undefined };
+    return { parts: sealNew(context, stored, object, writer), extra };
+  });
+}

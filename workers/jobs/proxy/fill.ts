@@ -1,0 +1,93 @@
+/** Handler of the job `fillProxy` in `jobs.ts`, which says what it promises. Card data stays in the thread. */
+import { VaultError } from '../../../server/core/errors.ts';
+import { encodeJson } from '../../../server/domain/json/bytes.ts';
+import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { maskForced } from '../../../server/domain/mask/mask.ts';
+import { filledRequestJson } from '../../../server/domain/proxy/fill.ts';
+import { tokenRequest } from '../../../server/domain/proxy/network-token.ts';
+import { newestGeneration } from '../../crypto/key/unlocked.ts';
+import type { UnlockedKey } from '../../crypto/key/vault-key.ts';
+import { EMPTY } from '../../crypto/primitives/bytes.ts';
+import type { ThreadContext } from '../context.ts';
+import type { In, Out } from '../define.ts';
+import { toFailure } from '../failure.ts';
+import { checkReference, logEntry, metaOf, openText } from '../item/records.ts';
+import { withKey } from '../key/open.ts';
+import { applyRules } from '../rule/apply.ts';
+import type { FillProxyParams, PROXY_JOBS } from './jobs.ts';
+import { type Order, readOrder, reportOf } from './order.ts';
+import { commonFacts, fillOrder, type Outgoing, outgoing } from './prepare.ts';
+import { sealJob } from './record.ts';
+
+type Jobs = typeof PROXY_JOBS;
+type Input = In<Jobs['fillProxy']>;
+
+/** The opened item, checked and with rules applied: a new object at each call, masked before its rules or not. */
+type View = (masked: boolean) => JsonObject;
+
+function openView(context: ThreadContext, { params, rules, item: sealed }: Input, key: UnlockedKey): View {
+  const meta = metaOf(context, params, params.token, sealed.meta);
+  checkReference(meta, params.reference, 'check');
+  const text = openText(context, params, params.token, key, { ...sealed, meta }, params.now);
+  return (masked) => {
+    const stored = parseStoredObject(text);
+    const seen = masked ? maskForced(stored) : stored;
+    return rules.length === 0 ? seen : applyRules(context, params.aid, rules, seen);
+  };
+}
+
+function tokenOrder(card: JsonObject): Outgoing {
+  const asked = tokenRequest(card);
+  if (asked === undefined) {
+    throw new VaultError('number_missing');
+  }
+  return { request: { method: 'POST', url: '', headers: [], hasBody: true }, body: encodeJson(asked) };
+}
+
+/** What `debug` shows: the request that is sent, or the same one filled from a masked copy of the item. */
+function shownOf({ debug, what }: FillProxyParams, order: Order, viewOf: View): Uint8Array {
+  return debug === 'none' || what === 'network_token'
+    ? EMPTY
+    : encodeJson(filledRequestJson(fillOrder(order, viewOf(debug === 'masked'))));
+}
+
+function fillJob(
+  context: ThreadContext,
+  params: FillProxyParams,
+  order: Order,
+  key: UnlockedKey,
+  viewOf: View,
+): { readonly job: Uint8Array; readonly shown: Uint8Array } {
+  const { what, token, reference, requesterId } = params;
+  const isToken = what === 'network_token';
+  const out = isToken ? tokenOrder(viewOf(false)) : outgoing(fillOrder(order, viewOf(false)));
+  const common = commonFacts(params, order, key);
+  const job = sealJob(context, params, {
+    facts: { what, ...common, token, reference, requesterId, rules: [] },
+    ...out,
+    ...reportOf(order),
+    publicKey: isToken ? newestGeneration(key).publicKey : EMPTY,
+    tokenKey: EMPTY,
+  });
+  return { job, shown: shownOf(params, order, viewOf) };
+}
+
+export function fillProxy(context: ThreadContext, input: Input): Out<Jobs['fillProxy']> {
+  const { params, opening, item } = input;
+  return withKey<Out<Jobs['fillProxy']>>(context, params, opening, (key) => {
+    const viewOf = openView(context, input, key);
+    const order = readOrder(input.order);
+    const entry = logEntry(context, params, params.token, 'decrypt', item.logTail);
+    try {
+      return { kind: 'filled', logEntry: entry, ...fillJob(context, params, order, key, viewOf) };
+    } catch (error) {
+      // What the item holds has decided this: that it was read is logged all the same.
+      const { field, ...failure } = toFailure(error);
+      return {
+        kind: 'rejected',
+        logEntry: entry,
+        error: params.forcedMask ? failure : { ...failure, field },
+      };
+    }
+  });
+}

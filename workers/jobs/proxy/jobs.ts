@@ -1,0 +1,251 @@
+/** Proxied calls: read, filled or prepared, sealed as a proxy job, opened for each attempt, stored and reported. */
+import type { ErrorCode } from '../../../server/core/errors.ts';
+import {
+  bytes,
+  concealed,
+  failure,
+  json,
+  local,
+  message,
+  oneOf,
+  optional,
+  secret,
+  text,
+  utf8Text,
+} from '../codec.ts';
+import { defineJob, singlesOf } from '../define.ts';
+import {
+  type ActorParams,
+  type ItemName,
+  SEALED_ITEM,
+  STORED_PARTS,
+  type StoreParams,
+} from '../item/jobs.ts';
+import { type KeyName, OPENING } from '../key/jobs.ts';
+import { RULES } from '../rule/jobs.ts';
+
+/** Sends stored data, fetches data to be stored, or asks for a network token. */
+export type ProxyKind = 'post' | 'get' | 'network_token';
+
+/** How an order is read. */
+export interface OrderParams {
+  readonly what: ProxyKind;
+  /** How often a webhook is called at most where the order does not say, 1 to 8. */
+  readonly webhookAttempts: number;
+}
+
+/** What the server needs to know of an order; nothing secret. */
+export interface OrderFacts {
+  readonly synchronous: boolean;
+  /** Scheme, host and port of the target, and `/`; a network token has none. */
+  readonly origin?: string | undefined;
+  readonly clientCertId?: string | undefined;
+  /** The webhook's URL, and its place in the body. */
+  readonly webhook?: { readonly url: string; readonly field: string } | undefined;
+  /** Whether the request may be sent again after an unknown outcome. */
+  readonly repeatable: boolean;
+}
+
+/** Names a proxy job; its records open under no other id and account. */
+export interface JobPlace {
+  readonly aid: string;
+  readonly id: string;
+}
+
+/** Whose proxy job it is, by name. */
+interface JobOwner extends JobPlace {
+  readonly account: string;
+  readonly user: string;
+  readonly attempts: number;
+  /** The id of the request that has asked for it, for the log. */
+  readonly requestId?: string | undefined;
+}
+
+/** How a request is filled from an item. */
+export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
+  readonly seen: number;
+  readonly what: 'post' | 'network_token';
+  readonly debug: 'none' | 'masked' | 'plain';
+  readonly requesterId?: string | undefined;
+  /** Whether the account sees numbers masked: then no error may tell what an item holds. */
+  readonly forcedMask: boolean;
+}
+
+/** How a fetch is prepared. */
+export interface PrepareFetchParams extends JobOwner, KeyName {
+  readonly ip: string;
+  readonly ua: string;
+  readonly algorithm: string;
+  readonly smartParse: boolean;
+  /** Ids of the rules that will run before storage. */
+  readonly rules: readonly string[];
+}
+
+/** What the service knows of an accepted proxy job, sealed with it. */
+export interface JobFacts {
+  readonly what: ProxyKind;
+  /** Name of the account. */
+  readonly account: string;
+  readonly user: string;
+  readonly kid: string;
+  /** The newest generation of the key when the job was accepted. */
+  readonly gen: number;
+  /** Of the item that the request was filled from. */
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly ip: string;
+  readonly ua: string;
+  /** The id of the request that has asked for it, for the log; jobs of earlier versions have none. */
+  readonly requestId?: string | undefined;
+  readonly attempts: number;
+  readonly repeatable: boolean;
+  readonly synchronous: boolean;
+  readonly clientCertId?: string | undefined;
+  readonly requesterId?: string | undefined;
+  /** Of a fetch: how the token is made, and how the reply is read. */
+  readonly algorithm?: string | undefined;
+  readonly smartParse?: boolean | undefined;
+  /** Of a fetch: the rules that run before storage; those of a sent request have run. */
+  readonly rules: readonly string[];
+}
+
+/** The headers of a request or a reply, in their order. */
+export type Headers = readonly (readonly [name: string, value: string])[];
+
+/** How the reply to a fetch is stored, beside the sealed job. */
+export interface StoreFetchedParams extends StoreParams {
+  readonly id: string;
+  readonly bytesMax: number;
+  /** Whether the account sees numbers masked, and so do the rules that it has made. */
+  readonly forcedMask: boolean;
+}
+
+/** The outcome of a call, without the bytes that belong to it. */
+export type ProxyOutcome =
+  | { readonly kind: 'reply'; readonly statusCode: number; readonly headers: Headers }
+  | {
+      readonly kind: 'stored';
+      readonly statusCode: number;
+      readonly headers: Headers;
+      /** A TokenInfo, as callers see it. */
+      readonly tokenInfo: object;
+    }
+  /** A fetch whose last reply asks to come again. */
+  | { readonly kind: 'unstored'; readonly statusCode: number; readonly headers: Headers }
+  | { readonly kind: 'failure'; readonly code: ErrorCode };
+
+/** What a sealed report holds beside its body and the webhook's secret. */
+export interface ReportFacts {
+  readonly url: string;
+  readonly maxAttempts: number;
+  /** Name of the account. */
+  readonly account: string;
+  readonly requestId?: string | undefined;
+}
+
+/** A reply that is kept for repeats of its request, named by the digest of the request's Idempotency-Key. */
+export interface ReplyName extends KeyName {
+  readonly digest: string;
+}
+
+export const PROXY_JOBS = {
+  /** Reads and checks an order; errors name their place. `order` goes on to `fillProxy` or `prepareFetch`. */
+  readProxyOrder: defineJob({
+    lane: 'bulk',
+    share: ({ aid }) => singlesOf(aid),
+    input: message({ aid: local<string>(), params: json<OrderParams>(), body: bytes }),
+    output: message({ facts: json<OrderFacts>(), order: bytes }),
+  }),
+  /**
+   * Fills the request from an item, and seals it as a job. `shown`: the request for `debug` as JSON text, else empty.
+   * `rejected`: why there is no job; the item was read all the same, and the reading must be logged.
+   */
+  fillProxy: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => singlesOf(params.aid),
+    input: message({
+      params: json<FillProxyParams>(),
+      opening: OPENING,
+      rules: RULES,
+      item: SEALED_ITEM,
+      order: bytes,
+    }),
+    output: oneOf({
+      filled: { logEntry: bytes, job: bytes, shown: bytes },
+      rejected: { logEntry: bytes, error: failure },
+      warm_miss: {},
+    }),
+  }),
+  /** Seals a request that is sent as it stands, with what it takes to store its reply without the passphrase. */
+  prepareFetch: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => singlesOf(params.aid),
+    input: message({ params: json<PrepareFetchParams>(), blob: bytes, passphrase: secret, order: bytes }),
+    output: oneOf({ prepared: { job: bytes }, warm_miss: {} }),
+  }),
+  /** A job with its request, for one attempt to send it. */
+  openJob: defineJob({
+    lane: 'hot',
+    input: message({ place: json<JobPlace>(), job: bytes }),
+    output: message({
+      facts: json<JobFacts>(),
+      request: concealed(
+        message({ method: text, url: text, headers: json<Headers>(), body: optional(bytes) }),
+      ),
+    }),
+  }),
+  /**
+   * Seals the reply of a fetch or of a requester as an item; token and rules are those of the job. `extra`: what is
+   * reported of it, the reply with tags or the network token. `reply_not_storable` when it holds no number.
+   */
+  storeFetched: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => singlesOf(params.aid),
+    input: message({
+      params: json<StoreFetchedParams>(),
+      job: bytes,
+      rules: RULES,
+      contentType: optional(text),
+      body: bytes,
+    }),
+    output: message({ parts: STORED_PARTS, extra: bytes }),
+  }),
+  /** The synchronous reply as JSON text. `content`: the body of a `reply`, the `extra` of what was `stored`. */
+  reportProxy: defineJob({
+    lane: 'bulk',
+    share: ({ place }) => singlesOf(place.aid),
+    input: message({
+      place: json<JobPlace>(),
+      job: bytes,
+      outcome: json<ProxyOutcome>(),
+      content: bytes,
+      shown: bytes,
+    }),
+    output: bytes,
+  }),
+  /** Seals the report for the job's webhook; the request and what it was filled with are not in it. */
+  sealReport: defineJob({
+    lane: 'bulk',
+    share: ({ place }) => singlesOf(place.aid),
+    input: message({ place: json<JobPlace>(), job: bytes, outcome: json<ProxyOutcome>(), content: bytes }),
+    output: bytes,
+  }),
+  /** A report, for one call of its webhook. */
+  openReport: defineJob({
+    lane: 'hot',
+    input: message({ place: json<JobPlace>(), report: bytes }),
+    output: message({ facts: json<ReportFacts>(), secret: optional(concealed(utf8Text)), body: bytes }),
+  }),
+  /** Seals a reply for repeats of its request, so that only the vault key opens it. */
+  sealReply: defineJob({
+    lane: 'hot',
+    input: message({ name: json<ReplyName>(), blob: bytes, passphrase: secret, reply: bytes }),
+    output: oneOf({ sealed: { record: bytes }, warm_miss: {} }),
+  }),
+  /** Opens a kept reply under any passphrase that the vault key has had since. */
+  openReply: defineJob({
+    lane: 'hot',
+    input: message({ name: json<ReplyName>(), blob: bytes, passphrase: secret, record: bytes }),
+    output: oneOf({ opened: { reply: bytes }, warm_miss: {} }),
+  }),
+};

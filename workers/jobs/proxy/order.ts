@@ -1,0 +1,82 @@
+/** Handler of the job `readProxyOrder` in `jobs.ts`, and what other jobs read of an order. */
+import { VaultError } from '../../../server/core/errors.ts';
+import { type JsonObject, parseStoredObject, stringifyJson } from '../../../server/domain/json/json.ts';
+import { isIdempotencyKey } from '../../../server/domain/proxy/headers.ts';
+import {
+  type ProxyMethod,
+  type ProxyRequest,
+  type ProxyWebhook,
+  parseNetworkTokenOrder,
+  parseProxyOrder,
+} from '../../../server/domain/proxy/request.ts';
+import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
+import { parseOwn, type ThreadContext, toJsonBytes } from '../context.ts';
+import type { In, Out } from '../define.ts';
+import type { OrderFacts, OrderParams, PROXY_JOBS } from './jobs.ts';
+import type { WebhookTarget } from './record.ts';
+
+type Jobs = typeof PROXY_JOBS;
+
+/** An order as it travels between two jobs of one request. */
+export interface Order {
+  readonly facts: OrderFacts;
+  /** A network token has none. */
+  readonly request?: ProxyRequest | undefined;
+  readonly webhook?: WebhookTarget | undefined;
+  readonly metadata?: string | undefined;
+}
+
+/** Methods that do the same when they are sent twice (RFC 9110, section 9.2.2). */
+const REPEATABLE: ReadonlySet<ProxyMethod> = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']);
+
+function isRepeatable({ method, headers }: ProxyRequest): boolean {
+  return REPEATABLE.has(method) || headers.some(({ name }) => isIdempotencyKey(name));
+}
+
+/** What the body of each kind asks for, in one form. */
+function parseBody(
+  { what, webhookAttempts }: OrderParams,
+  body: JsonObject,
+): { readonly request?: ProxyRequest; readonly synchronous: boolean; readonly webhook?: ProxyWebhook } {
+  return what === 'network_token'
+    ? { synchronous: false, webhook: parseNetworkTokenOrder(body, { webhookAttempts }) }
+    : parseProxyOrder(body, { literal: what === 'get', webhookAttempts });
+}
+
+/** Where no caller waits for the outcome, there must be a webhook to report it to. */
+export function readProxyOrder(
+  _context: ThreadContext,
+  { params, body: sent }: In<Jobs['readProxyOrder']>,
+): Out<Jobs['readProxyOrder']> {
+  const body = parseStoredObject(sent);
+  const { request, synchronous, webhook: given } = parseBody(params, body);
+  const isBare = params.what === 'network_token' && (body.get('webhook') ?? undefined) === undefined;
+  if (!synchronous && given === undefined) {
+    throw new VaultError('invalid_request', { field: 'body.webhook' });
+  }
+  const { metadata, ...webhook } = given ?? {};
+  const facts: OrderFacts = {
+    synchronous,
+    origin: request && `${request.origin}/`,
+    clientCertId: request?.clientCertId,
+    webhook: given && { url: given.url, field: isBare ? 'body.url' : 'body.webhook.url' },
+    repeatable: request !== undefined && isRepeatable(request),
+  };
+  const order = {
+    facts,
+    request,
+    webhook: given && webhook,
+    metadata: metadata && stringifyJson(metadata),
+  };
+  return { facts, order: toJsonBytes(order) };
+}
+
+/** An order that `readProxyOrder` has made. */
+export function readOrder(bytes: Uint8Array): Order {
+  return parseOwn<Order>(bytes);
+}
+
+/** What a job keeps of its order for the report of its outcome. */
+export function reportOf({ webhook, metadata }: Order) {
+  return { webhook, metadata: metadata === undefined ? EMPTY : utf8(metadata) };
+}

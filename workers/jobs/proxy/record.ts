@@ -1,0 +1,159 @@
+/**
+ * The records of proxied calls: a job that waits to be sent, and then the report of it. Both are service records of
+ * purpose `job`, each at a kind of its own, so that neither opens as the other, under another id, or for another
+ * account. Plaintext: `01`, then each part as `length 4 | bytes`.
+ */
+import type { ProxyWebhook } from '../../../server/domain/proxy/request.ts';
+import {
+  concat,
+  EMPTY,
+  IntegrityError,
+  readBytes,
+  readU32,
+  u32,
+  utf8,
+  wipe,
+} from '../../crypto/primitives/bytes.ts';
+import { parseOwn, type ThreadContext, toJsonBytes } from '../context.ts';
+import type { Headers, JobFacts, JobPlace, ReportFacts } from './jobs.ts';
+
+/** Kinds of the records; part of their associated data, so they keep these names. */
+const JOB_KIND = 'proxy send';
+const REPORT_KIND = 'proxy tell';
+const VERSION = 0x01;
+const JOB_PARTS = 7;
+const REPORT_PARTS = 3;
+
+/** A webhook without its metadata, which is kept as exact JSON text beside it. */
+export type WebhookTarget = Omit<ProxyWebhook, 'metadata'>;
+
+/** A request without its body. For a network token the url is empty: the server adds the requester's. */
+export interface SealedRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Headers;
+  readonly hasBody: boolean;
+}
+
+/** An opened job. */
+export interface ProxyJob {
+  readonly facts: JobFacts;
+  readonly request: SealedRequest;
+  readonly body: Uint8Array;
+  readonly webhook?: WebhookTarget | undefined;
+  /** Exact JSON text, or empty. */
+  readonly metadata: Uint8Array;
+  /** The public half of the generation that a reply is stored under; empty when nothing is stored. */
+  readonly publicKey: Uint8Array;
+  /** Makes the token of what is fetched; empty when the token is random. */
+  readonly tokenKey: Uint8Array;
+}
+
+/** An opened report. */
+export interface ProxyReport {
+  readonly facts: ReportFacts;
+  /** Empty when the webhook has none. */
+  readonly secret: Uint8Array;
+  readonly body: Uint8Array;
+}
+
+function split(plain: Uint8Array, count: number): Uint8Array[] {
+  if (plain[0] !== VERSION) {
+    throw new IntegrityError('job');
+  }
+  const parts: Uint8Array[] = [];
+  let at = 1;
+  for (let left = count; left > 0; left--) {
+    const part = readBytes(plain, at + 4, readU32(plain, at));
+    parts.push(part);
+    at += 4 + part.length;
+  }
+  if (at !== plain.length) {
+    throw new IntegrityError('job');
+  }
+  return parts;
+}
+
+function seal(
+  { sealer }: ThreadContext,
+  { aid, id }: JobPlace,
+  kind: string,
+  parts: readonly Uint8Array[],
+): Uint8Array {
+  const plain = concat([Uint8Array.of(VERSION), ...parts.flatMap((part) => [u32(part.length), part])]);
+  try {
+    return sealer.seal('job', aid, kind, [id], plain);
+  } finally {
+    wipe(plain);
+  }
+}
+
+/** Seals a job. */
+export function sealJob(context: ThreadContext, place: JobPlace, job: ProxyJob): Uint8Array {
+  return seal(context, place, JOB_KIND, [
+    toJsonBytes(job.facts),
+    toJsonBytes(job.request),
+    job.body,
+    job.webhook === undefined ? EMPTY : toJsonBytes(job.webhook),
+    job.metadata,
+    job.publicKey,
+    job.tokenKey,
+  ]);
+}
+
+/** Opens a job. Damage and any other place: `IntegrityError`. */
+export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record: Uint8Array): ProxyJob {
+  const parts = split(sealer.open('job', aid, JOB_KIND, [id], record), JOB_PARTS);
+  const [facts = EMPTY, request = EMPTY, body = EMPTY, webhook = EMPTY] = parts;
+  const [metadata = EMPTY, publicKey = EMPTY, tokenKey = EMPTY] = parts.slice(4);
+  return {
+    facts: parseOwn<JobFacts>(facts),
+    request: parseOwn<SealedRequest>(request),
+    body,
+    ...(webhook.length === 0 ? {} : { webhook: parseOwn<WebhookTarget>(webhook) }),
+    metadata,
+    publicKey,
+    tokenKey,
+  };
+}
+
+/** Opens a job for the length of `use`, and overwrites its request and its keys after it. */
+export function withJob<T>(
+  context: ThreadContext,
+  place: JobPlace,
+  record: Uint8Array,
+  use: (job: ProxyJob) => T,
+): T {
+  const job = openJob(context, place, record);
+  try {
+    return use(job);
+  } finally {
+    wipe(job.body, job.publicKey, job.tokenKey);
+  }
+}
+
+/** Seals the report of a job for the job's webhook. */
+export function sealReport(
+  context: ThreadContext,
+  place: JobPlace,
+  { account, requestId }: Pick<JobFacts, 'account' | 'requestId'>,
+  { url, secret, maxAttempts }: WebhookTarget,
+  body: Uint8Array,
+): Uint8Array {
+  return seal(context, place, REPORT_KIND, [
+    toJsonBytes({ url, maxAttempts, account, requestId } satisfies ReportFacts),
+    secret === undefined ? EMPTY : utf8(secret),
+    body,
+  ]);
+}
+
+/** Opens a report. Damage and any other place: `IntegrityError`. */
+export function openReport(
+  { sealer }: ThreadContext,
+  { aid, id }: JobPlace,
+  record: Uint8Array,
+): ProxyReport {
+  const parts = split(sealer.open('job', aid, REPORT_KIND, [id], record), REPORT_PARTS);
+  const [facts = EMPTY, secret = EMPTY, body = EMPTY] = parts;
+  return { facts: parseOwn<ReportFacts>(facts), secret, body };
+}

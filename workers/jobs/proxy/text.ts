@@ -1,0 +1,32 @@
+/** Bytes of a third party as text. */
+type Label = ConstructorParameters<typeof TextDecoder>[0];
+
+/** `charset` of a Content-Type, bare or in quotes. */
+const CHARSET = /;\s*charset\s*=\s*(?:"([^"\\]{1,64})"|([^\s;"]{1,64}))/i;
+
+function decoderFor(contentType: string | undefined, fatal: boolean): TextDecoder {
+  const found = CHARSET.exec(contentType ?? '');
+  const options = { fatal, ignoreBOM: true };
+  try {
+    return new TextDecoder((found?.[1] ?? found?.[2] ?? 'utf-8') as Label, options);
+  } catch {
+    return new TextDecoder('utf-8', options);
+  }
+}
+
+/**
+ * A third party's bytes as text, by the charset of their Content-Type, or as UTF-8 where that names none that is
+ * known. What is not of that charset becomes U+FFFD; a byte order mark stays.
+ */
+export function replyText(body: Uint8Array, contentType: string | undefined): string {
+  return decoderFor(contentType, false).decode(body);
+}
+
+/** The same, exactly: undefined when a byte of it is not of that charset. */
+export function exactReplyText(body: Uint8Array, contentType: string | undefined): string | undefined {
+  try {
+    return decoderFor(contentType, true).decode(body);
+  } catch {
+    return undefined;
+  }
+}

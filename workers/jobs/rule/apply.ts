@@ -1,0 +1,89 @@
+/** Runs rules over items. Compiled rules are kept ready, the least recently used of them dropped first. */
+import type { JsonObject } from '../../../server/domain/json/json.ts';
+import { runRulesMasked } from '../../../server/domain/rule/masked.ts';
+import {
+  type CompiledRules,
+  compileRules,
+  type Operation,
+  runRules,
+} from '../../../server/domain/rule/rule.ts';
+import { sha256 } from '../../crypto/primitives/hash.ts';
+import { randomBytes } from '../../crypto/primitives/random.ts';
+import { parseOwn, type ThreadContext } from '../context.ts';
+import type { ThreadRules } from './jobs.ts';
+
+/** What is kept ready, as the bytes of the rules' records. */
+const READY_BYTES_MAX = 1_048_576;
+
+interface Ready {
+  readonly rules: CompiledRules;
+  readonly bytes: number;
+}
+/** The least recently used first. */
+const ready = new Map<string, Ready>();
+let readyBytes = 0;
+
+const ENVIRONMENT = { now: workedMs, randomBytes };
+
+/** Time is what this thread has worked: rules and templates do not fail because the machine is busy. */
+export function workedMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+/** Runs rules over what goes out, within the bounds that one item has. The object stays as it is. */
+export function applyRules(
+  context: ThreadContext,
+  aid: string,
+  rules: ThreadRules,
+  object: JsonObject,
+): JsonObject {
+  return runRules(compiled(context, aid, rules), object, ENVIRONMENT);
+}
+
+/** The same for what is to be stored: with a forced mask no rule puts a number where it could be read. */
+export function applyRulesBeforeStorage(
+  context: ThreadContext,
+  { aid, forcedMask }: { readonly aid: string; readonly forcedMask: boolean },
+  rules: ThreadRules,
+  object: JsonObject,
+): JsonObject {
+  const run = forcedMask ? runRulesMasked : runRules;
+  return run(compiled(context, aid, rules), object, ENVIRONMENT);
+}
+
+/** The operations of all rules, one rule behind the other. */
+function compiled(context: ThreadContext, aid: string, rules: ThreadRules): CompiledRules {
+  return { operations: rules.flatMap(({ id, record }) => readyRule(context, aid, id, record).operations) };
+}
+
+/** One compiled rule; kept by its place and the very bytes of its record, which opened before. */
+function readyRule(context: ThreadContext, aid: string, id: string, record: Uint8Array): CompiledRules {
+  const name = `${aid} ${id} ${sha256(record).toBase64()}`;
+  const known = ready.get(name);
+  if (known) {
+    drop(name, known);
+    keep(name, known);
+    return known.rules;
+  }
+  const opened = context.sealer.open('record', aid, 'rule', [id], record);
+  const rules = compileRules([parseOwn<readonly Operation[]>(opened)]);
+  keep(name, { rules, bytes: record.length });
+  return rules;
+}
+
+function drop(name: string, { bytes }: Ready): void {
+  ready.delete(name);
+  readyBytes -= bytes;
+}
+
+function keep(name: string, made: Ready): void {
+  ready.set(name, made);
+  readyBytes += made.bytes;
+  for (const [oldest, other] of ready) {
+    if (readyBytes <= READY_BYTES_MAX || other === made) {
+      return;
+    }
+    drop(oldest, other);
+  }
+}
