@@ -47,10 +47,19 @@ export interface RequestEnd {
   readonly requestId: string;
 }
 
+/** The span of a request that is traced. Times are milliseconds since 1970. */
+export interface RequestSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentId: string | undefined;
+  readonly startMs: number;
+}
+
 /** Traces of requests. */
 export interface Tracing {
-  /** Runs `work` as a request of its own, or as a part of the trace that its `traceparent` names. */
-  readonly begin: <T>(traceparent: string | null, work: () => Promise<T>) => Promise<T>;
-  /** Ends the span of the current request, if there is one. */
-  readonly end: (end: RequestEnd) => void;
+  /** Begins the span of a request, in the trace that its `traceparent` names; undefined when it is not to be traced. */
+  readonly begin: (traceparent: string | null) => RequestSpan | undefined;
+  /** Does work of a request; the spans of its steps and calls are children of `span`. */
+  readonly within: <T>(span: RequestSpan, work: () => Promise<T>) => Promise<T>;
+  readonly end: (span: RequestSpan, end: RequestEnd) => void;
 }

@@ -1,18 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
-import type { Observer, RequestEnd, Tracing } from './observer.ts';
+import type { Observer, RequestEnd, RequestSpan, Tracing } from './observer.ts';
 import type { Attributes, Span } from './otlp.ts';
 
 /** The ids of a span that may have children. */
 interface SpanContext {
   readonly traceId: string;
   readonly spanId: string;
-}
-
-/** The open span of a request. */
-interface RequestSpan extends SpanContext {
-  readonly parentId: string | undefined;
-  readonly startMs: number;
 }
 
 /** A span that has just ended, without the ids of its trace. */
@@ -45,7 +39,6 @@ export interface TracerOptions {
 
 interface TracerState extends TracerOptions {
   readonly current: AsyncLocalStorage<SpanContext>;
-  readonly requests: AsyncLocalStorage<RequestSpan>;
 }
 
 type ParentResult =
@@ -129,26 +122,22 @@ async function runStep<T>(state: TracerState, name: string, work: () => Promise<
   }
 }
 
-function beginRequest<T>(state: TracerState, traceparent: string | null, work: () => Promise<T>): Promise<T> {
+function beginRequest(state: TracerState, traceparent: string | null): RequestSpan | undefined {
   const found = readParent(traceparent);
   if (found.kind === 'unsampled') {
-    return work();
+    return undefined;
   }
   const parent = found.kind === 'sampled' ? found.parent : undefined;
-  const span: RequestSpan = {
+  return {
     traceId: parent?.traceId ?? state.randomHex(TRACE_BYTES),
     spanId: state.randomHex(SPAN_BYTES),
     parentId: parent?.spanId,
     startMs: wallMs(performance.now()),
   };
-  return state.requests.run(span, () => state.current.run(span, work));
 }
 
-function endRequest(state: TracerState, { route, method, status, code, requestId }: RequestEnd): void {
-  const span = state.requests.getStore();
-  if (span === undefined) {
-    return;
-  }
+function endRequest(state: TracerState, span: RequestSpan, end: RequestEnd): void {
+  const { route, method, status, code, requestId } = end;
   state.add({
     ...span,
     name: `${method} ${route}`,
@@ -212,12 +201,12 @@ export function createTracer(options: TracerOptions): Tracer {
   const state: TracerState = {
     ...options,
     current: new AsyncLocalStorage(),
-    requests: new AsyncLocalStorage(),
   };
   return {
     tracing: {
-      begin: (traceparent, work) => beginRequest(state, traceparent, work),
-      end: (end) => endRequest(state, end),
+      begin: (traceparent) => beginRequest(state, traceparent),
+      within: (span, work) => state.current.run(span, work),
+      end: (span, end) => endRequest(state, span, end),
     },
     observe: (observer) => observeWith(state, observer),
     event: (event, fields) => addAttempt(state, event, fields),

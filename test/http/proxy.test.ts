@@ -51,16 +51,18 @@ describe('what the service is given', () => {
       attempts: 3,
       debug: true,
       rules: ['a', 'b'],
-      idempotencyKey: 'order-4711',
     });
-    expect(client.deps.asked.at(-1)).toMatchObject({ operation: 'proxyPost', ctx: { account: {} } });
+    expect(client.deps.asked.at(-1)).toMatchObject({
+      operation: 'proxyPost',
+      ctx: { account: {}, source: 'proxy', idempotencyKey: 'order-4711' },
+    });
   });
 
   test('of a request that says as little as it may', async () => {
     const { client } = await sent(POST);
     expect(client.lastInput()).toMatchObject({ attempts: 8, debug: false, rules: [] });
     expect(client.lastInput()).not.toHaveProperty('reference');
-    expect((client.lastInput() as ProxyPostInput).idempotencyKey).toBeUndefined();
+    expect(client.deps.asked.at(-1)?.ctx?.idempotencyKey).toBeUndefined();
   });
 
   test('of a request for data to store', async () => {
@@ -75,7 +77,6 @@ describe('what the service is given', () => {
       smart_parse: true,
       attempts: 16,
       rules: ['a'],
-      idempotencyKey: undefined,
     });
   });
 
@@ -90,7 +91,6 @@ describe('what the service is given', () => {
       token: 'tok',
       reference: 'r',
       requester_id: 'sim',
-      idempotencyKey: undefined,
     });
   });
 

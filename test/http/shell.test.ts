@@ -57,7 +57,7 @@ describe('Idempotency-Key', () => {
     const answer = await client.send('POST', STORE, { headers: { 'Idempotency-Key': key }, body: '{}' });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('Idempotency-Replayed')).toBeNull();
-    expect(client.lastInput()).toMatchObject({ idempotencyKey: key });
+    expect(client.deps.asked.at(-1)?.ctx?.idempotencyKey).toBe(key);
   });
 
   test.each(['', 'x'.repeat(256), 'käy', 'a\tb'])('%p is refused', async (key) => {
@@ -110,6 +110,38 @@ describe('refusals', () => {
       request_id: 'fresh-request-id',
     });
     expect(JSON.stringify(client.deps.lines) + answer.text).not.toContain(CANARY);
+  });
+
+  test('a bug whose rejection cannot be recorded is in the log all the same', async () => {
+    const { vault, audit } = createStubDeps();
+    const remove = async () => {
+      throw new TypeError(CANARY);
+    };
+    const record = async () => {
+      throw new VaultError('store_unavailable');
+    };
+    const client = createClient({ vault: { ...vault, remove }, audit: { ...audit, record } });
+    const answer = await client.send('DELETE', REMOVE);
+    expect(answer.error.code).toBe('store_unavailable');
+    expect(client.deps.lines).toMatchObject([
+      { event: 'unexpected_error', code: 'internal', error: 'TypeError' },
+      { event: 'request', status: 503, code: 'store_unavailable' },
+    ]);
+  });
+
+  test('a reply that cannot be written gives back what was counted for it', async () => {
+    const { admin } = createStubDeps();
+    const taken: string[] = [];
+    const client = createClient({
+      http: { ...createStubDeps().http, checkReplies: false },
+      admin: { ...admin, billing: async () => ({ amount: 1n }) as never },
+      metering: {
+        request: async () => void taken.push('counted'),
+        takeBack: () => void taken.push('taken back'),
+      },
+    });
+    expect((await client.send('GET', '/v1/billing')).error.code).toBe('internal');
+    expect(taken).toEqual(['counted', 'taken back']);
   });
 
   test('a reply that does not fit its schema is a bug', async () => {

@@ -88,7 +88,7 @@ test('listings have places of their own, with data few for one account', () => {
   expect(world.fill('open', 'third') + world.fill('open', 'fourth')).toBe(8);
   expect(world.tryIt('open', 'fifth')).toBe(false);
   expect(world.stats().inFlight).toMatchObject({ list: 256, open: 16 });
-  expect(world.stats().refused['open']).toBeGreaterThan(4_000);
+  expect(world.stats().rejected['open']).toBeGreaterThan(4_000);
 });
 
 describe('who finds no place to read a whole key', () => {
@@ -110,7 +110,7 @@ describe('who finds no place to read a whole key', () => {
     for (const end of [other, ...ends]) {
       end();
     }
-    expect([stats().inFlight.open, stats().refused.open]).toEqual([0, 0]);
+    expect([stats().inFlight.open, stats().rejected.open]).toEqual([0, 0]);
   });
 
   test('is refused after a while, and leaves the line', async () => {
@@ -121,7 +121,7 @@ describe('who finds no place to read a whole key', () => {
     for (const end of ends) {
       end();
     }
-    expect([stats().inFlight.open, stats().refused.open]).toEqual([0, 1]);
+    expect([stats().inFlight.open, stats().rejected.open]).toEqual([0, 1]);
   });
 
   test('is refused at once when too many wait already, of one account or of all', async () => {

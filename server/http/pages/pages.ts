@@ -1,7 +1,8 @@
 import type { Elysia } from 'elysia';
 import type { Deps } from '../plugins/app-parts.ts';
+import { reportError } from '../plugins/errors.ts';
 import { isOnFormsHost } from '../plugins/forms-host.ts';
-import { beginRequest, endRequest, rejectRequest } from '../plugins/http-context.ts';
+import { beginRequest, endRequest, errorReply } from '../plugins/http-context.ts';
 import { answerUnrouted } from '../plugins/shell.ts';
 
 /** What is served outside `/v1`: public, read only, without a schema of its own. */
@@ -44,7 +45,7 @@ const answerPage = async (page: Page, request: Request, deps: Deps): Promise<Res
     response.headers.set('X-Content-Type-Options', 'nosniff');
     response.headers.set('Referrer-Policy', 'no-referrer');
   } catch (error) {
-    response = rejectRequest(ctx, error, deps);
+    response = errorReply(ctx, reportError(error, ctx, deps));
   }
   return endRequest(ctx, response, deps);
 };

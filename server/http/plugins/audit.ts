@@ -1,4 +1,4 @@
-import { VaultError } from '../../core/errors.ts';
+import type { ErrorCode } from '../../core/errors.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import type { AuditNote } from '../../services/audit/queue.ts';
 import type { Deps } from './app-parts.ts';
@@ -52,17 +52,16 @@ export const recordSuccess = async (
 };
 
 /**
- * Writes the entry of a refusal: of an account's request by what its route declares; of a request without an account,
- * where one is needed, as a sign-in. Sign-ins with credentials are noted by who checks them.
+ * Writes the entry of a rejected request: of an account's by what its route declares; of a request without an account,
+ * where one is needed, as a sign-in. Sign-ins with credentials are recorded by what checks them.
  */
-export const recordRefusal = async (
+export const recordRejection = async (
   { audit, auth }: Route,
   ctx: HttpContext,
   call: Call | undefined,
-  error: unknown,
+  code: ErrorCode,
   deps: Pick<Deps, 'audit'>,
 ): Promise<void> => {
-  const code = error instanceof VaultError ? error.code : 'internal';
   if (UNTOLD.has(code)) {
     return;
   }

@@ -115,12 +115,13 @@ const takeBody = async (route: Route, ctx: HttpContext, deps: Deps): Promise<Uin
   return bytes;
 };
 
-/** Takes a place for a request, and waits for its turn; calls of third parties, which may take long, have bounds of their own. */
+/** Takes a place for a request, and waits for its turn. Calls of third parties may take long, and have bounds of their own. */
 const enter = (
   { route, deps, isWrite }: CallReader,
+  ctx: HttpContext,
   account: string,
-): (() => void) | Promise<() => void> | undefined =>
-  route.noun === 'proxy' ? undefined : deps.admission.enter(isWrite ? 'write' : 'read', account);
+): Promise<void> | undefined =>
+  route.noun === 'proxy' ? undefined : deps.admission.enter(ctx, isWrite ? 'write' : 'read', account);
 
 /**
  * From request to call, in this order: limits, credentials present, body in, credentials right, then what the
@@ -143,24 +144,31 @@ export const readCall = async (reader: CallReader, ctx: HttpContext, params: Pat
     bytes = await takeBody(route, ctx, deps);
     const { account } = await deps.accounts.signIn(ctx, credentials);
     await deps.rates.account(account);
-    ctx.leave = await enter(reader, account.aid);
+    await enter(reader, ctx, account.aid);
   } else {
     bytes = await takeBody(route, ctx, deps);
     // As everywhere, whoever has one address of an IPv6 network has them all, and no more places for it.
-    ctx.leave = await enter(reader, sourceOf(ctx.ip));
+    await enter(reader, ctx, sourceOf(ctx.ip));
   }
   const query = reader.decodeQuery(request.url);
   const inQuery = query['passphrase'];
   if (inQuery !== undefined) {
     query['passphrase'] = undefined;
   }
+  const passphrase = readPassphrase(
+    route.passphrase,
+    typeof inQuery === 'string' ? inQuery : undefined,
+    headers,
+  );
+  if (route.idempotent) {
+    ctx.idempotencyKey = readIdempotencyKey(headers);
+  }
   const call = {
     ctx,
     secret: secretHeader === undefined ? undefined : readEndpointSecret(secretHeader, headers),
     params: readParams(reader.paramNames, params),
     query,
-    passphrase: readPassphrase(route.passphrase, typeof inQuery === 'string' ? inQuery : undefined, headers),
-    idempotencyKey: route.idempotent ? readIdempotencyKey(headers) : undefined,
+    passphrase,
     body: bytes === undefined ? undefined : reader.decodeBody(bytes),
     deps,
     request,

@@ -1,10 +1,11 @@
-import type { ErrorCode } from '../../core/errors.ts';
+import type { ErrorCode, VaultError } from '../../core/errors.ts';
 import { passesLuhn } from '../../domain/card/luhn.ts';
 import {
   createContext,
   type RequestContext,
   type RequestSource,
 } from '../../services/common/request-context.ts';
+import type { RequestSpan } from '../../telemetry/observer.ts';
 import type { Deps } from './app-parts.ts';
 import { hasLongBody } from './body.ts';
 import { errorResponse, levelOf, reportError } from './errors.ts';
@@ -27,8 +28,8 @@ export interface HttpContext extends RequestContext {
   /** Whether credentials of an account came with it, and are, or were, checked. */
   hasCredentials: boolean;
   code: ErrorCode | undefined;
-  /** Gives back the place that the request has among those in flight, if it has one. */
-  leave: (() => void) | undefined;
+  /** Its span, if it is traced. */
+  span: RequestSpan | undefined;
   /** How far the body was taken in, which decides whether the connection can serve the next request. */
   body: 'untouched' | 'reading' | 'read';
 }
@@ -71,19 +72,13 @@ export const beginRequest = (
     startedMs: performance.now(),
     hasCredentials: false,
     code: undefined,
-    leave: undefined,
+    span: undefined,
     body: 'untouched',
   };
 };
 
-/** The reply to whatever was thrown; what is not a `VaultError` becomes `internal`. */
-export const rejectRequest = (
-  ctx: HttpContext,
-  error: unknown,
-  deps: Pick<Deps, 'log' | 'now'>,
-  headers?: HeaderList,
-): Response => {
-  const failure = reportError(error, ctx, deps);
+/** The reply to a request that failed, in the one error shape; its log line and its metrics will name the code. */
+export const errorReply = (ctx: HttpContext, failure: VaultError, headers?: HeaderList): Response => {
   ctx.code = failure.code;
   return errorResponse(failure, ctx.requestId, headers);
 };
@@ -109,7 +104,7 @@ export const endRequest = (
   response: Response,
   deps: Pick<Deps, 'log' | 'now' | 'metrics' | 'tracing'>,
 ): Response => {
-  const { request, requestId, route, account, hasCredentials, code } = ctx;
+  const { request, requestId, route, account, hasCredentials, code, span } = ctx;
   const { status } = response;
   if (ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(request.headers))) {
     response.headers.set('Connection', 'close');
@@ -117,7 +112,9 @@ export const endRequest = (
   const elapsedMs = performance.now() - ctx.startedMs;
   const method = METHODS.has(request.method) ? request.method : 'OTHER';
   deps.metrics.observeRequest(route, method, status, elapsedMs / 1000, code);
-  deps.tracing?.end({ route, method, status, code, requestId });
+  if (span !== undefined) {
+    deps.tracing?.end(span, { route, method, status, code, requestId });
+  }
   deps.log({
     time: new Date(deps.now()).toISOString(),
     level: levelOf(code),

@@ -35,6 +35,10 @@ export const emptyResponse = (requestId: string, headers: HeaderList): Response 
   return response;
 };
 
+type StreamErrorHook = (error: unknown) => void;
+
+const ignore = (): void => undefined;
+
 /** A stream that passes another one on and tells of an error in it, which ends the connection. */
 const watch = (
   stream: ReadableStream<Uint8Array>,
@@ -83,7 +87,7 @@ const inPieces = (bytes: Uint8Array): ReadableStream<Uint8Array> => {
   );
 };
 
-const bodyOf = (reply: Reply, onStreamError: (error: unknown) => void) => {
+const bodyOf = (reply: Reply, onStreamError: StreamErrorHook) => {
   if (reply.json !== undefined) {
     return JSON.stringify(reply.json);
   }
@@ -100,11 +104,11 @@ const bodyOf = (reply: Reply, onStreamError: (error: unknown) => void) => {
   return reply.jsonBytes as Uint8Array<ArrayBuffer>;
 };
 
-/** The 200 that a handler's reply becomes; `onStreamError` hears of a stream that failed half-way. */
+/** The 200 that a handler's reply becomes; `onStreamError` is called when a stream fails half-way. */
 export const replyResponse = (
   reply: Reply,
   requestId: string,
-  onStreamError: (error: unknown) => void,
+  onStreamError: StreamErrorHook = ignore,
 ): Response => {
   const response = jsonResponse(bodyOf(reply, onStreamError), requestId);
   if (reply.file !== undefined) {

@@ -106,8 +106,6 @@ export interface Call<
   readonly query: Static<Query>;
   readonly body: BodyOf<Body>;
   readonly passphrase: PassphraseOf<Passphrase>;
-  /** The Idempotency-Key, on routes that take one. */
-  readonly idempotencyKey: string | undefined;
   readonly deps: Deps;
   readonly request: Request;
 }

@@ -3,17 +3,12 @@ import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
 import { hasAccount } from '../../services/common/request-context.ts';
 import type { Deps } from './app-parts.ts';
-import { recordRefusal, recordSuccess } from './audit.ts';
+import { recordRejection, recordSuccess } from './audit.ts';
 import { arrivalOf, type CallReader, compileCallReader, type Found, readCall } from './call.ts';
 import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';
+import { reportError } from './errors.ts';
 import { isOnFormsHost } from './forms-host.ts';
-import {
-  beginRequest,
-  endRequest,
-  type HttpContext,
-  rejectRequest,
-  reportBrokenReply,
-} from './http-context.ts';
+import { beginRequest, endRequest, errorReply, type HttpContext, reportBrokenReply } from './http-context.ts';
 import { emptyResponse, type HeaderList, replyResponse } from './replies.ts';
 import type { Call, Reply, Route } from './route.ts';
 
@@ -25,7 +20,7 @@ interface MountedRoute {
   readonly isOpen: boolean;
 }
 
-const compileReplyCheck = (route: Route): ((reply: Reply) => void) => {
+function compileReplyCheck(route: Route): (reply: Reply) => void {
   const schema = TypeCompiler.Compile(route.response);
   const decoder = new TextDecoder();
   return (reply) => {
@@ -37,98 +32,125 @@ const compileReplyCheck = (route: Route): ((reply: Reply) => void) => {
       throw new TypeError(`the reply of ${route.operationId} does not fit its schema`);
     }
   };
-};
+}
 
-const compileRoute = (route: Route, deps: Deps): MountedRoute => ({
-  route,
-  reader: compileCallReader(route, deps),
-  checkReply: deps.http.checkReplies ? compileReplyCheck(route) : undefined,
-  isOpen: isOpen(route),
-});
+function compileRoute(route: Route, deps: Deps): MountedRoute {
+  return {
+    route,
+    reader: compileCallReader(route, deps),
+    checkReply: deps.http.checkReplies ? compileReplyCheck(route) : undefined,
+    isOpen: isOpen(route),
+  };
+}
+
+/** Counts a request for its account, if it acts for one; resolves when that is stored. */
+async function countRequest(ctx: HttpContext, { metering }: Deps): Promise<void> {
+  if (hasAccount(ctx)) {
+    await metering.request(ctx);
+  }
+}
 
 /**
- * Notes and counts what was done before its reply is sent; a stream that will not be sent is given up. What has changed
- * something is noted first. A reading is counted first: a Redis that is full takes notes all the same, but no counts, and
- * must not be filled further by somebody who reads again and again.
+ * Records and counts what was done, before its reply is sent. What has changed something is recorded first. A reading is
+ * counted first: a Redis that is full takes records all the same, but no counts, and must not be filled further by
+ * somebody who reads again and again.
  */
-const account = async (
-  { route }: MountedRoute,
+async function recordAndCount(
+  route: Route,
   ctx: HttpContext,
   call: Call,
   reply: Reply,
   deps: Deps,
-): Promise<void> => {
-  const note = (): Promise<void> => recordSuccess(route, ctx, call, reply, deps);
-  const count = async (): Promise<void> => {
-    if (hasAccount(ctx)) {
-      await deps.metering.request(ctx);
-    }
-  };
-  try {
-    if (route.method === 'GET') {
-      await count();
-      await note();
-    } else {
-      await note();
-      await count();
-    }
-  } catch (error) {
-    deps.metering.takeBack(ctx);
-    await reply.stream?.cancel();
-    throw error;
+): Promise<void> {
+  if (route.method === 'GET') {
+    await countRequest(ctx, deps);
+    await recordSuccess(route, ctx, call, reply, deps);
+  } else {
+    await recordSuccess(route, ctx, call, reply, deps);
+    await countRequest(ctx, deps);
   }
-};
+}
 
-/** The reply of a route, or a refusal once that is noted; a note that cannot be made is a refusal of its own. */
-const reply = async (mounted: MountedRoute, ctx: HttpContext, found: Found, deps: Deps): Promise<Reply> => {
-  let call: Call | undefined;
-  let made: Reply;
-  try {
-    call = await readCall(mounted.reader, ctx, found.params);
-    made = await mounted.route.handle(call);
-    mounted.checkReply?.(made);
-  } catch (error) {
-    deps.metering.takeBack(ctx);
-    await recordRefusal(mounted.route, ctx, call, error, deps);
-    throw error;
+/** The reply of a route as a response. A stream that fails half-way is logged. */
+function responseTo(reply: Reply, ctx: HttpContext, deps: Deps): Response {
+  if (reply.stream === undefined) {
+    return replyResponse(reply, ctx.requestId);
   }
-  await account(mounted, ctx, call, made, deps);
-  return made;
-};
+  return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, deps));
+}
 
-const answerHere = async (
-  mounted: MountedRoute,
-  request: Request,
-  found: Found,
+/** How far a request came. */
+interface Progress {
+  call: Call | undefined;
+  /** Set when the route has done its work. */
+  reply: Reply | undefined;
+}
+
+async function handle(mounted: MountedRoute, ctx: HttpContext, found: Found, deps: Deps, progress: Progress) {
+  const { route, reader, checkReply } = mounted;
+  const call = await readCall(reader, ctx, found.params);
+  progress.call = call;
+  const reply = await route.handle(call);
+  checkReply?.(reply);
+  progress.reply = reply;
+  await recordAndCount(route, ctx, call, reply, deps);
+  return responseTo(reply, ctx, deps);
+}
+
+/**
+ * The reply to a request that has failed. What was counted ahead of its outcome is taken back, here alone; a stream that
+ * will not be sent is given up; a rejection is recorded first. When it cannot be, that is what its caller is told.
+ */
+async function fail(
+  { route }: MountedRoute,
+  ctx: HttpContext,
+  error: unknown,
+  { call, reply }: Progress,
   deps: Deps,
-): Promise<Response> => {
-  const ctx = beginRequest(request, arrivalOf(mounted.reader, request, found), deps);
+): Promise<Response> {
+  deps.metering.takeBack(ctx);
+  const failure = reportError(error, ctx, deps);
+  if (reply !== undefined) {
+    await reply.stream?.cancel().catch(() => undefined);
+    return errorReply(ctx, failure);
+  }
+  try {
+    await recordRejection(route, ctx, call, failure.code, deps);
+    return errorReply(ctx, failure);
+  } catch (unrecorded) {
+    return errorReply(ctx, reportError(unrecorded, ctx, deps));
+  }
+}
+
+async function respond(mounted: MountedRoute, ctx: HttpContext, found: Found, deps: Deps): Promise<Response> {
+  const progress: Progress = { call: undefined, reply: undefined };
   let response: Response;
   try {
-    const made = await reply(mounted, ctx, found, deps);
-    response = replyResponse(made, ctx.requestId, (error) => {
-      reportBrokenReply(ctx, error, deps);
-    });
+    response = await handle(mounted, ctx, found, deps, progress);
   } catch (error) {
-    response = rejectRequest(ctx, error, deps);
+    response = await fail(mounted, ctx, error, progress, deps);
   } finally {
-    ctx.leave?.();
+    deps.admission.leave(ctx);
   }
   if (mounted.isOpen) {
     allowAnyOrigin(response.headers);
   }
   return endRequest(ctx, response, deps);
-};
+}
 
-const answer = (mounted: MountedRoute, request: Request, found: Found, deps: Deps): Promise<Response> => {
-  const work = (): Promise<Response> => answerHere(mounted, request, found, deps);
-  return deps.tracing === undefined ? work() : deps.tracing.begin(request.headers.get('traceparent'), work);
-};
+function answer(mounted: MountedRoute, request: Request, found: Found, deps: Deps): Promise<Response> {
+  const ctx = beginRequest(request, arrivalOf(mounted.reader, request, found), deps);
+  const { tracing } = deps;
+  ctx.span = tracing?.begin(request.headers.get('traceparent'));
+  return tracing === undefined || ctx.span === undefined
+    ? respond(mounted, ctx, found, deps)
+    : tracing.within(ctx.span, () => respond(mounted, ctx, found, deps));
+}
 
-const answerPreflight = (request: Request, route: string, headers: HeaderList, deps: Deps): Response => {
+function answerPreflight(request: Request, route: string, headers: HeaderList, deps: Deps): Response {
   const ctx = beginRequest(request, { route }, deps);
   return endRequest(ctx, emptyResponse(ctx.requestId, headers), deps);
-};
+}
 
 /** Where a request ended up that no route takes: a path without this method, or no path at all. */
 interface Unrouted {
@@ -140,15 +162,14 @@ interface Unrouted {
 }
 
 /** Answers a request that no route takes, in the one error shape. */
-export const answerUnrouted = (request: Request, unrouted: Unrouted, deps: Deps): Response => {
-  const ctx = beginRequest(request, { route: unrouted.route }, deps);
-  const { allow, error = new VaultError(allow === undefined ? 'not_found' : 'method_not_allowed') } =
-    unrouted;
-  const response = rejectRequest(ctx, error, deps, allow === undefined ? [] : [['Allow', allow]]);
-  return endRequest(ctx, response, deps);
-};
+export function answerUnrouted(request: Request, { route, allow, error }: Unrouted, deps: Deps): Response {
+  const ctx = beginRequest(request, { route }, deps);
+  const code = allow === undefined ? 'not_found' : 'method_not_allowed';
+  const failure = error === undefined ? new VaultError(code) : reportError(error, ctx, deps);
+  return endRequest(ctx, errorReply(ctx, failure, allow === undefined ? [] : [['Allow', allow]]), deps);
+}
 
-const mountPath = (app: Elysia, path: string, ofPath: readonly Route[], deps: Deps): void => {
+function mountPath(app: Elysia, path: string, ofPath: readonly Route[], deps: Deps): void {
   const methods = new Map(ofPath.map((route) => [route.method as string, compileRoute(route, deps)]));
   const page = ofPath.find(({ html }) => html === 'always');
   const mountedPage = page && methods.get(page.method);
@@ -171,7 +192,7 @@ const mountPath = (app: Elysia, path: string, ofPath: readonly Route[], deps: De
       ? answerPreflight(request, path, preflight, deps)
       : answerUnrouted(request, { route: path, allow }, deps);
   });
-};
+}
 
 /**
  * Mounts a table of routes. Each path is mounted once for all methods, with and without its trailing slash, so
@@ -179,8 +200,8 @@ const mountPath = (app: Elysia, path: string, ofPath: readonly Route[], deps: De
  * A path in plain words goes before one with a parameter in their place. On the host that is for forms alone there
  * are only the open routes: nothing there ever takes the credentials of an account.
  */
-export const mountRoutes = (app: Elysia, routes: readonly Route[], deps: Deps): void => {
+export function mountRoutes(app: Elysia, routes: readonly Route[], deps: Deps): void {
   for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
     mountPath(app, path, ofPath, deps);
   }
-};
+}

@@ -73,8 +73,8 @@ const capture = defineRoute({
   errors: ['number_missing', 'test_card', 'rule_not_found', 'rule_limit', 'integrity_failed'],
   meter: ['capture'],
   idempotent: true,
-  handle: async ({ ctx, params, secret, query, body, idempotencyKey, deps }) => {
-    const input = { ...query, unique_id: params.unique_id, secret, body, idempotencyKey };
+  handle: async ({ ctx, params, secret, query, body, deps }) => {
+    const input = { ...query, unique_id: params.unique_id, secret, body };
     const { reply, replayed } = await deps.captures.use(ctx, input);
     return { json: reply, headers: replayHeader(replayed) };
   },

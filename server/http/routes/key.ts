@@ -37,11 +37,10 @@ const createKey = defineRoute({
   meter: ['key'],
   idempotent: true,
   audit: { action: 'key.create', of: 'all', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ ctx, body, idempotencyKey, deps }) => {
+  handle: async ({ ctx, body, deps }) => {
     const { reply, replayed } = await deps.keys.create(ctx, {
       user: body.user,
       passphrase: secretOf(body.passphrase),
-      idempotencyKey,
     });
     return { json: shown(reply), headers: replayHeader(replayed) };
   },

@@ -47,14 +47,13 @@ const post = defineRoute({
     of: 'refusals',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, passphrase, body, idempotencyKey, deps }) => {
+  handle: async ({ ctx, query, passphrase, body, deps }) => {
     const { rules = [], ...input } = query;
     const { reply, replayed } = await deps.proxy.post(ctx, {
       ...input,
       rules,
       passphrase,
       body,
-      idempotencyKey,
     });
     return { jsonBytes: reply, headers: replayHeader(replayed) };
   },
@@ -81,7 +80,7 @@ const get = defineRoute({
   errors: [...OPENING, ...RULES, ...ACCEPTING, ...SENDING, 'reply_not_storable', 'test_card', 'key_changed'],
   meter: ['proxy_attempt'],
   audit: { action: 'proxy.send', of: 'refusals', object: ({ query }) => objectOf('key', query.user) },
-  handle: async ({ ctx, query, passphrase, body, idempotencyKey, deps }) => {
+  handle: async ({ ctx, query, passphrase, body, deps }) => {
     const { rules = [], algorithm, tokenization_algorithm, ...input } = query;
     const { reply, replayed } = await deps.proxy.get(ctx, {
       ...input,
@@ -89,7 +88,6 @@ const get = defineRoute({
       rules,
       passphrase,
       body,
-      idempotencyKey,
     });
     return { jsonBytes: reply, headers: replayHeader(replayed) };
   },
@@ -112,12 +110,11 @@ const networkToken = defineRoute({
     of: 'refusals',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, passphrase, body, idempotencyKey, deps }) => {
+  handle: async ({ ctx, query, passphrase, body, deps }) => {
     const { reply, replayed } = await deps.proxy.networkToken(ctx, {
       ...query,
       passphrase,
       body,
-      idempotencyKey,
     });
     return { jsonBytes: reply, headers: replayHeader(replayed) };
   },

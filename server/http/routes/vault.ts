@@ -49,12 +49,11 @@ const storeItem = defineRoute({
   meter: ['store'],
   idempotent: true,
   audit: { action: 'item.store', of: 'refusals', object: ({ query }) => objectOf('key', query.user) },
-  handle: async ({ ctx, query, passphrase, body, idempotencyKey, deps }) => {
+  handle: async ({ ctx, query, passphrase, body, deps }) => {
     const { reply, replayed } = await deps.vault.store(ctx, {
       ...query,
       passphrase,
       body,
-      idempotencyKey,
     });
     return { json: reply, headers: replayHeader(replayed) };
   },
@@ -169,13 +168,12 @@ const updateItem = defineRoute({
     of: 'refusals',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, passphrase, body, idempotencyKey, deps }) => {
+  handle: async ({ ctx, query, passphrase, body, deps }) => {
     const { reply, replayed } = await deps.vault.update(ctx, {
       ...query,
       rules: query.rules ?? [],
       passphrase,
       body,
-      idempotencyKey,
     });
     return { json: reply, headers: replayHeader(replayed) };
   },

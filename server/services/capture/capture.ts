@@ -18,7 +18,6 @@ export interface CaptureInput extends EndpointAddress {
   readonly return_card_metadata?: boolean | undefined;
   /** The hosted form that sends the data, when one does. */
   readonly form_type?: string | undefined;
-  readonly idempotencyKey?: string | undefined;
 }
 
 export interface CaptureService {
@@ -83,7 +82,8 @@ export function createCaptures(dependencies: CaptureDependencies): CaptureServic
   const use: CaptureService['use'] = async (ctx, input) => {
     const endpoint = await endpointUse.admit(ctx, 'capture', input);
     const owner = actFor(ctx, endpoint.account);
-    const { number, reference, algorithm, return_card_metadata, form_type, body, idempotencyKey } = input;
+    const { number, reference, algorithm, return_card_metadata, form_type, body } = input;
+    const { idempotencyKey } = owner;
     owner.source = form_type === undefined ? 'capture' : 'form';
     const act = (seed?: string): Promise<Captured> =>
       endpointUse.noting(owner, endpoint, () => store(owner, endpoint, input, seed));
@@ -91,13 +91,12 @@ export function createCaptures(dependencies: CaptureDependencies): CaptureServic
       return { reply: await act(), replayed: false };
     }
     const request = {
-      account: endpoint.key,
+      key: idempotencyKey,
       // An endpoint made later under the same id is another one.
       route: `POST /v1/capture ${endpoint.nonce}`,
-      key: idempotencyKey,
       parts: [number, reference, algorithm, return_card_metadata, form_type, body],
     };
-    return idempotency.run(request, act);
+    return idempotency.run(owner, request, act);
   };
 
   return {

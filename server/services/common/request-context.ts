@@ -39,6 +39,13 @@ export interface UsageAhead {
   begun: MeterOperation | undefined;
 }
 
+/** The place of a request among the short work in flight. */
+export interface InFlightSlot {
+  readonly work: 'write' | 'read';
+  /** The account that it is taken for, or the source where no account is known. */
+  readonly account: string;
+}
+
 /** What a request has counted for its account. Only metering reads and changes it. */
 export interface RequestUsage {
   /** Operations that are not handed over yet. */
@@ -55,6 +62,12 @@ export interface RequestContext extends RequestOrigin {
   /** The password hash that its sign-in was checked against: what a change of the password replaces. */
   signInProof: string | undefined;
   readonly usage: RequestUsage;
+  /** Its Idempotency-Key, on a route that takes one. */
+  idempotencyKey: string | undefined;
+  /** When nothing more is sent to a third party, milliseconds since 1970; `Infinity` where nobody waits. */
+  deadlineMs: number;
+  /** Taken and given back by admission alone, once. */
+  slot: InFlightSlot | undefined;
 }
 
 /** A request that acts for an account. */
@@ -62,8 +75,18 @@ export type AccountContext = RequestContext & { readonly account: Account };
 
 /** Makes the context of work that no account is known for yet. */
 export function createContext({ requestId, ip, userAgent, source }: RequestOrigin): RequestContext {
-  const usage = { counted: undefined, ahead: undefined };
-  return { requestId, ip, userAgent, source, account: undefined, signInProof: undefined, usage };
+  return {
+    requestId,
+    ip,
+    userAgent,
+    source,
+    account: undefined,
+    signInProof: undefined,
+    usage: { counted: undefined, ahead: undefined },
+    idempotencyKey: undefined,
+    deadlineMs: Number.POSITIVE_INFINITY,
+    slot: undefined,
+  };
 }
 
 /** Whether a request acts for an account. */

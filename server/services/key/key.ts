@@ -26,7 +26,6 @@ export interface KeyService {
     input: {
       readonly user: string;
       readonly passphrase?: SecretBytes | undefined;
-      readonly idempotencyKey?: string | undefined;
     },
   ) => Promise<Repeatable<NewPassphrase>>;
   readonly list: (
@@ -109,8 +108,8 @@ export function createKeys(dependencies: KeyDependencies): Keys {
     await prove(account, user, passphrase);
   };
 
-  const create: KeyService['create'] = async (ctx, { user, passphrase, idempotencyKey }) => {
-    const { account } = ctx;
+  const create: KeyService['create'] = async (ctx, { user, passphrase }) => {
+    const { account, idempotencyKey } = ctx;
     if (idempotencyKey === undefined) {
       const chosen = passphrase ?? asBytes(await generate());
       if (await keyStore.read(account.aid, user)) {
@@ -123,8 +122,8 @@ export function createKeys(dependencies: KeyDependencies): Keys {
     if (!passphrase) {
       throw new VaultError('idempotency_passphrase_required', { field: 'body.passphrase' });
     }
-    const request = { account, route: 'POST /v1/key', key: idempotencyKey, parts: [user] };
-    const { replayed } = await idempotency.run(request, async (seed) => {
+    const request = { key: idempotencyKey, route: 'POST /v1/key', parts: [user] };
+    const { replayed } = await idempotency.run(ctx, request, async (seed) => {
       await createOnce(account, user, passphrase, kidFromSeed(seed));
       metering.count(ctx, 'key');
       return { user };

@@ -15,7 +15,6 @@ interface ProxyInput {
   readonly passphrase: SecretBytes;
   /** The order as its JSON text, not yet looked at. */
   readonly body: Uint8Array;
-  readonly idempotencyKey?: string | undefined;
 }
 
 /** How often a request may be sent, and which rules run over what goes out or comes in. */

@@ -148,7 +148,7 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
     ctx: AccountContext,
     job: ProxyJob,
     operation: MeterOperation,
-    { made, untilMs }: { readonly made: number; readonly untilMs: number },
+    made: number,
     sent?: SentMark,
   ): Promise<OutboundResult> => {
     if (made > 1) {
@@ -157,7 +157,7 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
     metering.count(ctx, operation);
     const mark = made === 1 ? sent?.set(thirdParties.contentOf(job.request)) : undefined;
     await Promise.all([metering.settle(ctx), mark]);
-    return sending.attempt(job, made, untilMs - now());
+    return sending.attempt(job, made, ctx.deadlineMs - now());
   };
 
   /** All attempts of a synchronous request; the last reply is the answer, unless something was sent behind it. */
@@ -168,12 +168,12 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
     course: Course,
     sent?: SentMark,
   ): Promise<ProxyReply> => {
-    const untilMs = now() + SYNCHRONOUS_MS;
+    ctx.deadlineMs = now() + SYNCHRONOUS_MS;
     for (let made = 1; ; made++) {
-      const result = await attemptNow(ctx, job, operation, { made, untilMs }, sent);
+      const result = await attemptNow(ctx, job, operation, made, sent);
       follow(course, result);
       const verdict = sending.judge(job, result, made);
-      if (verdict.kind !== 'again' || now() + verdict.pauseMs >= untilMs) {
+      if (verdict.kind !== 'again' || now() + verdict.pauseMs >= ctx.deadlineMs) {
         return course.last ?? refuse(course, result);
       }
       await pause(verdict.pauseMs);
@@ -255,12 +255,8 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
 
   /** Does a call once for its Idempotency-Key, if it has one. What may have been sent is not sent again in silence. */
   const once = async (
-    { account }: AccountContext,
-    input: {
-      readonly user: string;
-      readonly passphrase: Passphrase;
-      readonly idempotencyKey?: string | undefined;
-    },
+    ctx: AccountContext,
+    input: { readonly user: string; readonly passphrase: Passphrase },
     request: {
       readonly route: string;
       readonly parts: readonly (string | Uint8Array | boolean | undefined)[];
@@ -268,14 +264,16 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
     order: Order,
     act: (id: string, sent?: SentMark) => Promise<Uint8Array>,
   ): Promise<Repeatable<Uint8Array>> => {
-    if (input.idempotencyKey === undefined) {
+    const { account, idempotencyKey } = ctx;
+    if (idempotencyKey === undefined) {
       await vet(account, order);
       return { reply: await act(randomId()), replayed: false };
     }
     const unlocked = await keys.prove(account, input.user, input.passphrase);
     const { route } = request;
-    const wanted = { account, route, key: input.idempotencyKey, parts: [unlocked.key.kid, ...request.parts] };
+    const wanted = { key: idempotencyKey, route, parts: [unlocked.key.kid, ...request.parts] };
     return idempotency.run(
+      ctx,
       wanted,
       async (seed, sent) => {
         if (sent.before && !order.facts.repeatable) {

@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
-
-import { createFairTurns } from '../common/turns.ts';
+import { createFairQueue, enter, type FairQueue, leave } from '../common/fair-queue.ts';
+import type { RequestContext } from '../common/request-context.ts';
 
 /**
  * What competes for the service, first things first: what is stored, what is read of single items (and everything else
@@ -8,36 +8,38 @@ import { createFairTurns } from '../common/turns.ts';
  */
 export type WorkClass = 'write' | 'read' | 'list' | 'open';
 
-/** Bounds the work in hand of this process, before it is begun. */
+/** Bounds the work in flight of this process, before it is started. */
 export interface Admission {
   /**
-   * Takes a place for a piece of work of an account, or of a source where no account is known; refuses at once, with
+   * Takes a place for a piece of work of an account, or of a source where no account is known; rejects at once, with
    * `overloaded`, when there is none. What it gives must be called when the work is over; once more does nothing.
    */
   readonly begin: (work: WorkClass, account: string) => () => void;
   /** The same for reading a whole key, after a wait of a few seconds at the most where all places are taken. */
   readonly open: (account: string) => Promise<() => void>;
   /**
-   * The same for short work, which then waits for its turn: accounts take turns, and classes of the same account.
-   * What it gives must be called exactly once.
+   * Takes the one place of a request for short work, and waits for its turn, where it has to: accounts are served in
+   * turn, and so are the classes of one account. `leave` gives it back.
    */
-  readonly enter: (work: 'write' | 'read', account: string) => (() => void) | Promise<() => void>;
+  readonly enter: (ctx: RequestContext, work: 'write' | 'read', account: string) => Promise<void> | undefined;
+  /** Gives back the place of a request, if it has one. */
+  readonly leave: (ctx: RequestContext) => void;
   /** Runs what plans a listing and begins it, few at once, accounts in turn. */
   readonly plan: <T>(account: string, work: () => Promise<T>) => Promise<T>;
   readonly stats: () => AdmissionStats;
 }
 
-/** The work in hand, and what was refused so far. */
+/** The work in flight, and how much was rejected so far. */
 export interface AdmissionStats {
-  /** Short works that have had their turn. */
+  /** Short work that does not wait for its turn any more. */
   readonly running: number;
   readonly inFlight: Readonly<Record<WorkClass, number>>;
-  readonly refused: Readonly<Record<WorkClass, number>>;
+  readonly rejected: Readonly<Record<WorkClass, number>>;
 }
 
-/** Requests in hand that nobody minds for a moment: of one account, as many as the threads' queue takes. */
+/** Requests in flight that nobody minds for a moment: of one account, as many as the threads' queue takes. */
 const BURST = 2_400;
-/** Requests in hand for longer: what the service does in a fraction of a second. */
+/** Requests in flight for longer: what the service does in a fraction of a second. */
 const STEADY = 512;
 /** How long there may be more than that. */
 const BURST_MS = 1_000;
@@ -49,8 +51,8 @@ const FEW = 16;
 const READS_PART = 0.75;
 
 /**
- * Short works that run at once: enough to keep Redis and the threads busy. What is beyond them waits here, where accounts
- * take turns, and not in the line of Redis, where they do not.
+ * Short work that runs at once: enough to keep Redis and the threads busy. What is beyond that waits here, where accounts
+ * are served in turn, and not in the queue of Redis, where they are not.
  */
 const RUNNING_MAX = 96;
 /** Listings that are planned at once, and begun: each reads thousands of positions. */
@@ -60,181 +62,218 @@ const LISTS_MAX = 512;
 const LISTS_PER_ACCOUNT_MAX = 256;
 const OPENS_MAX = 16;
 const OPENS_PER_ACCOUNT_MAX = 4;
-/** Who finds no place to read a whole key waits a while for one, in a line that is never long. */
+/** Who finds no place to read a whole key waits a while for one, in a queue that is never long. */
 const OPENS_WAITING_MAX = 32;
 const OPENS_WAITING_PER_ACCOUNT_MAX = 12;
 const OPEN_WAIT_MS = 5_000;
 
-/** How many pieces of work there are, in all and for each account. */
-interface Shares {
-  readonly all: () => number;
-  readonly of: (account: string) => number;
-  readonly enter: (account: string) => void;
-  readonly leave: (account: string) => void;
+/** How many places are taken, in all and by each account. */
+interface Places {
+  readonly taken: Map<string, number>;
+  all: number;
 }
 
-/** A bounded number of them. */
-interface Places extends Shares {
-  readonly has: (account: string) => boolean;
+/** Places for short work, `part` of what writes have. A burst is let in; a queue that does not get shorter is not. */
+interface ShortPlaces extends Places {
+  readonly kind: 'short';
+  readonly part: number;
+  /** Since when there is more than what is steady. */
+  longSince: number | undefined;
 }
 
-/** A request that waits for a place. */
+/** A fixed number of places. */
+interface LongPlaces extends Places {
+  readonly kind: 'long';
+  readonly max: number;
+  readonly perAccountMax: number;
+}
+
+/** A request that waits for a place to read a whole key. */
 interface Waiting {
   readonly account: string;
   readonly start: () => void;
 }
 
-function createShares(): Shares {
-  const own = new Map<string, number>();
-  let all = 0;
-  return {
-    all: () => all,
-    of: (account) => own.get(account) ?? 0,
-    enter(account) {
-      all += 1;
-      own.set(account, (own.get(account) ?? 0) + 1);
-    },
-    leave(account) {
-      all -= 1;
-      const left = (own.get(account) ?? 1) - 1;
-      if (left === 0) {
-        own.delete(account);
-      } else {
-        own.set(account, left);
-      }
-    },
-  };
+interface AdmissionState {
+  readonly clock: () => number;
+  readonly openWaitMs: number;
+  readonly places: Readonly<Record<WorkClass, ShortPlaces | LongPlaces>>;
+  readonly rejected: Record<WorkClass, number>;
+  readonly short: FairQueue;
+  readonly plans: FairQueue;
+  readonly waiting: Waiting[];
 }
 
-/** Places for short work, `part` of what writes have. A burst is let in; a line that does not get shorter is not. */
-function createShortPlaces(part: number, clock: () => number): Places {
-  const shares = createShares();
-  let longSince: number | undefined;
-  const places = (): number => {
-    if (shares.all() >= STEADY * part) {
-      longSince ??= clock();
+function shortPlaces(part: number): ShortPlaces {
+  return { kind: 'short', part, taken: new Map(), all: 0, longSince: undefined };
+}
+
+function longPlaces(max: number, perAccountMax: number): LongPlaces {
+  return { kind: 'long', max, perAccountMax, taken: new Map(), all: 0 };
+}
+
+function hasShort(places: ShortPlaces, account: string, now: number): boolean {
+  const { part, all } = places;
+  if (all >= STEADY * part) {
+    places.longSince ??= now;
+  }
+  const isLong = places.longSince !== undefined && now - places.longSince > BURST_MS;
+  const free = part * (isLong ? STEADY : BURST) - all;
+  const own = places.taken.get(account) ?? 0;
+  return (own < FEW && all < BURST * part) || own < SHARE * free;
+}
+
+/** Whether an account may take one more place. */
+function hasPlace({ places, clock }: AdmissionState, work: WorkClass, account: string): boolean {
+  const wanted = places[work];
+  if (wanted.kind === 'short') {
+    return hasShort(wanted, account, clock());
+  }
+  return wanted.all < wanted.max && (wanted.taken.get(account) ?? 0) < wanted.perAccountMax;
+}
+
+function reject({ rejected }: AdmissionState, work: WorkClass): VaultError {
+  rejected[work] += 1;
+  return new VaultError('overloaded');
+}
+
+function take(state: AdmissionState, work: WorkClass, account: string): void {
+  if (!hasPlace(state, work, account)) {
+    throw reject(state, work);
+  }
+  const places = state.places[work];
+  places.all += 1;
+  places.taken.set(account, (places.taken.get(account) ?? 0) + 1);
+}
+
+function giveBack(state: AdmissionState, work: WorkClass, account: string): void {
+  const places = state.places[work];
+  places.all -= 1;
+  const left = (places.taken.get(account) ?? 1) - 1;
+  if (left === 0) {
+    places.taken.delete(account);
+  } else {
+    places.taken.set(account, left);
+  }
+  // Half of it, so that a queue which is kept at its length by rejections does not count as a new burst.
+  if (places.kind === 'short' && places.all < (STEADY * places.part) / 2) {
+    places.longSince = undefined;
+  }
+  if (work === 'open') {
+    startWaiting(state);
+  }
+}
+
+function begin(state: AdmissionState, work: WorkClass, account: string): () => void {
+  take(state, work, account);
+  let isOver = false;
+  return () => {
+    if (!isOver) {
+      isOver = true;
+      giveBack(state, work, account);
     }
-    return part * (longSince !== undefined && clock() - longSince > BURST_MS ? STEADY : BURST);
-  };
-  return {
-    ...shares,
-    has(account) {
-      const free = places() - shares.all();
-      const isFew = shares.of(account) < FEW && shares.all() < BURST * part;
-      return isFew || shares.of(account) < SHARE * free;
-    },
-    leave(account) {
-      shares.leave(account);
-      // Half of it, so that a line which is kept at its length by refusals does not count as a new burst.
-      if (shares.all() < (STEADY * part) / 2) {
-        longSince = undefined;
-      }
-    },
   };
 }
 
-function createLongPlaces(max: number, perAccountMax: number): Places {
-  const shares = createShares();
+function startWaiting(state: AdmissionState): void {
+  const next = state.waiting.findIndex(({ account }) => hasPlace(state, 'open', account));
+  state.waiting.splice(next, next < 0 ? 0 : 1)[0]?.start();
+}
+
+function waitToOpen(state: AdmissionState, account: string): Promise<() => void> {
+  const { waiting } = state;
+  const own = waiting.filter((other) => other.account === account).length;
+  if (waiting.length >= OPENS_WAITING_MAX || own >= OPENS_WAITING_PER_ACCOUNT_MAX) {
+    throw reject(state, 'open');
+  }
+  return new Promise((resolve, fail) => {
+    const entry: Waiting = {
+      account,
+      start: () => {
+        clearTimeout(timer);
+        resolve(begin(state, 'open', account));
+      },
+    };
+    const timer = setTimeout(() => {
+      waiting.splice(waiting.indexOf(entry), 1);
+      fail(reject(state, 'open'));
+    }, state.openWaitMs);
+    waiting.push(entry);
+  });
+}
+
+const queueOf = (work: WorkClass, account: string): string => `${work} ${account}`;
+
+function enterShort(
+  state: AdmissionState,
+  ctx: RequestContext,
+  work: 'write' | 'read',
+  account: string,
+): Promise<void> | undefined {
+  take(state, work, account);
+  const turn = enter(state.short, queueOf(work, account));
+  if (turn === undefined) {
+    ctx.slot = { work, account };
+    return undefined;
+  }
+  return turn.then(() => {
+    ctx.slot = { work, account };
+  });
+}
+
+function leaveShort(state: AdmissionState, ctx: RequestContext): void {
+  const { slot } = ctx;
+  if (slot !== undefined) {
+    ctx.slot = undefined;
+    leave(state.short, queueOf(slot.work, slot.account));
+    giveBack(state, slot.work, slot.account);
+  }
+}
+
+async function plan<T>({ plans }: AdmissionState, account: string, work: () => Promise<T>): Promise<T> {
+  await enter(plans, account);
+  try {
+    return await work();
+  } finally {
+    leave(plans, account);
+  }
+}
+
+function statsOf({ short, places, rejected }: AdmissionState): AdmissionStats {
+  const { write, read, list, open } = places;
   return {
-    ...shares,
-    has: (account) => shares.all() < max && shares.of(account) < perAccountMax,
+    running: short.running,
+    inFlight: { write: write.all, read: read.all, list: list.all, open: open.all },
+    rejected: { ...rejected },
   };
 }
 
 /**
- * Bounds the work in hand before it is begun. Each class has places of its own, so that none fills those of another, and
- * in each whoever has most is refused before whoever has little.
+ * Bounds the work in flight before it is started. Each class has places of its own, so that none fills those of another,
+ * and in each whoever has most is rejected before whoever has little.
  */
 export function createAdmission(clock: () => number, openWaitMs: number = OPEN_WAIT_MS): Admission {
-  const places: Readonly<Record<WorkClass, Places>> = {
-    write: createShortPlaces(1, clock),
-    read: createShortPlaces(READS_PART, clock),
-    list: createLongPlaces(LISTS_MAX, LISTS_PER_ACCOUNT_MAX),
-    open: createLongPlaces(OPENS_MAX, OPENS_PER_ACCOUNT_MAX),
+  const state: AdmissionState = {
+    clock,
+    openWaitMs,
+    places: {
+      write: shortPlaces(1),
+      read: shortPlaces(READS_PART),
+      list: longPlaces(LISTS_MAX, LISTS_PER_ACCOUNT_MAX),
+      open: longPlaces(OPENS_MAX, OPENS_PER_ACCOUNT_MAX),
+    },
+    rejected: { write: 0, read: 0, list: 0, open: 0 },
+    short: createFairQueue(RUNNING_MAX),
+    plans: createFairQueue(PLANNED_MAX),
+    waiting: [],
   };
-  const refused: Record<WorkClass, number> = { write: 0, read: 0, list: 0, open: 0 };
-
-  const short = createFairTurns(RUNNING_MAX);
-  const plans = createFairTurns(PLANNED_MAX);
-
-  const waiting: Waiting[] = [];
-  const startWaiting = (): void => {
-    const next = waiting.findIndex(({ account }) => places.open.has(account));
-    waiting.splice(next, next < 0 ? 0 : 1)[0]?.start();
-  };
-
-  const refuse = (work: WorkClass): VaultError => {
-    refused[work] += 1;
-    return new VaultError('overloaded');
-  };
-
-  const begin: Admission['begin'] = (work, account) => {
-    const { has, enter, leave } = places[work];
-    if (!has(account)) {
-      throw refuse(work);
-    }
-    enter(account);
-    let isOver = false;
-    return () => {
-      if (!isOver) {
-        isOver = true;
-        leave(account);
-        if (work === 'open') {
-          startWaiting();
-        }
-      }
-    };
-  };
-
-  const wait = (account: string): Promise<() => void> => {
-    const own = waiting.filter((other) => other.account === account).length;
-    if (waiting.length >= OPENS_WAITING_MAX || own >= OPENS_WAITING_PER_ACCOUNT_MAX) {
-      throw refuse('open');
-    }
-    return new Promise((resolve, reject) => {
-      const giveUp = (): void => {
-        waiting.splice(waiting.indexOf(entry), 1);
-        reject(refuse('open'));
-      };
-      const timer = setTimeout(giveUp, openWaitMs);
-      const start = (): void => {
-        clearTimeout(timer);
-        resolve(begin('open', account));
-      };
-      const entry: Waiting = { account, start };
-      waiting.push(entry);
-    });
-  };
-
   return {
-    begin,
-    open: async (account) => (places.open.has(account) ? begin('open', account) : wait(account)),
-    enter(work, account) {
-      const leave = begin(work, account);
-      const both = (end: () => void) => (): void => {
-        end();
-        leave();
-      };
-      const turn = short.enter(`${work} ${account}`);
-      return turn instanceof Promise ? turn.then(both) : both(turn);
-    },
-    async plan(account, work) {
-      const end = await plans.enter(account);
-      try {
-        return await work();
-      } finally {
-        end();
-      }
-    },
-    stats: () => ({
-      running: short.running(),
-      inFlight: {
-        write: places.write.all(),
-        read: places.read.all(),
-        list: places.list.all(),
-        open: places.open.all(),
-      },
-      refused: { ...refused },
-    }),
+    begin: (work, account) => begin(state, work, account),
+    open: async (account) =>
+      hasPlace(state, 'open', account) ? begin(state, 'open', account) : waitToOpen(state, account),
+    enter: (ctx, work, account) => enterShort(state, ctx, work, account),
+    leave: (ctx) => leaveShort(state, ctx),
+    plan: (account, work) => plan(state, account, work),
+    stats: () => statsOf(state),
   };
 }

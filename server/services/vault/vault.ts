@@ -27,14 +27,12 @@ export interface StoreInput {
   readonly reference?: string | undefined;
   readonly algorithm?: string | undefined;
   readonly return_card_metadata?: boolean | undefined;
-  readonly idempotencyKey?: string | undefined;
 }
 
 export interface UpdateInput extends ItemAddress {
   readonly passphrase: SecretBytes;
   readonly rules: readonly string[];
   readonly body: Uint8Array;
-  readonly idempotencyKey?: string | undefined;
 }
 
 export interface VaultService {
@@ -90,7 +88,7 @@ export function createVault(dependencies: VaultDependencies): VaultService {
   const turns = createTurns();
 
   const store: VaultService['store'] = async (ctx, input) => {
-    const { account } = ctx;
+    const { account, idempotencyKey } = ctx;
     const act = (seed?: string): Promise<TokenInfo> =>
       keys.withUnlocked(account, input.user, input.passphrase, (key, blob) => {
         const { algorithm, return_card_metadata } = input;
@@ -106,17 +104,14 @@ export function createVault(dependencies: VaultDependencies): VaultService {
           crypto.storeItem({ params: wanted, blob, passphrase: input.passphrase, body: input.body }),
         );
       });
-    if (input.idempotencyKey === undefined) {
+    if (idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
     }
     const { key } = await keys.prove(account, input.user, input.passphrase);
     const { number, reference, algorithm, return_card_metadata, body } = input;
     // A key that was deleted and made anew under the same name is another one.
     const wanted = [key.kid, number, reference, algorithm, return_card_metadata, body];
-    return idempotency.run(
-      { account, route: 'POST /v1/vault', key: input.idempotencyKey, parts: wanted },
-      act,
-    );
+    return idempotency.run(ctx, { key: idempotencyKey, route: 'POST /v1/vault', parts: wanted }, act);
   };
 
   const decrypt: VaultService['decrypt'] = async (ctx, input) => {
@@ -197,7 +192,7 @@ export function createVault(dependencies: VaultDependencies): VaultService {
   };
 
   const update: VaultService['update'] = async (ctx, input) => {
-    const { account } = ctx;
+    const { account, idempotencyKey } = ctx;
     const act = async (seed?: string): Promise<TokenInfo> => {
       const applied = await rules.find(account.aid, input.rules, 'query.rules');
       for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
@@ -216,16 +211,13 @@ export function createVault(dependencies: VaultDependencies): VaultService {
       }
       throw new VaultError('overloaded');
     };
-    if (input.idempotencyKey === undefined) {
+    if (idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
     }
     const { key } = await keys.prove(account, input.user, input.passphrase);
     const { token, reference, body } = input;
     const wanted = [key.kid, token, reference, input.rules.join(), body];
-    return idempotency.run(
-      { account, route: 'POST /v1/vault/update', key: input.idempotencyKey, parts: wanted },
-      act,
-    );
+    return idempotency.run(ctx, { key: idempotencyKey, route: 'POST /v1/vault/update', parts: wanted }, act);
   };
 
   /** An item that its caller may address, with what its deletion needs. No passphrase is involved. */

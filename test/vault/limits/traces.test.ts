@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createMetrics } from '../../../server/telemetry/metrics.ts';
+import type { Tracing } from '../../../server/telemetry/observer.ts';
 import { ATTRIBUTES, encodeSpans, type Span } from '../../../server/telemetry/otlp.ts';
 import { createSpanExport } from '../../../server/telemetry/trace-export.ts';
 import { createTracer } from '../../../server/telemetry/tracer.ts';
@@ -223,6 +224,14 @@ describe('what is exported', () => {
 });
 
 describe('a receiver', () => {
+  const traceOneRequest = (tracing: Tracing): void => {
+    const span = tracing.begin(null);
+    if (span === undefined) {
+      throw new Error('the request is not traced');
+    }
+    const end = { route: '/v1/key', method: 'GET', status: 200, code: undefined };
+    tracing.end(span, { ...end, requestId: 'some-request' });
+  };
   const spanAt = (at: number): Span => ({
     ...{ traceId: TRACE, spanId: PARENT, parentId: undefined, name: `n${at}`, kind: 'internal' },
     ...{ startMs: at, endMs: at + 1, hasFailed: false, attributes: {} },
@@ -241,15 +250,7 @@ describe('a receiver', () => {
     const metrics = createMetrics();
     const url = `http://127.0.0.1:${server.port}/v1/traces`;
     const traces = createTraces(metrics, { url, headers: { authorization: 'Bearer x' }, resource: RESOURCE });
-    await traces.tracing.begin(null, async () => {
-      traces.tracing.end({
-        route: '/v1/key',
-        method: 'GET',
-        status: 200,
-        code: undefined,
-        requestId: 'some-request',
-      });
-    });
+    traceOneRequest(traces.tracing);
     await traces.close();
     expect(seen).toEqual(['Bearer x', '/v1/traces']);
     expect(JSON.parse(bodies[0] ?? '').resourceSpans[0].scopeSpans[0].spans[0].name).toBe('GET /v1/key');
@@ -298,15 +299,7 @@ describe('a receiver', () => {
     await server.stop(true);
     const metrics = createMetrics();
     const traces = createTraces(metrics, { url, headers: {}, resource: RESOURCE });
-    await traces.tracing.begin(null, async () => {
-      traces.tracing.end({
-        route: '/v1/key',
-        method: 'GET',
-        status: 200,
-        code: undefined,
-        requestId: 'some-request',
-      });
-    });
+    traceOneRequest(traces.tracing);
     await traces.close();
     expect(await metrics.render()).toContain('vault_trace_spans_total{result="dropped"} 1');
     metrics.close();

@@ -1,0 +1,73 @@
+/** Lets a bounded number of tasks run at once; those that wait are started in turn, one queue after the other. */
+export interface FairQueue {
+  readonly max: number;
+  /** What starts the tasks that wait, by queue. None is empty; the order of the map is the order of turns. */
+  readonly waiting: Map<string, (() => void)[]>;
+  readonly runningOf: Map<string, number>;
+  running: number;
+}
+
+/** A queue may have so many times what is free: alone seven eighths, so that a newcomer need not wait for an end. */
+const SHARE = 7;
+
+/** Makes a fair queue for at most `max` tasks at once, of which each queue has less than seven eighths. */
+export function createFairQueue(max: number): FairQueue {
+  return { max, waiting: new Map(), runningOf: new Map(), running: 0 };
+}
+
+/** Starts a task: at once with `undefined`, or when the promise resolves. From then on `leave` must be called once. */
+export function enter(fair: FairQueue, name: string): Promise<void> | undefined {
+  if (mayRun(fair, name)) {
+    start(fair, name);
+    return undefined;
+  }
+  return new Promise((resolve) => {
+    const queue = fair.waiting.get(name);
+    if (queue === undefined) {
+      fair.waiting.set(name, [resolve]);
+    } else {
+      queue.push(resolve);
+    }
+  });
+}
+
+/** Ends a task, and starts those that may run now: what one end makes room for may be more than one. */
+export function leave(fair: FairQueue, name: string): void {
+  fair.running -= 1;
+  const left = (fair.runningOf.get(name) ?? 1) - 1;
+  if (left === 0) {
+    fair.runningOf.delete(name);
+  } else {
+    fair.runningOf.set(name, left);
+  }
+  while (fair.waiting.size > 0 && startNext(fair)) {
+    // The next one.
+  }
+}
+
+function mayRun({ max, running, runningOf }: FairQueue, name: string): boolean {
+  return (runningOf.get(name) ?? 0) < SHARE * (max - running);
+}
+
+function start(fair: FairQueue, name: string): void {
+  fair.running += 1;
+  fair.runningOf.set(name, (fair.runningOf.get(name) ?? 0) + 1);
+}
+
+/** Starts the task whose turn it is; false when none may run. */
+function startNext(fair: FairQueue): boolean {
+  for (const [name, queue] of fair.waiting) {
+    if (!mayRun(fair, name)) {
+      continue;
+    }
+    const resolve = queue.shift();
+    fair.waiting.delete(name);
+    if (queue.length > 0) {
+      fair.waiting.set(name, queue);
+    }
+    start(fair, name);
+    resolve?.();
+    return true;
+  }
+  return false;
+}
