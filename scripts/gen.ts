@@ -6,8 +6,8 @@
  */
 import { buildOpenApi } from '../server/http/openapi/document.ts';
 import { ROUTES } from '../server/http/routes/table.ts';
-import { apiTypes } from './api-types.ts';
-import { errorsPage } from './errors-page.ts';
+import { apiTypes } from './gen/api-types.ts';
+import { errorsPage } from './gen/errors-page.ts';
 import { sdkReference } from './gen/sdk-reference.ts';
 
 const PUBLIC_URL = 'http://127.0.0.1:8080';

@@ -1,7 +1,7 @@
 /** Renders docs/errors.md from the tables of errors and routes: each code's meaning, what to do, and where it occurs. */
-import { ERRORS, type ErrorCode } from '../server/core/errors.ts';
-import { type Noun, type Route, routeErrors } from '../server/http/plugins/route.ts';
-import { ROUTES } from '../server/http/routes/table.ts';
+import { ERRORS, type ErrorCode } from '../../server/core/errors.ts';
+import { type Noun, type Route, routeErrors } from '../../server/http/plugins/route.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 const STATUSES = [...new Set(CODES.map((code) => ERRORS[code].status))].toSorted((a, b) => a - b);
