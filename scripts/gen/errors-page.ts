@@ -30,10 +30,12 @@ const KINDS: readonly (readonly [name: string, isOne: (route: Route) => boolean]
 /** The largest number of routes that the page lists one by one. */
 const NAMED_MAX = 10;
 
-const nameOf = ({ method, path }: Route): string => `\`${method} ${path}\``;
+function nameOf({ method, path }: Route): string {
+  return `\`${method} ${path}\``;
+}
 
 /** Where a code occurs: groups of routes that all have it, then the other routes, one by one if they are few. */
-const placesOf = (code: ErrorCode): string => {
+function placesOf(code: ErrorCode): string {
   let left = ROUTES.filter((route) => routeErrors(route).includes(code));
   const groups: string[] = [];
   for (const [kind, isOne] of KINDS) {
@@ -56,9 +58,9 @@ const placesOf = (code: ErrorCode): string => {
   const places =
     left.length > NAMED_MAX ? [...groups, `routes of ${others.join(', ')}`] : [...groups, ...others];
   return places.join(', ') || (code === 'not_found' ? 'every other path' : 'every other method of a path');
-};
+}
 
-const sectionOf = (code: ErrorCode): string[] => {
+function sectionOf(code: ErrorCode): string[] {
   const { status, text, advice, retryAfterSeconds } = ERRORS[code];
   const wait = retryAfterSeconds === undefined ? '' : ', with `Retry-After`';
   return [
@@ -67,15 +69,17 @@ const sectionOf = (code: ErrorCode): string[] => {
     `**What to do:** ${advice}`,
     `**Where:** ${placesOf(code)}.`,
   ];
-};
+}
 
-const codesOf = (status: number): readonly ErrorCode[] =>
-  CODES.filter((code) => ERRORS[code].status === status);
+function codesOf(status: number): readonly ErrorCode[] {
+  return CODES.filter((code) => ERRORS[code].status === status);
+}
 
-const indexRow = (status: number): string =>
-  `| [${status}](#${status}) | ${codesOf(status)
+function indexRow(status: number): string {
+  return `| [${status}](#${status}) | ${codesOf(status)
     .map((code) => `[\`${code}\`](#${code})`)
     .join(', ')} |`;
+}
 
 const INTRODUCTION = [
   'Every error reply has the body `{ error, code, request_id, field? }`. Programs use `code`, which is stable;',
@@ -86,11 +90,12 @@ const INTRODUCTION = [
   '[its reference](sdk.md#errors), and retries automatically after 429 and 503.',
 ].join('\n');
 
-export const errorsPage = (notice: string): string =>
-  `${[
+export function errorsPage(notice: string): string {
+  return `${[
     '# Errors',
     INTRODUCTION,
     ['| Status | Codes |', '|---|---|', ...STATUSES.map(indexRow)].join('\n'),
     ...STATUSES.flatMap((status) => [`## ${status}`, ...codesOf(status).flatMap(sectionOf)]),
     notice,
   ].join('\n\n')}\n`;
+}

@@ -82,6 +82,8 @@ const FIRST = [
   'VaultError',
   'captureClient',
   'CaptureClient',
+  'retrieveClient',
+  'RetrieveClient',
   'webhooks',
   'Webhooks',
 ];
@@ -91,7 +93,7 @@ function prepare(project: ProjectReflection): void {
   const members = children.find(({ name }) => name === 'Vault')?.children ?? [];
   const order = [...FIRST, ...members.map(({ type }) => type?.toString())];
   const rankOf = ({ name }: DeclarationReflection): number =>
-    (order.indexOf(name) + order.length + 1) % (order.length + 1);
+    order.includes(name) ? order.indexOf(name) : order.length;
   project.children = children.toSorted((a, b) => rankOf(a) - rankOf(b));
   project.childrenIncludingDocuments = project.children;
   for (const reflection of children) {
@@ -108,6 +110,11 @@ function prepare(project: ProjectReflection): void {
       }
     }
   }
+  // Tables have a line for each member, and no room for examples.
+  for (const { comment } of project.getReflectionsByKind(ReflectionKind.Property)) {
+    comment?.removeTags('@example');
+    comment?.removeTags('@constant');
+  }
 }
 
 /** A page of the vault's guide as a link to its file. */
@@ -121,7 +128,6 @@ function linkToPage(name: string): string {
 const POLISH: readonly (readonly [what: RegExp, by: string])[] = [
   [/^#+ Union Members\n[\s\S]*?(?=^\*\*\*)/gm, ''],
   [/^\*\*\*\n\n/gm, ''],
-  [/ @enum \{string\}/g, ''],
   // A type that is a list of all codes.
   [/(?:`"\w+"` \\\| ){50,}`"unknown"`/g, '[`ErrorCode`](#errorcode) \\| `"unknown"`'],
   [/^> \*\*ErrorCode\*\* = .*$/gm, 'The codes of [the list of errors](errors.md).'],

@@ -1,12 +1,13 @@
 /** Small letters, no punctuation, dashes for spaces: the anchors that headings have on the usual hosts. */
-const slugOf = (text: string): string =>
-  text
+function slugOf(text: string): string {
+  return text
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-');
+}
 
 /** Makes the anchors of one page. A text that comes again gets a number, so that no two are the same. */
-export const createAnchors = (): ((text: string) => string) => {
+export function createAnchors(): (text: string) => string {
   const taken = new Set<string>();
   return (text) => {
     const slug = slugOf(text);
@@ -17,4 +18,4 @@ export const createAnchors = (): ((text: string) => string) => {
     taken.add(anchor);
     return anchor;
   };
-};
+}

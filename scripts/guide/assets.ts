@@ -17,9 +17,11 @@ export interface Assets {
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><style>rect{fill:#1b1b1b}g{fill:#fff}@media(prefers-color-scheme:dark){rect{fill:#e7e7e7}g{fill:#0f0f0f}}</style><rect x="2" y="6" width="28" height="20" rx="4"/><g><circle cx="16" cy="14" r="3"/><path d="M14.8 15h2.4l1 6h-4.4z"/></g></svg>
 `;
 
-const here = (path: string): URL => new URL(path, import.meta.url);
+function here(path: string): URL {
+  return new URL(path, import.meta.url);
+}
 
-const buildScript = async (): Promise<Uint8Array<ArrayBuffer>> => {
+async function buildScript(): Promise<Uint8Array<ArrayBuffer>> {
   const { outputs } = await Bun.build({
     entrypoints: [fileURLToPath(here('browser/main.ts'))],
     target: 'browser',
@@ -34,23 +36,23 @@ const buildScript = async (): Promise<Uint8Array<ArrayBuffer>> => {
     throw new Error(`the script of the guide must build to one file, but gave ${outputs.length}`);
   }
   return new Uint8Array(await output.arrayBuffer());
-};
+}
 
-const assetOf = (name: string, type: string, bytes: Uint8Array<ArrayBuffer>): Asset => {
+function assetOf(name: string, type: string, bytes: Uint8Array<ArrayBuffer>): Asset {
   const hash = new Bun.CryptoHasher('sha256').update(bytes).digest('hex').slice(0, 16);
   return { path: `/guide/assets/${hash}/${name}`, type, bytes };
-};
+}
 
 /** In this order: of two rules that weigh the same, the later one holds, and screens change what stands before them. */
 const STYLES = ['base', 'article', 'code', 'contents', 'headings', 'search', 'screens'];
 
-const joinStyles = async (): Promise<Uint8Array<ArrayBuffer>> => {
+async function joinStyles(): Promise<Uint8Array<ArrayBuffer>> {
   const texts = await Promise.all(STYLES.map((name) => Bun.file(here(`styles/${name}.css`)).text()));
   return new TextEncoder().encode(texts.join('\n'));
-};
+}
 
 /** Joins the style sheets and builds the script of the pages, in memory. */
-export const makeAssets = async (): Promise<Assets> => {
+export async function makeAssets(): Promise<Assets> {
   const [styles, script] = await Promise.all([joinStyles(), buildScript()]);
   const style = assetOf('guide.css', 'text/css; charset=utf-8', styles);
   const program = assetOf('guide.js', 'text/javascript; charset=utf-8', script);
@@ -59,4 +61,4 @@ export const makeAssets = async (): Promise<Assets> => {
     paths: { styles: style.path, script: program.path, icon: icon.path },
     files: [style, program, icon],
   };
-};
+}

@@ -25,7 +25,7 @@ export interface CodeBlock {
   readonly isOutput: boolean;
 }
 
-const labelOf = ({ info, isOutput }: CodeBlock): string => {
+function labelOf({ info, isOutput }: CodeBlock): string {
   const [language = '', name] = info.split(/\s+/);
   if (name !== undefined && language === 'text') {
     return name.startsWith('http') ? `${name} shows` : `${name} prints`;
@@ -34,14 +34,14 @@ const labelOf = ({ info, isOutput }: CodeBlock): string => {
     return name;
   }
   return isOutput ? 'Output' : (LANGUAGES[language]?.label ?? 'Text');
-};
+}
 
 /** A block as HTML: its label, and its text with every character escaped and the words of its language marked. */
-export const renderCode = (block: CodeBlock): string => {
+export function renderCode(block: CodeBlock): string {
   const language = LANGUAGES[block.info.split(/\s+/)[0] ?? ''];
   const html = language === undefined ? Bun.escapeHTML(block.text) : highlight(block.text, language.grammar);
   const label = Bun.escapeHTML(labelOf(block));
   const kind = block.isOutput ? 'code output' : 'code';
   // A box that scrolls must be reached with the keyboard, and a place that is reached needs a name.
   return `<figure class="${kind}"><figcaption>${label}</figcaption><pre tabindex="0" role="group" aria-label="${label}"><code>${html}\n</code></pre></figure>\n`;
-};
+}

@@ -30,19 +30,22 @@ export interface Group {
  * The address of a file: its path without `.md`. The folders `guides` and `recipes` fall away, and the README of a
  * folder has the address of the folder.
  */
-const addressOf = (file: string): string =>
-  file
+function addressOf(file: string): string {
+  return file
     .replace(/\.md$/, '')
     .replace(/^(?:guides|recipes)\//, '')
     .replace(/\/README$/, '');
+}
 
-const page = (file: string, title: string, about: string, pages: readonly Entry[] = []): Entry => ({
-  file,
-  address: addressOf(file),
-  title,
-  about,
-  pages,
-});
+function page(file: string, title: string, about: string, pages: readonly Entry[] = []): Entry {
+  return {
+    file,
+    address: addressOf(file),
+    title,
+    about,
+    pages,
+  };
+}
 
 const DECISIONS = [
   page('decisions/audit-chain.md', 'Security log', 'How entries of the security log are linked'),

@@ -7,26 +7,27 @@ export interface Images {
 }
 
 /** Width and height stand behind the signature and the head of the first chunk (PNG, section 11.2.1). */
-const sizeOfPng = async (file: Bun.BunFile): Promise<ImageSize> => {
+async function sizeOfPng(file: Bun.BunFile): Promise<ImageSize> {
   const head = new DataView(await file.slice(16, 24).arrayBuffer());
   return { width: head.getUint32(0), height: head.getUint32(4) };
-};
+}
 
 /** Our drawings say their size in whole pixels on the first line. */
-const sizeOfDrawing = async (file: Bun.BunFile): Promise<ImageSize> => {
+async function sizeOfDrawing(file: Bun.BunFile): Promise<ImageSize> {
   const { width, height } =
     /^<svg [^>]*\bwidth="(?<width>\d+)" height="(?<height>\d+)"/.exec(await file.text())?.groups ?? {};
   return { width: Number(width), height: Number(height) };
-};
+}
 
-const sizeOf = (path: string, file: Bun.BunFile): Promise<ImageSize> =>
-  path.endsWith('.svg') ? sizeOfDrawing(file) : sizeOfPng(file);
+function sizeOf(path: string, file: Bun.BunFile): Promise<ImageSize> {
+  return path.endsWith('.svg') ? sizeOfDrawing(file) : sizeOfPng(file);
+}
 
 /** Finds the images of a folder, by their paths in it. Nothing else of the folder can be asked for. */
-export const findImages = async (folder: string): Promise<Images> => {
+export async function findImages(folder: string): Promise<Images> {
   const paths = [...new Glob('**/*.{png,svg}').scanSync({ cwd: folder })];
   const sizes = await Promise.all(
     paths.map(async (path) => [path, await sizeOf(path, Bun.file(`${folder}/${path}`))] as const),
   );
   return { sizes: new Map(sizes), read: (path) => Bun.file(`${folder}/${path}`).bytes() };
-};
+}

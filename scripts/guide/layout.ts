@@ -21,31 +21,36 @@ export interface AssetPaths {
   readonly icon: string;
 }
 
-const icon = (paths: string): string =>
-  `<svg viewBox="0 0 16 16" width="16" height="16" fill="none" stroke="currentColor" stroke-width="1.25" stroke-linecap="round" aria-hidden="true">${paths}</svg>`;
+function icon(paths: string): string {
+  return `<svg viewBox="0 0 16 16" width="16" height="16" fill="none" stroke="currentColor" stroke-width="1.25" stroke-linecap="round" aria-hidden="true">${paths}</svg>`;
+}
 const GLASS = icon('<circle cx="7" cy="7" r="4.5"/><path d="m10.5 10.5 3.5 3.5"/>');
 const LINES = icon('<path d="M2 4h12M2 8h12M2 12h12"/>');
 const CROSS = icon('<path d="m3.5 3.5 9 9m0-9-9 9"/>');
 
 // Searching needs a script: where scripts are off, the style sheet hides these buttons.
-const searchButton = (label: string): string =>
-  `<button type="button" class="search-open" aria-haspopup="dialog" aria-keyshortcuts="Control+K /">${GLASS}<span>${label}</span><kbd aria-hidden="true">Ctrl K</kbd></button>`;
+function searchButton(label: string): string {
+  return `<button type="button" class="search-open" aria-haspopup="dialog" aria-keyshortcuts="Control+K /">${GLASS}<span>${label}</span><kbd aria-hidden="true">Ctrl K</kbd></button>`;
+}
 
-const aside = (headings: string): string =>
-  headings === ''
+function aside(headings: string): string {
+  return headings === ''
     ? ''
     : `<nav class="headings" aria-label="On this page"><h2>On this page</h2>${headings}</nav>`;
+}
 
-const summary = (headings: string): string =>
-  headings === ''
+function summary(headings: string): string {
+  return headings === ''
     ? ''
     : `<details class="headings-short"><summary>On this page</summary><nav aria-label="On this page, folded">${headings}</nav></details>`;
+}
 
 /**
  * Puts a page together. Ids of its own begin with an underscore, which no anchor of a heading does. Its menu, its links and
  * its outline work without the script.
  */
-export const layOut = (page: PageParts, assets: AssetPaths): string => `<!doctype html>
+export function layOut(page: PageParts, assets: AssetPaths): string {
+  return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -84,3 +89,4 @@ ${aside(page.headings)}
 </body>
 </html>
 `;
+}

@@ -1,31 +1,39 @@
 import { type Beside, CONTENTS, ENTRIES, type Entry, type Group } from './contents.ts';
 import type { Heading } from './outline.ts';
 
-const pathOf = ({ address }: Entry): string => `/guide/${address}`;
+function pathOf({ address }: Entry): string {
+  return `/guide/${address}`;
+}
 
-const holds = (entry: Entry, address: string | undefined): boolean =>
-  entry.address === address || entry.pages.some((page) => page.address === address);
+function holds(entry: Entry, address: string | undefined): boolean {
+  return entry.address === address || entry.pages.some((page) => page.address === address);
+}
 
-const item = (entry: Entry, address: string | undefined): string => {
+function item(entry: Entry, address: string | undefined): string {
   const current = entry.address === address ? ' aria-current="page"' : '';
   const isOpen = entry.pages.length > 0 && holds(entry, address);
   return `<li><a href="${pathOf(entry)}"${current}>${Bun.escapeHTML(entry.title)}</a>${isOpen ? list(entry.pages, address) : ''}</li>`;
-};
+}
 
-const list = (entries: readonly Entry[], address: string | undefined, more = ''): string =>
-  `<ul>${entries.map((entry) => item(entry, address)).join('')}${more}</ul>`;
+function list(entries: readonly Entry[], address: string | undefined, more = ''): string {
+  return `<ul>${entries.map((entry) => item(entry, address)).join('')}${more}</ul>`;
+}
 
-const link = ({ path, title }: Beside): string => `<a href="${path}">${Bun.escapeHTML(title)}</a>`;
+function link({ path, title }: Beside): string {
+  return `<a href="${path}">${Bun.escapeHTML(title)}</a>`;
+}
 
-const group = ({ title, entries, beside = [] }: Group, address: string | undefined): string =>
-  `<h2>${Bun.escapeHTML(title)}</h2>${list(entries, address, beside.map((each) => `<li>${link(each)}</li>`).join(''))}`;
+function group({ title, entries, beside = [] }: Group, address: string | undefined): string {
+  return `<h2>${Bun.escapeHTML(title)}</h2>${list(entries, address, beside.map((each) => `<li>${link(each)}</li>`).join(''))}`;
+}
 
 /** The table of contents, with the page at an address marked. */
-export const contentsHtml = (address: string | undefined): string =>
-  CONTENTS.map((each) => group(each, address)).join('\n');
+export function contentsHtml(address: string | undefined): string {
+  return CONTENTS.map((each) => group(each, address)).join('\n');
+}
 
 /** Links to the headings of a page, or nothing where there are too few to choose from. */
-export const headingsHtml = (headings: readonly Heading[]): string => {
+export function headingsHtml(headings: readonly Heading[]): string {
   const links = headings
     .filter(({ depth }) => depth <= 3)
     .map(
@@ -33,24 +41,26 @@ export const headingsHtml = (headings: readonly Heading[]): string => {
         `<li class="depth-${depth}"><a href="#${anchor}">${Bun.escapeHTML(text)}</a></li>`,
     );
   return links.length < 2 ? '' : `<ul>${links.join('')}</ul>`;
-};
+}
 
-const neighbour = (entry: Entry | undefined, rel: 'prev' | 'next'): string =>
-  entry === undefined
+function neighbour(entry: Entry | undefined, rel: 'prev' | 'next'): string {
+  return entry === undefined
     ? ''
     : `<a rel="${rel}" href="${pathOf(entry)}"><span>${rel === 'prev' ? 'Previous' : 'Next'}</span>${Bun.escapeHTML(entry.title)}</a>`;
+}
 
 /** Links to the pages before and behind one, in the order of reading. */
-export const neighboursHtml = (entry: Entry): string => {
+export function neighboursHtml(entry: Entry): string {
   const at = ENTRIES.indexOf(entry);
   const links = neighbour(ENTRIES[at - 1], 'prev') + neighbour(ENTRIES[at + 1], 'next');
   return `<nav class="neighbours" aria-label="Neighbouring pages">${links}</nav>`;
-};
+}
 
 /** All pages with what they are about: what the guide opens with. */
-export const overviewHtml = (): string =>
-  CONTENTS.map(({ title, entries, beside = [] }) => {
+export function overviewHtml(): string {
+  return CONTENTS.map(({ title, entries, beside = [] }) => {
     const places = [...entries.map((entry) => ({ ...entry, path: pathOf(entry) })), ...beside];
     const cards = places.map((place) => `<li>${link(place)}<p>${Bun.escapeHTML(place.about)}</p></li>`);
     return `<h2>${Bun.escapeHTML(title)}</h2>\n<ul class="cards">${cards.join('')}</ul>`;
   }).join('\n');
+}

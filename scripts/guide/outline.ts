@@ -31,10 +31,14 @@ export interface Outline {
 const RUNNABLE = /^(?:sh|ts|js|html)\b/;
 const PRINTED = /^(?:json|text)\b/;
 
-const isCode = (token: Token | undefined): token is Tokens.Code => token?.type === 'code';
-const isTable = (token: Token): token is Tokens.Table => token.type === 'table';
+function isCode(token: Token | undefined): token is Tokens.Code {
+  return token?.type === 'code';
+}
+function isTable(token: Token): token is Tokens.Table {
+  return token.type === 'table';
+}
 
-const outputsOf = (tokens: readonly Token[]): ReadonlySet<Token> => {
+function outputsOf(tokens: readonly Token[]): ReadonlySet<Token> {
   const blocks = tokens.filter(({ type }) => type !== 'space');
   return new Set(
     blocks.filter((block, at) => {
@@ -44,13 +48,13 @@ const outputsOf = (tokens: readonly Token[]): ReadonlySet<Token> => {
       );
     }),
   );
-};
+}
 
-const headingsOf = (
+function headingsOf(
   tokens: readonly Token[],
   anchorOf: (text: string) => string,
-): ReadonlyMap<Token, Heading> =>
-  new Map(
+): ReadonlyMap<Token, Heading> {
+  return new Map(
     tokens
       .filter((token): token is Tokens.Heading => token.type === 'heading')
       .map((token) => {
@@ -58,22 +62,22 @@ const headingsOf = (
         return [token, { depth: token.depth, anchor: anchorOf(text), text }];
       }),
   );
+}
 
 const NAMES = /^`[A-Za-z][\w.-]{2,}`(?:, `[A-Za-z][\w.-]{2,}`)*$/;
 
 /** The names that a row is about: those in its first cell, or in the second where the first is a status. */
-const namesOf = ([first, second]: readonly Tokens.TableCell[]): readonly Token[] => {
+function namesOf([first, second]: readonly Tokens.TableCell[]): readonly Token[] {
   const cell = /^\d{3}$/.test(first?.text ?? '') ? second : first;
   return cell !== undefined && NAMES.test(cell.text)
     ? cell.tokens.filter(({ type }) => type === 'codespan')
     : [];
-};
+}
 
 /** The headings above a place, by what was met before it. */
-const under = (trail: readonly Heading[], heading: Heading): readonly Heading[] => [
-  ...trail.filter(({ depth }) => depth < heading.depth),
-  heading,
-];
+function under(trail: readonly Heading[], heading: Heading): readonly Heading[] {
+  return [...trail.filter(({ depth }) => depth < heading.depth), heading];
+}
 
 interface Part {
   readonly anchor: string;
@@ -82,7 +86,7 @@ interface Part {
 }
 
 /** Reads what the tokens of a file say of it: title, anchors, and parts for the search. */
-export const outlineOf = (tokens: readonly Token[]): Outline => {
+export function outlineOf(tokens: readonly Token[]): Outline {
   const anchorOf = createAnchors();
   const headings = headingsOf(tokens, anchorOf);
   const names = new Map<Token, string>();
@@ -113,4 +117,4 @@ export const outlineOf = (tokens: readonly Token[]): Outline => {
     .filter(({ text, anchor }) => text !== '' || anchor !== '');
   const title = [...headings.values()].find(({ depth }) => depth === 1)?.text ?? '';
   return { title, headings, names, outputs: outputsOf(tokens), sections: [...sections, ...rows] };
-};
+}

@@ -3,12 +3,13 @@ import { type AssetPaths, layOut } from './layout.ts';
 import type { RenderedPage } from './markdown.ts';
 import { headingsHtml, neighboursHtml, overviewHtml } from './navigation.ts';
 
-const sourceHtml = ({ file }: Entry): string =>
-  `<p class="source">From <code>docs/${Bun.escapeHTML(file)}</code>, as it came with this server.</p>`;
+function sourceHtml({ file }: Entry): string {
+  return `<p class="source">From <code>docs/${Bun.escapeHTML(file)}</code>, as it came with this server.</p>`;
+}
 
 /** The page of a Markdown file. */
-export const entryPage = (entry: Entry, rendered: RenderedPage, assets: AssetPaths): string =>
-  layOut(
+export function entryPage(entry: Entry, rendered: RenderedPage, assets: AssetPaths): string {
+  return layOut(
     {
       address: entry.address,
       title: rendered.title,
@@ -19,13 +20,14 @@ export const entryPage = (entry: Entry, rendered: RenderedPage, assets: AssetPat
     },
     assets,
   );
+}
 
 const LEAD =
   '<p class="lead">Cardvault is a card data vault that you run yourself: it encrypts, tokenizes, stores and returns payment card data and other JSON. This guide comes with the server and fits its version; the <a href="/docs">API reference</a> has every route.</p>';
 
 /** What the guide opens with: all of its pages. */
-export const openingPage = (assets: AssetPaths): string =>
-  layOut(
+export function openingPage(assets: AssetPaths): string {
+  return layOut(
     {
       address: '',
       title: 'Guide',
@@ -36,10 +38,11 @@ export const openingPage = (assets: AssetPaths): string =>
     },
     assets,
   );
+}
 
 /** The page for a path where there is none. It repeats nothing of that path. */
-export const missingPage = (assets: AssetPaths): string =>
-  layOut(
+export function missingPage(assets: AssetPaths): string {
+  return layOut(
     {
       address: undefined,
       title: 'No such page',
@@ -50,3 +53,4 @@ export const missingPage = (assets: AssetPaths): string =>
     },
     assets,
   );
+}

@@ -1,12 +1,15 @@
 import type { Token, Tokens } from 'marked';
 
 /** What a reader sees of the pieces of a line. */
-export const plainOf = (tokens: readonly Token[] = []): string => tokens.map(plainToken).join('');
+export function plainOf(tokens: readonly Token[] = []): string {
+  return tokens.map(plainToken).join('');
+}
 
-const ownText = (token: Token): string =>
-  'text' in token && typeof token.text === 'string' ? token.text : '';
+function ownText(token: Token): string {
+  return 'text' in token && typeof token.text === 'string' ? token.text : '';
+}
 
-const plainToken = (token: Token): string => {
+function plainToken(token: Token): string {
   switch (token.type) {
     case 'br':
       return ' ';
@@ -18,14 +21,15 @@ const plainToken = (token: Token): string => {
     default:
       return 'tokens' in token && token.tokens !== undefined ? plainOf(token.tokens) : ownText(token);
   }
-};
+}
 
 /** The cells of a row, one behind the other. */
-export const plainRow = (cells: readonly Tokens.TableCell[]): string =>
-  cells.map(({ tokens }) => plainOf(tokens)).join(' · ');
+export function plainRow(cells: readonly Tokens.TableCell[]): string {
+  return cells.map(({ tokens }) => plainOf(tokens)).join(' · ');
+}
 
 /** What a reader sees of a block, for the index of the search. */
-export const plainBlock = (token: Token): string => {
+export function plainBlock(token: Token): string {
   switch (token.type) {
     case 'table': {
       const { header, rows } = token as Tokens.Table;
@@ -41,4 +45,4 @@ export const plainBlock = (token: Token): string => {
     default:
       return plainToken(token);
   }
-};
+}

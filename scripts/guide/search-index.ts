@@ -3,8 +3,8 @@ import type { Found } from './found.ts';
 import type { RenderedPage } from './markdown.ts';
 
 /** Everything that search can find, page by page in the order of reading. */
-export const indexOf = (pages: readonly (readonly [Entry, RenderedPage])[]): readonly Found[] =>
-  pages.flatMap(([{ address, title }, { sections }]) =>
+export function indexOf(pages: readonly (readonly [Entry, RenderedPage])[]): readonly Found[] {
+  return pages.flatMap(([{ address, title }, { sections }]) =>
     sections.map(({ anchor, headings, text }) => ({
       path: `/guide/${address}${anchor === '' ? '' : `#${anchor}`}`,
       page: title,
@@ -12,3 +12,4 @@ export const indexOf = (pages: readonly (readonly [Entry, RenderedPage])[]): rea
       text,
     })),
   );
+}

@@ -1,25 +1,25 @@
 const SHOWN_MS = 2_000;
 
 /** Copies where there is no clipboard for scripts, as on a page that came without TLS from another machine. */
-const copySelected = (code: Element): boolean => {
+function copySelected(code: Element): boolean {
   const selection = getSelection();
   selection?.selectAllChildren(code);
   const isCopied = document.execCommand('copy');
   selection?.removeAllRanges();
   return isCopied;
-};
+}
 
-const copy = async (code: Element): Promise<boolean> => {
+async function copy(code: Element): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(code.textContent.trimEnd());
     return true;
   } catch {
     return copySelected(code);
   }
-};
+}
 
 /** Puts a button into the head of every block of code; it says what became of the copy. */
-export const addCopyButtons = (): void => {
+export function addCopyButtons(): void {
   for (const figure of document.querySelectorAll('figure.code')) {
     const code = figure.querySelector('code');
     const button = document.createElement('button');
@@ -35,4 +35,4 @@ export const addCopyButtons = (): void => {
     });
     figure.querySelector('figcaption')?.append(button);
   }
-};
+}

@@ -12,15 +12,19 @@ const HITS_MAX = 20;
 const WORD = /[\p{L}\p{N}_-]+/gu;
 const PART = /\p{Lu}?[\p{Ll}\p{N}]+|\p{Lu}+(?!\p{Ll})/gu;
 
-const wordsOf = (text: string): string[] =>
-  [...text.matchAll(WORD)].map(([word]) => word.replaceAll(/^-+|-+$/g, '')).filter((word) => word !== '');
+function wordsOf(text: string): string[] {
+  return [...text.matchAll(WORD)]
+    .map(([word]) => word.replaceAll(/^-+|-+$/g, ''))
+    .filter((word) => word !== '');
+}
 
 /** A name is found as a whole (`endpoint_gone`, `decryptAll`) and by its parts. */
-const termsOf = (text: string): string[] =>
-  wordsOf(text).flatMap((word) => {
+function termsOf(text: string): string[] {
+  return wordsOf(text).flatMap((word) => {
     const parts = [...word.matchAll(PART)].map(([part]) => part);
     return parts.length > 1 ? [word, ...parts] : [word];
   });
+}
 
 /** Words that questions are made of, and that tell nothing of what is asked for. */
 const SMALL = new Set(
@@ -33,20 +37,20 @@ const SMALL = new Set(
 const SAME: Readonly<Record<string, string>> = { card: 'item' };
 
 /** What is asked for; a question of small words alone is taken as it is. */
-const askedOf = (query: string): string[] => {
+function askedOf(query: string): string[] {
   const words = wordsOf(query);
   const asked = words.filter((word) => !SMALL.has(word.toLowerCase()));
   return asked.length > 0 ? asked : words;
-};
+}
 
 /** A name rather than a word: a code, a setting, a status, a header, a call of the SDK. */
 const NAME = /[_\d]|\w-\w|\p{Ll}\p{Lu}/u;
 
 /** Deleting, deleted and delete are one word; names are left whole. */
-const stemOf = (term: string): string => {
+function stemOf(term: string): string {
   const word = term.toLowerCase();
   return NAME.test(word) ? word : word.replace(/^(.{3,}?)(?:ing|ed|es|e|s)$/u, '$1');
-};
+}
 
 interface Doc {
   readonly id: number;
@@ -60,18 +64,18 @@ const ASIDE = /^\/guide\/(?:decisions|architecture|storage|testing|performance)\
 const LOOKED_UP = /^\/guide\/(?:errors|settings)\b/;
 
 /** A row of a table is found under the name in one of its first cells. */
-const isRow = ({ headings, text }: Found): boolean => {
+function isRow({ headings, text }: Found): boolean {
   const [name = ''] = headings.slice(-1);
   const cells = text.split(' · ');
   return name !== '' && cells.length > 1 && cells.slice(0, 2).some((cell) => cell.includes(name));
-};
+}
 
 /**
  * Who asks for a name wants the page that explains it, before those that mention it. Who asks for a word wants what
  * is told about it, the page that has it as its title first, before names that it is a part of, rows of tables and the
  * reference of the SDK, which repeat the same words again and again.
  */
-const weightOf = (found: Found, term: string, isNameAsked: boolean): number => {
+function weightOf(found: Found, term: string, isNameAsked: boolean): number {
   const { path, page, headings } = found;
   if (isNameAsked) {
     return LOOKED_UP.test(path) ? 1.5 : isRow(found) ? 0.6 : 1;
@@ -82,12 +86,12 @@ const weightOf = (found: Found, term: string, isNameAsked: boolean): number => {
   }
   const isName = isRow(found) || NAME.test(headings.at(-1) ?? '');
   return (isName ? 0.15 : 1) * (path.startsWith('/guide/sdk') ? 0.3 : isAside ? 0.5 : 1);
-};
+}
 
 export type Finder = (query: string) => readonly Hit[];
 
 /** Makes a search over everything that can be found; between pieces of the work the page answers its reader. */
-export const createFinder = async (index: readonly Found[]): Promise<Finder> => {
+export async function createFinder(index: readonly Found[]): Promise<Finder> {
   const engine = new MiniSearch<Doc>({
     fields: ['page', 'heading', 'text'],
     tokenize: termsOf,
@@ -122,7 +126,7 @@ export const createFinder = async (index: readonly Found[]): Promise<Finder> => 
       return found === undefined ? [] : [{ found, terms }];
     });
   };
-};
+}
 
 /** A piece of a text, and whether it is to be marked. */
 export interface Piece {
@@ -134,17 +138,18 @@ const BEFORE = 50;
 const LENGTH = 200;
 
 /** Terms are made of letters, digits, `_` and `-` alone, so that none of them means anything to a pattern. */
-const patternOf = (terms: readonly string[]): RegExp =>
-  new RegExp(
+function patternOf(terms: readonly string[]): RegExp {
+  return new RegExp(
     [...terms]
       .sort((a, b) => b.length - a.length)
       .map((term) => `${term}\\p{L}*`)
       .join('|'),
     'giu',
   );
+}
 
 /** A text in pieces, with all marked that fitted. */
-export const markedOf = (text: string, terms: readonly string[]): readonly Piece[] => {
+export function markedOf(text: string, terms: readonly string[]): readonly Piece[] {
   if (terms.length === 0) {
     return [{ text, isMarked: false }];
   }
@@ -155,13 +160,13 @@ export const markedOf = (text: string, terms: readonly string[]): readonly Piece
     at = index + word.length;
   }
   return [...pieces, { text: text.slice(at), isMarked: false }].filter((piece) => piece.text !== '');
-};
+}
 
 /** Cuts a text around the first word that fitted. */
-export const excerptOf = (text: string, terms: readonly string[]): string => {
+export function excerptOf(text: string, terms: readonly string[]): string {
   const line = text.replaceAll(/\s+/g, ' ');
   const first = terms.length === 0 ? 0 : Math.max(0, line.search(patternOf(terms)));
   const from = first <= BEFORE ? 0 : line.indexOf(' ', first - BEFORE) + 1 || first;
   const end = line.length > from + LENGTH ? ' …' : '';
   return `${from > 0 ? '… ' : ''}${line.slice(from, from + LENGTH)}${end}`;
-};
+}

@@ -1,5 +1,5 @@
 /** Scrolls a list by as little as shows one of its links, and nothing else. */
-const bring = (link: HTMLElement | undefined): void => {
+function bring(link: HTMLElement | undefined): void {
   const list = link?.closest('nav');
   if (link === undefined || list === null || list === undefined) {
     return;
@@ -7,10 +7,10 @@ const bring = (link: HTMLElement | undefined): void => {
   const place = link.getBoundingClientRect();
   const box = list.getBoundingClientRect();
   list.scrollTop += Math.min(0, place.top - box.top - 40) + Math.max(0, place.bottom - box.bottom + 40);
-};
+}
 
 /** Marks the heading that is being read among those at the side. */
-export const followHeadings = (): void => {
+export function followHeadings(): void {
   const links = new Map(
     [...document.querySelectorAll<HTMLAnchorElement>('.headings a')].map((link) => [
       decodeURIComponent(link.hash.slice(1)),
@@ -41,10 +41,10 @@ export const followHeadings = (): void => {
     addEventListener('scroll', ask, { passive: true });
     mark();
   }
-};
+}
 
 /** Whoever goes through a page by keyboard stops at a box only where there is something to scroll. */
-export const freeFocus = (): void => {
+export function freeFocus(): void {
   const look = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       const isWide = target.scrollWidth > target.clientWidth;
@@ -57,10 +57,10 @@ export const freeFocus = (): void => {
   for (const box of document.querySelectorAll('.code pre, .table')) {
     look.observe(box);
   }
-};
+}
 
 /** Brings the open page into sight in a table of contents that is longer than the screen. */
-export const showCurrent = (): void => {
+export function showCurrent(): void {
   const contents = document.getElementById('_contents');
   const current = contents?.querySelector('nav [aria-current]');
   const bring = (): void => current?.scrollIntoView({ block: 'center', behavior: 'instant' });
@@ -70,4 +70,4 @@ export const showCurrent = (): void => {
     bring();
   }
   contents?.addEventListener('toggle', bring);
-};
+}

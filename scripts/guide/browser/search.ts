@@ -4,40 +4,43 @@ import { createFinder, excerptOf, type Finder, type Hit, markedOf } from './find
 
 const INDEX = '/guide/search.json';
 
-const make = <Name extends keyof HTMLElementTagNameMap>(
+function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Readonly<Record<string, string>> = {},
   ...children: readonly (Node | string)[]
-): HTMLElementTagNameMap[Name] => {
+): HTMLElementTagNameMap[Name] {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     element.setAttribute(key, value);
   }
   element.append(...children);
   return element;
-};
+}
 
-const marked = (text: string, terms: readonly string[]): readonly (Node | string)[] =>
-  markedOf(text, terms).map((piece) => (piece.isMarked ? make('mark', {}, piece.text) : piece.text));
+function marked(text: string, terms: readonly string[]): readonly (Node | string)[] {
+  return markedOf(text, terms).map((piece) => (piece.isMarked ? make('mark', {}, piece.text) : piece.text));
+}
 
-const whereOf = ({ found: { page, headings }, terms }: Hit): HTMLElement => {
+function whereOf({ found: { page, headings }, terms }: Hit): HTMLElement {
   const where = make('span', { class: 'search-where' }, ...marked(page, terms));
   for (const heading of headings) {
     where.append(make('i', {}, '›'), ...marked(heading, terms));
   }
   return where;
-};
+}
 
-const excerptHtml = ({ found, terms }: Hit): HTMLElement =>
-  make('span', { class: 'search-text' }, ...marked(excerptOf(found.text, terms), terms));
+function excerptHtml({ found, terms }: Hit): HTMLElement {
+  return make('span', { class: 'search-text' }, ...marked(excerptOf(found.text, terms), terms));
+}
 
-const optionOf = (hit: Hit, at: number): HTMLAnchorElement =>
-  make(
+function optionOf(hit: Hit, at: number): HTMLAnchorElement {
+  return make(
     'a',
     { id: `_result-${at}`, role: 'option', href: hit.found.path, tabindex: '-1', 'aria-selected': 'false' },
     whereOf(hit),
     excerptHtml(hit),
   );
+}
 
 interface Box {
   readonly dialog: HTMLDialogElement;
@@ -46,7 +49,7 @@ interface Box {
   readonly said: HTMLElement;
 }
 
-const makeBox = (): Box => {
+function makeBox(): Box {
   const input = make('input', {
     type: 'search',
     role: 'combobox',
@@ -75,10 +78,10 @@ const makeBox = (): Box => {
   dialog.addEventListener('click', ({ target }) => target === dialog && dialog.close());
   document.body.append(dialog);
   return { dialog, input, results, said };
-};
+}
 
 /** Gives the options of the list a cursor that the arrow keys move, while the input keeps the focus. */
-const createCursor = ({ input, results }: Box) => {
+function createCursor({ input, results }: Box) {
   let at = 0;
   const options = (): readonly Element[] => [...results.children];
   const show = (): void => {
@@ -98,10 +101,10 @@ const createCursor = ({ input, results }: Box) => {
     by: (step: number): number => at + step,
     open: (): void => (options()[at] as HTMLElement | undefined)?.click(),
   };
-};
+}
 
 /** The index is asked for when a search is first begun, and once more if that failed. */
-const createLoader = (): (() => Promise<Finder>) => {
+function createLoader(): () => Promise<Finder> {
   let finder: Promise<Finder> | undefined;
   const load = async () => {
     const response = await fetch(INDEX);
@@ -118,9 +121,9 @@ const createLoader = (): (() => Promise<Finder>) => {
     });
     return finder;
   };
-};
+}
 
-const createSearch = (): { readonly open: () => void } => {
+function createSearch(): { readonly open: () => void } {
   const box = makeBox();
   const { dialog, input, results, said } = box;
   const cursor = createCursor(box);
@@ -181,13 +184,16 @@ const createSearch = (): { readonly open: () => void } => {
       void load().catch(() => undefined);
     },
   };
-};
+}
 
-const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]') !== null;
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]') !== null
+  );
+}
 
 /** Opens the search by its buttons, by `/`, and by Ctrl-K or Cmd-K. */
-export const addSearch = (): void => {
+export function addSearch(): void {
   let search: ReturnType<typeof createSearch> | undefined;
   const open = (): void => {
     search ??= createSearch();
@@ -204,4 +210,4 @@ export const addSearch = (): void => {
       open();
     }
   });
-};
+}

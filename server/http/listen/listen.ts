@@ -26,13 +26,13 @@ Reflect.set(http, 'maxHeaderSize', HEAD_BYTES_MAX);
 /** A year, as RFC 6797 has it; the hosts beside this one are not the vault's to speak for. */
 const HSTS = 'max-age=31536000';
 
-const refuse = (code: 'invalid_request' | 'internal', requestId: string = crypto.randomUUID()): Response =>
-  errorResponse(new VaultError(code), requestId, [['Connection', 'close']]);
+function refuse(code: 'invalid_request' | 'internal', requestId: string = crypto.randomUUID()): Response {
+  return errorResponse(new VaultError(code), requestId, [['Connection', 'close']]);
+}
 
 /** What every reply gets that goes out on a socket: it depends on the connection, not on the request. */
-const createFinish =
-  ({ tls, isDraining }: ListenOptions) =>
-  (response: Response): Response => {
+function createFinish({ tls, isDraining }: ListenOptions) {
+  return (response: Response): Response => {
     if (tls !== undefined) {
       response.headers.set('Strict-Transport-Security', HSTS);
     }
@@ -41,13 +41,14 @@ const createFinish =
     }
     return response;
   };
+}
 
 /**
  * Listens for an application. Instead of the framework's own `listen`, which always shares its port with other
  * processes and routes a second time with rules of its own. Body sizes are the routes' to limit: the
  * runtime's limit would answer without a body of ours. A request without a usable Host has no URL: 400.
  */
-export const listen = (app: Elysia, options: ListenOptions): Bun.Server<undefined> => {
+export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefined> {
   const finish = createFinish(options);
   const server = Bun.serve({
     hostname: options.hostname,
@@ -72,4 +73,4 @@ export const listen = (app: Elysia, options: ListenOptions): Bun.Server<undefine
   });
   app.server = server;
   return server;
-};
+}

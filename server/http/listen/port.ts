@@ -5,15 +5,15 @@ const PAUSE_MS = 100;
 export type PortState = 'free' | 'shared' | 'taken';
 
 /** A port that is free now; pages and documents name it before anybody listens. */
-export const findFreePort = (hostname: string): number => {
+export function findFreePort(hostname: string): number {
   const probe = Bun.listen({ hostname, port: 0, socket: { data: () => undefined } });
   const { port } = probe;
   probe.stop(true);
   return port;
-};
+}
 
 /** Whether nobody listens there: only then the system lets a socket have the port for itself. */
-const isFree = (hostname: string, port: number): boolean => {
+function isFree(hostname: string, port: number): boolean {
   try {
     const probe = Bun.listen({ hostname, port, socket: { data: () => undefined } });
     probe.stop(true);
@@ -24,7 +24,7 @@ const isFree = (hostname: string, port: number): boolean => {
     }
     throw error;
   }
-};
+}
 
 /**
  * Finds out whether a port can be listened on. All servers of a vault share theirs, so the system alone would let
@@ -32,11 +32,11 @@ const isFree = (hostname: string, port: number): boolean => {
  * `hasSibling` must know that a server of the same vault has it. A server that starts at the same moment is waited
  * for, a few seconds at most. Throws what the system says of an address that is not this machine's.
  */
-export const probePort = async (
+export async function probePort(
   hostname: string,
   port: number,
   hasSibling: () => Promise<boolean>,
-): Promise<PortState> => {
+): Promise<PortState> {
   const end = Date.now() + TRIES_MS;
   for (;;) {
     if (isFree(hostname, port)) {
@@ -50,4 +50,4 @@ export const probePort = async (
     }
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
-};
+}

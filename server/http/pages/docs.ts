@@ -60,24 +60,26 @@ const LONG_CACHED = {
   Vary: 'Accept-Encoding',
 };
 
-const bundleFile = () => Bun.file(new URL('dist/browser/standalone.js', REFERENCE));
+function bundleFile() {
+  return Bun.file(new URL('dist/browser/standalone.js', REFERENCE));
+}
 
 /** Gives the packed bundle; it is packed once, off the event loop, when somebody first asks. */
-const packOnce = (): (() => Promise<Uint8Array<ArrayBuffer>>) => {
+function packOnce(): () => Promise<Uint8Array<ArrayBuffer>> {
   let packed: Promise<Uint8Array<ArrayBuffer>> | undefined;
   const pack = async () => new Uint8Array(await promisify(gzip)(await bundleFile().bytes()));
   return () => {
     packed ??= pack();
     return packed;
   };
-};
+}
 
 /**
  * The reference at `/docs`, read from `/openapi.json`. Page, script and settings come from this server, under a
  * policy that names no other host; fonts of the web, telemetry, request proxy and the paid services that the
  * reference could offer are all off.
  */
-export const docsPages = (): readonly Page[] => {
+export function docsPages(): readonly Page[] {
   const packedBundle = packOnce();
   return [
     {
@@ -100,4 +102,4 @@ export const docsPages = (): readonly Page[] => {
     },
     { path: START, respond: () => new Response(START_SCRIPT, { headers: LONG_CACHED }) },
   ];
-};
+}

@@ -5,12 +5,12 @@ import type { Page } from './pages.ts';
 import { respondWith } from './public-file.ts';
 import { IMMUTABLE, REVALIDATE } from './static-file.ts';
 
-const inventory = ({ version, files }: FormBundles): Uint8Array<ArrayBuffer> => {
+function inventory({ version, files }: FormBundles): Uint8Array<ArrayBuffer> {
   const integrity = Object.fromEntries(files.map((file) => [file.name, file.integrity]));
   return new TextEncoder().encode(`${JSON.stringify({ version, integrity }, null, 2)}\n`);
-};
+}
 
-const pagesOf = (bundles: FormBundles, { name, bytes }: FormBundle): readonly Page[] => {
+function pagesOf(bundles: FormBundles, { name, bytes }: FormBundle): readonly Page[] {
   const file = { bytes, type: 'text/javascript; charset=utf-8', isCompressible: true };
   return [
     {
@@ -20,22 +20,24 @@ const pagesOf = (bundles: FormBundles, { name, bytes }: FormBundle): readonly Pa
     },
     { path: `/forms/${name}`, onFormsHost: true, respond: respondWith({ ...file, caching: REVALIDATE }) },
   ];
-};
+}
 
 /**
  * The scripts of forms and of the pages around them, for any origin: under a path with the version, which never
  * changes what it holds, and under one that is always the newest. `/forms/sri.json` has the hash of each.
  */
-export const formBundlePages = ({ formPages: { bundles } }: Pick<Deps, 'formPages'>): readonly Page[] => [
-  ...bundles.files.flatMap((file) => pagesOf(bundles, file)),
-  {
-    path: '/forms/sri.json',
-    onFormsHost: true,
-    respond: respondWith({
-      bytes: inventory(bundles),
-      type: 'application/json',
-      caching: REVALIDATE,
-      isCompressible: true,
-    }),
-  },
-];
+export function formBundlePages({ formPages: { bundles } }: Pick<Deps, 'formPages'>): readonly Page[] {
+  return [
+    ...bundles.files.flatMap((file) => pagesOf(bundles, file)),
+    {
+      path: '/forms/sri.json',
+      onFormsHost: true,
+      respond: respondWith({
+        bytes: inventory(bundles),
+        type: 'application/json',
+        caching: REVALIDATE,
+        isCompressible: true,
+      }),
+    },
+  ];
+}

@@ -7,14 +7,17 @@ import { FormType } from '../schema/capture.ts';
 import { FORM_LOCALES } from '../schema/form.ts';
 import type { Page } from './pages.ts';
 
-const word = <const Words extends readonly string[]>(list: Words, byDefault?: Words[number]) =>
-  Type.Unsafe<Words[number]>(
+function word<const Words extends readonly string[]>(list: Words, byDefault?: Words[number]) {
+  return Type.Unsafe<Words[number]>(
     Type.Union(
       list.map((each) => Type.Literal(each)),
       byDefault === undefined ? {} : { default: byDefault },
     ),
   );
-const flag = () => Type.Boolean({ default: false });
+}
+function flag() {
+  return Type.Boolean({ default: false });
+}
 
 const TYPES = FormType.anyOf.map((type) => type.const);
 const STYLES = ['vault', 'modern'] as const;
@@ -48,7 +51,7 @@ const PREVIEW = '/forms/preview';
  * A look is in the path as elsewhere in a query: `/forms/preview/form_type=ach&style=modern`. The query belongs to
  * the form, which stores all that it finds there.
  */
-const previewOf = (url: string): Pick<HostedForm, 'form_type' | 'settings'> => {
+function previewOf(url: string): Pick<HostedForm, 'form_type' | 'settings'> {
   const { origin, pathname } = new URL(url);
   // The decoder gives exactly what the schema says.
   const { form_type, style, ...settings } = decodeLook(
@@ -56,7 +59,7 @@ const previewOf = (url: string): Pick<HostedForm, 'form_type' | 'settings'> => {
   ) as typeof PreviewLook.static;
   const own = form_type === 'custom' ? { additional_fields: OWN_FIELDS } : {};
   return { form_type, settings: { ...settings, ...own, theme: { style } } };
-};
+}
 
 const STYLE = `
 :root { color-scheme: light dark; font-family: system-ui, sans-serif; }
@@ -113,7 +116,8 @@ const LOOKS = TYPES.flatMap((form_type) =>
   STYLES.flatMap((style) => MODES.map((color_mode) => ({ form_type, style, color_mode }))),
 );
 
-const galleryPage = (nonce: string): string => `<!doctype html>
+function galleryPage(nonce: string): string {
+  return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -139,9 +143,10 @@ const galleryPage = (nonce: string): string => `<!doctype html>
 </body>
 </html>
 `;
+}
 
-const policyOf = (nonce: string): string =>
-  [
+function policyOf(nonce: string): string {
+  return [
     "default-src 'none'",
     `script-src 'nonce-${nonce}'`,
     `style-src 'nonce-${nonce}'`,
@@ -151,10 +156,11 @@ const policyOf = (nonce: string): string =>
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
+}
 
 /** Pages for trying out what forms look like: in staging alone, and never on the host that is for forms. */
-export const formGalleryPages = ({ formPages }: Pick<Deps, 'formPages'>): readonly Page[] =>
-  formPages.gallery
+export function formGalleryPages({ formPages }: Pick<Deps, 'formPages'>): readonly Page[] {
+  return formPages.gallery
     ? [
         {
           path: '/forms',
@@ -180,3 +186,4 @@ export const formGalleryPages = ({ formPages }: Pick<Deps, 'formPages'>): readon
         })),
       ]
     : [];
+}

@@ -13,30 +13,36 @@ export interface Page {
   readonly respond: (request: Request) => Promise<Response> | Response;
 }
 
-const json = (value: object, status = 200): Response =>
-  Response.json(value, { status, headers: { 'Cache-Control': 'no-store' } });
+function json(value: object, status = 200): Response {
+  return Response.json(value, { status, headers: { 'Cache-Control': 'no-store' } });
+}
 
 /** Health for supervisors and balancers, and the metrics for Prometheus. */
-export const operatorPages = (deps: Pick<Deps, 'health' | 'metrics'>): readonly Page[] => [
-  { path: '/health/live', onFormsHost: true, respond: () => json({ status: 'ok' }) },
-  {
-    path: '/health/ready',
-    onFormsHost: true,
-    respond: async () => {
-      const { ready, checks, unsafe } = await deps.health.ready();
-      return json({ status: ready ? 'ok' : 'failing', checks, unsafe }, ready ? 200 : 503);
+export function operatorPages(deps: Pick<Deps, 'health' | 'metrics'>): readonly Page[] {
+  return [
+    { path: '/health/live', onFormsHost: true, respond: () => json({ status: 'ok' }) },
+    {
+      path: '/health/ready',
+      onFormsHost: true,
+      respond: async () => {
+        const { ready, checks, unsafe } = await deps.health.ready();
+        return json({ status: ready ? 'ok' : 'failing', checks, unsafe }, ready ? 200 : 503);
+      },
     },
-  },
-  {
-    path: '/metrics',
-    respond: async () =>
-      new Response(await deps.metrics.render(), {
-        headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8', 'Cache-Control': 'no-store' },
-      }),
-  },
-];
+    {
+      path: '/metrics',
+      respond: async () =>
+        new Response(await deps.metrics.render(), {
+          headers: {
+            'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
+            'Cache-Control': 'no-store',
+          },
+        }),
+    },
+  ];
+}
 
-const answerPage = async (page: Page, request: Request, deps: Deps): Promise<Response> => {
+async function answerPage(page: Page, request: Request, deps: Deps): Promise<Response> {
   const ctx = beginRequest(request, { route: page.path }, deps);
   let response: Response;
   try {
@@ -48,10 +54,10 @@ const answerPage = async (page: Page, request: Request, deps: Deps): Promise<Res
     response = errorReply(ctx, reportError(error, ctx, deps));
   }
   return endRequest(ctx, response, deps);
-};
+}
 
 /** Mounts pages for GET and HEAD; other methods are refused. */
-export const mountPages = (app: Elysia, pages: readonly Page[], deps: Deps): void => {
+export function mountPages(app: Elysia, pages: readonly Page[], deps: Deps): void {
   for (const page of pages) {
     app.all(page.path, ({ request }) => {
       if (page.onFormsHost !== true && isOnFormsHost(deps.http, request)) {
@@ -62,4 +68,4 @@ export const mountPages = (app: Elysia, pages: readonly Page[], deps: Deps): voi
         : answerUnrouted(request, { route: page.path, allow: 'GET, HEAD' }, deps);
     });
   }
-};
+}

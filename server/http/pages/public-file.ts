@@ -13,7 +13,7 @@ export interface PublicFile {
 }
 
 /** Answers with a file, or with 304 where the caller holds it; compresses it once. */
-export const respondWith = ({ bytes, type, caching, isCompressible }: PublicFile): Page['respond'] => {
+export function respondWith({ bytes, type, caching, isCompressible }: PublicFile): Page['respond'] {
   const file = staticFileOf(type, bytes, isCompressible);
   const headers = { 'Cache-Control': caching, 'Cross-Origin-Resource-Policy': 'cross-origin' };
   return (request) => {
@@ -21,4 +21,4 @@ export const respondWith = ({ bytes, type, caching, isCompressible }: PublicFile
     allowAnyOrigin(response.headers);
     return response;
   };
-};
+}

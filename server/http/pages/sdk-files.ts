@@ -17,7 +17,7 @@ interface SdkFile {
 }
 
 /** Reads the file when it is first asked for, and anew when there is another: it may be packed while this runs. */
-const respondFrom = ({ file, ...more }: SdkFile): Page['respond'] => {
+function respondFrom({ file, ...more }: SdkFile): Page['respond'] {
   let known: { readonly at: number; readonly respond: Page['respond'] } | undefined;
   return async (request) => {
     const found = Bun.file(file);
@@ -33,22 +33,22 @@ const respondFrom = ({ file, ...more }: SdkFile): Page['respond'] => {
     }
     return known.respond(request);
   };
-};
+}
 
 /** Deno asks the script where its types are; nobody else looks at the header. */
-const withTypes =
-  (respond: Page['respond']): Page['respond'] =>
-  async (request) => {
+function withTypes(respond: Page['respond']): Page['respond'] {
+  return async (request) => {
     const response = await respond(request);
     response.headers.set('X-TypeScript-Types', `./${TYPES}`);
     return response;
   };
+}
 
 /**
  * The SDK that fits this server, for any origin: a tarball that package managers install from its URL, under a path
  * with its version and one without, and the module and its types for browsers and Deno.
  */
-export const sdkPages = (folder: URL = PACKED): readonly Page[] => {
+export function sdkPages(folder: URL = PACKED): readonly Page[] {
   const tarball = `cardvault-sdk-${version}.tgz`;
   const tarballAt = (name: string): Page => ({
     path: `/sdk/${name}`,
@@ -65,4 +65,4 @@ export const sdkPages = (folder: URL = PACKED): readonly Page[] => {
     { ...script, respond: withTypes(script.respond) },
     textAt(TYPES, 'application/typescript; charset=utf-8'),
   ];
-};
+}
