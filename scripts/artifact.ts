@@ -1,20 +1,20 @@
-/** Folders of files that are made from sources of the checkout, such as the packed SDK and the built guide. */
+/** Folders of files that are built from sources of the checkout: the packed SDK and the built guide. */
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Glob } from 'bun';
 
 const ROOT = join(import.meta.dir, '..');
-/** Holds the fingerprint of the sources and the names of the files that they gave, a line each; written last. */
+/** Contains the fingerprint of the sources and the names of the built files, one per line; written last. */
 const STAMP = 'sources.sha256';
 
 /** One such folder. */
 export interface Artifact {
   readonly folder: string;
-  /** Patterns of every file that a change of can change the result, from the project's root. */
+  /** Patterns of all files that can change the result, from the project's root. */
   readonly sources: readonly string[];
   /** The file that refers to the others: it replaces its predecessor after they have. */
   readonly index: string;
-  /** Writes the files, without subfolders, into an empty folder. The same sources give the same files. */
+  /** Writes the files, without subfolders, into an empty folder. It must be deterministic. */
   readonly make: (work: string) => Promise<void>;
 }
 
@@ -32,7 +32,7 @@ async function readStamp(folder: string): Promise<readonly string[]> {
   return (await file.exists()) ? (await file.text()).trimEnd().split('\n') : [];
 }
 
-/** Moves each file in one step, so that a reader has whole ones at any time; then removes what earlier sources gave. */
+/** Moves each file atomically, so that readers always see whole files; then removes files of the previous build. */
 function publish(work: string, { folder, index }: Artifact, before: readonly string[]): readonly string[] {
   const files = [...readdirSync(work).filter((name) => name !== index), index];
   for (const name of files) {
@@ -47,8 +47,8 @@ function publish(work: string, { folder, index }: Artifact, before: readonly str
 }
 
 /**
- * Makes the files of an artifact; with `--if-changed` on the command line only where they are not of these very
- * sources. Processes may do this at the same time. Resolves to whether it made them.
+ * Builds an artifact; with `--if-changed` on the command line, only if its sources have changed. Safe to run in several
+ * processes at the same time. Resolves to whether it was built.
  */
 export async function makeArtifact(artifact: Artifact): Promise<boolean> {
   const { folder, make } = artifact;
@@ -58,7 +58,7 @@ export async function makeArtifact(artifact: Artifact): Promise<boolean> {
     return false;
   }
   mkdirSync(folder, { recursive: true });
-  // Inside of the folder, because files move in one step only within a file system.
+  // Inside the folder, because a move is atomic only within a file system.
   const work = mkdtempSync(join(folder, '.making-'));
   try {
     await make(work);
@@ -71,7 +71,7 @@ export async function makeArtifact(artifact: Artifact): Promise<boolean> {
   }
 }
 
-/** The folder that the command line names, or the one of that name in `dist/`. */
+/** The folder from the command line, or the one of that name in `dist/`. */
 export function folderOf(name: string): string {
   return process.argv.slice(2).find((argument) => !argument.startsWith('-')) ?? join(ROOT, 'dist', name);
 }

@@ -1,7 +1,7 @@
 /**
- * Builds the guide that the server shows under `/guide` into `dist/guide`: its pages, the index of their search and
- * what they load, each also compressed, with the hash of its bytes in its name, and `guide.json`, which says where they
- * are shown. With `--if-changed` it does nothing where the folder is of these very sources.
+ * Builds the guide that the server serves under `/guide` into `dist/guide`: pages, search index and assets, each also
+ * compressed, with the hash of its bytes in its name, and `guide.json`, which maps paths to files. With `--if-changed`
+ * it does nothing if the sources have not changed.
  *
  *     bun scripts/build-guide.ts [--if-changed] [FOLDER]
  */
@@ -13,7 +13,7 @@ import { type Guide, type GuideFile, renderGuide } from './guide/render.ts';
 
 const INDEX = 'guide.json';
 
-/** The path without what all have in common; the hash keeps two that then are the same apart. */
+/** The path without the common prefix, flattened; the hash keeps names unique. */
 function nameOf({ path, type }: GuideFile, tag: string): string {
   const extension = type.startsWith('text/html') ? '.html' : extname(path);
   const stem = path
@@ -47,7 +47,7 @@ async function writeGuide(folder: string, { files, missing }: Guide): Promise<vo
 const folder = folderOf('guide');
 const isMade = await makeArtifact({
   folder,
-  // The lock file stands for the packages.
+  // The lock file represents the packages.
   sources: ['docs/**/*.{md,png,svg}', 'scripts/guide/**/*', 'bun.lock', 'scripts/{artifact,build-guide}.ts'],
   index: INDEX,
   make: async (work) => writeGuide(work, await renderGuide()),

@@ -1,7 +1,7 @@
 /**
  * Packs the SDK into `dist/sdk`: `cardvault-sdk-<version>.tgz`, which a package manager installs as it lies there, and
  * beside it its module and types for whoever loads these by their URL. The same sources give the same bytes. With
- * `--if-changed` it does nothing where the folder is of these very sources.
+ * `--if-changed` it does nothing if the sources have not changed.
  *
  *     bun scripts/pack-sdk.ts [--if-changed] [FOLDER]
  */
@@ -15,8 +15,8 @@ const root = join(import.meta.dir, '..');
 const TARBALL = `cardvault-sdk-${manifest.version}.tgz`;
 
 /**
- * All that the compiler and the packer are told of the surroundings. A start packs the SDK as well, and the settings of a
- * server, the master key among them, are nothing that a hundred packages for development need to see.
+ * The environment of the compiler and the packer. `bun run start` packs the SDK too, and a hundred development packages
+ * must not see the settings of a server, such as the master key.
  */
 const { PATH = '', HOME = '' } = process.env;
 const BARE = { PATH, HOME };
@@ -29,7 +29,7 @@ async function build(folder: string): Promise<void> {
     .env(BARE);
 }
 
-/** Lays the package out as it is published, with the project's own licence, and packs it. */
+/** Assembles the package with the project's licence, and packs it. */
 async function pack(work: string): Promise<void> {
   const staged = join(work, 'package');
   mkdirSync(staged);
@@ -50,7 +50,7 @@ async function pack(work: string): Promise<void> {
 const folder = folderOf('sdk');
 const isMade = await makeArtifact({
   folder,
-  // The lock file stands for the compiler.
+  // The lock file represents the compiler.
   sources: [
     'sdk/{*,calls/*,transport/*,webhook/*}.{ts,json,md}',
     'LICENSE',

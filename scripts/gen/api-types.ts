@@ -1,4 +1,4 @@
-/** The types of the API from its document, with comments as editors show them best. */
+/** The types of the API from its OpenAPI document, with comments in the form that editors show best. */
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 
 interface Document {
@@ -6,8 +6,8 @@ interface Document {
 }
 
 /**
- * A description as the text of its comment, not as a tag among others; the format is no news where there is one.
- * `* Format: date-time` stands before `* @description When it happened.`
+ * Turns a description into the text of its comment, instead of a tag. Drops the format before it, such as
+ * `* Format: date-time` before `* @description When it happened.`
  */
 function plainComments(types: string): string {
   return types
@@ -17,7 +17,7 @@ function plainComments(types: string): string {
 
 const REFERENCE = /(?<!\*\/\n)^( *)(\w+\??: components\["schemas"\]\["(\w+)"\](?:\[\])?;)$/gm;
 
-/** What a member is where it has the type of a schema and no words of its own: what the schema says of itself. */
+/** Gives a member without a description the description of its schema. */
 function withSchemaTexts(types: string, { components: { schemas } }: Document): string {
   return types.replaceAll(REFERENCE, (line, indent: string, member: string, name: string) => {
     const { description } = schemas[name] ?? {};
@@ -25,9 +25,9 @@ function withSchemaTexts(types: string, { components: { schemas } }: Document): 
   });
 }
 
-/** Makes the types of the document that `buildOpenApi` gives. */
+/** Makes the types from the result of `buildOpenApi`. */
 export async function apiTypes(document: object): Promise<string> {
-  // The compiler wants the exact type of its own package; the document is checked by the linter.
+  // The generator requires the exact type of its own package; a linter checks the document.
   const types = astToString(await openapiTS(structuredClone(document) as unknown as OpenAPI3));
   return withSchemaTexts(plainComments(types), document as Document);
 }

@@ -69,7 +69,7 @@ function showAsMethods({ children = [], comment }: DeclarationReflection, prefix
   }
 }
 
-/** The name that the calls of an interface have before theirs: of the client's member, or of the client itself. */
+/** The prefix of the calls of an interface: the name of the client's member, or of the client itself. */
 function prefixOf({ name }: DeclarationReflection, members: readonly DeclarationReflection[]): string {
   const member = members.find(({ type }) => type?.type === 'reference' && type.name === name);
   return member?.name ?? name.charAt(0).toLowerCase() + name.slice(1);
@@ -124,7 +124,7 @@ function linkToPage(name: string): string {
   return `[${title}](${file})`;
 }
 
-/** What TypeDoc writes, as our pages are: fewer levels of headings, and no HTML. */
+/** Turns the output of TypeDoc into the style of our pages: fewer levels of headings, and no HTML. */
 const POLISH: readonly (readonly [what: RegExp, by: string])[] = [
   [/^#+ Union Members\n[\s\S]*?(?=^\*\*\*)/gm, ''],
   [/^\*\*\*\n\n/gm, ''],
@@ -132,7 +132,7 @@ const POLISH: readonly (readonly [what: RegExp, by: string])[] = [
   [/(?:`"\w+"` \\\| ){50,}`"unknown"`/g, '[`ErrorCode`](#errorcode) \\| `"unknown"`'],
   [/^> \*\*ErrorCode\*\* = .*$/gm, 'The codes of [the list of errors](errors.md).'],
   [/<a id="[^"]*"><\/a> /g, ''],
-  // The signature says it already.
+  // The signature already contains it.
   [/^#+ (?:Returns|Overrides|Inherited from|Type Parameters)\n\n(?:[^#\n].*\n+)+/gm, ''],
   [/^#+ Throws\n\n/gm, '**Throws** '],
   [/^#+ (?:Calls|Constructors|Example|Indexable|Methods|Parameters|Properties|Type Declaration)\n\n/gm, ''],
@@ -143,7 +143,7 @@ const POLISH: readonly (readonly [what: RegExp, by: string])[] = [
 const SEE = /^#+ See\n\n\/guide\/([\w-]+)$/gm;
 const CODE = new RegExp(`\`(${Object.keys(ERRORS).join('|')})\``, 'g');
 
-/** Links to an export by the anchor of its heading; TypeDoc counts alike names in another way than the usual hosts. */
+/** Links to an export by the anchor of its heading: TypeDoc numbers equal names in another way than GitHub. */
 function linkHeadings(page: string): string {
   const anchorOf = createAnchors();
   const anchors = new Map(

@@ -1,4 +1,4 @@
-/** Small letters, no punctuation, dashes for spaces: the anchors that headings have on the usual hosts. */
+/** Lower case, no punctuation, hyphens for spaces: the same anchors that GitHub makes of headings. */
 function slugOf(text: string): string {
   return text
     .toLowerCase()
@@ -6,7 +6,7 @@ function slugOf(text: string): string {
     .replaceAll(' ', '-');
 }
 
-/** Makes the anchors of one page. A text that comes again gets a number, so that no two are the same. */
+/** Makes the anchors of one page. A repeated text gets a number, so that all anchors differ. */
 export function createAnchors(): (text: string) => string {
   const taken = new Set<string>();
   return (text) => {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { AssetPaths } from './layout.ts';
 
-/** A file that pages load, under a path that is never the path of other bytes. */
+/** A file that pages load. Its path contains the hash of its bytes. */
 export interface Asset {
   readonly path: string;
   readonly type: string;
@@ -28,7 +28,7 @@ async function buildScript(): Promise<Uint8Array<ArrayBuffer>> {
     format: 'esm',
     minify: true,
     sourcemap: 'none',
-    // The surroundings of the build must not change it.
+    // The environment of the build must not change its output.
     env: 'disable',
   });
   const [output] = outputs;
@@ -43,7 +43,7 @@ function assetOf(name: string, type: string, bytes: Uint8Array<ArrayBuffer>): As
   return { path: `/guide/assets/${hash}/${name}`, type, bytes };
 }
 
-/** In this order: of two rules that weigh the same, the later one holds, and screens change what stands before them. */
+/** In this order: of two rules with the same specificity the later one applies, and `screens` overrides the others. */
 const STYLES = ['base', 'article', 'code', 'contents', 'headings', 'search', 'screens'];
 
 async function joinStyles(): Promise<Uint8Array<ArrayBuffer>> {
@@ -51,7 +51,7 @@ async function joinStyles(): Promise<Uint8Array<ArrayBuffer>> {
   return new TextEncoder().encode(texts.join('\n'));
 }
 
-/** Joins the style sheets and builds the script of the pages, in memory. */
+/** Joins the style sheets and bundles the browser script, in memory. */
 export async function makeAssets(): Promise<Assets> {
   const [styles, script] = await Promise.all([joinStyles(), buildScript()]);
   const style = assetOf('guide.css', 'text/css; charset=utf-8', styles);

@@ -17,10 +17,10 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
   python: { grammar: 'python', label: 'Python' },
 };
 
-/** A block of code, and whether it is what the block before it prints. */
+/** A code block, and whether it shows the output of the block before it. */
 export interface CodeBlock {
   readonly text: string;
-  /** What stands behind the fence: a language, and the name of the file, or of the program or page that this is the output of. */
+  /** The info string of the fence: a language, then a file name, or the program or page whose output this is. */
   readonly info: string;
   readonly isOutput: boolean;
 }
@@ -36,12 +36,12 @@ function labelOf({ info, isOutput }: CodeBlock): string {
   return isOutput ? 'Output' : (LANGUAGES[language]?.label ?? 'Text');
 }
 
-/** A block as HTML: its label, and its text with every character escaped and the words of its language marked. */
+/** A block as HTML: its label, and its escaped and highlighted text. */
 export function renderCode(block: CodeBlock): string {
   const language = LANGUAGES[block.info.split(/\s+/)[0] ?? ''];
   const html = language === undefined ? Bun.escapeHTML(block.text) : highlight(block.text, language.grammar);
   const label = Bun.escapeHTML(labelOf(block));
   const kind = block.isOutput ? 'code output' : 'code';
-  // A box that scrolls must be reached with the keyboard, and a place that is reached needs a name.
+  // A scrolling box must be focusable with the keyboard, and a focusable element needs a name.
   return `<figure class="${kind}"><figcaption>${label}</figcaption><pre tabindex="0" role="group" aria-label="${label}"><code>${html}\n</code></pre></figure>\n`;
 }

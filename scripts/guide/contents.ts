@@ -4,15 +4,15 @@ export interface Entry {
   readonly file: string;
   /** The part of its URL behind `/guide/`. */
   readonly address: string;
-  /** What the table of contents calls it; the page itself may say more. */
+  /** Its title in the table of contents; the heading of the page can be longer. */
   readonly title: string;
-  /** One line that tells what a reader finds there. */
+  /** One line about what a reader finds there. */
   readonly about: string;
-  /** Pages that are listed while this one, or one of them, is open. */
+  /** Subpages, listed only while this page or one of them is open. */
   readonly pages: readonly Entry[];
 }
 
-/** Something to read that is no page of the guide. */
+/** A link in the contents to something outside the guide. */
 export interface Beside {
   readonly path: string;
   readonly title: string;
@@ -22,12 +22,12 @@ export interface Beside {
 export interface Group {
   readonly title: string;
   readonly entries: readonly Entry[];
-  /** What is listed behind them. */
+  /** Links that are listed after the pages. */
   readonly beside?: readonly Beside[];
 }
 
 /**
- * The address of a file: its path without `.md`. The folders `guides` and `recipes` fall away, and the README of a
+ * The address of a file: its path without `.md`. The folders `guides` and `recipes` are omitted, and the README of a
  * folder has the address of the folder.
  */
 function addressOf(file: string): string {
@@ -73,8 +73,8 @@ const DECISIONS = [
 ];
 
 /**
- * The table of contents of the guide, by hand: its order is the order of reading. Whoever adds a Markdown file to
- * `docs/` adds its line here; a test fails until then.
+ * The table of contents of the guide, in reading order. A new Markdown file of `docs/` needs a line here; a test fails
+ * without it.
  */
 export const CONTENTS: readonly Group[] = [
   {
@@ -131,7 +131,7 @@ export const CONTENTS: readonly Group[] = [
   {
     title: 'Reference',
     entries: [
-      page('errors.md', 'Errors', 'Every refusal: status, code, meaning'),
+      page('errors.md', 'Errors', 'Every error: status, code, meaning'),
       page('sdk.md', 'SDK', 'Every class, call and type of the client'),
       page('settings.md', 'Settings', 'Every environment variable of the server'),
     ],
@@ -164,14 +164,14 @@ export const CONTENTS: readonly Group[] = [
   },
 ];
 
-/** All pages in the order of reading. */
+/** All pages in reading order. */
 export const ENTRIES: readonly Entry[] = CONTENTS.flatMap(({ entries }) =>
   entries.flatMap((entry) => [entry, ...entry.pages]),
 );
 
 /**
- * Where links to files of the repository lead that are no pages of the guide. A link to any other file outside
- * `docs/` becomes plain text: the server has no such file.
+ * Targets for links to files of the repository that are not pages of the guide. A link to any other file outside
+ * `docs/` becomes plain text, because the server has no such file.
  */
 export const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['README.md', '/guide/quick-start'],

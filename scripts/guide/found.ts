@@ -1,10 +1,10 @@
-/** One thing that search can find, as the browser gets it. */
+/** One entry of the search index, as the browser loads it. */
 export interface Found {
-  /** The path of the page, with the anchor of the place in it. */
+  /** The path of the page, with the anchor of the section. */
   readonly path: string;
-  /** What the contents call the page. */
+  /** The title of the page in the contents. */
   readonly page: string;
-  /** The headings that the place stands under; empty for the beginning of a page. */
+  /** The headings above the section, outermost first; empty for the start of a page. */
   readonly headings: readonly string[];
   readonly text: string;
 }

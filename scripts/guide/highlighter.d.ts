@@ -1,4 +1,4 @@
 export type Grammar = 'bash' | 'json' | 'python' | 'typescript' | 'xml';
 
-/** Code as HTML: every character that could be markup is escaped, and words stand in spans by their kind. */
+/** Code as HTML: escaped, with a span of a class for each highlighted token. */
 export const highlight: (code: string, language: Grammar) => string;

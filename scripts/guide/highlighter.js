@@ -1,5 +1,5 @@
-// In JavaScript, with types of our own beside it: those of highlight.js bring the types of browsers along, which would
-// take the place of the runtime's in all of the server.
+// In JavaScript with our own declarations: those of highlight.js include the DOM types, which would replace the types
+// of the runtime in the whole project.
 import highlighter from 'highlight.js/lib/core';
 import bash from 'highlight.js/lib/languages/bash';
 import json from 'highlight.js/lib/languages/json';
@@ -7,7 +7,7 @@ import python from 'highlight.js/lib/languages/python';
 import typescript from 'highlight.js/lib/languages/typescript';
 import xml from 'highlight.js/lib/languages/xml';
 
-// Scripts in HTML are looked up as JavaScript.
+// The HTML grammar looks up the language of scripts as `javascript`.
 for (const [name, grammar] of Object.entries({
   bash,
   json,

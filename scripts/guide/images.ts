@@ -6,13 +6,13 @@ export interface Images {
   readonly read: (path: string) => Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** Width and height stand behind the signature and the head of the first chunk (PNG, section 11.2.1). */
+/** Width and height follow the signature and the header of the first chunk (PNG, section 11.2.1). */
 async function sizeOfPng(file: Bun.BunFile): Promise<ImageSize> {
   const head = new DataView(await file.slice(16, 24).arrayBuffer());
   return { width: head.getUint32(0), height: head.getUint32(4) };
 }
 
-/** Our drawings say their size in whole pixels on the first line. */
+/** Our drawings have their size in whole pixels on the first line. */
 async function sizeOfDrawing(file: Bun.BunFile): Promise<ImageSize> {
   const { width, height } =
     /^<svg [^>]*\bwidth="(?<width>\d+)" height="(?<height>\d+)"/.exec(await file.text())?.groups ?? {};
@@ -23,7 +23,7 @@ function sizeOf(path: string, file: Bun.BunFile): Promise<ImageSize> {
   return path.endsWith('.svg') ? sizeOfDrawing(file) : sizeOfPng(file);
 }
 
-/** Finds the images of a folder, by their paths in it. Nothing else of the folder can be asked for. */
+/** Finds the images of a folder, by their paths in it. */
 export async function findImages(folder: string): Promise<Images> {
   const paths = [...new Glob('**/*.{png,svg}').scanSync({ cwd: folder })];
   const sizes = await Promise.all(

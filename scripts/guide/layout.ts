@@ -1,6 +1,6 @@
 import { contentsHtml } from './navigation.ts';
 
-/** What differs from page to page. */
+/** The parts that differ from page to page. */
 export interface PageParts {
   /** Undefined on pages that are not in the contents. */
   readonly address: string | undefined;
@@ -10,11 +10,11 @@ export interface PageParts {
   readonly article: string;
   /** Links to its headings, as HTML; empty where there are none. */
   readonly headings: string;
-  /** What stands below the article, as HTML. */
+  /** The HTML below the article. */
   readonly below: string;
 }
 
-/** The paths of what every page loads. */
+/** The paths of the assets that every page loads. */
 export interface AssetPaths {
   readonly styles: string;
   readonly script: string;
@@ -28,7 +28,7 @@ const GLASS = icon('<circle cx="7" cy="7" r="4.5"/><path d="m10.5 10.5 3.5 3.5"/
 const LINES = icon('<path d="M2 4h12M2 8h12M2 12h12"/>');
 const CROSS = icon('<path d="m3.5 3.5 9 9m0-9-9 9"/>');
 
-// Searching needs a script: where scripts are off, the style sheet hides these buttons.
+// The search needs a script: where scripts are disabled, the style sheet hides these buttons.
 function searchButton(label: string): string {
   return `<button type="button" class="search-open" aria-haspopup="dialog" aria-keyshortcuts="Control+K /">${GLASS}<span>${label}</span><kbd aria-hidden="true">Ctrl K</kbd></button>`;
 }
@@ -46,8 +46,8 @@ function summary(headings: string): string {
 }
 
 /**
- * Puts a page together. Ids of its own begin with an underscore, which no anchor of a heading does. Its menu, its links and
- * its outline work without the script.
+ * Assembles a page. Its own ids start with an underscore, as no anchor of a heading does. Its menu, links and outline
+ * work without the script.
  */
 export function layOut(page: PageParts, assets: AssetPaths): string {
   return `<!doctype html>

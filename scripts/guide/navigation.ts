@@ -27,12 +27,12 @@ function group({ title, entries, beside = [] }: Group, address: string | undefin
   return `<h2>${Bun.escapeHTML(title)}</h2>${list(entries, address, beside.map((each) => `<li>${link(each)}</li>`).join(''))}`;
 }
 
-/** The table of contents, with the page at an address marked. */
+/** The table of contents, with the current page marked. */
 export function contentsHtml(address: string | undefined): string {
   return CONTENTS.map((each) => group(each, address)).join('\n');
 }
 
-/** Links to the headings of a page, or nothing where there are too few to choose from. */
+/** Links to the headings of a page; empty for a page with fewer than two. */
 export function headingsHtml(headings: readonly Heading[]): string {
   const links = headings
     .filter(({ depth }) => depth <= 3)
@@ -49,14 +49,14 @@ function neighbour(entry: Entry | undefined, rel: 'prev' | 'next'): string {
     : `<a rel="${rel}" href="${pathOf(entry)}"><span>${rel === 'prev' ? 'Previous' : 'Next'}</span>${Bun.escapeHTML(entry.title)}</a>`;
 }
 
-/** Links to the pages before and behind one, in the order of reading. */
+/** Links to the previous and the next page, in reading order. */
 export function neighboursHtml(entry: Entry): string {
   const at = ENTRIES.indexOf(entry);
   const links = neighbour(ENTRIES[at - 1], 'prev') + neighbour(ENTRIES[at + 1], 'next');
   return `<nav class="neighbours" aria-label="Neighbouring pages">${links}</nav>`;
 }
 
-/** All pages with what they are about: what the guide opens with. */
+/** All pages with what they are about: the start page of the guide. */
 export function overviewHtml(): string {
   return CONTENTS.map(({ title, entries, beside = [] }) => {
     const places = [...entries.map((entry) => ({ ...entry, path: pathOf(entry) })), ...beside];

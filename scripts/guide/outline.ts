@@ -8,22 +8,22 @@ export interface Heading {
   readonly text: string;
 }
 
-/** A part of a page that search can find: what stands under a heading, or one row of a table of names. */
+/** A searchable part of a page: the text under a heading, or one row of a table of names. */
 export interface Section {
-  /** Empty for what stands between the title and the first heading. */
+  /** Empty for the text between the title and the first heading. */
   readonly anchor: string;
-  /** The headings that it stands under, outermost first, without the page's title. */
+  /** The headings above it, outermost first, without the page's title. */
   readonly headings: readonly string[];
   readonly text: string;
 }
 
-/** What is known of a page before it is rendered; the tokens are those that the renderer will meet. */
+/** Data about a page that the renderer needs; the tokens are the ones that it renders. */
 export interface Outline {
   readonly title: string;
   readonly headings: ReadonlyMap<Token, Heading>;
-  /** The anchors of names in tables: of settings, codes of errors, fields. */
+  /** The anchors of names in tables: settings, error codes, fields. */
   readonly names: ReadonlyMap<Token, string>;
-  /** Blocks of code that show what the block directly before them prints. */
+  /** Code blocks that show the output of the block directly before them. */
   readonly outputs: ReadonlySet<Token>;
   readonly sections: readonly Section[];
 }
@@ -66,7 +66,7 @@ function headingsOf(
 
 const NAMES = /^`[A-Za-z][\w.-]{2,}`(?:, `[A-Za-z][\w.-]{2,}`)*$/;
 
-/** The names that a row is about: those in its first cell, or in the second where the first is a status. */
+/** The names that a row describes: in its first cell, or in the second where the first is a status. */
 function namesOf([first, second]: readonly Tokens.TableCell[]): readonly Token[] {
   const cell = /^\d{3}$/.test(first?.text ?? '') ? second : first;
   return cell !== undefined && NAMES.test(cell.text)
@@ -74,7 +74,7 @@ function namesOf([first, second]: readonly Tokens.TableCell[]): readonly Token[]
     : [];
 }
 
-/** The headings above a place, by what was met before it. */
+/** The headings above a heading, from those above its predecessor. */
 function under(trail: readonly Heading[], heading: Heading): readonly Heading[] {
   return [...trail.filter(({ depth }) => depth < heading.depth), heading];
 }
@@ -85,7 +85,7 @@ interface Part {
   readonly texts: string[];
 }
 
-/** Reads what the tokens of a file say of it: title, anchors, and parts for the search. */
+/** Derives title, anchors and searchable sections from the tokens of a file. */
 export function outlineOf(tokens: readonly Token[]): Outline {
   const anchorOf = createAnchors();
   const headings = headingsOf(tokens, anchorOf);

@@ -25,7 +25,7 @@ export function entryPage(entry: Entry, rendered: RenderedPage, assets: AssetPat
 const LEAD =
   '<p class="lead">Cardvault is a card data vault that you run yourself: it encrypts, tokenizes, stores and returns payment card data and other JSON. This guide comes with the server and fits its version; the <a href="/docs">API reference</a> has every route.</p>';
 
-/** What the guide opens with: all of its pages. */
+/** The start page: a list of all pages. */
 export function openingPage(assets: AssetPaths): string {
   return layOut(
     {
@@ -40,7 +40,7 @@ export function openingPage(assets: AssetPaths): string {
   );
 }
 
-/** The page for a path where there is none. It repeats nothing of that path. */
+/** The page for unknown paths. It is the same for all of them. */
 export function missingPage(assets: AssetPaths): string {
   return layOut(
     {

@@ -1,6 +1,6 @@
 import type { Token, Tokens } from 'marked';
 
-/** What a reader sees of the pieces of a line. */
+/** The visible text of inline tokens. */
 export function plainOf(tokens: readonly Token[] = []): string {
   return tokens.map(plainToken).join('');
 }
@@ -23,12 +23,12 @@ function plainToken(token: Token): string {
   }
 }
 
-/** The cells of a row, one behind the other. */
+/** The visible text of a table row, cells separated by dots. */
 export function plainRow(cells: readonly Tokens.TableCell[]): string {
   return cells.map(({ tokens }) => plainOf(tokens)).join(' · ');
 }
 
-/** What a reader sees of a block, for the index of the search. */
+/** The visible text of a block, for the search index. */
 export function plainBlock(token: Token): string {
   switch (token.type) {
     case 'table': {

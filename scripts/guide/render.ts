@@ -8,18 +8,18 @@ import { indexOf } from './search-index.ts';
 
 const FOLDER = fileURLToPath(new URL('../../docs', import.meta.url));
 
-/** One file of the guide, and where the server shows it. */
+/** One file of the guide, and the path that the server serves it at. */
 export interface GuideFile {
   /** Such as `/guide/capture`. */
   readonly path: string;
   readonly type: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly isCompressible: boolean;
-  /** Whether its path is never the path of other bytes. */
+  /** Whether its path contains the hash of its bytes. */
   readonly isImmutable: boolean;
 }
 
-/** The whole guide: its files, and the page for paths where there is none. */
+/** The whole guide: its files, and the page for unknown paths. */
 export interface Guide {
   readonly files: readonly GuideFile[];
   readonly missing: GuideFile;

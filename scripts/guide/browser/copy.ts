@@ -1,6 +1,6 @@
 const SHOWN_MS = 2_000;
 
-/** Copies where there is no clipboard for scripts, as on a page that came without TLS from another machine. */
+/** Copies without the clipboard API, which a page over plain HTTP from another machine does not have. */
 function copySelected(code: Element): boolean {
   const selection = getSelection();
   selection?.selectAllChildren(code);
@@ -18,7 +18,7 @@ async function copy(code: Element): Promise<boolean> {
   }
 }
 
-/** Puts a button into the head of every block of code; it says what became of the copy. */
+/** Adds a button to every code block, which reports whether the copy succeeded. */
 export function addCopyButtons(): void {
   for (const figure of document.querySelectorAll('figure.code')) {
     const code = figure.querySelector('code');

@@ -1,8 +1,8 @@
-/** What a search finds: the part that needs no page. */
+/** The search itself, without the page around it. */
 import MiniSearch from 'minisearch';
 import type { Found } from '../found.ts';
 
-/** One place that was found, and the words of its text that fitted. */
+/** One result, and the terms that matched in it. */
 export interface Hit {
   readonly found: Found;
   readonly terms: readonly string[];
@@ -18,7 +18,7 @@ function wordsOf(text: string): string[] {
     .filter((word) => word !== '');
 }
 
-/** A name is found as a whole (`endpoint_gone`, `decryptAll`) and by its parts. */
+/** A name is indexed as a whole (`endpoint_gone`, `decryptAll`) and by its parts. */
 function termsOf(text: string): string[] {
   return wordsOf(text).flatMap((word) => {
     const parts = [...word.matchAll(PART)].map(([part]) => part);
@@ -26,27 +26,27 @@ function termsOf(text: string): string[] {
   });
 }
 
-/** Words that questions are made of, and that tell nothing of what is asked for. */
+/** Stop words: ignored in a query unless it has no others. */
 const SMALL = new Set(
   'a an and are as at be by can do does for from has have how i if in is it me my of on or the to was we what when where which why with you your'.split(
     ' ',
   ),
 );
 
-/** People say card, and pages say item of what is stored. */
+/** Synonyms: people say card, the pages say item. */
 const SAME: Readonly<Record<string, string>> = { card: 'item' };
 
-/** What is asked for; a question of small words alone is taken as it is. */
+/** The words of a query to search for. */
 function askedOf(query: string): string[] {
   const words = wordsOf(query);
   const asked = words.filter((word) => !SMALL.has(word.toLowerCase()));
   return asked.length > 0 ? asked : words;
 }
 
-/** A name rather than a word: a code, a setting, a status, a header, a call of the SDK. */
+/** A name, not a word: an error code, a setting, a status, a header, a call of the SDK. */
 const NAME = /[_\d]|\w-\w|\p{Ll}\p{Lu}/u;
 
-/** Deleting, deleted and delete are one word; names are left whole. */
+/** Stems words, so that deleting, deleted and delete are equal; names stay whole. */
 function stemOf(term: string): string {
   const word = term.toLowerCase();
   return NAME.test(word) ? word : word.replace(/^(.{3,}?)(?:ing|ed|es|e|s)$/u, '$1');
@@ -59,11 +59,11 @@ interface Doc {
   readonly text: string;
 }
 
-/** For who works on the vault, not with it. */
+/** Pages for developers of the vault, ranked lower. */
 const ASIDE = /^\/guide\/(?:decisions|architecture|storage|testing|performance)\b/;
 const LOOKED_UP = /^\/guide\/(?:errors|settings)\b/;
 
-/** A row of a table is found under the name in one of its first cells. */
+/** A row of a table of names has its name in one of the first two cells. */
 function isRow({ headings, text }: Found): boolean {
   const [name = ''] = headings.slice(-1);
   const cells = text.split(' · ');
@@ -71,9 +71,9 @@ function isRow({ headings, text }: Found): boolean {
 }
 
 /**
- * Who asks for a name wants the page that explains it, before those that mention it. Who asks for a word wants what
- * is told about it, the page that has it as its title first, before names that it is a part of, rows of tables and the
- * reference of the SDK, which repeat the same words again and again.
+ * The weight of an entry. For a name, pages that explain it rank above pages that mention it. For a word, the page with
+ * that title ranks first; names that contain the word, rows of tables and the SDK reference rank lower, because they
+ * repeat the same words.
  */
 function weightOf(found: Found, term: string, isNameAsked: boolean): number {
   const { path, page, headings } = found;
@@ -90,7 +90,7 @@ function weightOf(found: Found, term: string, isNameAsked: boolean): number {
 
 export type Finder = (query: string) => readonly Hit[];
 
-/** Makes a search over everything that can be found; between pieces of the work the page answers its reader. */
+/** Builds the search over an index, in chunks, so that the page stays responsive. */
 export async function createFinder(index: readonly Found[]): Promise<Finder> {
   const engine = new MiniSearch<Doc>({
     fields: ['page', 'heading', 'text'],
@@ -128,7 +128,7 @@ export async function createFinder(index: readonly Found[]): Promise<Finder> {
   };
 }
 
-/** A piece of a text, and whether it is to be marked. */
+/** A piece of a text, and whether it is highlighted. */
 export interface Piece {
   readonly text: string;
   readonly isMarked: boolean;
@@ -137,7 +137,7 @@ export interface Piece {
 const BEFORE = 50;
 const LENGTH = 200;
 
-/** Terms are made of letters, digits, `_` and `-` alone, so that none of them means anything to a pattern. */
+/** Terms consist of letters, digits, `_` and `-` only, so they need no escaping in a pattern. */
 function patternOf(terms: readonly string[]): RegExp {
   return new RegExp(
     [...terms]
@@ -148,7 +148,7 @@ function patternOf(terms: readonly string[]): RegExp {
   );
 }
 
-/** A text in pieces, with all marked that fitted. */
+/** Splits a text into pieces, with all matches highlighted. */
 export function markedOf(text: string, terms: readonly string[]): readonly Piece[] {
   if (terms.length === 0) {
     return [{ text, isMarked: false }];
@@ -162,7 +162,7 @@ export function markedOf(text: string, terms: readonly string[]): readonly Piece
   return [...pieces, { text: text.slice(at), isMarked: false }].filter((piece) => piece.text !== '');
 }
 
-/** Cuts a text around the first word that fitted. */
+/** Cuts a text around its first match. */
 export function excerptOf(text: string, terms: readonly string[]): string {
   const line = text.replaceAll(/\s+/g, ' ');
   const first = terms.length === 0 ? 0 : Math.max(0, line.search(patternOf(terms)));

@@ -1,4 +1,4 @@
-/** Scrolls a list by as little as shows one of its links, and nothing else. */
+/** Scrolls a list just far enough to show one of its links. */
 function bring(link: HTMLElement | undefined): void {
   const list = link?.closest('nav');
   if (link === undefined || list === null || list === undefined) {
@@ -9,7 +9,7 @@ function bring(link: HTMLElement | undefined): void {
   list.scrollTop += Math.min(0, place.top - box.top - 40) + Math.max(0, place.bottom - box.bottom + 40);
 }
 
-/** Marks the heading that is being read among those at the side. */
+/** Marks the current heading in the outline at the side. */
 export function followHeadings(): void {
   const links = new Map(
     [...document.querySelectorAll<HTMLAnchorElement>('.headings a')].map((link) => [
@@ -43,7 +43,7 @@ export function followHeadings(): void {
   }
 }
 
-/** Whoever goes through a page by keyboard stops at a box only where there is something to scroll. */
+/** Makes a box focusable only while it has something to scroll. */
 export function freeFocus(): void {
   const look = new ResizeObserver((entries) => {
     for (const { target } of entries) {
@@ -59,7 +59,7 @@ export function freeFocus(): void {
   }
 }
 
-/** Brings the open page into sight in a table of contents that is longer than the screen. */
+/** Scrolls the table of contents to the current page. */
 export function showCurrent(): void {
   const contents = document.getElementById('_contents');
   const current = contents?.querySelector('nav [aria-current]');

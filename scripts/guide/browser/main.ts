@@ -1,4 +1,4 @@
-/** The script of the guide's pages. All that they say is there without it; it adds copying, searching and small help. */
+/** The browser script of the guide. The pages are complete without it; it adds search, copy buttons and small aids. */
 import { addCopyButtons } from './copy.ts';
 import { followHeadings, freeFocus, showCurrent } from './help.ts';
 import { addSearch } from './search.ts';

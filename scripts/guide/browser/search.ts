@@ -1,4 +1,4 @@
-/** The box that searches the guide: a dialog with an input and a list, after the combobox pattern of WAI-ARIA. */
+/** The search dialog: an input and a list of results, after the combobox pattern of WAI-ARIA. */
 import type { Found } from '../found.ts';
 import { createFinder, excerptOf, type Finder, type Hit, markedOf } from './find.ts';
 
@@ -74,13 +74,13 @@ function makeBox(): Box {
   const head = make('div', { class: 'search-head' }, input, close);
   const dialog = make('dialog', { class: 'search', 'aria-label': 'Search' }, head, said, results);
   close.addEventListener('click', () => dialog.close());
-  // A press beside the box meets the dialog itself: its backdrop.
+  // A click outside the box targets the dialog itself: its backdrop.
   dialog.addEventListener('click', ({ target }) => target === dialog && dialog.close());
   document.body.append(dialog);
   return { dialog, input, results, said };
 }
 
-/** Gives the options of the list a cursor that the arrow keys move, while the input keeps the focus. */
+/** A cursor in the results that the arrow keys move while the input keeps the focus. */
 function createCursor({ input, results }: Box) {
   let at = 0;
   const options = (): readonly Element[] => [...results.children];
@@ -103,13 +103,13 @@ function createCursor({ input, results }: Box) {
   };
 }
 
-/** The index is asked for when a search is first begun, and once more if that failed. */
+/** Loads the index when the search is first opened, and again after a failure. */
 function createLoader(): () => Promise<Finder> {
   let finder: Promise<Finder> | undefined;
   const load = async () => {
     const response = await fetch(INDEX);
     if (!response.ok) {
-      throw new Error('the index did not come');
+      throw new Error('the search index could not be loaded');
     }
     const index: readonly Found[] = await response.json();
     return createFinder(index);
@@ -155,7 +155,7 @@ function createSearch(): { readonly open: () => void } {
       event.preventDefault();
       cursor.to(cursor.by(step));
     } else if (event.key === 'Escape') {
-      // Else the browser would empty the input first, and only the next press would close the box.
+      // Otherwise the browser would clear the input first, and only the next press would close the dialog.
       event.preventDefault();
       box.dialog.close();
     } else if (event.key === 'Enter' && !event.isComposing) {
@@ -171,7 +171,7 @@ function createSearch(): { readonly open: () => void } {
       cursor.to([...results.children].indexOf(option));
     }
   });
-  // A result may be a place of the page that is open already.
+  // A result can be on the current page.
   results.addEventListener('click', () => dialog.close());
 
   return {

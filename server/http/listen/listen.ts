@@ -3,16 +3,16 @@ import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
 import { errorResponse } from '../plugins/errors.ts';
 
-/** Where and how to listen; `tls` is as Bun takes it. */
+/** Where and how to listen; `tls` has Bun's format. */
 export interface ListenOptions {
   readonly hostname: string;
   readonly port: number;
   readonly tls?: Bun.TLSOptions;
-  /** Seconds without traffic after which a connection ends; longer than the slowest reply takes to begin. */
+  /** Seconds without traffic after which a connection is closed; longer than the slowest reply takes to start. */
   readonly idleTimeoutSeconds: number;
-  /** Whether other sockets of the same user may listen on the same port; the kernel spreads connections over them. */
+  /** Whether other processes of the same user may listen on the same port; the kernel distributes connections. */
   readonly isShared?: boolean;
-  /** Asked with every reply: whether the connection ends with it. */
+  /** Called for every reply: whether it closes its connection. */
   readonly isDraining?: () => boolean;
   /** Called with what the application threw instead of answering, and with the id that the reply has. */
   readonly onError?: (error: unknown, requestId: string) => void;
@@ -23,14 +23,14 @@ export interface ListenOptions {
 const HEAD_BYTES_MAX = 65_536;
 Reflect.set(http, 'maxHeaderSize', HEAD_BYTES_MAX);
 
-/** A year, as RFC 6797 has it; the hosts beside this one are not the vault's to speak for. */
+/** A year (RFC 6797), without `includeSubDomains`: other hosts are not the vault's to decide about. */
 const HSTS = 'max-age=31536000';
 
-function refuse(code: 'invalid_request' | 'internal', requestId: string = crypto.randomUUID()): Response {
+function errorReply(code: 'invalid_request' | 'internal', requestId: string = crypto.randomUUID()): Response {
   return errorResponse(new VaultError(code), requestId, [['Connection', 'close']]);
 }
 
-/** What every reply gets that goes out on a socket: it depends on the connection, not on the request. */
+/** Headers of every reply on a socket: they depend on the connection, not on the request. */
 function createFinish({ tls, isDraining }: ListenOptions) {
   return (response: Response): Response => {
     if (tls !== undefined) {
@@ -44,9 +44,9 @@ function createFinish({ tls, isDraining }: ListenOptions) {
 }
 
 /**
- * Listens for an application. Instead of the framework's own `listen`, which always shares its port with other
- * processes and routes a second time with rules of its own. Body sizes are the routes' to limit: the
- * runtime's limit would answer without a body of ours. A request without a usable Host has no URL: 400.
+ * Listens for an application, instead of the framework's own `listen`, which always shares its port with other
+ * processes and routes a second time with its own rules. The routes limit body sizes, because the runtime's limit
+ * would answer without our error body. A request without a usable Host has no URL: 400.
  */
 export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefined> {
   const finish = createFinish(options);
@@ -60,7 +60,7 @@ export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefine
     development: false,
     fetch: (request) => {
       if (request.url.startsWith('/')) {
-        return finish(refuse('invalid_request'));
+        return finish(errorReply('invalid_request'));
       }
       const reply: Response | Promise<Response> = app.fetch(request);
       return reply instanceof Promise ? reply.then(finish) : finish(reply);
@@ -68,7 +68,7 @@ export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefine
     error: (error) => {
       const requestId = crypto.randomUUID();
       options.onError?.(error, requestId);
-      return finish(refuse('internal', requestId));
+      return finish(errorReply('internal', requestId));
     },
   });
   app.server = server;

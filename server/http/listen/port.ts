@@ -1,10 +1,10 @@
 const TRIES_MS = 3_000;
 const PAUSE_MS = 100;
 
-/** What a port is to a server that wants to listen on it. */
+/** The state of a port for a server that wants to listen on it. */
 export type PortState = 'free' | 'shared' | 'taken';
 
-/** A port that is free now; pages and documents name it before anybody listens. */
+/** A port that is free now: pages and documents contain it before the server listens. */
 export function findFreePort(hostname: string): number {
   const probe = Bun.listen({ hostname, port: 0, socket: { data: () => undefined } });
   const { port } = probe;
@@ -12,7 +12,7 @@ export function findFreePort(hostname: string): number {
   return port;
 }
 
-/** Whether nobody listens there: only then the system lets a socket have the port for itself. */
+/** Whether nothing listens there: only then a socket can have the port exclusively. */
 function isFree(hostname: string, port: number): boolean {
   try {
     const probe = Bun.listen({ hostname, port, socket: { data: () => undefined } });
@@ -27,10 +27,10 @@ function isFree(hostname: string, port: number): boolean {
 }
 
 /**
- * Finds out whether a port can be listened on. All servers of a vault share theirs, so the system alone would let
- * any other program of this user share it too, and take a part of the requests: hence the port must be free, or
- * `hasSibling` must know that a server of the same vault has it. A server that starts at the same moment is waited
- * for, a few seconds at most. Throws what the system says of an address that is not this machine's.
+ * Finds out whether a server can listen on a port. Servers of one vault share a port, and the system would let any
+ * other program of this user share it too, and receive a part of the requests. So the port must be free, or
+ * `hasSibling` must report a server of the same vault on it. Waits up to three seconds for a server that starts at the
+ * same time. Throws the system's error for an address that is not this machine's.
  */
 export async function probePort(
   hostname: string,

@@ -3,13 +3,13 @@ import { gzip } from 'node:zlib';
 import type { Page } from './pages.ts';
 import { IMMUTABLE, REVALIDATE } from './static-file.ts';
 
-// Two files of the package are all that is needed of it, and all that an image holds: not its many dependencies.
+// Two files of the package are needed, and an image contains only these, without its many dependencies.
 const REFERENCE = new URL('../../../node_modules/@scalar/api-reference/', import.meta.url);
 const { version } = await Bun.file(new URL('package.json', REFERENCE)).json();
 const BUNDLE = `/docs/assets/${version}/reference.js`;
 const START = `/docs/assets/${version}/start.js`;
 
-/** Nothing may come from another host. Styles are set inline by the reference, scripts never are. */
+/** Nothing may be loaded from another host. The reference uses inline styles, but no inline scripts. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -64,7 +64,7 @@ function bundleFile() {
   return Bun.file(new URL('dist/browser/standalone.js', REFERENCE));
 }
 
-/** Gives the packed bundle; it is packed once, off the event loop, when somebody first asks. */
+/** Returns the compressed bundle; it is compressed once, off the event loop, on the first request. */
 function packOnce(): () => Promise<Uint8Array<ArrayBuffer>> {
   let packed: Promise<Uint8Array<ArrayBuffer>> | undefined;
   const pack = async () => new Uint8Array(await promisify(gzip)(await bundleFile().bytes()));
@@ -75,9 +75,9 @@ function packOnce(): () => Promise<Uint8Array<ArrayBuffer>> {
 }
 
 /**
- * The reference at `/docs`, read from `/openapi.json`. Page, script and settings come from this server, under a
- * policy that names no other host; fonts of the web, telemetry, request proxy and the paid services that the
- * reference could offer are all off.
+ * The API reference at `/docs`, which reads `/openapi.json`. Page, script and settings come from this server, under a
+ * policy that names no other host; web fonts, telemetry, the request proxy and paid services of the reference are
+ * disabled.
  */
 export function docsPages(): readonly Page[] {
   const packedBundle = packOnce();

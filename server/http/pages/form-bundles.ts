@@ -23,8 +23,8 @@ function pagesOf(bundles: FormBundles, { name, bytes }: FormBundle): readonly Pa
 }
 
 /**
- * The scripts of forms and of the pages around them, for any origin: under a path with the version, which never
- * changes what it holds, and under one that is always the newest. `/forms/sri.json` has the hash of each.
+ * The scripts of forms and of the pages that embed them, for any origin: under a path with the version, which is
+ * immutable, and under one that is always the newest. `/forms/sri.json` has the hash of each.
  */
 export function formBundlePages({ formPages: { bundles } }: Pick<Deps, 'formPages'>): readonly Page[] {
   return [

@@ -23,7 +23,7 @@ const TYPES = FormType.anyOf.map((type) => type.const);
 const STYLES = ['vault', 'modern'] as const;
 const MODES = ['light', 'dark', 'auto'] as const;
 
-/** No text of the path gets into the page: there are words to choose from, and nothing else. */
+/** No text of the path gets into the page: every value is one of a fixed list. */
 const PreviewLook = Type.Object({
   form_type: word(TYPES, 'pcd'),
   style: word(STYLES, 'vault'),
@@ -48,12 +48,12 @@ const OWN_FIELDS = [
 const PREVIEW = '/forms/preview';
 
 /**
- * A look is in the path as elsewhere in a query: `/forms/preview/form_type=ach&style=modern`. The query belongs to
- * the form, which stores all that it finds there.
+ * A look is in the path, in the syntax of a query: `/forms/preview/form_type=ach&style=modern`. The query itself belongs
+ * to the form, which stores all of its parameters.
  */
 function previewOf(url: string): Pick<HostedForm, 'form_type' | 'settings'> {
   const { origin, pathname } = new URL(url);
-  // The decoder gives exactly what the schema says.
+  // The decoder returns exactly what the schema describes.
   const { form_type, style, ...settings } = decodeLook(
     `${origin}/?${pathname.slice(PREVIEW.length + 1)}`,
   ) as typeof PreviewLook.static;
@@ -73,7 +73,7 @@ figcaption { padding: .25rem 0; }
 iframe { border: 1px solid #8888; border-radius: .5rem; box-sizing: border-box; height: 34rem; width: 100%; }
 `;
 
-/** Each frame is made anew: a form reads its URL once, when it is loaded. */
+/** Each frame is created again: a form reads its URL only once, when it is loaded. */
 const SCRIPT = `
 const frames = document.getElementById('frames');
 const { elements } = document.querySelector('form');
@@ -158,7 +158,7 @@ function policyOf(nonce: string): string {
   ].join('; ');
 }
 
-/** Pages for trying out what forms look like: in staging alone, and never on the host that is for forms. */
+/** Pages to preview forms: only in staging, and never on the host for forms. */
 export function formGalleryPages({ formPages }: Pick<Deps, 'formPages'>): readonly Page[] {
   return formPages.gallery
     ? [

@@ -1,22 +1,22 @@
 import type { Page } from './pages.ts';
 import { IMMUTABLE, REVALIDATE, respondWithFile } from './static-file.ts';
 
-/** Where `scripts/build-guide.ts` puts what it makes. */
+/** The output folder of `scripts/build-guide.ts`. */
 const BUILT = new URL('../../../dist/guide/', import.meta.url);
-const NOT_BUILT = 'This server has no guide to show: in its checkout, run `bun run build:guide`.\n';
+const NOT_BUILT = 'This server has no built guide. Run `bun run build:guide` in its checkout.\n';
 
 /** One file of the built guide. */
 export interface BuiltFile {
-  /** Its name in the folder; the name of its compressed form has `.gz` behind it. */
+  /** Its name in the folder; the compressed form has the suffix `.gz`. */
   readonly name: string;
   readonly type: string;
   readonly tag: string;
   readonly isCompressed: boolean;
-  /** Whether its path is never the path of other bytes. */
+  /** Whether its path contains the hash of its bytes. */
   readonly isImmutable: boolean;
 }
 
-/** What `guide.json` of the built guide holds. */
+/** The contents of `guide.json`. */
 export interface BuiltGuide {
   /** By their paths, such as `/guide/capture`. */
   readonly files: Readonly<Record<string, BuiltFile>>;
@@ -24,7 +24,7 @@ export interface BuiltGuide {
   readonly missing: BuiltFile;
 }
 
-/** Nothing comes from another host, and nothing that stands in a page is a script or a style. */
+/** Nothing may be loaded from another host, and inline scripts and styles are forbidden. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -36,7 +36,7 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Reads what was built when it is first asked for, and again when it was built anew. */
+/** Reads the index of the guide on the first request, and again after the next build. */
 function createReader(folder: URL): () => Promise<BuiltGuide | undefined> {
   let known: { readonly at: number; readonly guide: BuiltGuide } | undefined;
   return async () => {
@@ -63,7 +63,7 @@ function respondWithBuilt(folder: URL, built: BuiltFile, request: Request, statu
 }
 
 /**
- * The guide under `/guide`, as it was built. Paths are looked up, never opened. What is not there is a page too, with
+ * The built guide under `/guide`. Paths are looked up, never opened. An unknown path is answered with a page and
  * status 404.
  */
 export function guidePages(folder: URL = BUILT): readonly Page[] {
@@ -80,7 +80,7 @@ export function guidePages(folder: URL = BUILT): readonly Page[] {
     if (built === undefined) {
       return respondWithBuilt(folder, guide.missing, request, 404);
     }
-    // The path is one of those that there are: what a caller made up is never repeated.
+    // The path is a known one: text of the caller is never repeated.
     return path === pathname
       ? respondWithBuilt(folder, built, request)
       : new Response(null, { status: 308, headers: { Location: path, 'Cache-Control': REVALIDATE } });

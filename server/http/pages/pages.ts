@@ -5,10 +5,10 @@ import { isOnFormsHost } from '../plugins/forms-host.ts';
 import { beginRequest, endRequest, errorReply } from '../plugins/http-context.ts';
 import { answerUnrouted } from '../plugins/shell.ts';
 
-/** What is served outside `/v1`: public, read only, without a schema of its own. */
+/** A page outside `/v1`: public, read only, without a schema. */
 export interface Page {
   readonly path: string;
-  /** Whether the host that is for forms alone has it too. */
+  /** Whether the separate host for forms serves it too. */
   readonly onFormsHost?: boolean;
   readonly respond: (request: Request) => Promise<Response> | Response;
 }
@@ -17,7 +17,7 @@ function json(value: object, status = 200): Response {
   return Response.json(value, { status, headers: { 'Cache-Control': 'no-store' } });
 }
 
-/** Health for supervisors and balancers, and the metrics for Prometheus. */
+/** Health for supervisors and load balancers, and metrics for Prometheus. */
 export function operatorPages(deps: Pick<Deps, 'health' | 'metrics'>): readonly Page[] {
   return [
     { path: '/health/live', onFormsHost: true, respond: () => json({ status: 'ok' }) },
@@ -56,7 +56,7 @@ async function answerPage(page: Page, request: Request, deps: Deps): Promise<Res
   return endRequest(ctx, response, deps);
 }
 
-/** Mounts pages for GET and HEAD; other methods are refused. */
+/** Mounts pages for GET and HEAD; other methods are rejected. */
 export function mountPages(app: Elysia, pages: readonly Page[], deps: Deps): void {
   for (const page of pages) {
     app.all(page.path, ({ request }) => {

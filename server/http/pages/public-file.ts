@@ -2,13 +2,13 @@ import { allowAnyOrigin } from '../plugins/cors.ts';
 import type { Page } from './pages.ts';
 import { respondWithFile, staticFileOf } from './static-file.ts';
 
-/** Bytes that pages of any origin may load. */
+/** A file that pages of any origin may load. */
 export interface PublicFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly type: string;
   /** The `Cache-Control` of the reply. */
   readonly caching: string;
-  /** Not where it is compressed already. */
+  /** False for a file that is compressed already. */
   readonly isCompressible: boolean;
 }
 

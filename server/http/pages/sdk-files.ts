@@ -2,11 +2,11 @@ import type { Page } from './pages.ts';
 import { respondWith } from './public-file.ts';
 import { REVALIDATE } from './static-file.ts';
 
-/** Where `scripts/pack-sdk.ts` puts what it makes. */
+/** The output folder of `scripts/pack-sdk.ts`. */
 const PACKED = new URL('../../../dist/sdk/', import.meta.url);
 const { version } = await Bun.file(new URL('../../../package.json', import.meta.url)).json();
 
-const NOT_PACKED = 'This server has no SDK to give out: in its checkout, run `bun run pack:sdk`.\n';
+const NOT_PACKED = 'This server has no packed SDK. Run `bun run pack:sdk` in its checkout.\n';
 const SCRIPT = 'text/javascript; charset=utf-8';
 const TYPES = 'cardvault-sdk.d.ts';
 
@@ -16,7 +16,7 @@ interface SdkFile {
   readonly isCompressible: boolean;
 }
 
-/** Reads the file when it is first asked for, and anew when there is another: it may be packed while this runs. */
+/** Reads the file on the first request, and again after it has changed: the SDK can be packed while the server runs. */
 function respondFrom({ file, ...more }: SdkFile): Page['respond'] {
   let known: { readonly at: number; readonly respond: Page['respond'] } | undefined;
   return async (request) => {
@@ -35,7 +35,7 @@ function respondFrom({ file, ...more }: SdkFile): Page['respond'] {
   };
 }
 
-/** Deno asks the script where its types are; nobody else looks at the header. */
+/** Deno finds the types of the script by this header; other runtimes ignore it. */
 function withTypes(respond: Page['respond']): Page['respond'] {
   return async (request) => {
     const response = await respond(request);
@@ -45,8 +45,8 @@ function withTypes(respond: Page['respond']): Page['respond'] {
 }
 
 /**
- * The SDK that fits this server, for any origin: a tarball that package managers install from its URL, under a path
- * with its version and one without, and the module and its types for browsers and Deno.
+ * The SDK of this version, for any origin: a tarball that package managers install from its URL, under a path with its
+ * version and one without, and the module with its types for browsers and Deno.
  */
 export function sdkPages(folder: URL = PACKED): readonly Page[] {
   const tarball = `cardvault-sdk-${version}.tgz`;

@@ -1,19 +1,19 @@
-/** `Cache-Control` of what never changes under its path. */
+/** `Cache-Control` of a file whose path contains its hash or version. */
 export const IMMUTABLE = 'public, max-age=31536000, immutable';
-/** `Cache-Control` of what may be something else under the same path tomorrow. */
+/** `Cache-Control` of a file that can change under the same path. */
 export const REVALIDATE = 'no-cache';
 
-/** A file that is served again and again, as it is and compressed. */
+/** A file that is served plain or compressed. */
 export interface StaticFile {
   readonly type: string;
   readonly body: Uint8Array<ArrayBuffer> | Bun.BunFile;
-  /** Undefined where compressing saves nothing. */
+  /** Undefined for a file that does not get smaller. */
   readonly gzip: Uint8Array<ArrayBuffer> | Bun.BunFile | undefined;
-  /** Stands for the bytes; without the quotes. */
+  /** Identifies the bytes: the ETag without its quotes. */
   readonly tag: string;
 }
 
-/** Makes a file of bytes in memory; compresses at once. */
+/** Makes a file from bytes in memory; compresses it at once. */
 export function staticFileOf(
   type: string,
   body: Uint8Array<ArrayBuffer>,
@@ -23,13 +23,13 @@ export function staticFileOf(
   return { type, body, gzip: isCompressible ? Bun.gzipSync(body) : undefined, tag };
 }
 
-/** Whether the caller holds these very bytes already. */
+/** Whether the caller has these bytes in its cache. */
 function isHeld(headers: Headers, tag: string): boolean {
   const held = (headers.get('if-none-match') ?? '').split(',');
   return held.some((each) => each.trim().replace(/^W\//, '') === `"${tag}"`);
 }
 
-/** Answers with a file: compressed where the caller takes that, and 304 where the caller holds it already. */
+/** Answers with a file: compressed if the caller accepts that, or 304 if the caller has it in its cache. */
 export function respondWithFile(
   { type, body, gzip, tag }: StaticFile,
   { headers: asked }: Request,
@@ -42,7 +42,7 @@ export function respondWithFile(
   const init = {
     headers: {
       'Content-Type': type,
-      // The compressed bytes are others, so that only a weak tag can stand for both.
+      // The compressed bytes differ, so that only a weak tag can identify both.
       ETag: `W/"${tag}"`,
       Vary: 'Accept-Encoding',
       ...headers,
