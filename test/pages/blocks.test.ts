@@ -60,7 +60,7 @@ test.each([
   ['bun run nothing', 'package.json has no such script'],
   ['bun run start now', 'the script takes nothing'],
   ['npx --yes bun@1.0.0 run start', 'package.json asks for Bun'],
-  ['bun run vault account frobnicate', 'There is no such command'],
+  ['bun run vault account frobnicate', 'Unknown command'],
   ['bun run vault health --quiet=1', 'does not take an argument'],
 ])('the command %s is found to be wrong', async (line, fault) => {
   expect((await commandFaults(line)).join()).toContain(fault);

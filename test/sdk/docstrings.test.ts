@@ -51,16 +51,16 @@ describe('the declarations of the package', () => {
 /** Words of a program, each between bars, and what an editor must say over it. */
 const HOVERED: readonly (readonly [line: string, text: RegExp])[] = [
   ['client.vault.store({ |user|: "a", data: {} })', /^Identifier of the vault key\./],
-  ['client.vault.store({ user: "a", |reference|: "r", data: {} })', /^A lookup aid of your own/],
-  ['client.vault.store({ user: "a", |algorithm|: "luhn", data: {} })', /^What the token looks like/],
+  ['client.vault.store({ user: "a", |reference|: "r", data: {} })', /^Your own reference for lookups/],
+  ['client.vault.store({ user: "a", |algorithm|: "luhn", data: {} })', /^The format of the token/],
   ['client.vault.store({ user: "a", |data|: {} })', /^An object, or the exact JSON text of one/],
   ['client.vault.store({ user: "a", |passphrase|: "p", data: {} })', /^Of the vault key; the client's own/],
   ['client.vault.|store|({ user: "a", data: {} })', /^Stores an object.*@see \/guide\/items.*@example/s],
-  ['client.capture.create({ user: "a", |ttl|: "1h" })', /^How long the endpoint lives/],
+  ['client.capture.create({ user: "a", |ttl|: "1h" })', /^The lifetime of the endpoint/],
   ['client.forms.create({ theme: { |primary_color|: "red" } })', /^Colour of the button/],
   ['client.vault.decrypt({ user: "a", token: "t" }, { |timeoutMs|: 1 })', /^Overrides the client's/],
   ['(await client.vault.store({ user: "a", data: {} })).|stored_at|', /^When the item was stored/],
-  ['(await client.vault.store({ user: "a", data: {} })).|card_metadata|', /^What the number of a card/],
+  ['(await client.vault.store({ user: "a", data: {} })).|card_metadata|', /^Data derived from a card number/],
 ];
 
 /** An editor's help for a program next to the declarations. */
