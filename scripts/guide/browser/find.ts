@@ -110,10 +110,13 @@ export async function createFinder(index: readonly Found[]): Promise<Finder> {
   );
   return (query) => {
     const asked = askedOf(query);
-    const isNameAsked = asked.some((word) => NAME.test(word));
+    const names = asked.filter((word) => NAME.test(word));
+    const isNameAsked = names.length > 0;
     const boostDocument = (id: number, term: string): number => {
       const found = index[id];
-      return found === undefined ? 0 : weightOf(found, term, isNameAsked);
+      // `decryptAll` is the call, `DecryptAll` the shape of its options: a name is meant as it is written.
+      const isWritten = names.some((name) => found?.headings.at(-1)?.includes(name));
+      return found === undefined ? 0 : weightOf(found, term, isNameAsked) * (isWritten ? 2 : 1);
     };
     const queries = asked.map((word) => {
       const other = SAME[stemOf(word)];
