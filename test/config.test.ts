@@ -199,7 +199,9 @@ describe('a master key file', () => {
 
   test.each([0o644, 0o640, 0o604, 0o660, 0o610])('is refused with mode %o', (mode) => {
     const path = file('open-key', MASTER, mode);
-    expect(() => loadConfig({ VAULT_MASTER_KEY_FILE: path })).toThrow('names a file that other users can read');
+    expect(() => loadConfig({ VAULT_MASTER_KEY_FILE: path })).toThrow(
+      'names a file that other users can read',
+    );
     expect(statSync(path).mode & 0o777).toBe(mode);
   });
 });

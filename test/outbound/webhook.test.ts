@@ -106,9 +106,7 @@ describe('no call has', () => {
       'whsec_AAAA\n',
     ],
   ])('the secret %j, which the error does not repeat', (secret) => {
-    expect(() => headersWith(secret)).toThrow(
-      'The secret of a webhook must be valid in a header.',
-    );
+    expect(() => headersWith(secret)).toThrow('The secret of a webhook must be valid in a header.');
   });
 
   test.each(['', 'a.b', 'a b', 'a\r\nX: y', 'é', 'x'.repeat(129)])('the id %j', (id) => {
