@@ -1,4 +1,4 @@
-/** The subject of a certificate signing request: which attributes there are and what each may hold. */
+/** The subject of a certificate signing request: which attributes there are and what each may contain. */
 import { VaultError } from '../../core/errors.ts';
 
 /** Who a certificate is asked for, by the wire's names of the attributes. */
@@ -18,7 +18,7 @@ const COUNTRY = /^[A-Za-z]{2}$/;
 const CONTROL_OR_LINE_END = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
 function isAttribute(text: string, max: number): boolean {
-  // A code point has at most two units: a long text is refused before it is taken apart.
+  // A code point has at most two units: a long text is rejected before it is taken apart.
   if (text.length > 2 * max || !text.isWellFormed() || text.trim() === '') {
     return false;
   }
@@ -27,8 +27,8 @@ function isAttribute(text: string, max: number): boolean {
 
 /**
  * The subject as it goes into a request: C in capitals, the other attributes as they were given, and no member
- * besides. Refuses, with `invalid_request` and the place, a C that is not two letters and any other attribute
- * that is blank, longer than its bound, not well-formed or holds control characters or line ends.
+ * besides. Rejects, with `invalid_request` and the place, a C that is not two letters and any other attribute
+ * that is blank, longer than its bound, not well-formed or contains control characters or line ends.
  */
 export function toCsrSubject(subject: CsrSubject): CsrSubject {
   const kept: { -readonly [Name in keyof CsrSubject]: CsrSubject[Name] } = { cn: subject.cn };

@@ -5,7 +5,7 @@ const HEAD = /^%PDF-[12]\.\d/;
 const TAIL_BYTES = 1_024;
 const decoder = new TextDecoder('latin1');
 
-/** Whether bytes are a whole PDF document as far as its two ends tell: no page of HTML, and nothing cut off. */
+/** Whether bytes look like a complete PDF document, by their start and end: not an HTML page, and not truncated. */
 export const isPdf = (bytes: Uint8Array): boolean =>
   HEAD.test(decoder.decode(bytes.subarray(0, 8))) &&
   decoder.decode(bytes.subarray(Math.max(0, bytes.length - TAIL_BYTES))).includes('%%EOF');

@@ -45,18 +45,20 @@ function meaningOf(key: string, value: unknown): unknown {
   return [value, ...readings].find((reading) => Value.Check(schema, reading));
 }
 
-/** The JSON text that a value is kept as; says what is wrong with one that cannot be kept under this name. */
-export function checkPreference(
-  key: string,
-  value: JsonValue,
-): { readonly text: string } | { readonly wrong: 'kind' | 'size' } {
+/** The JSON text of a valid value, or why this preference cannot have it. */
+export type CheckedPreference =
+  | { readonly kind: 'valid'; readonly text: string }
+  | { readonly kind: 'invalid' | 'too_large' };
+
+/** Checks the value of a preference. */
+export function checkPreference(key: string, value: JsonValue): CheckedPreference {
   const text = stringifyJson(value);
   if (bytesOf(text) > VALUE_BYTES_MAX) {
-    return { wrong: 'size' };
+    return { kind: 'too_large' };
   }
   return !isSystemPreference(key) || meaningOf(key, toPlain(value)) !== undefined
-    ? { text }
-    : { wrong: 'kind' };
+    ? { kind: 'valid', text }
+    : { kind: 'invalid' };
 }
 
 /** The preferences with one of them set; undefined when that is more than an account may have. */

@@ -41,7 +41,7 @@ const CORRECTIONS: readonly BrandRange[] = [
   { brand: 'maestro', low: 600000, high: 699999, digits: 6, rank: 1 },
 ];
 
-/** Maestro's wide six-digit ranges hold the smaller ones of others: they rank as two digits at most. */
+/** Maestro's wide six-digit ranges contain the smaller ones of others: they rank as two digits at most. */
 const packageRange = (brand: string, pattern: number | readonly number[]): BrandRange => {
   const range = rangeOf(brand, pattern);
   return brand === 'maestro' ? { ...range, rank: Math.min(range.rank, 2) } : range;
@@ -95,7 +95,7 @@ export const BRAND_STRETCHES: readonly { readonly start: number; readonly brand:
 /**
  * The card network that a number's leading digits belong to: `visa`, `mastercard`, `american-express`, … as the
  * package credit-card-type spells them, and `dankort` and `rupay`. Spaces and dashes are ignored; neither length
- * nor check digit matter, so it also serves a number that is still being typed. Undefined when no range holds the
+ * nor check digit matter, so it also serves a number that is still being typed. Undefined when no range contains the
  * digits, or when the text has other characters.
  */
 export function cardBrand(number: string): string | undefined {

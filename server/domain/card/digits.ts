@@ -1,6 +1,6 @@
 const isDigit = (unit: number): boolean => unit >= 0x30 && unit <= 0x39;
 
-/** Whether the text holds an ASCII digit anywhere. */
+/** Whether the text contains an ASCII digit anywhere. */
 export function hasDigit(text: string): boolean {
   for (let at = 0; at < text.length; at++) {
     if (isDigit(text.charCodeAt(at))) {
@@ -25,7 +25,7 @@ export function onlyDigits(text: string): string {
 }
 
 /**
- * The digits of a card number as people write it: spaces and dashes are dropped. Undefined when the text holds
+ * The digits of a card number as people write it: spaces and dashes are dropped. Undefined when the text contains
  * any other character (an IBAN, say) or no digit at all.
  */
 export function cardDigits(text: string): string | undefined {

@@ -1,4 +1,4 @@
-/** The Luhn sum modulo 10, or NaN when a character is not an ASCII digit; `double` tells of the last digit. */
+/** The Luhn sum modulo 10, or NaN when a character is not an ASCII digit; `double` says whether the last digit is doubled. */
 function luhnSum(digits: string, double: boolean): number {
   let sum = 0;
   let doubled = double;

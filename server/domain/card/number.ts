@@ -3,7 +3,7 @@ import { cardBrand } from './brand.ts';
 import { cardDigits, hasDigit } from './digits.ts';
 import { passesLuhn } from './luhn.ts';
 
-/** The members that may hold an item's number, in the order in which they are looked at. */
+/** The members that may contain an item's number, in the order in which they are looked at. */
 export const NUMBER_NAMES = ['card_number', 'account_number', 'n', 'number'] as const;
 
 /** The digit counts that card numbers can have (ISO/IEC 7812-1), the lower bound as issued in practice. */
@@ -29,7 +29,7 @@ function numberText(value: JsonValue | undefined): string | undefined {
 }
 
 /**
- * The number that an item's token is made from: the first of {@link NUMBER_NAMES} in the body that holds a string
+ * The number that an item's token is made from: the first of {@link NUMBER_NAMES} in the body that contains a string
  * or an integer with at least one digit, else `query`, the one value given in the query, under the same
  * condition. The text is exactly as given, spaces included. Undefined: the request has no number.
  */
@@ -43,7 +43,7 @@ export function findNumber(body: JsonObject, query?: string): string | undefined
   return numberText(query);
 }
 
-/** What a check of a card number tells. */
+/** The result of a check of a card number. */
 export interface NumberCheck {
   readonly valid: boolean;
   readonly brand?: string;
@@ -78,8 +78,8 @@ export function binOf(number: string): string | undefined {
 }
 
 /**
- * Whether a text reads like somebody's card number, as one that was sent in the wrong place does. Numbers that begin
- * with 9 are left out: tokens of the algorithm `luhn` do, and almost no cards.
+ * Whether a text looks like a card number that was sent in the wrong place. Numbers that begin
+ * with 9 are omitted: tokens of the algorithm `luhn` do, and almost no cards.
  */
 export const looksLikeCardNumber = (text: string): boolean =>
   !text.startsWith('9') && binOf(text) !== undefined && checkNumber(text).valid;

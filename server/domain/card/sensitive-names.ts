@@ -1,10 +1,10 @@
 import { NUMBER_NAMES } from './number.ts';
 
-/** Members that hold a card or account number: masked but for the last four characters. */
+/** Members that contain a card or account number: masked but for the last four characters. */
 export const MASKED_NUMBER_NAMES: ReadonlySet<string> = new Set([...NUMBER_NAMES, 'pan']);
 
 /**
- * Members that hold sensitive authentication data (PCI DSS, requirement 3.3.1): masked whole, and stored in a
+ * Members that contain sensitive authentication data (PCI DSS, requirement 3.3.1): masked whole, and stored in a
  * part of their own that can expire.
  */
 export const SAD_NAMES: ReadonlySet<string> = new Set([
@@ -22,12 +22,12 @@ export const SAD_NAMES: ReadonlySet<string> = new Set([
   'track2',
 ]);
 
-/** Whether a member holds a card or account number; upper and lower case count as the same. */
+/** Whether a member contains a card or account number; upper and lower case count as the same. */
 export function isMaskedNumberName(name: string): boolean {
   return MASKED_NUMBER_NAMES.has(name.toLowerCase());
 }
 
-/** Whether a member holds sensitive authentication data; upper and lower case count as the same. */
+/** Whether a member contains sensitive authentication data; upper and lower case count as the same. */
 export function isSadName(name: string): boolean {
   return SAD_NAMES.has(name.toLowerCase());
 }

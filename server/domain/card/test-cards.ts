@@ -20,7 +20,7 @@ const TEST_CARDS: ReadonlySet<string> = new Set(
 );
 
 /**
- * Whether a number is one of the networks' published test numbers, which production refuses to store. Only its
+ * Whether a number is one of the networks' published test numbers, which production does not store. Only its
  * digits are compared, so that spaces, dashes or other characters between them do not let one through.
  */
 export function isTestCard(number: string): boolean {

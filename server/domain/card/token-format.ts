@@ -102,7 +102,7 @@ function shapedToken(number: string, span: Span, hex: string): string | undefine
   return hasLetter ? token : undefined;
 }
 
-/** Sixteen digits that begin with 9 and pass Luhn; the bias of the reduction is under 2 to the power of -200. */
+/** Sixteen digits that start with 9 and pass Luhn; the bias of the reduction is under 2 to the power of -200. */
 function luhnToken(hex: string): string {
   const free = BigInt(`0x${hex}`) % 10n ** BigInt(LUHN_FREE_DIGITS);
   const payload = `9${String(free).padStart(LUHN_FREE_DIGITS, '0')}`;

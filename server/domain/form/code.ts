@@ -14,7 +14,7 @@ function decodeBase64(text: string, bytesMax: number): Uint8Array | undefined {
   }
 }
 
-/** The text, of at most 64 KB, that base64 stands for; undefined when it is none. */
+/** Decodes base64 to a text of at most 64 KB; undefined if it is invalid. */
 export function decodeFormText(text: string): string | undefined {
   const bytes = decodeBase64(text, TEXT_BYTES_MAX);
   try {
@@ -24,7 +24,7 @@ export function decodeFormText(text: string): string | undefined {
   }
 }
 
-/** What the bytes of an image begin with, each byte one character; `.` stands for any. */
+/** The first bytes of image formats, one character per byte; `.` matches any byte. */
 const BEGINNINGS: readonly (readonly [type: string, beginning: string])[] = [
   ['image/png', '\x89PNG\r\n\x1a\n'],
   ['image/jpeg', '\xff\xd8\xff'],
@@ -46,7 +46,7 @@ function imageType(bytes: Uint8Array): string | undefined {
   return known?.[0] ?? (SVG.test(head) ? 'image/svg+xml' : undefined);
 }
 
-/** The data: URL of an image of at most 256 KB in base64; its type is told by its first bytes. */
+/** The data: URL of an image of at most 256 KB in base64; its first bytes give the type. */
 export function logoUrl(text: string): string | undefined {
   const bytes = decodeBase64(text, LOGO_BYTES_MAX);
   const type = bytes && imageType(bytes);

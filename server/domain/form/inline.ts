@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import type { ShownFormSettings } from '../../http/schema/form.ts';
 import { decodeFormText } from './code.ts';
 
-/** The owner's code as it stands in a page, each text the whole content of one element. */
+/** The owner's code in a page; each text is the complete content of one element. */
 export interface FormInline {
   readonly style?: string | undefined;
   readonly callbacks: readonly string[];
   readonly script?: string | undefined;
 }
 
-/** What a parser of HTML makes of a text before anybody hashes it: the same text for both. */
+/** The text as an HTML parser reads it, so that its hash is the same. */
 const parsed = (code: string): string => code.replaceAll(/\r\n?/g, '\n').replaceAll('\0', '\ufffd');
 
 /** In strings and patterns of a script, where such text belongs, the backslash changes nothing. */
@@ -42,7 +42,7 @@ function callbackOf(name: 'success' | 'error', code: string | undefined): string
     : [insideScript(`(window.vaultCallbacks??={}).${name}=(\n${withoutEnd(text)}\n);`)];
 }
 
-/** An owner's code as the page holds it and as its policy knows it. */
+/** Decodes an owner's code for the page, in the form that the parser of the page reads and its policy hashes. */
 export function inlineOf(settings: ShownFormSettings): FormInline {
   const style = decoded(settings.embedded_css);
   const script = decoded(settings.embedded_js);
@@ -56,6 +56,6 @@ export function inlineOf(settings: ShownFormSettings): FormInline {
   };
 }
 
-/** How a policy names the content of an element: nobody can add another one under it, not even a script of the page. */
+/** The hash of an element's content for the policy: even a script of the page cannot add another element under it. */
 export const hashSource = (content: string): string =>
   `'sha256-${createHash('sha256').update(content).digest('base64')}'`;

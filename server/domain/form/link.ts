@@ -2,7 +2,7 @@
 export interface FormLink {
   /** Where it is, without the hash. */
   readonly href: string;
-  /** Its scheme, host and port, in letters that a policy can hold. */
+  /** Its scheme, host and port, in ASCII for a policy. */
   readonly origin: string;
   /** What the file must hash to, as browsers take it. */
   readonly integrity: string | undefined;

@@ -15,7 +15,7 @@ import { isFormAncestor, parseFormLink } from './link.ts';
 const CODES = ['embedded_css', 'embedded_js', 'success_callback', 'error_callback'] as const;
 const LINKS = ['css_links', 'js_links'] as const;
 
-const refuse = (place: string): never => {
+const reject = (place: string): never => {
   throw new VaultError('invalid_request', { field: `body.${place}` });
 };
 
@@ -48,7 +48,7 @@ function tidy(settings: FormSettings): ShownFormSettings {
   if (theme) {
     shown['theme'] = given(theme, THEME_NAMES);
   }
-  // Each member was checked by its schema, and what may be null there is left out here.
+  // Each member was checked by its schema, and what may be null there is omitted here.
   return shown as ShownFormSettings;
 }
 
@@ -56,14 +56,14 @@ function checkFields(formType: FormTypeName, fields: ShownFormSettings['addition
   const taken = new Set<string>([...FORM_FIELDS[formType], ...POSTED_BESIDE[formType]]);
   for (const [i, { name }] of fields.entries()) {
     if (taken.has(name)) {
-      refuse(`additional_fields[${i}].name`);
+      reject(`additional_fields[${i}].name`);
     }
     taken.add(name);
   }
 }
 
 /**
- * The settings of a form without those that were left out. Refuses, with its place, what the schema cannot see:
+ * The settings of a form without those that were omitted. Rejects, with its place, what the schema cannot see:
  * links that are no https URLs, base64 that is none or too long, images that are none, names of fields that repeat.
  */
 export function checkFormSettings(
@@ -75,27 +75,27 @@ export function checkFormSettings(
   for (const name of LINKS) {
     const wrong = shown[name]?.findIndex((link) => !parseFormLink(link)) ?? -1;
     if (wrong !== -1) {
-      refuse(`${name}[${wrong}]`);
+      reject(`${name}[${wrong}]`);
     }
   }
   for (const name of CODES) {
     const code = shown[name];
     if (code !== undefined && decodeFormText(code) === undefined) {
-      refuse(name);
+      reject(name);
     }
   }
   const stranger = shown.frame_ancestors?.findIndex((origin) => !isFormAncestor(origin, environment)) ?? -1;
   if (stranger !== -1) {
-    refuse(`frame_ancestors[${stranger}]`);
+    reject(`frame_ancestors[${stranger}]`);
   }
   if (shown.theme?.logo_image !== undefined && logoUrl(shown.theme.logo_image) === undefined) {
-    refuse('theme.logo_image');
+    reject('theme.logo_image');
   }
   checkFields(formType, shown.additional_fields);
   return shown;
 }
 
-/** What the page is told of the settings, with what was left out filled in. */
+/** The settings for the page, with defaults for omitted ones. */
 export function toPageSettings(settings: ShownFormSettings): PageSettings {
   const { style = 'vault', logo_image: logo, ...colours } = settings.theme ?? {};
   const image = logo === undefined ? undefined : logoUrl(logo);

@@ -2,8 +2,8 @@ import { VaultError } from '../../core/errors.ts';
 
 /**
  * A JSON number kept as the literal that the caller wrote (`1.10`, `-0`, `1e400`, forty digits), so that
- * stored data comes back exactly. Whoever makes one must have checked the text (`isNumberLiteral`): it is
- * written into JSON as it stands.
+ * stored data comes back exactly. The creator must have checked the text (`isNumberLiteral`): it is
+ * written into JSON unchanged.
  */
 export class JsonNumber {
   readonly text: string;
@@ -238,9 +238,9 @@ export function isNumberLiteral(text: string): boolean {
 
 /**
  * Reads one JSON text (RFC 8259) from UTF-8 bytes without losing anything: numbers keep their literal, members
- * their order, escaped lone surrogates stay. Refuses malformed UTF-8, a byte order mark, repeated member names
+ * their order, escaped lone surrogates stay. Rejects malformed UTF-8, a byte order mark, repeated member names
  * and anything after the value with `invalid_json`, and more than `depthMax` nested levels (64 unless a lower
- * number is given) with `json_too_deep`, before it descends. The errors hold nothing of the input.
+ * number is given) with `json_too_deep`, before it descends. The errors contain nothing of the input.
  */
 export function parseJson(bytes: Uint8Array, options: { readonly depthMax?: number } = {}): JsonValue {
   const cursor: Cursor = { text: decode(bytes), at: 0 };

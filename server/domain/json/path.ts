@@ -10,7 +10,7 @@ export interface PathStep {
 /** A dotted path into a JSON value; `undefined` is the value as a whole (`*`). */
 export type Path = PathStep | undefined;
 
-/** The name that stands for the whole object. */
+/** The path of the whole object. */
 export const WHOLE = '*';
 
 const INDEX = /^(?:0|[1-9]\d{0,8})$/;

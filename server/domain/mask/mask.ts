@@ -64,7 +64,7 @@ export function maskWhole(text: string): string {
   return '*'.repeat(count);
 }
 
-/** Masks a value, and all that it holds in the style for `within`; codes below it are masked whole. */
+/** Masks a value, and all that it contains in the style for `within`; codes below it are masked whole. */
 function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
   if (value === null) {
     return null;
@@ -86,7 +86,7 @@ function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
   return style === 'whole' ? maskWhole(text) : maskText(text);
 }
 
-/** Masks the members, at any depth, that `styleOf` names; `within`: the style of what such a member holds. */
+/** Masks the members, at any depth, that `styleOf` names; `within`: the style of what such a member contains. */
 function maskNamed(value: JsonValue, styleOf: StyleOf, within?: Style): void {
   if (value instanceof Map) {
     for (const [name, member] of value) {
@@ -112,8 +112,8 @@ const forcedStyle: StyleOf = (name) =>
 /**
  * Masks what an account without unmasked output never sees: the number names and `pan` but for their last four
  * characters, sensitive authentication data whole, at any depth. Names compare without regard to case, since
- * `CVV` holds the same as `cvv`. Numbers and booleans become the masked string of their text, all that a
- * nested value holds is masked whole, null stays null. Changes the given tree in place and returns it.
+ * `CVV` contains the same as `cvv`. Numbers and booleans become the masked string of their text, all that a
+ * nested value contains is masked whole, null stays null. Changes the given tree in place and returns it.
  */
 export function maskForced(value: JsonObject): JsonObject {
   // A number cut into a list of short pieces would show each of them.
@@ -153,7 +153,7 @@ function maskPath(root: JsonObject, path: string): void {
 
 /**
  * Masks the fields that a caller names (`mask_fields`): a plain name masks every member of exactly that name at
- * any depth, a dotted path the one place it reaches (`card.number`, `cards.0.number`). Members that hold sensitive
+ * any depth, a dotted path the one place it reaches (`card.number`, `cards.0.number`). Members that contain sensitive
  * authentication data are masked whole, all others but for their last four characters; unknown fields are
  * ignored. Changes the given tree in place and returns it.
  */

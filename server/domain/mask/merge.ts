@@ -19,7 +19,7 @@ export function mergeFirstLevel(stored: JsonObject, changes: JsonObject): JsonOb
 }
 
 /**
- * Puts the four number members of `before` back into what became of it, and takes away those that it did not
+ * Restores the four number members of `before` in `after`, and removes those that `before` did not
  * have: an item's number, which its token stands for, is changed by nothing. Changes and returns `after`.
  */
 export function keepNumbers(before: JsonObject, after: JsonObject): JsonObject {

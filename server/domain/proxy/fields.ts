@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 import { parseTemplate, type Template } from '../template/template.ts';
 
-/** What the texts of a proxy request may hold at most, in UTF-16 units unless the name says bytes. */
+/** Size limits of the texts of a proxy request, in UTF-16 units unless the name says bytes. */
 export const PROXY_LIMITS = {
   urlMax: 8192,
   headersMax: 64,
@@ -15,10 +15,10 @@ export const PROXY_LIMITS = {
   webhookAttemptsMax: 8,
 } as const;
 
-/** The refusal of one place in the body of a proxy call. */
-export const refusedAt = (field: string): VaultError => new VaultError('invalid_request', { field });
+/** The error for one place in the body of a proxy call. */
+export const invalidAt = (field: string): VaultError => new VaultError('invalid_request', { field });
 
-/** A member that is there; null counts as left out. */
+/** A present member; null counts as omitted. */
 export function member(object: JsonObject, name: string): JsonValue | undefined {
   return object.get(name) ?? undefined;
 }
@@ -26,7 +26,7 @@ export function member(object: JsonObject, name: string): JsonValue | undefined 
 /** The object at a place. */
 export function objectAt(value: JsonValue | undefined, field: string): JsonObject {
   if (!(value instanceof Map)) {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   return value;
 }
@@ -34,26 +34,26 @@ export function objectAt(value: JsonValue | undefined, field: string): JsonObjec
 /** The text at a place: well-formed, not empty, and no longer than `lengthMax`. */
 export function textAt(value: JsonValue | undefined, field: string, lengthMax: number): string {
   if (typeof value !== 'string' || value === '' || value.length > lengthMax || !value.isWellFormed()) {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   return value;
 }
 
-/** The truth value at a place, `false` when it is left out. */
+/** The truth value at a place, `false` when it is omitted. */
 export function flagAt(value: JsonValue | undefined, field: string): boolean {
   if (value !== undefined && typeof value !== 'boolean') {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   return value ?? false;
 }
 
-/** The whole number from 1 to `max` (one digit) at a place, `byDefault` when it is left out. */
+/** The whole number from 1 to `max` (one digit) at a place, `byDefault` when it is omitted. */
 export function countAt(value: JsonValue | undefined, field: string, max: number, byDefault = max): number {
   if (value === undefined) {
     return byDefault;
   }
   if (!(value instanceof JsonNumber) || !/^[1-9]$/.test(value.text) || Number(value.text) > max) {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   return Number(value.text);
 }
@@ -63,13 +63,13 @@ export interface TextOptions {
   readonly literal?: boolean;
 }
 
-/** What holds of webhooks where an order does not say. */
+/** The defaults of webhooks. */
 export interface WebhookOptions {
-  /** Calls at most, 1 to 8; 8 when left out. */
+  /** The most delivery attempts, 1 to 8; 8 by default. */
   readonly webhookAttempts?: number;
 }
 
-/** The template that a text is, refused at its own place. */
+/** Parses a template; throws at its own place. */
 export function templateAt(text: string, field: string, { literal }: TextOptions = {}): Template {
   if (literal) {
     const parts = text === '' ? [] : [{ kind: 'text', text, bytes: Buffer.byteLength(text) } as const];
@@ -78,11 +78,11 @@ export function templateAt(text: string, field: string, { literal }: TextOptions
   try {
     return parseTemplate(text);
   } catch (error) {
-    throw error instanceof VaultError ? refusedAt(field) : error;
+    throw error instanceof VaultError ? invalidAt(field) : error;
   }
 }
 
-/** Whether a text holds a control character (C0, DEL or C1), which no URL and no header may. */
+/** Whether a text contains a control character (C0, DEL or C1), which no URL and no header may. */
 export function hasControl(text: string): boolean {
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);

@@ -5,17 +5,17 @@ import { plainEscape } from '../template/escape.ts';
 import { createBodyEscape, percentEscape } from '../template/proxy-escape.ts';
 import { renderTemplate, type TemplateEscape, type TemplateMeter } from '../template/render.ts';
 import type { Template } from '../template/template.ts';
-import { hasControl, isHeaderText, refusedAt } from './fields.ts';
+import { hasControl, invalidAt, isHeaderText } from './fields.ts';
 import { isIdempotencyKey } from './headers.ts';
 import type { ProxyMethod, ProxyRequest } from './request.ts';
 
-/** What filling one request may use; over it the request is refused with `template_limit`. */
+/** The limits for filling one request; beyond them the error is `template_limit`. */
 export const FILL_LIMITS = {
   msMax: 200,
   /** URL, header values and body together, in UTF-8. */
   bytesMax: 1_048_576,
   stepsMax: 2_000_000,
-  refusal: () => new VaultError('template_limit'),
+  exceeded: () => new VaultError('template_limit'),
 } as const satisfies WorkLimits;
 
 /** A request as it goes out. */
@@ -45,7 +45,7 @@ function createFill(view: JsonObject, now: () => number): Fill {
       checkTime();
       return text;
     } catch (error) {
-      throw error instanceof VaultError && error.code === 'invalid_request' ? refusedAt(field) : error;
+      throw error instanceof VaultError && error.code === 'invalid_request' ? invalidAt(field) : error;
     }
   };
 }
@@ -54,13 +54,13 @@ function fillUrl(request: ProxyRequest, fill: Fill): string {
   const target = fill(request.target, percentEscape, URL_FIELD);
   const path = target.split(/[?#]/, 1)[0] ?? '';
   if (hasControl(target) || DOT_SEGMENT.test(path)) {
-    throw refusedAt(URL_FIELD);
+    throw invalidAt(URL_FIELD);
   }
   const url = new URL(request.origin + target);
   // A fragment is never sent, and must not leave what it was filled with behind.
   url.hash = '';
   if (url.origin !== request.origin || url.href.length > FILLED_URL_MAX) {
-    throw refusedAt(URL_FIELD);
+    throw invalidAt(URL_FIELD);
   }
   return url.href;
 }
@@ -72,7 +72,7 @@ function fillUrl(request: ProxyRequest, fill: Fill): string {
  * is. `{{{x}}}` is put in raw everywhere: what it does to the structure of body, path or query is the caller's
  * choice, but it reaches neither scheme nor host nor port. `invalid_request` at its place: a header with a control
  * character or one beyond ISO 8859-1, an `Idempotency-Key` that says nothing, a path with `.` or `..` as a segment,
- * a URL over 8,192 characters, a value that XML cannot hold. Over 1 MiB, 200 ms or the work budget: `template_limit`. Nothing is kept.
+ * a URL over 8,192 characters, a value that XML cannot contain. Over 1 MiB, 200 ms or the work budget: `template_limit`. Nothing is kept.
  */
 export function fillRequest(request: ProxyRequest, view: JsonObject, now: () => number): FilledRequest {
   const fill = createFill(view, now);
@@ -82,7 +82,7 @@ export function fillRequest(request: ProxyRequest, view: JsonObject, now: () => 
     const text = fill(value, plainEscape, field);
     const isUnusable = !isHeaderText(text) || (isIdempotencyKey(name) && text.trim() === '');
     if (isUnusable) {
-      throw refusedAt(field);
+      throw invalidAt(field);
     }
     return [name, text] as const;
   });

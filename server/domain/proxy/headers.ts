@@ -1,7 +1,7 @@
 import type { JsonValue } from '../json/json.ts';
 import type { Template } from '../template/template.ts';
 import { type BodyFormat, bodyFormat } from '../text/media-type.ts';
-import { isHeaderText, PROXY_LIMITS, refusedAt, type TextOptions, templateAt } from './fields.ts';
+import { invalidAt, isHeaderText, PROXY_LIMITS, type TextOptions, templateAt } from './fields.ts';
 
 /** A header to send; its value is filled from the stored object. */
 export interface ProxyHeader {
@@ -40,34 +40,34 @@ const RESERVED: ReadonlySet<string> = new Set([
   'x-vault-webhook-secret',
 ]);
 
-/** Whether a header, by its name as it is written, says that a repeat of its request does nothing more. */
+/** Whether a header makes a repeated request safe (`Idempotency-Key`). */
 export const isIdempotencyKey = (name: string): boolean => name.toLowerCase() === 'idempotency-key';
 
 const isReserved = (name: string): boolean => RESERVED.has(name) || name.startsWith('proxy-');
 
 function readEntry(entry: JsonValue, field: string): [string, string] {
   if (!(entry instanceof Map) || entry.size !== 1) {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   const [[name, value] = []] = entry;
   if (name === undefined || !NAME.test(name) || name.length > PROXY_LIMITS.headerNameMax) {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   if (isReserved(name.toLowerCase()) || typeof value !== 'string') {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   if (value.length > PROXY_LIMITS.headerValueMax || !isHeaderText(value)) {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   return [name, value];
 }
 
 /**
  * Reads `request.headers`: a list of at most 64 objects with one member each, its name a header's name, its value
- * a template. Refused, at the place of the entry: anything else, control characters, characters beyond
+ * a template. Rejected, at the place of the entry: anything else, control characters, characters beyond
  * ISO 8859-1, headers of the connection and of framing (`Host`, `Content-Length`, `Transfer-Encoding`, `Proxy-*`
  * and their like), and what the service sets: `X-Vault-Request-Id` and the headers of webhook calls. A name may come again, `Content-Type` may
- * not, and that one holds no tags: how the body is escaped must not depend on stored data.
+ * not, and that one contains no tags: how the body is escaped must not depend on stored data.
  */
 export function readHeaders(
   value: JsonValue | undefined,
@@ -75,7 +75,7 @@ export function readHeaders(
   options: TextOptions = {},
 ): ProxyHeaders {
   if (value !== undefined && (!Array.isArray(value) || value.length > PROXY_LIMITS.headersMax)) {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   const headers: ProxyHeader[] = [];
   let contentType: string | undefined;
@@ -84,7 +84,7 @@ export function readHeaders(
     const [name, text] = readEntry(entry, place);
     if (name.toLowerCase() === 'content-type') {
       if (contentType !== undefined || (!options.literal && text.includes('{{'))) {
-        throw refusedAt(place);
+        throw invalidAt(place);
       }
       contentType = text;
     }

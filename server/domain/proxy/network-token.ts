@@ -23,7 +23,7 @@ export const SIMULATED_REQUESTER = 'sim';
 const MONTH = /^(?:0?[1-9]|1[0-2])$/;
 const YEAR = /^(?:20)?\d\d$/;
 const TOKEN = /^\d{12,19}$/;
-/** Text that a report and a stored item may hold: printable, of a bounded length. */
+/** Text that a report and a stored item may contain: printable, of a bounded length. */
 const WORD = /^[\x20-\x7e]{1,256}$/;
 
 /** A text, or an integer as it is written. */
@@ -117,7 +117,7 @@ const SIMULATED_BIN = '400000';
 const SIMULATED_YEARS = 3;
 
 /**
- * What the built-in requester answers: a token that passes Luhn, valid for three years. Nothing of it says anything
+ * The reply of the built-in requester: a token that passes the Luhn check, valid for three years. It reveals nothing
  * of the card. `random` has nine digits; `now` is in ms since 1970.
  */
 export function simulateToken(random: string, now: number): Uint8Array {

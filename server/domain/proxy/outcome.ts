@@ -25,7 +25,7 @@ export interface AttemptState {
   /** Attempts made, this one included. */
   readonly made: number;
   readonly attempts: number;
-  /** Whether the request may be sent again when nobody knows what became of it. */
+  /** Whether the request may be sent again after an unknown outcome. */
   readonly repeatable: boolean;
   /** ms since 1970. */
   readonly now: number;
@@ -41,8 +41,8 @@ export type Verdict =
   | { readonly kind: 'failure'; readonly code: FailureCode; readonly unknown: boolean };
 
 /**
- * Whether nobody knows what became of a request that failed: it may have been sent, and there is no reply. Of a reply
- * that is too large, or of what was refused, it is known.
+ * Whether the outcome of a failed request is unknown: it may have been sent, and there is no reply. For a reply
+ * that is too large, or a rejected destination, it is known.
  */
 export const isOpen = ({ code, sent }: Pick<Failed, 'code' | 'sent'>): boolean =>
   sent && (code === 'target_unreachable' || code === 'target_timeout');
@@ -52,7 +52,7 @@ export const asksForRepeat = (status: number): boolean => status === 429 || stat
 
 /**
  * Judges an attempt. Sent again are requests that were answered with 429 or 5xx, those of which not one byte left,
- * and, where `repeatable`, those whose outcome is unknown; never one whose destination or certificate is refused,
+ * and, where `repeatable`, those whose outcome is unknown; never one whose destination or certificate is rejected,
  * and none beyond `attempts`. The last reply is the answer then.
  */
 export function judgeAttempt(attempt: Attempt, state: AttemptState): Verdict {

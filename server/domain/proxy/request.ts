@@ -7,10 +7,10 @@ import {
   countAt,
   flagAt,
   hasControl,
+  invalidAt,
   member,
   objectAt,
   PROXY_LIMITS,
-  refusedAt,
   type TextOptions,
   templateAt,
   textAt,
@@ -60,10 +60,10 @@ function originOf(text: string, field: string): string {
   try {
     url = new URL(text);
   } catch {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   if (url.protocol !== 'https:' || url.hostname === '' || url.pathname !== '/') {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   return url.origin;
 }
@@ -72,7 +72,7 @@ function originOf(text: string, field: string): string {
 function splitUrl(text: string, field: string): [string, string] {
   const parts = hasControl(text) ? null : HTTPS_URL.exec(text);
   if (parts === null) {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   return [originOf(parts[1] ?? '', field), parts[2] ?? ''];
 }
@@ -82,7 +82,7 @@ const isMethod = (text: string): text is ProxyMethod => PROXY_METHODS.some((meth
 function readMethod(value: JsonValue | undefined, field: string): ProxyMethod {
   const method = textAt(value, field, 16).toUpperCase();
   if (!isMethod(method)) {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   return method;
 }
@@ -105,7 +105,7 @@ function readRequest(value: JsonValue | undefined, field: string, options: TextO
   const body = readBody(member(object, 'body'), `${field}.body`, options);
   const clientCertId = member(object, 'client_cert_id');
   if (clientCertId !== undefined && (typeof clientCertId !== 'string' || !isIdentifier(clientCertId))) {
-    throw refusedAt(`${field}.client_cert_id`);
+    throw invalidAt(`${field}.client_cert_id`);
   }
   return {
     method,
@@ -122,7 +122,7 @@ const WEBHOOK_SECRET = new RegExp(WEBHOOK_SECRET_PATTERN);
 function readSecret(value: JsonValue, field: string): string {
   const secret = textAt(value, field, PROXY_LIMITS.webhookSecretMax);
   if (!WEBHOOK_SECRET.test(secret)) {
-    throw refusedAt(field);
+    throw invalidAt(field);
   }
   return secret;
 }
@@ -147,7 +147,7 @@ function readWebhook(
   const given = member(object, 'metadata');
   const metadata = given === undefined ? undefined : objectAt(given, `${field}.metadata`);
   if (metadata !== undefined && jsonByteLength(metadata) > PROXY_LIMITS.metadataBytesMax) {
-    throw refusedAt(`${field}.metadata`);
+    throw invalidAt(`${field}.metadata`);
   }
   return {
     url: origin + rest,
@@ -159,8 +159,8 @@ function readWebhook(
 
 /**
  * Reads the body of POST /proxy/post and POST /proxy/get. Members that it does not know are ignored, null counts
- * as left out, and every fault is `invalid_request` at its place (`body.request.headers[2]`). The URL is https
- * without user information; its scheme, host and port hold no tags. Methods may be written in small letters.
+ * as omitted, and every fault is `invalid_request` at its place (`body.request.headers[2]`). The URL is https
+ * without user information; its scheme, host and port contain no tags. Methods may be written in small letters.
  * Whether the host may be reached is checked where the connection is made. With `literal` nothing is a tag: the
  * texts are sent as they are, `{{` included.
  */

@@ -1,4 +1,4 @@
-/** How long to wait before a call to somebody else's server is tried again. */
+/** The delay before a call to a third party is retried. */
 
 const FIRST_MS = 500;
 /** No pause is longer, whatever the other side asks for. */
@@ -8,7 +8,7 @@ const JITTER = 0.5;
 
 /**
  * The pause after the `attempt`-th failed attempt (1, 2, ...), in whole milliseconds: half a second, doubling each
- * time, lengthened by up to a half as `random` (from 0 up to 1) says, at most 60 s. Until the bound is met, each
+ * time, lengthened by up to a half by `random` (from 0 up to 1), at most 60 s. Until the bound is met, each
  * pause is longer than the one before. Where the other side asked for more (`retryAfterMs`), it is what was asked
  * for, still at most 60 s.
  */

@@ -20,14 +20,14 @@ export type WebhookParts =
       readonly statusCode: number;
       /** Left out when the reply was not stored. */
       readonly tokenInfo?: JsonObject | undefined;
-      /** The reply with tags in the place of what was stored; only smart parse makes one. */
+      /** The reply with tags in place of what was stored; only smart parse makes one. */
       readonly body?: string | undefined;
     }
   | { readonly kind: 'network_token'; readonly networkToken: NetworkToken; readonly tokenInfo: JsonObject }
-  /** There is no reply: the refusal in its place. */
+  /** There is no reply, but an error. */
   | { readonly kind: 'failure'; readonly code: ErrorCode };
 
-/** What a webhook tells of a network token. */
+/** A network token in the body of a webhook. */
 export interface NetworkToken {
   readonly token: string;
   readonly expiryMonth: string;
@@ -36,7 +36,7 @@ export interface NetworkToken {
   readonly status: string;
 }
 
-/** What tells a failure from an outcome of whatever kind. */
+/** Members that only the webhook of a failure has. */
 const FAILURE_NAMES = ['error', 'code'];
 
 /**

@@ -3,7 +3,7 @@ import { passesLuhn } from '../card/luhn.ts';
 import { type CardRole, cardRole } from '../card/names.ts';
 import { type Leaf, sharedDepth } from './leaves.ts';
 
-/** A leaf that has a role by its name and holds what the role asks for. */
+/** A leaf whose name gives it a role, with a value that is valid for the role. */
 export interface Candidate extends Leaf {
   readonly role: CardRole;
   readonly strong: boolean;
@@ -26,7 +26,7 @@ const DIGITS_MAX = 19;
 const CVV = /^\d{3,4}$/;
 const MONTH = /^(?:0?[1-9]|1[0-2])$/;
 const YEAR = /^(?:\d\d|20\d\d)$/;
-/** As a name: with a letter, without control characters and what XML cannot hold. */
+/** As a name: with a letter, without control characters and what XML cannot contain. */
 const HOLDER = /^(?=.*\p{L})[^\p{Cc}\p{Cn}\p{Cs}]{1,255}$/u;
 /** How many numbers are looked at when telling which of them a value belongs to. */
 const NUMBERS_MAX = 64;
@@ -72,7 +72,7 @@ function candidates(leaves: readonly Leaf[], text: string): Candidate[] {
   return found;
 }
 
-/** The first number that passes Luhn, else the first that its name tells to be one. */
+/** The first number that passes the Luhn check, otherwise the first number by name. */
 function mainNumber(numbers: readonly Candidate[]): Candidate | undefined {
   return numbers.find(({ value }) => isCard(value)) ?? numbers.find(({ strong }) => strong);
 }

@@ -1,11 +1,11 @@
 import { type Branch, branchOf, type Leaf, REPLY_DEPTH_MAX, rootBranch, writeXml } from './leaves.ts';
 
-/** An element that is open, with the one piece of text that it holds, if it is one piece. */
+/** An element that is open, with the one piece of text that it contains, if it is one piece. */
 interface Open {
   readonly tag: string;
   readonly branch: Branch;
   piece: { readonly start: number; readonly end: number; readonly cdata: boolean } | undefined;
-  /** Whether it holds more than one piece of text. */
+  /** Whether it contains more than one piece of text. */
   mixed: boolean;
 }
 
@@ -111,7 +111,7 @@ function readCloseTag(reading: Reading, tag: string): boolean {
   return true;
 }
 
-/** Takes one token up; tells whether the document may go on so. */
+/** Processes one token; false if the document is not well-formed. */
 function readToken(reading: Reading, start: number, end: number, groups: Record<string, string>): boolean {
   const { cdata, close, open, text } = groups;
   if (text !== undefined) {

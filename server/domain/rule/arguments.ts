@@ -3,9 +3,9 @@ import type { JsonValue } from '../json/json.ts';
 
 /** What an operation may use while it runs, besides its input. */
 export interface RuleRun {
-  /** Random bytes from a source fit for secrets. */
+  /** Random bytes from a cryptographically secure source. */
   readonly randomBytes: (length: number) => Uint8Array;
-  /** Ends the rules when their time is over: to be asked between two long parts of an operation's work. */
+  /** Throws when the time of the rules is over; call it between two long parts of an operation. */
   readonly checkTime: () => void;
   /** Counts work in templates; see `createRuleBudget`. */
   readonly spend: (steps: number) => void;
@@ -14,11 +14,11 @@ export interface RuleRun {
 /** One compiled operation: its output for an input, or `undefined` when it cannot work on that input. */
 export type RuleStep = (input: JsonValue, run: RuleRun) => JsonValue | undefined;
 
-/** Reads an operation's arguments; each reader refuses what does not fit at the argument's own place. */
+/** Reads the arguments of an operation; each reader throws `invalid_request` at the place of the argument. */
 export interface RuleArguments {
-  /** Whether the argument was given at all. */
+  /** Whether the argument is present. */
   readonly has: (name: string) => boolean;
-  /** A text; without a fallback it must be given. */
+  /** A text; required without a fallback. */
   readonly text: (
     name: string,
     options: { readonly lengthMax: number; readonly fallback?: string },
@@ -28,55 +28,55 @@ export interface RuleArguments {
     name: string,
     options: { readonly min: number; readonly max: number; readonly fallback: number },
   ) => number;
-  /** `true` or `false`; false when it is not given. */
+  /** `true` or `false`; false by default. */
   readonly flag: (name: string) => boolean;
-  /** One of a few words, exactly as written; without a fallback it must be given. */
+  /** One of some fixed words, exactly as written; required without a fallback. */
   readonly choice: <Word extends string>(name: string, words: readonly Word[], fallback?: Word) => Word;
-  /** A list of texts; empty when it is not given. */
+  /** A list of texts; empty by default. */
   readonly texts: (
     name: string,
     options: { readonly countMax: number; readonly lengthMax: number },
   ) => string[];
-  /** The refusal of an argument, for checks of the operation's own. */
-  readonly refusal: (name: string) => VaultError;
+  /** The error of an argument, for the operation's own checks. */
+  readonly invalid: (name: string) => VaultError;
 }
 
 const isText = (value: unknown, lengthMax: number): value is string =>
   typeof value === 'string' && value.length <= lengthMax && value.isWellFormed();
 
-/** A reader of the arguments that stand at `place`, such as `body[2].arguments`. */
+/** Creates a reader of the arguments at `place`, such as `body[2].arguments`. */
 export function readArguments(given: Readonly<Record<string, unknown>>, place: string): RuleArguments {
-  const refusal = (name: string): VaultError =>
+  const invalid = (name: string): VaultError =>
     new VaultError('invalid_request', { field: `${place}.${name}` });
   const has = (name: string): boolean => Object.hasOwn(given, name);
-  /** The argument, or the fallback when it is not given; refused when there is neither. */
+  /** The argument, or the fallback; throws if there is neither. */
   const valueOrFallback = (name: string, fallback?: unknown): unknown => {
     if (!has(name) && fallback === undefined) {
-      throw refusal(name);
+      throw invalid(name);
     }
     return has(name) ? given[name] : fallback;
   };
   return {
     has,
-    refusal,
+    invalid,
     text: (name, { lengthMax, fallback }) => {
       const value = valueOrFallback(name, fallback);
       if (!isText(value, lengthMax)) {
-        throw refusal(name);
+        throw invalid(name);
       }
       return value;
     },
     integer: (name, { min, max, fallback }) => {
       const value = valueOrFallback(name, fallback);
       if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
-        throw refusal(name);
+        throw invalid(name);
       }
       return value;
     },
     flag: (name) => {
       const value = valueOrFallback(name, false);
       if (typeof value !== 'boolean') {
-        throw refusal(name);
+        throw invalid(name);
       }
       return value;
     },
@@ -84,18 +84,18 @@ export function readArguments(given: Readonly<Record<string, unknown>>, place: s
       const value = valueOrFallback(name, fallback);
       const word = words.find((known) => known === value);
       if (word === undefined) {
-        throw refusal(name);
+        throw invalid(name);
       }
       return word;
     },
     texts: (name, { countMax, lengthMax }) => {
       const value = valueOrFallback(name, []);
       if (!Array.isArray(value) || value.length > countMax) {
-        throw refusal(name);
+        throw invalid(name);
       }
       return value.map((item: unknown, at) => {
         if (!isText(item, lengthMax)) {
-          throw refusal(`${name}[${at}]`);
+          throw invalid(`${name}[${at}]`);
         }
         return item;
       });

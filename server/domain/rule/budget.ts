@@ -9,13 +9,13 @@ export const RULE_LIMITS = {
   bytesMax: 1_048_576,
   /** Nested levels of the working object; the outermost is level 1. */
   levelsMax: 64,
-  /** Tags, lookups and turns of sections in templates: a bound that does not depend on the clock. */
+  /** Tags, lookups and section iterations in templates: a limit that does not depend on the clock. */
   stepsMax: 1_000_000,
 } as const;
 
 const STEPS_PER_CLOCK_READING = 512;
 
-/** The refusal of rules that ran into their bounds. */
+/** The error for rules that exceed their limits. */
 export const overLimit = (): VaultError => new VaultError('rule_limit');
 
 /** The time and work that are left for the rules of one item, or for one other piece of work. */
@@ -26,15 +26,15 @@ export interface RuleBudget {
   readonly spend: (steps: number) => void;
 }
 
-/** What a piece of work may use, and how it is refused when that is over. */
+/** The limits of a piece of work, and the error when they are exceeded. */
 export interface WorkLimits {
   readonly msMax: number;
   readonly stepsMax: number;
   readonly bytesMax: number;
-  readonly refusal: () => VaultError;
+  readonly exceeded: () => VaultError;
 }
 
-const OF_RULES: WorkLimits = { ...RULE_LIMITS, refusal: overLimit };
+const OF_RULES: WorkLimits = { ...RULE_LIMITS, exceeded: overLimit };
 
 /** A budget for rules that begins now; `now` is a monotonic clock in milliseconds. */
 export const createRuleBudget = (now: () => number): RuleBudget => createWorkBudget(now, OF_RULES);
@@ -46,14 +46,14 @@ export function createWorkBudget(now: () => number, limits: WorkLimits): RuleBud
   let nextReading = STEPS_PER_CLOCK_READING;
   const checkTime = (): void => {
     if (now() > endMs) {
-      throw limits.refusal();
+      throw limits.exceeded();
     }
   };
   const spend = (count: number): void => {
     steps += count;
     if (steps >= nextReading) {
       if (steps > limits.stepsMax) {
-        throw limits.refusal();
+        throw limits.exceeded();
       }
       nextReading = steps + STEPS_PER_CLOCK_READING;
       checkTime();
@@ -68,7 +68,7 @@ export function createTextMeter(limits: WorkLimits = OF_RULES): (bytes: number) 
   return (bytes) => {
     written += bytes;
     if (written > limits.bytesMax) {
-      throw limits.refusal();
+      throw limits.exceeded();
     }
   };
 }

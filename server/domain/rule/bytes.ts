@@ -46,14 +46,14 @@ function readHmacKey(args: RuleArguments): Buffer {
   const key = args.text('key', { lengthMax: HMAC_KEY_LENGTH_MAX });
   const isHex = args.flag('hex_key');
   if (key === '' || (isHex && !HEX.test(key))) {
-    throw args.refusal('key');
+    throw args.invalid('key');
   }
   return Buffer.from(key, isHex ? 'hex' : 'utf8');
 }
 
 /**
  * `hash`: the digest of the text's UTF-8 bytes, in lower-case hexadecimal. The HMACs (RFC 2104) need a `key`,
- * whose bytes are its UTF-8, or with `hex_key` true the bytes that it writes in hexadecimal; the others refuse both.
+ * whose bytes are its UTF-8, or with `hex_key` true the bytes that it writes in hexadecimal; the others reject both.
  */
 export function compileHash(args: RuleArguments): RuleStep {
   const algorithm = args.choice('algorithm', [...HASHES, ...HMACS]);
@@ -67,7 +67,7 @@ export function compileHash(args: RuleArguments): RuleStep {
   }
   for (const name of ['key', 'hex_key']) {
     if (args.has(name)) {
-      throw args.refusal(name);
+      throw args.invalid(name);
     }
   }
   return (input) => {
@@ -90,21 +90,21 @@ export function compileEncode(args: RuleArguments): RuleStep {
   };
 }
 
-/** `nonce`: `length` random bytes as text; what the input holds does not matter. */
+/** `nonce`: `length` random bytes as text; what the input contains does not matter. */
 export function compileNonce(args: RuleArguments): RuleStep {
   const length = args.integer('length', { min: 1, max: NONCE_BYTES_MAX, fallback: 16 });
   const encoding = args.choice('encoding', ['hex', 'base64'], 'hex');
   return (_input, { randomBytes }) => Buffer.from(randomBytes(length)).toString(encoding);
 }
 
-/** An RSA public key from PEM (SPKI or PKCS#1) of 2,048 to 8,192 bits; nothing that holds a private key. */
+/** An RSA public key from PEM (SPKI or PKCS#1) of 2,048 to 8,192 bits; nothing that contains a private key. */
 function readPublicKey(args: RuleArguments): KeyObject {
   const pem = args.text('public_key', { lengthMax: PEM_LENGTH_MAX }).trim();
   const key = PEM.test(pem) ? parsePublicKey(pem) : undefined;
   const { modulusLength = 0, publicExponent = 0n } = key?.asymmetricKeyDetails ?? {};
   const fits = modulusLength >= RSA_BITS_MIN && modulusLength <= RSA_BITS_MAX;
   if (key?.asymmetricKeyType !== 'rsa' || !fits || publicExponent < 3n) {
-    throw args.refusal('public_key');
+    throw args.invalid('public_key');
   }
   return key;
 }

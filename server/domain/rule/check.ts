@@ -29,7 +29,7 @@ const MEMBERS: ReadonlySet<string> = new Set([
   'arguments',
 ] satisfies (keyof Operation)[]);
 
-const refused = (field: string): VaultError => new VaultError('invalid_request', { field });
+const invalid = (field: string): VaultError => new VaultError('invalid_request', { field });
 
 const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -48,28 +48,28 @@ function checkField(
   }
   const isPath = typeof field === 'string' && field !== '' && field.length <= FIELD_LENGTH_MAX;
   if (!isPath || countSteps(field) > FIELD_STEPS_MAX || !field.isWellFormed()) {
-    throw refused(`${place}.${name}`);
+    throw invalid(`${place}.${name}`);
   }
   return field;
 }
 
 function checkOperation(value: unknown, place: string): Operation {
   if (!isMembers(value) || Object.keys(value).some((name) => !MEMBERS.has(name))) {
-    throw refused(place);
+    throw invalid(place);
   }
   const name = own(value, 'name');
   const position = own(value, 'order_position');
   const args = own(value, 'arguments');
   if (!isOperationName(name)) {
-    throw refused(`${place}.name`);
+    throw invalid(`${place}.name`);
   }
   const input = checkField(value, 'input_field', place);
   const output = checkField(value, 'output_field', place);
   if (position !== undefined && !Number.isSafeInteger(position)) {
-    throw refused(`${place}.order_position`);
+    throw invalid(`${place}.order_position`);
   }
   if (args !== undefined && !isMembers(args)) {
-    throw refused(`${place}.arguments`);
+    throw invalid(`${place}.arguments`);
   }
   compileOperation(name, args ?? {}, `${place}.arguments`);
   return {
@@ -92,8 +92,8 @@ const textLength = ({ arguments: args = {} }: Operation): number => Object.value
  * Checks the body that makes a rule, given as plain values: a list of 1 to 64 operations, or an object that has
  * it as `operations` (what else that object has is ignored, so that a rule can be sent back as it was shown).
  * Everything is as strict as it can be told in advance: exact names, exact types (no numbers as text, no null),
- * no unknown members or arguments. Refuses with `invalid_request` at the exact place, such as `body[2].name`
- * or `body.operations[0].arguments.start`; a name that nobody knows is not repeated, but its place is named:
+ * no unknown members or arguments. Rejects with `invalid_request` at the exact place, such as `body[2].name`
+ * or `body.operations[0].arguments.start`; a name that no one knows is not repeated, but its place is named:
  * the operation, or its `arguments`.
  */
 export function checkOperations(value: unknown): readonly Operation[] {
@@ -101,14 +101,14 @@ export function checkOperations(value: unknown): readonly Operation[] {
   const list = wrapped ? value['operations'] : value;
   const place = wrapped ? 'body.operations' : 'body';
   if (!Array.isArray(list) || list.length === 0 || list.length > OPERATIONS_MAX) {
-    throw refused(place);
+    throw invalid(place);
   }
   let length = 0;
   return list.map((item: unknown, at) => {
     const operation = checkOperation(item, `${place}[${at}]`);
     length += textLength(operation);
     if (length > TEXT_LENGTH_MAX) {
-      throw refused(place);
+      throw invalid(place);
     }
     return operation;
   });

@@ -23,7 +23,7 @@ function normalise(text: string): string | undefined {
 }
 
 /**
- * `parse_float`: the number that a text holds. What is a JSON number already stays as it is written (`1.10`,
+ * `parse_float`: the number that a text contains. What is a JSON number already stays as it is written (`1.10`,
  * `1e400`); white space around it, a plus sign, leading zeros and a missing digit at the point are put right.
  */
 export const compileParseFloat = (): RuleStep => (input) => {
@@ -74,7 +74,7 @@ function readDigits(text: string, base: number): string | undefined {
 }
 
 /**
- * `convert_to_int`: the exact integer that a text holds in a base of 2 to 36, as a number. In base 10 a decimal
+ * `convert_to_int`: the exact integer that a text contains in a base of 2 to 36, as a number. In base 10 a decimal
  * number is cut at its point towards zero (`12.7` and `-12.7` become 12 and -12, `1.5e3` becomes 1500); in other
  * bases only digits of that base count, with a sign and with `0x`, `0o` or `0b` where it fits. Integers of more
  * than 4,096 digits are not made.

@@ -6,7 +6,7 @@ import { compileParseJson, compileTemplate } from './template.ts';
 import { compileFormat, compileMask, compileReplace, compileStringify, compileSubstr } from './text.ts';
 
 interface OperationKind {
-  /** The arguments that it knows; any other is refused. */
+  /** The arguments that it knows; any other is rejected. */
   readonly arguments: readonly string[];
   readonly compile: (args: RuleArguments) => RuleStep;
 }
@@ -40,7 +40,7 @@ export const isOperationName = (value: unknown): value is OperationName =>
 export const OPERATION_NAMES: readonly OperationName[] = Object.keys(OPERATIONS).filter(isOperationName);
 
 /**
- * Checks an operation's arguments and makes the step that does its work. Refuses an argument with
+ * Checks an operation's arguments and makes the step that does its work. Rejects an argument with
  * `invalid_request` at its own place, and names that the operation does not know at `place`, unnamed.
  */
 export function compileOperation(

@@ -17,7 +17,7 @@ interface CompiledOperation {
   readonly inPlace: boolean;
 }
 
-/** Rules made ready to run; for one thread, since it holds functions. */
+/** Rules made ready to run; for one thread, since it contains functions. */
 export interface CompiledRules {
   readonly operations: readonly CompiledOperation[];
 }
@@ -40,7 +40,7 @@ function compile(operation: Operation, at: number): CompiledOperation {
 /**
  * Makes the operations of some rules ready, in the order of the rules and of each list; what `order_position`
  * says does not count. Operations come from {@link Operation} lists that were checked when they were stored; a
- * list that was spoilt since is refused with `invalid_request`.
+ * list that was damaged since then is rejected with `invalid_request`.
  */
 export const compileRules = (lists: readonly (readonly Operation[])[]): CompiledRules => ({
   operations: lists.flat().map(compile),

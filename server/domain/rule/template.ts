@@ -38,14 +38,14 @@ function readTemplate(args: RuleArguments): Template {
   try {
     return parseTemplate(text);
   } catch (error) {
-    throw error instanceof VaultError ? args.refusal('template') : error;
+    throw error instanceof VaultError ? args.invalid('template') : error;
   }
 }
 
 /**
- * `template`: the template filled from the input. When its own text begins with `{` or `[` it is JSON: values are
- * escaped for their place (`createJsonEscape`) and the result is the object or array that the filled text holds;
- * when it holds none, for example because a value made a member name appear twice, the operation cannot work on
+ * `template`: the template filled from the input. When its own text starts with `{` or `[` it is JSON: values are
+ * escaped for their place (`createJsonEscape`) and the result is the object or array that the filled text contains;
+ * when it contains none, for example because a value made a member name appear twice, the operation cannot work on
  * its input. Any other template gives a text, with nothing escaped.
  */
 export function compileTemplate(args: RuleArguments): RuleStep {

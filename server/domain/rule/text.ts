@@ -73,7 +73,7 @@ export function compileReplace(args: RuleArguments): RuleStep {
   const old = args.text('substr', { lengthMax: TEXT_LENGTH_MAX });
   const replacement = args.text('new_str', { lengthMax: TEXT_LENGTH_MAX });
   if (old === '') {
-    throw args.refusal('substr');
+    throw args.invalid('substr');
   }
   const replacementBytes = Buffer.byteLength(replacement);
   return (input) => {
@@ -92,7 +92,7 @@ export function compileMask(args: RuleArguments): RuleStep {
   const { start, end } = readPositions(args);
   const char = args.text('char', { lengthMax: 2, fallback: '*' });
   if (countPoints(char) !== 1) {
-    throw args.refusal('char');
+    throw args.invalid('char');
   }
   return (input) => {
     const text = inputText(input);
@@ -117,11 +117,11 @@ export function compileFormat(args: RuleArguments): RuleStep {
   const keys = args.texts('keys', { countMax: KEYS_MAX, lengthMax: PATH_LENGTH_MAX });
   const badKey = keys.findIndex((key) => key === '' || countSteps(key) > PATH_STEPS_MAX);
   if (badKey >= 0) {
-    throw args.refusal(`keys[${badKey}]`);
+    throw args.invalid(`keys[${badKey}]`);
   }
   const pieces = splitFormat(format);
   if (pieces.length !== keys.length + 1) {
-    throw args.refusal('keys');
+    throw args.invalid('keys');
   }
   const paths = keys.map(parsePath);
   const needsMembers = paths.some((path) => path !== undefined);

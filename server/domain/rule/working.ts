@@ -2,13 +2,13 @@ import type { JsonObject, JsonValue } from '../json/json.ts';
 import { indexIn, type Path, type PathStep, readPath } from '../json/path.ts';
 import { jsonBytes, jsonTextBytes, overLimit, RULE_LIMITS } from './budget.ts';
 
-/** The object that the operations of one item work on, with its size kept in hand. */
+/** The object that the operations of one item change, with its size. */
 export interface WorkingObject {
   /** The value at a path; it is the working object's own: copy it before it goes elsewhere. */
   readonly read: (path: Path) => JsonValue | undefined;
-  /** Puts a value, which must belong to nobody else, at a path. */
+  /** Sets a value at a path; the value must not be used elsewhere. */
   readonly write: (path: Path, value: JsonValue) => void;
-  /** The object as it stands. */
+  /** The current object. */
   readonly current: () => JsonObject;
 }
 
@@ -81,7 +81,7 @@ function put({ container, key }: Place, value: JsonValue): void {
 }
 
 /**
- * Begins with a copy of an object, which stays as it is. A write replaces what is at the path and makes the
+ * Starts with a copy of an object, which stays as it is. A write replaces what is at the path and makes the
  * objects that are missing on the way; it does nothing where the path meets a scalar (null is one) or an array
  * without that index, nor at `*` for a value that is no object. A write that would take the object over its size
  * or depth ends the rules before anything is written.

@@ -10,9 +10,9 @@ export interface TemplateEscape {
   readonly pass?: (text: string) => void;
 }
 
-/** The caller's bounds; either function throws the caller's own refusal when there is no more. */
+/** The caller's limits; each function throws the caller's error when the limit is exceeded. */
 export interface TemplateMeter {
-  /** Counts tags, looked-up levels and turns of sections. */
+  /** Counts tags, looked-up levels and section iterations. */
   readonly spend: (steps: number) => void;
   /** Counts bytes of output (UTF-8), before they are put together. */
   readonly write: (bytes: number) => void;

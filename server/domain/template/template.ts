@@ -2,7 +2,7 @@ import Mustache, { type TemplateSpans } from 'mustache';
 import { VaultError } from '../../core/errors.ts';
 import { countSteps, type Path, parseSteps } from '../json/path.ts';
 
-/** Text as it stands, a value's place, or a section with what it holds. */
+/** Text as it stands, a value's place, or a section with what it contains. */
 export type TemplatePart =
   | { readonly kind: 'text'; readonly text: string; readonly bytes: number }
   | { readonly kind: 'value' | 'raw'; readonly path: Path }
@@ -21,9 +21,9 @@ const NAME_STEPS_MAX = 64;
 /** The parser searches tags with patterns whose time grows with the square of a run of spaces. */
 const SPACES_IN_TAG = /\s{65}/;
 
-const refused = (): VaultError => new VaultError('invalid_request');
+const invalid = (): VaultError => new VaultError('invalid_request');
 
-/** Refuses what the parser would take too long over, and tags that change the tags' own form. */
+/** Rejects templates that the parser would be slow with, and tags that change the delimiters. */
 function checkTags(text: string): void {
   for (let open = text.indexOf('{{'); open >= 0; ) {
     const kind = /\S/g;
@@ -32,7 +32,7 @@ function checkTags(text: string): void {
     const closing = first?.[0] === '{' ? '}}}' : '}}';
     const end = first === null ? -1 : text.indexOf(closing, first.index);
     if (end < 0 || first?.[0] === '=' || SPACES_IN_TAG.test(text.slice(open, end))) {
-      throw refused();
+      throw invalid();
     }
     open = text.indexOf('{{', end + closing.length);
   }
@@ -40,7 +40,7 @@ function checkTags(text: string): void {
 
 function parseName(name: string): Path {
   if (!NAME.test(name) || countSteps(name) > NAME_STEPS_MAX) {
-    throw refused();
+    throw invalid();
   }
   return name === '.' ? undefined : parseSteps(name);
 }
@@ -54,7 +54,7 @@ function toParts(tokens: TemplateSpans, levelsLeft: number): TemplatePart[] {
       parts.push({ kind: type === '&' ? 'raw' : 'value', path: parseName(value) });
     } else if (type === '#' || type === '^') {
       if (levelsLeft <= 0) {
-        throw refused();
+        throw invalid();
       }
       const path = parseName(value);
       const kind = type === '#' ? 'section' : 'inverted';
@@ -82,19 +82,19 @@ function parseTokens(text: string): TemplateSpans {
   try {
     return writer.parse(text);
   } catch {
-    throw refused();
+    throw invalid();
   }
 }
 
 /**
  * Parses a mustache template: `{{name}}`, `{{a.b}}`, `{{{raw}}}`, `{{& raw}}`, `{{.}}`, `{{#section}}`,
- * `{{^inverted}}`, `{{! comment}}`. Partials (`{{> name}}`) render nothing. Refused with `invalid_request`
+ * `{{^inverted}}`, `{{! comment}}`. Partials (`{{> name}}`) render nothing. Rejected with `invalid_request`
  * (callers add the place): unclosed or crossed tags, empty names, tags that set other delimiters, more than 32
  * sections inside each other, and text that is no well-formed Unicode.
  */
 export function parseTemplate(text: string): Template {
   if (!text.isWellFormed()) {
-    throw refused();
+    throw invalid();
   }
   checkTags(text);
   const parts = toParts(parseTokens(text), SECTION_LEVELS_MAX);

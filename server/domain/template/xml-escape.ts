@@ -9,7 +9,7 @@ const TAIL = CDATA.length - 1;
 
 type Place = 'markup' | 'cdata' | 'comment';
 
-/** Characters that XML 1.0 cannot hold, not even as references; lone surrogates are looked for apart. */
+/** Characters that XML 1.0 cannot contain, not even as references; lone surrogates are looked for apart. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to find.
 const FORBIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/;
 
@@ -29,7 +29,7 @@ const reference = (character: string): string => `&#${character.charCodeAt(0)};`
 export const escapeXml = (text: string): string =>
   text.replace(SPECIAL, (character) => NAMED[character] ?? reference(character));
 
-/** In a CDATA section nothing is escaped: the section is closed and opened again around what it cannot hold. */
+/** In a CDATA section nothing is escaped: the section is closed and opened again around what it cannot contain. */
 function escapeCdata(text: string): string {
   const whole = text.replaceAll('>', `${CDATA_END}${CDATA}>`).replaceAll('\r', `${CDATA_END}&#13;${CDATA}`);
   return whole.endsWith(']') ? `${whole}${CDATA_END}${CDATA}` : whole;
@@ -63,7 +63,7 @@ function follow(from: Place, text: string): { readonly place: Place; readonly ta
 /**
  * Escaping for templates of XML, for one rendering. Values are escaped as text that is right inside elements and
  * inside attributes with either kind of quotes; within CDATA sections and comments they are kept from ending
- * them. A value with a character that XML cannot hold (most control characters, half a surrogate pair) is refused.
+ * them. A value with a character that XML cannot contain (most control characters, half a surrogate pair) is rejected.
  */
 export function createXmlEscape(): TemplateEscape {
   let place: Place = 'markup';

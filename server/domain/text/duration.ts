@@ -1,6 +1,6 @@
 /**
  * Durations as callers and settings write them. Every ready-made parser that was tried reads some wrong
- * input as "for ever" or as one second; this one refuses whatever it does not know.
+ * input as "for ever" or as one second; this one rejects whatever it does not know.
  */
 const SECOND = 1000;
 const DAY = 86_400 * SECOND;

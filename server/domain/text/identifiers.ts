@@ -4,7 +4,7 @@ const REFERENCE_CHARACTERS_MAX = 255;
 
 /**
  * Whether a text may name a key, endpoint, rule, form, CSR or certificate: 1 to 128 of `A-Z a-z 0-9 . _ @ : -`.
- * `iframe` is refused, since `/retrieve/iframe` and `/capture/iframe` are routes.
+ * `iframe` is rejected, since `/retrieve/iframe` and `/capture/iframe` are routes.
  */
 export function isIdentifier(text: string): boolean {
   return IDENTIFIER.test(text) && text !== 'iframe';

@@ -11,7 +11,7 @@ export function parseBooleanText(text: string): boolean | undefined {
 
 /**
  * Reads an integer query parameter: digits without leading zeros, with a minus sign when negative. Undefined for
- * anything else (`+1`, `-0`, `0x10`, `1e3`, `1.0`) and for what a number cannot hold exactly.
+ * anything else (`+1`, `-0`, `0x10`, `1e3`, `1.0`) and for what a number cannot contain exactly.
  */
 export function parseIntegerText(text: string): number | undefined {
   if (!/^(?:0|-?[1-9]\d{0,15})$/.test(text)) {

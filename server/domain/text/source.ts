@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * What counts as one source: an IPv4 address, or the first 64 bits of an IPv6 one, since whoever has one address of
+ * One source: an IPv4 address, or the first 64 bits of an IPv6 address, since the owner of one address of
  * those has them all. Whatever is no address is a source of its own.
  */
 export function sourceOf(ip: string): string {

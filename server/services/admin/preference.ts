@@ -61,8 +61,8 @@ export function createPreferences({ accounts, metering }: PreferenceDependencies
         throw new VaultError('invalid_request', { field: 'body.key' });
       }
       const checked = checkPreference(key, needed(members.get('value'), 'body.value'));
-      if ('wrong' in checked) {
-        const code = checked.wrong === 'size' ? 'body_too_large' : 'invalid_request';
+      if (checked.kind !== 'valid') {
+        const code = checked.kind === 'too_large' ? 'body_too_large' : 'invalid_request';
         throw new VaultError(code, { field: 'body.value' });
       }
       await accounts.changePreferences(account, (own) => {
