@@ -2,7 +2,7 @@ import type { KeyCounts } from '../../services/maintenance/report.ts';
 import { type Rotation, rotateMasterKey } from '../../services/maintenance/rotate.ts';
 import { defineCommand, type Table } from './command.ts';
 
-/** How many records of each kind are under which master key; `?` is a key that is not in the ring. */
+/** The number of records of each kind by master key; `?` is a key that is not in the ring. */
 export function keyTable(keys: KeyCounts): Table {
   const ids = [...new Set(Object.values(keys).flatMap((ofKind) => Object.keys(ofKind)))].sort();
   return {
@@ -13,29 +13,29 @@ export function keyTable(keys: KeyCounts): Table {
 }
 
 function lostTable({ lost, lostTotal }: Rotation): Table[] {
-  const heading = `${lostTotal} do not open under any key; vault verify says more`;
+  const heading = `${lostTotal} records cannot be decrypted with any key; run vault verify`;
   const rows = lost.map(({ kind, account, place }) => [kind, account, place]);
   return lostTotal === 0 ? [] : [{ heading, columns: ['Kind', 'Account', 'Place'], rows }];
 }
 
 function verdictOf({ done, writeKey, repliesFound }: Rotation, others: readonly string[]): string {
   if (done && others.length === 0) {
-    return `Everything is under ${writeKey}, the only key in VAULT_MASTER_KEY. To change it, put a new one before it: docs/guides/master-key.md.`;
+    return `All records are encrypted with ${writeKey}, the only key in VAULT_MASTER_KEY. To change it, add a new key before it: docs/guides/master-key.md.`;
   }
   const rest = others.length === 0 ? 'every other key' : others.join(', ');
   if (!done) {
-    return `Records keep appearing under another key than ${writeKey}: a server still writes under it. Put ${writeKey} first on every server and run this again. Remove no key yet.`;
+    return `A server still encrypts with another key than ${writeKey}. Put ${writeKey} first on every server and run this command again. Do not remove a key yet.`;
   }
   return repliesFound
-    ? `Everything is under ${writeKey}. Once no server writes under ${rest}, that can be removed.`
-    : `Everything is under ${writeKey}, but this Redis forbids SCAN, so kept replies were not searched for: remove ${rest} after 24 hours.`;
+    ? `All records are encrypted with ${writeKey}. When no server encrypts with ${rest}, it can be removed.`
+    : `All records are encrypted with ${writeKey}, except kept replies, which were not found since this Redis forbids SCAN: remove ${rest} after 24 hours.`;
 }
 
 const rotateMaster = defineCommand({
   words: ['rotate-master'],
   options: {},
   summary:
-    'Re-encrypts every record under the first of VAULT_MASTER_KEY, while servers run, so that the other keys can be removed.',
+    'Re-encrypts every record with the first key of VAULT_MASTER_KEY, while servers run, so that the other keys can be removed.',
   audit: { action: 'master_key.rotate' },
   opens: 'vault',
   async run({ progress }, { vault }) {

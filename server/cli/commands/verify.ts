@@ -15,7 +15,7 @@ function kindTable({ checked, bad, unfinished }: Verification): Table {
 function faultTable({ faults }: Verification): Table[] {
   const rows = faults.map(({ state, kind, account, place, what }) => [state, kind, account, place, what]);
   const columns = ['State', 'Kind', 'Account', 'Place', 'What'];
-  return rows.length === 0 ? [] : [{ heading: 'Not as it should be', columns, rows }];
+  return rows.length === 0 ? [] : [{ heading: 'Faults', columns, rows }];
 }
 
 const verify = defineCommand({
@@ -34,21 +34,21 @@ const verify = defineCommand({
     });
     shown.end();
     if (found === undefined) {
-      throw new CommandError('There is no account of this name.', 1);
+      throw new CommandError('No account has this name.', 1);
     }
     const bad = Object.values(found.bad).reduce((sum, count) => sum + count, 0);
-    const notes =
+    const remarks =
       found.scanned || options.account !== undefined
         ? []
-        : ['This Redis forbids SCAN: keys that no directory names were not searched for.'];
+        : ['This Redis forbids SCAN: keys that no directory contains were not verified.'];
     return {
       data: { ok: bad === 0, ...found },
       shown: [
         kindTable(found),
         keyTable(found.keys),
         ...faultTable(found),
-        ...notes,
-        bad === 0 ? 'Nothing is damaged.' : `${bad} are damaged.`,
+        ...remarks,
+        bad === 0 ? 'No faults found.' : `Faults found: ${bad}.`,
       ],
       failed: bad > 0,
     };
