@@ -83,7 +83,7 @@ export function createServices(base: Foundation) {
 /** The security logs, and what looks after them. */
 function createAuditServices({ crypto, cursors, recordEvent, now, randomId, settings, ...base }: Foundation) {
   const { auditStore } = base.stores;
-  const audit = createAudit({ crypto, auditStore, cursors, now, randomId, note: recordEvent });
+  const audit = createAudit({ crypto, auditStore, cursors, now, randomId, recordEvent });
   const announce = (checkpoint: object): void => recordEvent('audit_checkpoint', { ...checkpoint });
   const onFailure = (error: unknown): void => {
     if (isFault(asVaultError(error))) {
@@ -155,7 +155,7 @@ function createEndpointServices(
 
 /** Requests to third parties: certificates, the proxy, and its asynchronous requests. */
 function createProxyServices(
-  { crypto, now, randomId, random, settings, recordEvent: note, options, stores }: Foundation,
+  { crypto, now, randomId, random, settings, recordEvent, options, stores }: Foundation,
   { metering, idempotency, accounts, keys, rules, storing }: Access & Items,
 ) {
   const { certStore, itemStore, jobStore } = stores;
@@ -168,16 +168,16 @@ function createProxyServices(
   const preparing = createProxyPreparing({ crypto, itemStore, thirdParties, keys, rules, now });
   const sending = createProxySending({
     ...{ crypto, itemStore, thirdParties, keys, rules, storing, credentials, requesters },
-    ...{ note, now, random, settings },
+    ...{ recordEvent, now, random, settings },
   });
-  const queue = createLazyJobQueue(options.redis, (name) => jobs.run(name), note);
+  const queue = createLazyJobQueue(options.redis, (name) => jobs.run(name), recordEvent);
   const jobs = createProxyJobs({
     ...{ crypto, jobStore, thirdParties, accounts, sending, enqueue: queue.enqueue },
-    ...{ note, now, randomId, random },
+    ...{ recordEvent, now, randomId, random },
   });
   const proxy = createProxy({
     ...{ crypto, jobStore, thirdParties, metering, idempotency, keys, rules, preparing, sending, jobs },
-    ...{ note, now, randomId },
+    ...{ recordEvent, now, randomId },
   });
   const end = (finish: () => Promise<void>) => async (): Promise<void> => {
     jobs.close();

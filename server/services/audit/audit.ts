@@ -26,12 +26,19 @@ interface AuditDependencies {
   readonly cursors: Cursors;
   readonly now: Clock;
   readonly randomId: RandomId;
-  readonly note: RecordEvent;
+  readonly recordEvent: RecordEvent;
 }
 
-/** The security logs of a server; entries that could not be written are reported to `note`. */
-export function createAudit({ crypto, auditStore, cursors, now, randomId, note }: AuditDependencies): Audit {
-  const onLost = (events: number): void => note('audit_events_lost', { events });
+/** The security logs of a server; entries that could not be written are reported to `recordEvent`. */
+export function createAudit({
+  crypto,
+  auditStore,
+  cursors,
+  now,
+  randomId,
+  recordEvent,
+}: AuditDependencies): Audit {
+  const onLost = (events: number): void => recordEvent('audit_events_lost', { events });
   const queue = createAuditQueue({ crypto, auditStore, now, randomId, onLost });
   const flood = createFlood(now);
 

@@ -47,7 +47,7 @@ interface JobDependencies {
   /** Puts a name into the queue, which calls `run` with it; behind those with a smaller place. */
   readonly enqueue: (name: string, place: number) => Promise<void>;
   /** Tells of what happened to a job; never what was sent. */
-  readonly note: RecordEvent;
+  readonly recordEvent: RecordEvent;
   readonly now: Clock;
   readonly randomId: RandomId;
   readonly random: RandomFraction;
@@ -79,7 +79,7 @@ const HAS_RUN_OUT: ReadonlySet<ErrorCode> = new Set(['target_unreachable', 'targ
 const failed = (code: ErrorCode): Concluded => ({ outcome: { kind: 'failure', code }, bytes: NO_BYTES });
 
 export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
-  const { crypto, jobStore, thirdParties, accounts, sending, enqueue, note } = dependencies;
+  const { crypto, jobStore, thirdParties, accounts, sending, enqueue, recordEvent } = dependencies;
   const { now, randomId, random } = dependencies;
   const slots = createJobSlots({ now, random });
   // Attempts of this process that were recorded, perhaps, and certainly not made.
@@ -88,7 +88,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
 
   const reportFault = (names: Readonly<Record<string, unknown>>, error: unknown): void => {
     if (isFault(asVaultError(error))) {
-      note('job_failed', { ...names, ...failureFields(error) });
+      recordEvent('job_failed', { ...names, ...failureFields(error) });
     }
   };
 
@@ -122,7 +122,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
     const isOurs = await insist(() => jobStore.startReport(place.aid, place.id, flight, sealed));
     if (isOurs) {
       const code = outcome.kind === 'failure' ? outcome.code : undefined;
-      note('proxy_finished', { ...named(place), outcome: outcome.kind, code });
+      recordEvent('proxy_finished', { ...named(place), outcome: outcome.kind, code });
     }
     return isOurs ? 0 : ELSEWHERE_MS;
   };
@@ -232,7 +232,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
     const own = { ...place, account: name, requestId };
     const account = await ownerOf(place, name);
     if (!account || stored.attempts >= maxAttempts) {
-      note('webhook_abandoned', named(own));
+      recordEvent('webhook_abandoned', named(own));
       return forget(place, stored.flight);
     }
     const begun = await begin(own, stored);
@@ -245,10 +245,10 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
     const outcome = await thirdParties.deliver({ ...call, deadlineMs: WEBHOOK_MS });
     const made = stored.attempts + 1;
     const ms = Math.round(performance.now() - startedAt);
-    note('webhook_attempt', { ...named(own), attempt: made, ms, ...outcome });
+    recordEvent('webhook_attempt', { ...named(own), attempt: made, ms, ...outcome });
     if (outcome.delivered || made >= maxAttempts) {
       if (!outcome.delivered) {
-        note('webhook_abandoned', named(own));
+        recordEvent('webhook_abandoned', named(own));
       }
       return forget(place, begun.nonce);
     }
@@ -276,7 +276,7 @@ export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
     } catch (error) {
       if (error instanceof VaultError && error.code === 'integrity_failed') {
         // Nothing here can mend it. It keeps its place in the directory, for the sweep to look at again.
-        note('job_integrity_failed', { job: id, ...failureFields(error) });
+        recordEvent('job_integrity_failed', { job: id, ...failureFields(error) });
         return undefined;
       }
       reportFault({ job: id }, error);

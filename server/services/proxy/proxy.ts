@@ -55,7 +55,7 @@ interface ProxyDependencies {
   readonly sending: ProxySending;
   readonly jobs: Pick<ProxyJobs, 'wake'>;
   /** Writes to the log. */
-  readonly note: RecordEvent;
+  readonly recordEvent: RecordEvent;
   readonly now: Clock;
   readonly randomId: RandomId;
 }
@@ -121,7 +121,7 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
     rules,
     preparing: { readOrder, vet, fill, prepareFetch },
   } = dependencies;
-  const { sending, jobs, note, now, randomId } = dependencies;
+  const { sending, jobs, recordEvent, now, randomId } = dependencies;
   const calls = createCallBounds();
 
   const openJob = async ({ account }: AccountContext, id: string, record: Uint8Array): Promise<ProxyJob> => {
@@ -139,7 +139,7 @@ export function createProxy(dependencies: ProxyDependencies): ProxyService {
     if (made.kind === 'full') {
       throw new VaultError('jobs_full');
     }
-    note('proxy_accepted', { request_id: requestId, job: id, account: account.name });
+    recordEvent('proxy_accepted', { request_id: requestId, job: id, account: account.name });
     jobs.wake(account.aid, id, made.kind === 'ok' ? made.place : 1);
   };
 

@@ -83,7 +83,7 @@ interface SendingDependencies {
   readonly credentials: ClientCredentials;
   readonly requesters: readonly ProxyRequester[];
   /** Writes to the log. */
-  readonly note: RecordEvent;
+  readonly recordEvent: RecordEvent;
   readonly now: Clock;
   readonly random: RandomFraction;
   readonly settings: Pick<ServiceSettings, 'environment' | 'sadAfterProxy'>;
@@ -113,7 +113,7 @@ export function createProxySending(dependencies: SendingDependencies): ProxySend
     credentials,
     requesters: allRequesters,
   } = dependencies;
-  const { note, now, random, settings } = dependencies;
+  const { recordEvent, now, random, settings } = dependencies;
   const requesters = new Map(allRequesters.map((requester) => [requester.id, requester]));
   const simulates = settings.environment === 'staging';
 
@@ -216,7 +216,7 @@ export function createProxySending(dependencies: SendingDependencies): ProxySend
   const attempt: ProxySending['attempt'] = async (job, made, deadlineMs) => {
     const startedAt = performance.now();
     const result = await send(job, deadlineMs);
-    note('proxy_attempt', {
+    recordEvent('proxy_attempt', {
       ...namesOf(job),
       attempt: made,
       ms: Math.round(performance.now() - startedAt),
@@ -283,7 +283,7 @@ export function createProxySending(dependencies: SendingDependencies): ProxySend
         // The reply counts more than the deletion; the next payment with this card tries again.
         await dropSad(job, token).catch((error: unknown) => {
           if (isFault(asVaultError(error))) {
-            note('job_failed', { ...namesOf(job), ...failureFields(error) });
+            recordEvent('job_failed', { ...namesOf(job), ...failureFields(error) });
           }
         });
       }
