@@ -19,14 +19,13 @@ async function runAll(tasks: readonly (() => Promise<void>)[]): Promise<void> {
   }
 }
 
-/** Deletes the data of a removed account. Rules go last: a request of the account may still be creating one. */
+/** Deletes the data of a removed account. What needs no order goes last: a request may still be creating a rule. */
 async function removeData({ stores, services }: Swept, aid: string): Promise<void> {
   await stores.jobStore.removeAll(aid);
   await stores.endpointStore.removeAll(aid);
   await stores.formStore.removeAll(aid);
   await services.keys.removeAll(aid);
-  await stores.ruleStore.removeAll(aid);
-  await stores.certStore.removeAll(aid);
+  await stores.recordStore.removeWhole(aid);
   await services.metering.forget({ aid });
   await stores.accountStore.forgetGone(aid);
 }

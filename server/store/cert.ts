@@ -41,7 +41,6 @@ export interface CertStore {
   /** In ascending order of id. */
   listCertificates(aid: string): Promise<readonly StoredRecord[]>;
   removeCertificate(aid: string, id: string): Promise<boolean>;
-  removeAll(aid: string): Promise<void>;
 }
 
 async function listRecords(redis: RedisLink, key: string): Promise<StoredRecord[]> {
@@ -74,9 +73,6 @@ export function createCertStore(redis: RedisLink): CertStore {
     listCertificates: (aid) => listRecords(redis, redisKeys.certificates(aid)),
     async removeCertificate(aid, id) {
       return count(await redis.write('HDEL', [redisKeys.certificates(aid), id])) === 1;
-    },
-    async removeAll(aid) {
-      await redis.write('UNLINK', [redisKeys.csrKeys(aid), redisKeys.csrs(aid), redisKeys.certificates(aid)]);
     },
   };
 }

@@ -18,7 +18,6 @@ export interface RuleStore {
   ids(aid: string): Promise<readonly string[]>;
   /** False if it did not exist. */
   remove(aid: string, id: string): Promise<boolean>;
-  removeAll(aid: string): Promise<void>;
 }
 
 /** The rules of one Redis. */
@@ -39,9 +38,6 @@ export function createRuleStore(redis: RedisLink): RuleStore {
     },
     async remove(aid, id) {
       return count(await redis.write('HDEL', [redisKeys.rules(aid), id])) === 1;
-    },
-    async removeAll(aid) {
-      await redis.write('UNLINK', [redisKeys.rules(aid)]);
     },
   };
 }

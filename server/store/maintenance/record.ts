@@ -49,6 +49,8 @@ export interface RecordStore {
   read(found: FoundRecord): Promise<Buffer | undefined>;
   /** Replaces the record that was found, whatever else may lie beside it; false when it is another one by now. */
   replace(found: FoundRecord, record: Uint8Array): Promise<boolean>;
+  /** Removes the keys of a deleted account that are backed up whole: nothing leads to them. */
+  removeWhole(aid: string): Promise<void>;
   /** Whether Redis allows to search for what no directory names. */
   canScan(): Promise<boolean>;
 }
@@ -175,6 +177,14 @@ async function replace(redis: RedisLink, found: FoundRecord, record: Uint8Array)
   return text(reply) === 'ok';
 }
 
+async function removeWhole(redis: RedisLink, kinds: RecordKinds, aid: string): Promise<void> {
+  const all: readonly RecordKind[] = Object.values(kinds);
+  const keys = all.flatMap(({ name, backup }) =>
+    name.scope === 'account' && backup === 'whole' ? [name.make(aid, '')] : [],
+  );
+  await redis.write('UNLINK', keys);
+}
+
 /** The records of the kinds of a registry; of all that there are, unless told otherwise. */
 export function createRecordStore(redis: RedisLink, kinds: RecordKinds = RECORD_KINDS): RecordStore {
   return {
@@ -185,6 +195,7 @@ export function createRecordStore(redis: RedisLink, kinds: RecordKinds = RECORD_
     fields: async (key) => new Set(list(await redis.command('HKEYS', [key])).map(text)),
     read: (found) => readRecord(redis, found),
     replace: (found, record) => replace(redis, found, record),
+    removeWhole: (aid) => removeWhole(redis, kinds, aid),
     canScan: () => canScan(redis),
   };
 }

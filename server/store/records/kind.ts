@@ -67,7 +67,8 @@ export interface Listed {
 /**
  * How a key comes into a backup.
  * - `none`: not at all; it is made again, or means nothing later
- * - `whole`: as one value, with the others of its account or of the vault; in a bucket it is a hash, and comes in parts
+ * - `whole`: as one value, with the others of its account or of the vault; in a bucket it is a hash, and comes in parts.
+ *   That of an account is removed with it
  * - `directory`: before the keys that it names
  * - `listed`: behind its directory, if the directory names it
  * - `scanned`: before all other keys, found by its name, if it expires

@@ -177,6 +177,13 @@ describe('a kind that is an entry of the registry', () => {
     await vault.raw.del(stray);
   });
 
+  test('goes with its account where it is one value', async () => {
+    const key = FAKES.fakeHash.name.make('removed');
+    await vault.raw.hset(key, 'one', 'x');
+    await vault.opened.stores.recordStore.removeWhole('removed');
+    expect(await vault.raw.exists(key)).toBe(0);
+  });
+
   test('comes back from a backup as it was, or as its entry says', async () => {
     const path = join(folder, 'fakes.backup');
     await commandJson(vault, 'backup', path);
