@@ -1,15 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { entriesOf, lineOf } from '../../helpers/audit.ts';
 import { type AccountClient, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
 const MINUTE_MS = 60_000;
+const START = Date.parse('2026-03-01T00:00:00Z');
 
 let vault: TestVault;
 let account: AccountClient;
-let now = Date.parse('2026-03-01T00:00:00Z');
+let now = START;
 
-beforeAll(async () => {
+beforeEach(async () => {
+  now = START;
   // What is gathered waits in the server that heard it.
   vault = await openTestVault({
     now: () => now,
@@ -20,7 +22,7 @@ beforeAll(async () => {
   account = await vault.account();
   await account.key('u');
 });
-afterAll(() => vault.close());
+afterEach(() => vault.close());
 
 const lengthOf = (aid: string): Promise<number> => vault.raw.hlen(`{a:${aid}}log`);
 const operatorLog = async () => (await Array.fromAsync(vault.opened.services.audit.walk('', {}))).flat();
@@ -60,7 +62,7 @@ describe('refusals in a flood', () => {
     expect((await lengthOf(account.aid)) - length).toBe(200);
     now += 16 * MINUTE_MS;
     await vault.opened.checkpoint();
-    const all = await entriesOf(account, { action: 'sign_in', after: '2026-03-01T00:17:00Z', limit: 2_000 });
+    const all = await entriesOf(account, { action: 'sign_in', limit: 2_000 });
     const many = all.filter(({ count }) => count !== undefined);
     expect(many.map(({ count, source_ip }) => [count, source_ip])).toEqual([[800, '']]);
   });

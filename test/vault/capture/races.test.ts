@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { capture, createCapture, type MadeEndpoint } from '../../helpers/endpoints.ts';
@@ -15,10 +15,11 @@ let stranger: AccountClient;
 beforeAll(async () => {
   vault = await openTestVault();
   second = await vault.secondServer();
-  account = await vault.account();
-  stranger = await vault.account();
-  await account.key('u');
-  await stranger.key('u');
+});
+// What an account has made in one test is in its directories in the next.
+beforeEach(async () => {
+  [account, stranger] = [await vault.account(), await vault.account()];
+  await Promise.all([account.key('u'), stranger.key('u')]);
 });
 afterAll(async () => {
   await second.close();

@@ -204,8 +204,10 @@ describe('beside the credentials of an account', () => {
   test('it does not change the passphrase of the key', async () => {
     const body = { user: 'u', passphrase: shop.secret, new_passphrase: 'a passphrase that a secret set' };
     const headers = { 'x-vault-capture-secret': shop.secret };
+    const before = await account.open('u', token, { reference: 'shop' });
+    expect(JSON.parse(before)).toMatchObject(CARD);
     expect((await account.send('PUT', '/key', { body, headers })).outcome).toBe('403 passphrase_wrong');
-    expect(await account.open('u', token, { reference: 'shop' })).toBe(JSON.stringify(CARD));
+    expect(await account.open('u', token, { reference: 'shop' })).toBe(before);
   });
 
   test('it brings a stranger no further', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import {
@@ -173,7 +173,7 @@ describe('entries of the directories that nobody would write', () => {
   let client: AccountClient;
   let later: AccountClient;
   let kid: string;
-  beforeAll(async () => {
+  beforeEach(async () => {
     [client, later] = [await vault.account(), await vault.account()];
     await Promise.all([client.key('k'), later.key('k')]);
     kid = await vault.kidOf(client, 'k');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { VaultError } from '../../../server/core/errors.ts';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, type Answer, type Handle, PASSPHRASE } from '../../helpers/clients.ts';
@@ -207,19 +207,25 @@ describe('a hundred endpoints in use while the passphrase changes', () => {
           number: '4111111111111111',
         });
       }
+      for (const { url } of [taking, giving]) {
+        expect((await client.send('DELETE', url.replace('/v1', ''))).outcome).toBe('200');
+      }
     }
   });
 });
 
 describe('old records put back after a passphrase change', () => {
-  const user = 'put-back';
+  let user: string;
+  let rounds = 0;
   const SINCE = 'stored since the change';
   let before: Awaited<ReturnType<typeof copyOf>>;
   let keyBefore: Awaited<ReturnType<typeof copyOf>>;
   let made: MadeEndpoint[];
-  const since: string[] = [];
+  let since: string[];
 
-  beforeAll(async () => {
+  beforeEach(async () => {
+    rounds += 1;
+    user = `put-back-${rounds}`;
     await account.key(user);
     const updated = await account.store(user, { number: '10', note: 'from before' });
     made = [await createCapture(account, user), await createRetrieve(account, user)];
@@ -233,7 +239,7 @@ describe('old records put back after a passphrase change', () => {
     keyBefore = await copyOf(vault.raw, redisKeys.keyRecord(account.aid, user));
     expect((await change(user)).outcome).toBe('200');
     const client = account.sdkWith({ passphrase: NEW });
-    since.push((await client.vault.store({ user, data: { number: '11', note: SINCE } })).token, updated);
+    since = [(await client.vault.store({ user, data: { number: '11', note: SINCE } })).token, updated];
     await client.vault.update({ user, token: updated, data: { note: SINCE } });
     const fresh = await createCapture(account, user, {}, NEW);
     since.push(

@@ -14,7 +14,7 @@ let tokens: string[];
 beforeAll(async () => {
   vault = await openTestVault();
   account = await vault.account();
-  await account.key('u');
+  await Promise.all([account.key('u'), account.key('empty')]);
   const numbers = Array.from({ length: ITEMS }, (_, n) => n);
   tokens = await Promise.all(
     numbers.map((n) =>
@@ -64,7 +64,6 @@ describe('decrypt_all', () => {
   });
 
   test('of nothing is an empty list', async () => {
-    await account.key('empty');
     expect((await all({ user: 'empty' })).text).toBe('{"empty":[]}');
     expect((await all({ reference: 'nothing' })).text).toBe('{"u":[]}');
   });
@@ -148,11 +147,14 @@ describe('while things change', () => {
   let passphrase = PASSPHRASE;
   let stored: string[];
 
-  beforeAll(async () => {
-    client = await vault.account();
-    await client.key('u');
+  const newClient = async () => {
+    const made = await vault.account();
+    await made.key('u');
     const bodies = Array.from({ length: MANY }, (_, n) => ({ number: `${n}`, text: 'old' }));
-    stored = await Promise.all(bodies.map((body) => client.store('u', body)));
+    return { made, tokens: await Promise.all(bodies.map((body) => made.store('u', body))) };
+  };
+  beforeAll(async () => {
+    ({ made: client, tokens: stored } = await newClient());
   });
 
   /** Stops the reading of the last page, when the first one is on its way. */
@@ -165,9 +167,9 @@ describe('while things change', () => {
     expect((await client.send('PUT', '/key', { body: change })).status).toBe(200);
     passphrase = change.new_passphrase;
   };
-  const beginReply = async () => {
-    const authorization = basicAuth(client.name, client.password);
-    const headers = { authorization, 'x-vault-passphrase': encodeURIComponent(passphrase) };
+  const beginReply = async ({ name, password } = client, opensWith = passphrase) => {
+    const authorization = basicAuth(name, password);
+    const headers = { authorization, 'x-vault-passphrase': encodeURIComponent(opensWith) };
     const url = 'http://localhost/v1/vault?user=u&decrypt_all=t';
     const response = await vault.handle(new Request(url, { headers }));
     expect(response.status).toBe(200);
@@ -190,7 +192,9 @@ describe('while things change', () => {
     const opening = all({}, passphrase, client);
     await held.reached;
     await Promise.all(
-      stored.map((token) => client.sdk.vault.update({ user: 'u', token, data: { text: 'new' } })),
+      stored.map((token) =>
+        client.sdkWith({ passphrase }).vault.update({ user: 'u', token, data: { text: 'new' } }),
+      ),
     );
     held.release();
     const shown = itemsOf(await opening);
@@ -254,11 +258,12 @@ describe('while things change', () => {
   });
 
   test('a deletion of the key ends the reply as well', async () => {
+    const { made: own } = await newClient();
     const held = holdLastPage();
-    const reply = await beginReply();
+    const reply = await beginReply(own, PASSPHRASE);
     const end = reply.end();
     await held.reached;
-    expect((await client.send('DELETE', '/key', { query: { user: 'u', safe: false } })).status).toBe(200);
+    expect((await own.send('DELETE', '/key', { query: { user: 'u', safe: false } })).status).toBe(200);
     held.release();
     expect(await end).toBe('broke off');
     expect(() => JSON.parse(reply.text())).toThrow();

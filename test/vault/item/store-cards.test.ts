@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { loadBinTable } from '../../../server/cli/commands/bin.ts';
 import type { CardMetadata } from '../../../server/http/schema/vault.ts';
+import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault, type VaultSettings } from '../../helpers/vault.ts';
 
@@ -134,8 +135,13 @@ describe('card_metadata', () => {
       card_level: 'GOLD',
     };
     const second = { brand: 'VISA', issuing_bank: 'Second, Bank', card_type: 'DEBIT' };
-    beforeAll(async () => {
+    beforeEach(async () => {
       expect(await loadBinTable(vault.opened, TABLE)).toEqual({ kind: 'loaded', rows: 3, segments: 3 });
+      now += 120_000;
+    });
+
+    afterAll(async () => {
+      await vault.raw.del(redisKeys.binVersion);
       now += 120_000;
     });
 

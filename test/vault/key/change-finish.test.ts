@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { VaultError } from '../../../server/core/errors.ts';
 import { Secret } from '../../../server/core/secret.ts';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
@@ -15,6 +15,9 @@ let account: AccountClient;
 
 beforeAll(async () => {
   vault = await openTestVault();
+});
+// What is to be finished is written down by account.
+beforeEach(async () => {
   account = await vault.account();
 });
 afterAll(() => vault.close());

@@ -50,10 +50,11 @@ describe('the metrics tell of', () => {
   });
 
   test('operations, openings with and without Argon2id, and sign-ins', async () => {
+    await client.key('cold');
     const grown = await growth(async () => {
-      const token = await client.store('u', { card_number: NUMBER });
-      await client.open('u', token);
-      await client.open('u', token);
+      const token = await client.store('cold', { card_number: NUMBER });
+      await client.open('cold', token);
+      await client.open('cold', token);
     });
     expect(grown('vault_operations_total', { operation: 'store' })).toBe(1);
     expect(grown('vault_operations_total', { operation: 'decrypt' })).toBe(2);

@@ -89,7 +89,7 @@ describe('a Redis that does not answer', () => {
     ['a decryption', 'appendLog', () => account.send('GET', '/vault', opening())],
   ];
 
-  test('makes every request a 503 in time, new ones and those under way; all is well when it goes on', async () => {
+  test('makes every request a 503 in time, new ones and those under way, and leaves no half; all is well when it goes on', async () => {
     const started: (readonly [string, Promise<Answer>])[] = [];
     const release: (() => void)[] = [];
     for (const [kind, name, send] of underWay) {
@@ -118,9 +118,7 @@ describe('a Redis that does not answer', () => {
     await untilBack();
     expect(await account.open('u', token)).toContain('"number":"1"');
     expect((await account.send('POST', '/vault', storing('3'))).outcome).toBe('200');
-  }, 60_000);
-
-  test('leaves no half of what it was asked for: each item is there whole, or not', async () => {
+    // No half is left of what was asked for: each item is there whole, or not.
     const { data } = await account.sdk.vault.list({ user: 'u' });
     for (const item of data['u'] ?? []) {
       expect(await account.open('u', item.token)).toMatch(/^\{"number":"\d+"/);
@@ -129,7 +127,7 @@ describe('a Redis that does not answer', () => {
     }
     const again = await account.send('POST', '/vault', { ...storing('41'), idempotencyKey: 'under way' });
     expect(again.outcome).toBe('200');
-  });
+  }, 60_000);
 });
 
 describe('a Redis that was killed', () => {

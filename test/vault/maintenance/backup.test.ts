@@ -218,8 +218,9 @@ describe('the restore drill', () => {
   test(
     'what expires expires when it would have',
     async () => {
+      await shop.key('expiring');
       const reply = await shop.send('POST', '/vault', {
-        query: { user: 'kept' },
+        query: { user: 'expiring' },
         passphrase: PASSPHRASE,
         body: { number: NUMBER },
         idempotencyKey: 'once-before-the-backup',
@@ -236,13 +237,14 @@ describe('the restore drill', () => {
       await restored(file, async (copy) => {
         expect(await kept(copy.raw)).toEqual(before);
         const again = await inCopy(copy).send('POST', '/vault', {
-          query: { user: 'kept' },
+          query: { user: 'expiring' },
           passphrase: PASSPHRASE,
           body: { number: NUMBER },
           idempotencyKey: 'once-before-the-backup',
         });
         expect(again.json).toEqual(reply.json);
       });
+      await shop.send('DELETE', '/key', { query: { user: 'expiring', safe: false } });
     },
     MS_MAX,
   );

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { System } from '../../../server/boot/assemble.ts';
 import { rotateMasterKey } from '../../../server/services/maintenance/rotate.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
@@ -6,6 +6,7 @@ import { commandJson, runCommand } from '../../helpers/command.ts';
 import { type Furnished, furnish } from '../../helpers/furnish.ts';
 import { CARD, localProxy } from '../../helpers/proxy.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { type Copy, copyOf, putBack } from './copies.ts';
 
 const OLD = ['old', new Uint8Array(32).fill(7)] as const;
 const NEW = ['new', new Uint8Array(32).fill(9)] as const;
@@ -19,10 +20,17 @@ setDefaultTimeout(60_000);
 
 let vault: TestVault;
 let made: Furnished;
+let whole: Copy;
 
 beforeAll(async () => {
   vault = await openTestVault({ masterKeys: OLD_FIRST, jobs: false, proxy: await localProxy() });
   made = await furnish(vault);
+  whole = await copyOf(vault.raw, '*');
+});
+// Every rotation starts with the old key alone, and with nothing that another test has left.
+beforeEach(async () => {
+  await vault.raw.flushall();
+  await putBack(vault.raw, whole);
 });
 afterAll(() => vault.close());
 
@@ -92,6 +100,8 @@ describe('a rotation', () => {
     [9, OLD_FIRST],
     [15, NEW_FIRST],
   ])('that dies after %p writes is finished by the next one', async (last, ring) => {
+    const before = ring === NEW_FIRST ? OLD_FIRST : NEW_FIRST;
+    await joined(before, (server) => commandJson(server, 'rotate-master'));
     await joined(ring, async (server) => {
       expect(await failureOf(rotateMasterKey(dyingAt(server.opened, last), WATCH))).toBe('killed');
       await readAll(vault);

@@ -27,10 +27,13 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const verify = async (...args: readonly string[]): Promise<Found & { readonly code: number }> => {
-  const { code, out } = await runCommand(['verify', '--json', ...args], { vault });
+type Verified = Found & { readonly code: number };
+
+async function verifyOf(of: TestVault, ...args: readonly string[]): Promise<Verified> {
+  const { code, out } = await runCommand(['verify', '--json', ...args], { vault: of });
   return { code, ...(JSON.parse(out) as Found) };
-};
+}
+const verify = (...args: readonly string[]): Promise<Verified> => verifyOf(vault, ...args);
 const bucketOf = (token: string): string => {
   const { kid, number } = vault.opened.stores.itemStore.bucketOf(made.kid, token);
   return `{${kid}.${number}}`;
@@ -178,18 +181,19 @@ describe('of items it finds', () => {
 });
 
 test('it finds nothing while clients write, delete and change passphrases', async () => {
-  const { client } = made;
-  await client.key('busy');
+  const own = await openTestVault();
+  const client = await own.account();
+  await Promise.all([client.key('u'), client.key('busy')]);
   let running = true;
   let passphrase = PASSPHRASE;
-  const work = async (own: number): Promise<void> => {
+  const work = async (writer: number): Promise<void> => {
     for (let n = 0; running; n++) {
       const token = await client.store(
         'u',
-        { card_number: `${own}00${n}`, cvv: '123' },
-        { reference: `r${own}` },
+        { card_number: `${writer}00${n}`, cvv: '123' },
+        { reference: `r${writer}` },
       );
-      const query = { user: 'u', token, reference: `r${own}` };
+      const query = { user: 'u', token, reference: `r${writer}` };
       await client.send('GET', '/vault', { query, passphrase: PASSPHRASE });
       if (n % 3 > 0) {
         await client.send('DELETE', '/vault', { query });
@@ -204,9 +208,10 @@ test('it finds nothing while clients write, delete and change passphrases', asyn
       passphrase = next;
     }
   };
-  const loads = [...Array.from({ length: 20 }, (_, own) => work(own + 1)), change()];
-  const found = [await verify(), await verify(), await verify()];
+  const loads = [...Array.from({ length: 20 }, (_, writer) => work(writer + 1)), change()];
+  const found = [await verifyOf(own), await verifyOf(own), await verifyOf(own)];
   running = false;
   await Promise.all(loads);
   expect(found.map(({ bad }) => bad)).toEqual([{}, {}, {}]);
+  await own.close();
 });

@@ -109,11 +109,12 @@ describe('a certificate signing request', () => {
 
 describe('a certificate', () => {
   test('is stored for the key of its request, with those that issued it, and shown', async () => {
-    const { id: csr_id, data } = await createCsr(SUBJECT);
+    const owner = await vault.account();
+    const { id: csr_id, data } = await createCsr(SUBJECT, owner);
     const middle = await authority.below('Middle');
     const notAfter = new Date('2031-05-06T07:08:09.000Z');
     const pem = await middle.issue(data, { notAfter });
-    const answer = await upload(csr_id, `${pem}${middle.pem}`);
+    const answer = await upload(csr_id, `${pem}${middle.pem}`, owner);
     const made = answer.as<Certificate>();
     expect(answer.json).toEqual({
       id: expect.stringMatching(/^[\w-]{22}$/),
@@ -121,15 +122,15 @@ describe('a certificate', () => {
       data: `${pem}${middle.pem}`,
       expiry: '2031-05-06T07:08:09.000Z',
     });
-    const other = await createCsr();
-    const second = (await upload(other.id, await authority.issue(other.data))).as<Certificate>();
+    const other = await createCsr(SUBJECT, owner);
+    const second = (await upload(other.id, await authority.issue(other.data), owner)).as<Certificate>();
     const get = async (query: Record<string, string>) =>
-      (await account.send('GET', '/proxy/cert', { query })).json;
+      (await owner.send('GET', '/proxy/cert', { query })).json;
     expect(await get({ id: made.id })).toEqual(made);
     expect(await get({ csr_id })).toEqual([made]);
     expect(await get({})).toEqual([made, second].toSorted((a, b) => (a.id < b.id ? -1 : 1)));
-    expect(await outcome(account.send('DELETE', '/proxy/cert', { query: { id: made.id } }))).toBe('200');
-    expect(await outcome(account.send('GET', '/proxy/cert', { query: { id: made.id } }))).toBe(
+    expect(await outcome(owner.send('DELETE', '/proxy/cert', { query: { id: made.id } }))).toBe('200');
+    expect(await outcome(owner.send('GET', '/proxy/cert', { query: { id: made.id } }))).toBe(
       '404 certificate_not_found',
     );
   });

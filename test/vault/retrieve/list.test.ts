@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { createCapture, createRetrieve, type MadeEndpoint } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
@@ -20,9 +20,11 @@ let now = START;
 let vault: TestVault;
 let account: AccountClient;
 let other: AccountClient;
-const made: MadeEndpoint[] = [];
+let made: MadeEndpoint[] = [];
 
-beforeAll(async () => {
+const open = async (): Promise<void> => {
+  now = START;
+  made = [];
   vault = await openTestVault({ now: () => now });
   [account, other] = [await vault.account(), await vault.account()];
   await Promise.all([account.key('b'), account.key('a'), other.key('a')]);
@@ -38,14 +40,17 @@ beforeAll(async () => {
   }
   await createCapture(account, 'a', { unique_id: 'a-capture' });
   await createRetrieve(other, 'a', { unique_id: 'a-foreign' });
-});
-afterAll(() => vault.close());
+};
+const close = (): Promise<void> => vault.close();
 
 const list = (query: Query = {}, client = account): Promise<Answer> =>
   client.send('GET', '/retrieve', { query });
 const idsOf = (answer: Answer): string[] => answer.as<Listed[]>().map(({ unique_id }) => unique_id);
 
 describe('the list of retrieval endpoints', () => {
+  beforeAll(open);
+  afterAll(close);
+
   test('has all of the account’s, by key and then by id, each with what may be known of it', async () => {
     const answer = await list();
     expect(answer.outcome).toBe('200');
@@ -133,6 +138,9 @@ describe('the list of retrieval endpoints', () => {
 });
 
 describe('in the course of time', () => {
+  beforeEach(open);
+  afterEach(close);
+
   const shownOf = async (id: string): Promise<boolean | 'gone'> =>
     (await list()).as<Listed[]>().find(({ unique_id }) => unique_id === id)?.expired ?? 'gone';
 

@@ -261,5 +261,6 @@ describe('a lock', () => {
     const removed = { user: 'u', token: tokenOf('L'), reference: 'later' };
     await account.send('DELETE', '/vault', { query: removed, passphrase: PASSPHRASE });
     expect(shownBy(await retrieve(vault, endpoint))).toBe('[M]');
+    await account.sdk.vault.delete({ user: 'u', token: tokenOf('M'), reference: 'later' });
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, type Answer, refusalOf, type Sending } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
@@ -27,6 +27,9 @@ let other: AccountClient;
 
 beforeAll(async () => {
   vault = await openTestVault();
+});
+// Rules of a test are not listed in the next one.
+beforeEach(async () => {
   [account, other] = [await vault.account(), await vault.account()];
 });
 afterAll(() => vault.close());
