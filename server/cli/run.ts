@@ -19,7 +19,7 @@ export interface Terminal extends ProgressScreen {
   readonly signal: AbortSignal;
 }
 
-/** An error as one line. The message of an unexpected error is left out: it may hold data. */
+/** An error as one line. The message of an unexpected error is omitted: it may contain data. */
 function describeFailure(error: unknown): { readonly text: string; readonly exitCode: number } {
   if (error instanceof CommandError) {
     return { text: error.message, exitCode: error.exitCode };

@@ -1,6 +1,6 @@
 import { VaultError } from './errors.ts';
 
-/** What may be logged of an error that nobody expected: its class and frames, never its message. */
+/** What may be logged of an unexpected error: its class and frames, never its message. */
 export interface Cause {
   /** The name of the class. */
   readonly error: string;
@@ -29,7 +29,7 @@ const CAUSES_MAX = 8;
 const FRAME = /^at (?:[\w$.<># ]{1,100} \()?(?:\/|file:|node:|bun:)[^\s()]*:\d+:\d+\)?$/;
 
 /**
- * The frames of an error, as its cause gives them. The first lines of a stack repeat the message and are left out;
+ * The frames of an error, as its cause gives them. The first lines of a stack repeat the message and are omitted;
  * of the others only those count that are a frame and nothing else.
  */
 function framesOf(error: Error): readonly string[] {
@@ -66,7 +66,7 @@ function causeWithin(error: unknown, depth: number): Cause {
     : { ...own, cause: causeWithin(inner.cause, depth + 1) };
 }
 
-/** Where in our code an unknown error comes from, in whatever thread. Its message may hold data, and is left out. */
+/** The place of an unexpected error in the code, in any thread. Its message may contain data and is omitted. */
 export function causeOf(error: unknown): Cause {
   return causeWithin(error, 1);
 }

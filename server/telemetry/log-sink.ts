@@ -13,7 +13,7 @@ export interface LogLine {
   readonly ms?: number;
   readonly account?: string;
   readonly code?: ErrorCode;
-  /** The class of an unexpected error; its message may hold data and is left out. */
+  /** The class of an unexpected error; its message may contain data and is omitted. */
   readonly error?: string;
   readonly stack?: readonly string[];
   /** The same of what caused it, where the error names that. */

@@ -37,7 +37,7 @@ describe.each(ROUTES.map((route) => [route.operationId, route] as const))('%s', 
   test('is noted also when it succeeds, where it changes something without a log of its own', () => {
     const isRead = route.method === 'GET';
     const opensItems = routeErrors(route).includes('passphrase_wrong');
-    if (route.audit?.of === 'refusals') {
+    if (route.audit?.of === 'errors') {
       expect(isRead || opensItems).toBe(true);
     }
   });

@@ -223,7 +223,7 @@ const responsesOf = (route: RouteShape, writer: SchemaWriter): Json => {
     names.push('Idempotency-Replayed');
   }
   const byStatus = Map.groupBy(routeErrors(route), (code) => ERRORS[code].status);
-  const refusals = [...byStatus]
+  const errors = [...byStatus]
     .sort(([a], [b]) => a - b)
     .map(([status, codes]) => [String(status), errorResponse(status, codes)]);
   return {
@@ -232,7 +232,7 @@ const responsesOf = (route: RouteShape, writer: SchemaWriter): Json => {
       headers: headerRefs(names),
       content: contentOf(route, writer),
     },
-    ...Object.fromEntries(refusals),
+    ...Object.fromEntries(errors),
   };
 };
 

@@ -114,7 +114,7 @@ export interface Call<
 export interface AuditRule<Of = Call> {
   readonly action: AuditAction;
   /** `refusals` where successes change nothing but what has a log of its own. */
-  readonly of: 'all' | 'refusals';
+  readonly of: 'all' | 'errors';
   /** What it is done to, as far as the request names it. */
   readonly object?: (call: Of) => string;
 }

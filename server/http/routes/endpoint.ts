@@ -22,7 +22,7 @@ interface Lock {
   readonly reference?: string | undefined;
 }
 
-/** Refuses a page for an endpoint that is not locked to a token: a page shows one item. */
+/** Rejects a page for an endpoint that is not limited to a token: a page displays one item. */
 export const refuseUnlockedPage = (request: Request, { token }: Lock): void => {
   if (token === undefined && prefersHtml(request.headers.get('accept'))) {
     throw new VaultError('invalid_request', { field: 'query.token' });

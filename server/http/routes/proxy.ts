@@ -27,7 +27,7 @@ const ITEM = [...OPENING, 'token_not_found', 'reference_required'] as const;
 const RULES = ['rule_not_found', 'rule_limit'] as const;
 /** Nothing was sent. */
 const ACCEPTING = ['destination_refused', 'jobs_full'] as const;
-/** Of synchronous calls alone; the others tell them to the webhook. */
+/** Errors of synchronous calls; asynchronous ones report them to the webhook. */
 const SENDING = ['target_unreachable', 'target_timeout', 'reply_too_large', 'outcome_unknown'] as const;
 
 const post = defineRoute({
@@ -44,7 +44,7 @@ const post = defineRoute({
   meter: ['proxy_attempt'],
   audit: {
     action: 'proxy.send',
-    of: 'refusals',
+    of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
   handle: async ({ ctx, query, passphrase, body, deps }) => {
@@ -79,7 +79,7 @@ const get = defineRoute({
   response: ProxyGetReply,
   errors: [...OPENING, ...RULES, ...ACCEPTING, ...SENDING, 'reply_not_storable', 'test_card', 'key_changed'],
   meter: ['proxy_attempt'],
-  audit: { action: 'proxy.send', of: 'refusals', object: ({ query }) => objectOf('key', query.user) },
+  audit: { action: 'proxy.send', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ ctx, query, passphrase, body, deps }) => {
     const { rules = [], algorithm, tokenization_algorithm, ...input } = query;
     const { reply, replayed } = await deps.proxy.get(ctx, {
@@ -107,7 +107,7 @@ const networkToken = defineRoute({
   meter: ['network_token'],
   audit: {
     action: 'proxy.send',
-    of: 'refusals',
+    of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
   handle: async ({ ctx, query, passphrase, body, deps }) => {

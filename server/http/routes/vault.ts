@@ -48,7 +48,7 @@ const storeItem = defineRoute({
   ],
   meter: ['store'],
   idempotent: true,
-  audit: { action: 'item.store', of: 'refusals', object: ({ query }) => objectOf('key', query.user) },
+  audit: { action: 'item.store', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ ctx, query, passphrase, body, deps }) => {
     const { reply, replayed } = await deps.vault.store(ctx, {
       ...query,
@@ -86,7 +86,7 @@ const readItems = defineRoute({
   idempotent: false,
   audit: {
     action: 'item.decrypt',
-    of: 'refusals',
+    of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
   handle: async ({ ctx, query, passphrase, deps }) => {
@@ -165,7 +165,7 @@ const updateItem = defineRoute({
   idempotent: true,
   audit: {
     action: 'item.update',
-    of: 'refusals',
+    of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
   handle: async ({ ctx, query, passphrase, body, deps }) => {

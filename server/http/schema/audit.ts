@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { NextToken, Timestamp, Token } from './common.ts';
 import { FilterTime, Limit } from './kinds.ts';
 
-/** Everything that a security log tells of; those behind the blank line are on the operator's own log alone. */
+/** The actions in security logs; those after the blank line are only in the operator's log. */
 export const AUDIT_ACTIONS = [
   'sign_in',
   'key.create',

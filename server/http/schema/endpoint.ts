@@ -7,7 +7,7 @@ import { CardMetadataFlag } from './vault.ts';
 
 export const UniqueId = Identifier('Identifier of the endpoint, unique over all accounts.');
 
-/** What an endpoint may be called. URLs cannot name `.` and `..`, so nobody could use or delete such an endpoint. */
+/** The id of a new endpoint. URLs cannot contain `.` and `..` as a segment, so such an endpoint could not be used or deleted. */
 const NewUniqueId = Type.String({
   ...Identifier('The identifier of the new endpoint; random if omitted. If any account uses it: 409.'),
   pattern: '^(?!(?:iframe|\\.{1,2})$)[A-Za-z0-9._@:-]{1,128}$',

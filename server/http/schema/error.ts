@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 
-/** The body of every refusal. `error` is for people, `code` for programs, `field` names a place and never a value. */
+/** The body of every error reply. `error` is for humans, `code` for programs; `field` names a place, never a value. */
 export const ErrorBody = Type.Object(
   {
     error: Type.String({ description: 'A message for humans. The wording may change.' }),

@@ -32,7 +32,7 @@ export const FORM_LOCALES = ['en', 'es', 'fr', 'de', 'ar'] as const;
 const FIELD_NAME = '^(?!(?:__proto__|constructor|prototype)$)[A-Za-z0-9_.-]{1,64}$';
 const COLOUR =
   '^(?:#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})|(?:rgb|hsl)a?\\( ?-?[0-9.]{1,9}(?:%|deg)?(?:(?:, ?| / | )-?[0-9.]{1,9}%?){2,3} ?\\)|[A-Za-z]{3,24})$';
-/** In base64 and with line breaks, 64 KB and 256 KB come to no more. */
+/** The length of 64 KB and 256 KB in base64 with line breaks. */
 const TEXT_CHARACTERS_MAX = 90_000;
 const LOGO_CHARACTERS_MAX = 360_000;
 
@@ -176,7 +176,7 @@ const fieldOptions = <Option extends TSchema>(option: Option) =>
 
 const THEME_OPTIONS = { description: 'Style, colours and logo.' };
 
-/** The settings of a form as they may be sent: null is the same as left out. What they hold is checked further. */
+/** The settings of a form in a request; null means omitted. The form service validates their content further. */
 export const FormSettings = Type.Object(
   nullable({
     ...OWN,
@@ -194,7 +194,7 @@ const SHOWN = Type.Partial(
     theme: Type.Partial(Type.Object(THEME, THEME_OPTIONS)),
   }),
 );
-/** The settings of a form without those that were left out. */
+/** The settings of a form without omitted ones. */
 export type ShownFormSettings = Static<typeof SHOWN>;
 
 /** Every member of the settings, in the order in which a reply has them. */
@@ -257,7 +257,7 @@ export interface PageField {
   readonly required: boolean;
 }
 
-/** What a form page is given of the form's settings, with what was left out filled in. */
+/** The settings of a form for its page, with defaults for omitted ones. */
 export interface PageSettings {
   readonly display_mode: 'standalone' | 'embedded';
   readonly force_keypad: boolean;
@@ -286,7 +286,7 @@ export interface PageSettings {
   readonly frame_ancestors: readonly string[];
 }
 
-/** What a page is told of the endpoint that it was made for, where it was made together with one. */
+/** The endpoint of a page that was created together with one. */
 export interface PageVisit {
   readonly unique_id: string;
   readonly secret: string;

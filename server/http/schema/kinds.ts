@@ -29,7 +29,7 @@ declare module '@sinclair/typebox' {
 export const ListOf = (items: TSchema, options: SchemaOptions = {}): TUnsafe<string[]> =>
   Type.Unsafe<string[]>(Type.Array(items, { ...options, [QUERY_KIND]: 'list' }));
 
-/** The size of a page: a positive integer, or any negative one for no limit (decoded as -1). Zero is refused. */
+/** The size of a page: a positive integer, or any negative one for no limit (decoded as -1). Zero is invalid. */
 export const Limit = (byDefault: number): TUnsafe<number> =>
   Type.Unsafe<number>({
     type: 'integer',
@@ -39,7 +39,7 @@ export const Limit = (byDefault: number): TUnsafe<number> =>
     [QUERY_KIND]: 'limit',
   });
 
-/** As `Limit`; left out, the account's preference says, and where that is not set `byDefault`. */
+/** Like `Limit`; the default is the account's preference, or `byDefault`. */
 export const PreferredLimit = (byDefault: number) =>
   Type.Optional(
     Type.Unsafe<number>({

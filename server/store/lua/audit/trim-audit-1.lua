@@ -1,5 +1,5 @@
 -- trim-audit
--- Removes the oldest entries of a security log and notes where the rest begins.
+-- Removes the oldest entries of a security log and stores the new start.
 -- KEYS  1 chain
 -- ARGV  1 start that was read, '' for none  2 new start  3 first and 4 last sequence to remove
 -- Reply 'ok' | 'changed'

@@ -1,6 +1,6 @@
 -- stop-endpoint
--- Takes away what an endpoint's secret opens; the policy stays, so that the right secret still hears why. A
--- creation that has not come to its end is undone.
+-- Removes the key wrap of an endpoint; the policy stays, so that a request with the right secret gets the reason. An
+-- unfinished creation is cancelled.
 -- KEYS  1 endpoint
 -- ARGV  1 nonce
 -- Reply 'ok' | 'gone'

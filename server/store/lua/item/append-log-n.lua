@@ -4,9 +4,9 @@
 -- ARGV  1 generation that the reader knows, or ''  then one entry per item
 -- Reply {'ok', a character per item: '1' appended, '0' the item is gone} | {'closed'|'stale'}
 if ARGV[1] ~= '' then
-  local refused = fence_refuses(KEYS[1], tonumber(ARGV[1]))
-  if refused then
-    return { refused }
+  local fenced = fence_state(KEYS[1], tonumber(ARGV[1]))
+  if fenced then
+    return { fenced }
   end
 end
 local call, out = redis.call, {}

@@ -8,8 +8,8 @@ local function now_ms()
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
--- nil when a request that began under generation gen may go on, else 'closed' or 'stale'.
-local function fence_refuses(fence, gen)
+-- nil if a request that started under generation gen may continue, otherwise 'closed' or 'stale'.
+local function fence_state(fence, gen)
   local f = redis.call('HMGET', fence, 'g', 'c')
   if f[2] and now_ms() < tonumber(f[2]) then
     return 'closed'

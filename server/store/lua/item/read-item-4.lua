@@ -4,9 +4,9 @@
 -- ARGV  1 token  2 generation that the reader knows, or '' to read whatever is there
 -- Reply {'ok', item, metadata, log length, tail, stored_at ms, sad or ''} | {'missing'|'closed'|'stale'}
 if ARGV[2] ~= '' then
-  local refused = fence_refuses(KEYS[4], tonumber(ARGV[2]))
-  if refused then
-    return { refused }
+  local fenced = fence_state(KEYS[4], tonumber(ARGV[2]))
+  if fenced then
+    return { fenced }
   end
 end
 local have = redis.call('HMGET', KEYS[1], 'c', 'm', 'n')

@@ -6,9 +6,9 @@
 --   u32 length of each of: item, metadata, tail, sad; u32 log length; then those four byte strings.
 --   A missing item has all lengths 0. 'meta' leaves item, tail and sad empty.
 if ARGV[1] ~= '' then
-  local refused = fence_refuses(KEYS[1], tonumber(ARGV[1]))
-  if refused then
-    return { refused }
+  local fenced = fence_state(KEYS[1], tonumber(ARGV[1]))
+  if fenced then
+    return { fenced }
   end
 end
 local call, pack = redis.call, struct.pack

@@ -1,5 +1,5 @@
 -- remove-item
--- Deletes an item with its log. Its identity tag stays, so that the token never comes to mean another number.
+-- Deletes an item with its log. Its identity tag stays, so that the token is never used for another number.
 -- KEYS  1 item  2 sad  3 time index  4 reference index  5 fence
 -- ARGV  1 token  2 last 16 bytes of the metadata that was checked  3 reference index member or ''
 -- Reply 'ok' | 'missing' | 'changed' | 'closed'

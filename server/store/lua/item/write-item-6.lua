@@ -6,9 +6,9 @@
 --       10 '' to store, or the last 16 bytes of the metadata that this write replaces
 --       11 identity tag or ''  12 seed of an idempotent request or ''
 -- Reply {'ok', stored_at ms} | {'closed'|'stale'|'clash'|'changed'} | {'exists', log length, tail}
-local refused = fence_refuses(KEYS[5], tonumber(ARGV[2]))
-if refused then
-  return { refused }
+local fenced = fence_state(KEYS[5], tonumber(ARGV[2]))
+if fenced then
+  return { fenced }
 end
 if ARGV[11] ~= '' then
   local owner = redis.call('HGET', KEYS[6], ARGV[1])

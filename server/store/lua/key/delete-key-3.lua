@@ -1,5 +1,5 @@
 -- delete-key
--- Deletes a key record and notes that its buckets must be purged.
+-- Deletes a key record and records that its buckets must be purged.
 -- KEYS  1 key record  2 directory  3 key ids to purge (set)
 -- ARGV  1 bytes that were read  2 user  3 key id  4 latest time at which this may happen, ms
 -- Reply 'ok' | 'changed' | 'late'
