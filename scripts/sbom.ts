@@ -32,26 +32,30 @@ interface Component {
   readonly hashes?: readonly { readonly alg: 'SHA-512'; readonly content: string }[];
 }
 
-const readManifest = async (path: string): Promise<Manifest> => await Bun.file(path).json();
+async function readManifest(path: string): Promise<Manifest> {
+  return await Bun.file(path).json();
+}
 
 /** Package names are percent-encoded but for the slash of their scope (package-url specification). */
-const purlOf = ({ name, version }: Manifest): string => `pkg:npm/${name.replace('@', '%40')}@${version}`;
+function purlOf({ name, version }: Manifest): string {
+  return `pkg:npm/${name.replace('@', '%40')}@${version}`;
+}
 
-const fail = (reason: string): never => {
+function fail(reason: string): never {
   process.stderr.write(`sbom: ${reason}\n`);
   process.exit(1);
-};
+}
 
 /** The SHA-512 that the lock file names for each `name@version`, in hex. */
-const readDigests = async (folder: string): Promise<ReadonlyMap<string, string>> => {
+async function readDigests(folder: string): Promise<ReadonlyMap<string, string>> {
   const lock = await Bun.file(join(folder, 'bun.lock')).text();
   const entries = lock.matchAll(/^ {4}"[^"]+": \["([^"]+)",.*"sha512-([A-Za-z0-9+/=]+)"\],?$/gm);
   return new Map(
     [...entries].map(([, id = '', digest = '']) => [id, Buffer.from(digest, 'base64').toString('hex')]),
   );
-};
+}
 
-const toComponent = (manifest: Manifest, digests: ReadonlyMap<string, string>): Component => {
+function toComponent(manifest: Manifest, digests: ReadonlyMap<string, string>): Component {
   const { name, version, license = '' } = manifest;
   const digest = digests.get(`${name}@${version}`) ?? fail(`${name}@${version} is not in the lock file`);
   if (!LICENCES.has(license)) {
@@ -65,9 +69,9 @@ const toComponent = (manifest: Manifest, digests: ReadonlyMap<string, string>): 
     licenses: [{ license: { id: license } }],
     hashes: [{ alg: 'SHA-512', content: digest }],
   };
-};
+}
 
-const readComponents = async (folder: string): Promise<readonly Component[]> => {
+async function readComponents(folder: string): Promise<readonly Component[]> {
   const digests = await readDigests(folder);
   const manifests = await Array.fromAsync(
     new Glob('node_modules/**/package.json').scan({ cwd: folder, dot: true }),
@@ -78,7 +82,7 @@ const readComponents = async (folder: string): Promise<readonly Component[]> => 
   const found = await Promise.all(packages.map((path) => readManifest(join(folder, path))));
   const components = new Map(found.map((manifest) => [purlOf(manifest), toComponent(manifest, digests)]));
   return [...components.values()].sort((a, b) => (a.purl < b.purl ? -1 : 1));
-};
+}
 
 const folder = process.argv[2] ?? fail('name the folder of the image');
 const product = await readManifest(join(folder, 'package.json'));

@@ -9,7 +9,9 @@ export interface FirstAccount {
   readonly password: Secret<string>;
 }
 
-const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+function encode(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
 
 /**
  * Creates the first account where there is none; of two servers that start at once, one does. Resolves with the

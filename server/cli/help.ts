@@ -7,10 +7,11 @@ const COMMON: readonly (readonly [string, string])[] = [
 ];
 
 /** The call of a command, without its options. */
-export const callOf = ({ words, argument }: Command): string =>
-  ['vault', ...words, ...(argument === undefined ? [] : [argument])].join(' ');
+export function callOf({ words, argument }: Command): string {
+  return ['vault', ...words, ...(argument === undefined ? [] : [argument])].join(' ');
+}
 
-const written = (name: string, option: Option): string => {
+function written(name: string, option: Option): string {
   switch (option.kind) {
     case 'flag':
       return `--${name}`;
@@ -19,10 +20,10 @@ const written = (name: string, option: Option): string => {
     default:
       return `--${name} ${option.value}`;
   }
-};
+}
 
 /** The help text of one command. */
-export const helpOf = (command: Command): string => {
+export function helpOf(command: Command): string {
   const own = Object.entries(command.options).map(
     ([name, option]) => [written(name, option), option.help] as const,
   );
@@ -35,10 +36,10 @@ export const helpOf = (command: Command): string => {
     '',
     ...lines.map(([option, help]) => `  ${option.padEnd(width)}  ${help}`),
   ].join('\n');
-};
+}
 
 /** The help text of several commands, one line each. */
-export const overviewOf = (commands: readonly Command[]): string => {
+export function overviewOf(commands: readonly Command[]): string {
   const width = Math.max(...commands.map((command) => callOf(command).length));
   return [
     'Usage: bun run vault COMMAND',
@@ -47,4 +48,4 @@ export const overviewOf = (commands: readonly Command[]): string => {
     '',
     'Every command accepts --help and --json. Settings are the same VAULT_… variables as for the server.',
   ].join('\n');
-};
+}

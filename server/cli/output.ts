@@ -10,7 +10,7 @@ export interface OpenOutput extends Output {
   readonly discard: () => Promise<void>;
 }
 
-const fail = (error: unknown): never => {
+function fail(error: unknown): never {
   if (error instanceof CommandError) {
     throw error;
   }
@@ -19,34 +19,35 @@ const fail = (error: unknown): never => {
     code === 'EEXIST' ? 'FILE already exists; it is never overwritten.' : `FILE cannot be written (${code}).`,
     1,
   );
-};
+}
 
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
     () => true,
     () => false,
   );
+}
 
-const writeAll = async (file: FileHandle, bytes: Uint8Array): Promise<void> => {
+async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
     at += (await file.write(bytes, at)).bytesWritten;
   }
-};
+}
 
-const syncFolder = async (path: string): Promise<void> => {
+async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r');
   try {
     await folder.sync();
   } finally {
     await folder.close();
   }
-};
+}
 
 /**
  * Opens a new file of mode 0600. It is written under a temporary name in the same folder, synced, and then linked to its name.
  * So an existing file is never overwritten, and a file with this name is always complete.
  */
-export const openFileOutput = async (given: string): Promise<OpenOutput> => {
+export async function openFileOutput(given: string): Promise<OpenOutput> {
   const path = resolve(given);
   const part = `${path}.part-${randomBytes(6).toString('hex')}`;
   if (await exists(path)) {
@@ -76,4 +77,4 @@ export const openFileOutput = async (given: string): Promise<OpenOutput> => {
       }
     },
   };
-};
+}

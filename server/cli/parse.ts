@@ -13,8 +13,9 @@ export interface Line {
   readonly quiet: boolean;
 }
 
-const startsWith = (command: Command, words: readonly string[]): boolean =>
-  words.every((word, index) => command.words[index] === word);
+function startsWith(command: Command, words: readonly string[]): boolean {
+  return words.every((word, index) => command.words[index] === word);
+}
 
 /** A request for a help text. */
 export interface HelpRequest {
@@ -27,7 +28,7 @@ type Found =
   | { readonly kind: 'command'; readonly command: Command }
   | { readonly kind: 'similar'; readonly commands: readonly Command[] };
 
-const findCommand = (args: readonly string[]): Found => {
+function findCommand(args: readonly string[]): Found {
   const firstOption = args.findIndex((arg) => arg.startsWith('-'));
   const words = firstOption < 0 ? args : args.slice(0, firstOption);
   const command = COMMANDS.find(
@@ -36,7 +37,7 @@ const findCommand = (args: readonly string[]): Found => {
   return command === undefined
     ? { kind: 'similar', commands: COMMANDS.filter((known) => startsWith(known, words)) }
     : { kind: 'command', command };
-};
+}
 
 const COMMON = {
   json: { type: 'boolean' },
@@ -44,10 +45,13 @@ const COMMON = {
   help: { type: 'boolean', short: 'h' },
 } as const;
 
-const parsedAs = ({ kind }: Option) =>
-  kind === 'flag' ? ({ type: 'boolean' } as const) : ({ type: 'string', multiple: kind === 'list' } as const);
+function parsedAs({ kind }: Option) {
+  return kind === 'flag'
+    ? ({ type: 'boolean' } as const)
+    : ({ type: 'string', multiple: kind === 'list' } as const);
+}
 
-const parse = (args: readonly string[], options: OptionSet) => {
+function parse(args: readonly string[], options: OptionSet) {
   const switches = Object.keys(options).filter((name) => options[name]?.kind === 'switch');
   // A switch without a value means true, which parseArgs does not support.
   const full = args.map((arg) => (switches.some((name) => arg === `--${name}`) ? `${arg}=true` : arg));
@@ -58,9 +62,9 @@ const parse = (args: readonly string[], options: OptionSet) => {
     const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : '';
     throw new CommandError(reason.replace(/\. .*$/, '.'), 2);
   }
-};
+}
 
-const readValue = (name: string, option: Option, value: unknown): unknown => {
+function readValue(name: string, option: Option, value: unknown): unknown {
   if (option.kind === 'switch') {
     if (value !== 'true' && value !== 'false') {
       throw new CommandError(`--${name} must be true or false.`, 2);
@@ -76,7 +80,7 @@ const readValue = (name: string, option: Option, value: unknown): unknown => {
     return number;
   }
   return value;
-};
+}
 
 function readWithoutCommand(
   args: readonly string[],
@@ -96,7 +100,7 @@ function readWithoutCommand(
 }
 
 /** Reads a command line; throws a CommandError with exit code 2 if it is invalid. */
-export const readLine = (args: readonly string[]): HelpRequest | Line => {
+export function readLine(args: readonly string[]): HelpRequest | Line {
   const found = findCommand(args);
   const wantsHelp = args.includes('--help') || args.includes('-h');
   if (found.kind === 'similar') {
@@ -122,4 +126,4 @@ export const readLine = (args: readonly string[]): HelpRequest | Line => {
     json: values['json'] === true,
     quiet: values['quiet'] === true,
   };
-};
+}

@@ -4,14 +4,16 @@ const GAP = '  ';
 const AMOUNT = /^-?[\d.,]+(?: ?(?:%|[kMGT]?i?B|[mµ]?s))?$/;
 
 /** Removes control characters, so that stored data cannot control the terminal. */
-const plain = (cell: string): string => cell.replaceAll(/\p{Cc}/gu, '?');
+function plain(cell: string): string {
+  return cell.replaceAll(/\p{Cc}/gu, '?');
+}
 
-const padded = (cell: string, width: number, toRight: boolean): string => {
+function padded(cell: string, width: number, toRight: boolean): string {
   const space = ' '.repeat(Math.max(0, width - Bun.stringWidth(cell)));
   return toRight ? `${space}${cell}` : `${cell}${space}`;
-};
+}
 
-const textOfTable = ({ heading, columns, rows, empty }: Table): string => {
+function textOfTable({ heading, columns, rows, empty }: Table): string {
   if (rows.length === 0 && empty !== undefined) {
     return empty;
   }
@@ -29,13 +31,15 @@ const textOfTable = ({ heading, columns, rows, empty }: Table): string => {
       .join(GAP)
       .trimEnd();
   return [...(heading === undefined ? [] : [heading, '']), line(columns), ...cells.map(line)].join('\n');
-};
+}
 
 /** A result as text and tables, with an empty line between two parts. */
-export const textOf = ({ shown }: Result): string => {
+export function textOf({ shown }: Result): string {
   const parts = Array.isArray(shown) ? shown : [shown];
   return parts.map((part) => (typeof part === 'string' ? part : textOfTable(part))).join('\n\n');
-};
+}
 
 /** A result as JSON. */
-export const jsonOf = ({ data }: Result): string => JSON.stringify(data, null, 2);
+export function jsonOf({ data }: Result): string {
+  return JSON.stringify(data, null, 2);
+}

@@ -12,26 +12,31 @@ export interface ProgressScreen {
   readonly now: () => number;
 }
 
-const grouped = (count: number): string => Math.floor(count).toLocaleString('en-GB');
+function grouped(count: number): string {
+  return Math.floor(count).toLocaleString('en-GB');
+}
 
-const amount = (done: number, total: number | undefined, unit: string): string =>
-  total === undefined ? `${grouped(done)} ${unit}` : `${grouped(done)} of ${grouped(total)} ${unit}`;
+function amount(done: number, total: number | undefined, unit: string): string {
+  return total === undefined ? `${grouped(done)} ${unit}` : `${grouped(done)} of ${grouped(total)} ${unit}`;
+}
 
-const shareOf = (done: number, total: number): number => (total <= 0 ? 1 : Math.min(1, done / total));
+function shareOf(done: number, total: number): number {
+  return total <= 0 ? 1 : Math.min(1, done / total);
+}
 
-const bar = (done: number, total: number): string => {
+function bar(done: number, total: number): string {
   const share = shareOf(done, total);
   const filled = Math.round(share * BAR_WIDTH);
   return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${`${Math.floor(share * 100)}`.padStart(3)} %  `;
-};
+}
 
 /** Starts to show progress: a bar on a terminal, otherwise a line every five seconds. */
-export const startProgress = (
+export function startProgress(
   { err, isTerminal, now }: ProgressScreen,
   label: string,
   unit: string,
   expected?: number,
-): Progress => {
+): Progress {
   let total = expected;
   let shownAt = isTerminal ? Number.NEGATIVE_INFINITY : now();
   let isDrawn = false;
@@ -61,7 +66,7 @@ export const startProgress = (
       }
     },
   };
-};
+}
 
 /** Progress that is not shown. */
 export const NO_PROGRESS: Progress = { at: () => undefined, end: () => undefined };

@@ -105,22 +105,21 @@ export interface Config {
 }
 
 /** The environment of the process. Only this function reads it. */
-export const processEnv = (): Environment => process.env;
+export function processEnv(): Environment {
+  return process.env;
+}
 
 /** Reports a missing half of the pair. An unreadable file was already reported. */
-const checkTlsPair = (
-  reader: SettingReader,
-  read: { readonly cert: boolean; readonly key: boolean },
-): void => {
+function checkTlsPair(reader: SettingReader, read: { readonly cert: boolean; readonly key: boolean }): void {
   if (read.cert && !reader.isSet('VAULT_TLS_KEY_FILE')) {
     reader.report('VAULT_TLS_KEY_FILE', 'is required with VAULT_TLS_CERT_FILE');
   }
   if (read.key && !reader.isSet('VAULT_TLS_CERT_FILE')) {
     reader.report('VAULT_TLS_CERT_FILE', 'is required with VAULT_TLS_KEY_FILE');
   }
-};
+}
 
-const readListener = (reader: SettingReader): Pick<Config, 'host' | 'port' | 'tls' | 'drainSeconds'> => {
+function readListener(reader: SettingReader): Pick<Config, 'host' | 'port' | 'tls' | 'drainSeconds'> {
   const host = reader.withDefault('VAULT_HOST', parseHost, '127.0.0.1');
   const port = reader.withDefault('VAULT_PORT', integerFrom(0, 65_535), '8080');
   const drainSeconds = reader.withDefault('VAULT_DRAIN_SECONDS', integerFrom(0, 300), '0');
@@ -139,25 +138,29 @@ const readListener = (reader: SettingReader): Pick<Config, 'host' | 'port' | 'tl
     );
   }
   return { host, port, drainSeconds, tls: undefined };
-};
+}
 
-const readUrls = (reader: SettingReader): Pick<Config, 'publicUrl' | 'formsUrl' | 'stagingUrl'> => ({
-  publicUrl: reader.optional('VAULT_PUBLIC_URL', parseBaseUrl),
-  formsUrl: reader.optional('VAULT_FORMS_URL', parseOrigin),
-  stagingUrl: reader.optional('VAULT_STAGING_URL', parseBaseUrl),
-});
+function readUrls(reader: SettingReader): Pick<Config, 'publicUrl' | 'formsUrl' | 'stagingUrl'> {
+  return {
+    publicUrl: reader.optional('VAULT_PUBLIC_URL', parseBaseUrl),
+    formsUrl: reader.optional('VAULT_FORMS_URL', parseOrigin),
+    stagingUrl: reader.optional('VAULT_STAGING_URL', parseBaseUrl),
+  };
+}
 
-const readRedis = (
+function readRedis(
   reader: SettingReader,
-): Pick<Config, 'redis' | 'redisBinary' | 'redisAllowUnsafe' | 'redisWait' | 'dataDir'> => ({
-  redis: reader.secret('VAULT_REDIS_URL', parseRedisUrl, showRedis) ?? Object.freeze({ kind: 'embedded' }),
-  redisBinary: reader.optional('VAULT_REDIS_BIN', parseExecutable),
-  redisAllowUnsafe: new Set(reader.optional('VAULT_REDIS_ALLOW_UNSAFE', listOf(oneOf(...UNSAFE_CHECKS)))),
-  redisWait: reader.withDefault('VAULT_REDIS_WAIT', integerFrom(0, 100), '0'),
-  dataDir: reader.withDefault('VAULT_DATA_DIR', parsePath, '.vault'),
-});
+): Pick<Config, 'redis' | 'redisBinary' | 'redisAllowUnsafe' | 'redisWait' | 'dataDir'> {
+  return {
+    redis: reader.secret('VAULT_REDIS_URL', parseRedisUrl, showRedis) ?? Object.freeze({ kind: 'embedded' }),
+    redisBinary: reader.optional('VAULT_REDIS_BIN', parseExecutable),
+    redisAllowUnsafe: new Set(reader.optional('VAULT_REDIS_ALLOW_UNSAFE', listOf(oneOf(...UNSAFE_CHECKS)))),
+    redisWait: reader.withDefault('VAULT_REDIS_WAIT', integerFrom(0, 100), '0'),
+    dataDir: reader.withDefault('VAULT_DATA_DIR', parsePath, '.vault'),
+  };
+}
 
-const readMasterKey = (reader: SettingReader, env: Config['env']): Config['masterKey'] => {
+function readMasterKey(reader: SettingReader, env: Config['env']): Config['masterKey'] {
   if (reader.isSet('VAULT_MASTER_KEY') && reader.isSet('VAULT_MASTER_KEY_FILE')) {
     reader.report('VAULT_MASTER_KEY', 'and VAULT_MASTER_KEY_FILE are both set; keep one');
   }
@@ -168,9 +171,9 @@ const readMasterKey = (reader: SettingReader, env: Config['env']): Config['maste
     reader.report('VAULT_MASTER_KEY', 'or VAULT_MASTER_KEY_FILE is required in production');
   }
   return inline ?? fromFile;
-};
+}
 
-const readBootstrap = (reader: SettingReader): Bootstrap => {
+function readBootstrap(reader: SettingReader): Bootstrap {
   const user = reader.optional('VAULT_BOOTSTRAP_USER', parseAccountName);
   const password = reader.secret('VAULT_BOOTSTRAP_PASSWORD', parsePassword);
   const unmasked = reader.withDefault('VAULT_BOOTSTRAP_UNMASKED', parseBoolean, 'false');
@@ -184,9 +187,9 @@ const readBootstrap = (reader: SettingReader): Bootstrap => {
     reader.report('VAULT_BOOTSTRAP_USER', 'is required with VAULT_BOOTSTRAP_PASSWORD');
   }
   return Object.freeze({ account: undefined, unmasked });
-};
+}
 
-const readLimits = (
+function readLimits(
   reader: SettingReader,
 ): Pick<
   Config,
@@ -199,52 +202,53 @@ const readLimits = (
   | 'authFailuresMax'
   | 'prices'
   | 'networkTokenRequesters'
-> => ({
-  workers: reader.withDefault(
-    'VAULT_WORKERS',
-    integerFrom(1, 256),
-    String(Math.max(1, availableParallelism() - 1)),
-  ),
-  proxyAllow: reader.optional('VAULT_PROXY_ALLOW', listOf(parseCidr)) ?? [],
-  proxyCa: reader.optional('VAULT_PROXY_CA_FILE', parseCertificates),
-  trustedProxies: reader.optional('VAULT_TRUSTED_PROXIES', listOf(parseCidr)) ?? [],
-  ratePerAccount: reader.withDefault('VAULT_RATE_ACCOUNT', integerFrom(0, 100_000_000), '0'),
-  ratePerSource: reader.withDefault('VAULT_RATE_SOURCE', integerFrom(0, 100_000_000), '0'),
-  authFailuresMax: reader.withDefault('VAULT_AUTH_FAILURES_MAX', integerFrom(0, 1_000_000), '10'),
-  prices: reader.optional('VAULT_PRICES_FILE', parsePrices) ?? NO_PRICES,
-  networkTokenRequesters: reader.optional('VAULT_NETWORK_TOKEN_FILE', parseRequesters) ?? [],
-});
+> {
+  return {
+    workers: reader.withDefault(
+      'VAULT_WORKERS',
+      integerFrom(1, 256),
+      String(Math.max(1, availableParallelism() - 1)),
+    ),
+    proxyAllow: reader.optional('VAULT_PROXY_ALLOW', listOf(parseCidr)) ?? [],
+    proxyCa: reader.optional('VAULT_PROXY_CA_FILE', parseCertificates),
+    trustedProxies: reader.optional('VAULT_TRUSTED_PROXIES', listOf(parseCidr)) ?? [],
+    ratePerAccount: reader.withDefault('VAULT_RATE_ACCOUNT', integerFrom(0, 100_000_000), '0'),
+    ratePerSource: reader.withDefault('VAULT_RATE_SOURCE', integerFrom(0, 100_000_000), '0'),
+    authFailuresMax: reader.withDefault('VAULT_AUTH_FAILURES_MAX', integerFrom(0, 1_000_000), '10'),
+    prices: reader.optional('VAULT_PRICES_FILE', parsePrices) ?? NO_PRICES,
+    networkTokenRequesters: reader.optional('VAULT_NETWORK_TOKEN_FILE', parseRequesters) ?? [],
+  };
+}
 
-const readProtection = (
+function readProtection(
   reader: SettingReader,
   env: Config['env'],
-): Pick<
-  Config,
-  'auditRetention' | 'auditCheckpointFile' | 'argon2' | 'warmUnlockSeconds' | 'sadRetention'
-> => ({
-  auditRetention: reader.withDefault('VAULT_AUDIT_RETENTION', parseDurationSetting, 'P400D'),
-  auditCheckpointFile: reader.optional('VAULT_AUDIT_CHECKPOINT_FILE', parsePath),
-  argon2: Object.freeze(reader.withDefault('VAULT_ARGON2', parseArgon2, 'm=65536,t=3,p=4')),
-  warmUnlockSeconds: reader.withDefault('VAULT_WARM_UNLOCK_SECONDS', integerFrom(0, 300), '60'),
-  sadRetention: Object.freeze(
-    reader.withDefault('VAULT_SAD_RETENTION', parseSadRetention, env === 'production' ? '24h' : 'keep'),
-  ),
-});
+): Pick<Config, 'auditRetention' | 'auditCheckpointFile' | 'argon2' | 'warmUnlockSeconds' | 'sadRetention'> {
+  return {
+    auditRetention: reader.withDefault('VAULT_AUDIT_RETENTION', parseDurationSetting, 'P400D'),
+    auditCheckpointFile: reader.optional('VAULT_AUDIT_CHECKPOINT_FILE', parsePath),
+    argon2: Object.freeze(reader.withDefault('VAULT_ARGON2', parseArgon2, 'm=65536,t=3,p=4')),
+    warmUnlockSeconds: reader.withDefault('VAULT_WARM_UNLOCK_SECONDS', integerFrom(0, 300), '60'),
+    sadRetention: Object.freeze(
+      reader.withDefault('VAULT_SAD_RETENTION', parseSadRetention, env === 'production' ? '24h' : 'keep'),
+    ),
+  };
+}
 
-const readTraces = (reader: SettingReader): Config['traces'] => {
+function readTraces(reader: SettingReader): Config['traces'] {
   const endpoint = reader.optional('OTEL_EXPORTER_OTLP_ENDPOINT', parseOtlpEndpoint);
   const headers = reader.secret('OTEL_EXPORTER_OTLP_HEADERS', (text) => new Secret(parseOtlpHeaders(text)));
   return endpoint === undefined
     ? undefined
     : Object.freeze({ url: `${endpoint}/v1/traces`, headers: headers ?? new Secret({}) });
-};
+}
 
 // An inspector (bun --inspect, BUN_INSPECT) could read keys and card data from the process.
-const rejectInspector = (
+function rejectInspector(
   reader: SettingReader,
   environment: Environment,
   runtimeArguments: readonly string[],
-): void => {
+): void {
   const name = ['BUN_INSPECT', 'BUN_INSPECT_CONNECT_TO', 'BUN_INSPECT_NOTIFY', 'BUN_INSPECT_PRELOAD'].find(
     (key) => environment[key],
   );
@@ -254,13 +258,13 @@ const rejectInspector = (
   if (runtimeArguments.some((argument) => /^--inspect/.test(argument))) {
     reader.report('--inspect', 'is not allowed in production');
   }
-};
+}
 
 /**
  * Reads the configuration from the environment and from the files that settings name; writes nothing. Throws `ConfigError`
  * with one line for each unknown name, invalid value and invalid combination. `runtimeArguments` is `process.execArgv`.
  */
-export const loadConfig = (environment: Environment, runtimeArguments: readonly string[] = []): Config => {
+export function loadConfig(environment: Environment, runtimeArguments: readonly string[] = []): Config {
   const reader = createSettingReader(environment);
   const env = reader.withDefault('VAULT_ENV', oneOf('staging', 'production'), 'staging');
   if (env === 'production') {
@@ -280,17 +284,19 @@ export const loadConfig = (environment: Environment, runtimeArguments: readonly 
   };
   reader.finish();
   return Object.freeze(config);
-};
+}
 
 /** The base URL for callers, without a trailing slash. */
-export const publicUrl = (config: Config, listeningPort: number): string => {
+export function publicUrl(config: Config, listeningPort: number): string {
   if (config.publicUrl !== undefined) {
     return config.publicUrl;
   }
   const named = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
   const host = named.includes(':') ? `[${named}]` : named;
   return `${config.tls === undefined ? 'http' : 'https'}://${host}:${listeningPort}`;
-};
+}
 
 /** The effective configuration for the start log: setting names to values, secrets redacted. */
-export const describeConfig = (config: Config): Readonly<Record<string, string>> => config.effective;
+export function describeConfig(config: Config): Readonly<Record<string, string>> {
+  return config.effective;
+}

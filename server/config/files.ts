@@ -9,23 +9,23 @@ import { parsePath } from './values.ts';
 
 const FILE_BYTES_MAX = 1_048_576;
 
-const unreadable = (error: unknown): never => {
+function unreadable(error: unknown): never {
   if (error instanceof BadValue) {
     throw error;
   }
   throw new BadValue(`names a file that cannot be read (${errorCode(error)})`, { cause: errorCode(error) });
-};
+}
 
 /**
  * Whether other users can read a file. A file of root may be readable by its group: so Kubernetes secrets and systemd
  * credentials give a file to a process of another user.
  */
-const isReadableByOthers = ({ mode, uid }: { readonly mode: number; readonly uid: number }): boolean => {
+function isReadableByOthers({ mode, uid }: { readonly mode: number; readonly uid: number }): boolean {
   const isGivenByRoot = uid === 0 && process.getuid?.() !== 0;
   return (mode & (isGivenByRoot ? 0o037 : 0o077)) !== 0;
-};
+}
 
-const read = (path: string, isPrivate: boolean): string => {
+function read(path: string, isPrivate: boolean): string {
   try {
     const descriptor = openSync(parsePath(path), 'r');
     try {
@@ -46,7 +46,7 @@ const read = (path: string, isPrivate: boolean): string => {
   } catch (error) {
     return unreadable(error);
   }
-};
+}
 
 /** The text of a file that other users cannot read. */
 export const readPrivateFile: Parse<string> = (path) => read(path, true);
@@ -94,25 +94,25 @@ export const parseServerCertificates: Parse<string> = (path) => {
     : pem;
 };
 
-const isPrivateKeyOf = (cert: string, pem: string): boolean => {
+function isPrivateKeyOf(cert: string, pem: string): boolean {
   try {
     return new X509Certificate(cert).checkPrivateKey(createPrivateKey(pem));
   } catch {
     return false;
   }
-};
+}
 
 /** Parses the PEM file of the private key of `cert`; without `cert` the pair is not checked. */
-export const privateKeyOf =
-  (cert: string | undefined): Parse<Secret<string>> =>
-  (path) => {
+export function privateKeyOf(cert: string | undefined): Parse<Secret<string>> {
+  return (path) => {
     const pem = read(path, false);
     return cert === undefined || isPrivateKeyOf(cert, pem)
       ? new Secret(pem)
       : rejectValue('does not name the unencrypted PEM private key of VAULT_TLS_CERT_FILE');
   };
+}
 
-const readJson = <Schema extends TSchema>(path: string, schema: Schema): Static<Schema> => {
+function readJson<Schema extends TSchema>(path: string, schema: Schema): Static<Schema> {
   let value: unknown;
   try {
     value = JSON.parse(read(path, false));
@@ -129,7 +129,7 @@ const readJson = <Schema extends TSchema>(path: string, schema: Schema): Static<
     ?.path.replaceAll(/[^\w/.-]/g, '?')
     .slice(0, 80);
   return rejectValue(`names a file with an invalid value at ${place === '' ? 'its top level' : place}`);
-};
+}
 
 const OPERATIONS = [
   ...['store', 'decrypt', 'list', 'update', 'delete', 'log', 'capture_create', 'capture', 'retrieve_create'],
@@ -189,10 +189,10 @@ export interface NetworkTokenRequester {
   readonly client_cert_id: string | undefined;
 }
 
-const isHttps = (text: string): boolean => {
+function isHttps(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url?.protocol === 'https:' && url.username === '' && url.password === '';
-};
+}
 
 /** Reads the file of network token requesters. Ids are unique, URLs are https. */
 export const parseRequesters: Parse<readonly NetworkTokenRequester[]> = (path) => {

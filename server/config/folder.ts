@@ -8,10 +8,10 @@ const FOLDER_MODE = 0o700;
  * for a folder of another user, a folder that others can write to (such as /tmp), and a symbolic link if `followLink` is
  * false.
  */
-export const ensurePrivateFolder = (
+export function ensurePrivateFolder(
   path: string,
   options: { readonly setting: string; readonly followLink?: boolean },
-): void => {
+): void {
   try {
     mkdirSync(path, { recursive: true, mode: FOLDER_MODE });
     const stat = lstatSync(options.followLink === false ? path : `${path}/`);
@@ -33,8 +33,11 @@ export const ensurePrivateFolder = (
     }
     throw new ConfigError(options.setting, `cannot be used as a folder (${errorCode(error)})`);
   }
-};
+}
 
 /** The code of a system error (`ENOENT`), which contains no path. */
-export const errorCode = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error';
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : 'unknown error';
+}

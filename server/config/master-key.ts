@@ -53,15 +53,15 @@ export const parseMasterKeys: Parse<Secret<MasterKeyRing>> = (text) => {
 export const parseMasterKeyFile: Parse<Secret<MasterKeyRing>> = (text) =>
   parseMasterKeys(readPrivateFile(text).trim());
 
-const syncFolder = (folder: string): void => {
+function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   fsyncSync(descriptor);
   closeSync(descriptor);
-};
+}
 
 // The key is synced to disk before it is linked to its name, and an existing file is never replaced: two servers that start at
 // the same time both use the file that was linked first.
-const createKeyFile = (folder: string, path: string): void => {
+function createKeyFile(folder: string, path: string): void {
   const draft = join(folder, `master-key.${randomBytes(8).toString('hex')}`);
   const descriptor = openSync(draft, 'wx', 0o600);
   try {
@@ -77,9 +77,9 @@ const createKeyFile = (folder: string, path: string): void => {
     unlinkSync(draft);
   }
   syncFolder(folder);
-};
+}
 
-const readKeyFile = (path: string): Secret<MasterKeyRing> | undefined => {
+function readKeyFile(path: string): Secret<MasterKeyRing> | undefined {
   try {
     return parseMasterKeyFile(path);
   } catch (error) {
@@ -88,18 +88,18 @@ const readKeyFile = (path: string): Secret<MasterKeyRing> | undefined => {
     }
     throw error;
   }
-};
+}
 
 /**
  * The configured master keys, or in staging those of the file `master-key` in the data folder, which the first start creates
  * (file mode 0600, folder mode 0700). Throws `ConfigError` in production without a configured key, and for a key file that
  * other users can read.
  */
-export const ensureMasterKey = (config: {
+export function ensureMasterKey(config: {
   readonly env: 'staging' | 'production';
   readonly dataDir: string;
   readonly masterKey: Secret<MasterKeyRing> | undefined;
-}): Secret<MasterKeyRing> => {
+}): Secret<MasterKeyRing> {
   if (config.masterKey !== undefined) {
     return config.masterKey;
   }
@@ -123,4 +123,4 @@ export const ensureMasterKey = (config: {
     const reason = error instanceof BadValue ? error.message : `cannot be written (${errorCode(error)})`;
     throw new ConfigError('master-key in VAULT_DATA_DIR', reason);
   }
-};
+}

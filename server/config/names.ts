@@ -44,7 +44,7 @@ export type SettingName = (typeof SETTING_NAMES)[number];
 const KNOWN: ReadonlySet<string> = new Set(SETTING_NAMES);
 
 /** The number of edits (insert, delete, replace, swap of neighbours) between two texts: optimal string alignment distance. */
-const editDistance = (from: string, to: string): number => {
+function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (let row = 1; row <= from.length; row++) {
@@ -63,16 +63,18 @@ const editDistance = (from: string, to: string): number => {
     last = current;
   }
   return last[to.length] ?? 0;
-};
+}
 
-const nearest = (name: string): { readonly known: SettingName; readonly distance: number } =>
-  SETTING_NAMES.map((known) => ({ known, distance: editDistance(name.toUpperCase(), known) })).reduce(
+function nearest(name: string): { readonly known: SettingName; readonly distance: number } {
+  return SETTING_NAMES.map((known) => ({ known, distance: editDistance(name.toUpperCase(), known) })).reduce(
     (best, next) => (next.distance < best.distance ? next : best),
   );
+}
 
 /** A setting that the name is a prefix of (`VAULT_REDIS`), or that is a prefix of the name (`VAULT_ENVIRONMENT`). */
-const related = (name: string): SettingName | undefined =>
-  SETTING_NAMES.find((known) => known.startsWith(`${name}_`) || name.startsWith(known));
+function related(name: string): SettingName | undefined {
+  return SETTING_NAMES.find((known) => known.startsWith(`${name}_`) || name.startsWith(known));
+}
 
 /** An environment variable that is probably a misspelt setting. */
 export interface UnknownSetting {
@@ -80,7 +82,7 @@ export interface UnknownSetting {
   readonly suggestion: SettingName | undefined;
 }
 
-const checkName = (name: string): UnknownSetting | undefined => {
+function checkName(name: string): UnknownSetting | undefined {
   if (KNOWN.has(name) || !/^v/i.test(name)) {
     return undefined;
   }
@@ -95,11 +97,12 @@ const checkName = (name: string): UnknownSetting | undefined => {
     name,
     suggestion: related(name.toUpperCase()) ?? (distance <= name.length / 3 ? known : undefined),
   };
-};
+}
 
 /**
  * Finds names that are not settings: those that start with `VAULT_` in any case, and those within two edits of a setting
  * (`VALT_PORT`).
  */
-export const findUnknownSettings = (names: readonly string[]): readonly UnknownSetting[] =>
-  names.map(checkName).filter((unknown) => unknown !== undefined);
+export function findUnknownSettings(names: readonly string[]): readonly UnknownSetting[] {
+  return names.map(checkName).filter((unknown) => unknown !== undefined);
+}

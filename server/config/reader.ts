@@ -49,21 +49,23 @@ export interface SettingReader {
   readonly effective: Readonly<Record<string, string>>;
 }
 
-const printable = (name: string): string => name.replaceAll(/[^\w.-]/g, '?').slice(0, 64);
+function printable(name: string): string {
+  return name.replaceAll(/[^\w.-]/g, '?').slice(0, 64);
+}
 
-const unknownSettings = (environment: Environment): ConfigError[] => {
+function unknownSettings(environment: Environment): ConfigError[] {
   const names = Object.keys(environment).filter((name) => environment[name] !== undefined);
   return findUnknownSettings(names).map(({ name, suggestion }) => {
     const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
     return new ConfigError(printable(name), `is not a setting${hint}`);
   });
-};
+}
 
 type Parsed<T> =
   | { readonly kind: 'valid'; readonly value: T }
   | { readonly kind: 'invalid'; readonly error: ConfigError };
 
-const parseSetting = <T>(name: SettingName, parse: Parse<T>, text: string): Parsed<T> => {
+function parseSetting<T>(name: SettingName, parse: Parse<T>, text: string): Parsed<T> {
   try {
     // An empty value is usually a mistake in a template, which the default would hide.
     const value = text === '' ? rejectValue('is empty; set a value or remove it') : parse(text);
@@ -74,10 +76,10 @@ const parseSetting = <T>(name: SettingName, parse: Parse<T>, text: string): Pars
     }
     throw error;
   }
-};
+}
 
 /** Creates the reader of one environment. Unknown `VAULT_` names are recorded as errors. */
-export const createSettingReader = (environment: Environment): SettingReader => {
+export function createSettingReader(environment: Environment): SettingReader {
   const errors = unknownSettings(environment);
   const effective: Record<string, string> = {};
 
@@ -124,4 +126,4 @@ export const createSettingReader = (environment: Environment): SettingReader => 
       }
     },
   };
-};
+}

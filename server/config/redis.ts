@@ -22,15 +22,15 @@ const parseSocket: Parse<RedisSetting> = (text) => {
   return { kind: 'socket', path };
 };
 
-const decode = (text: string): string => {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
     return rejectValue('must contain user name and password percent-encoded');
   }
-};
+}
 
-const parseNode = (text: string): URL => {
+function parseNode(text: string): URL {
   if (!/^rediss?:\/\/[^/]/.test(text) || !URL.canParse(text) || /\s/.test(text)) {
     return rejectValue(EXPECTED);
   }
@@ -50,17 +50,19 @@ const parseNode = (text: string): URL => {
     url.port = '6379';
   }
   return url;
-};
+}
 
-const withoutPassword = (url: URL): string => {
+function withoutPassword(url: URL): string {
   const user = url.username === '' && url.password === '' ? '' : `${url.username}:[secret]@`;
   return `${url.protocol}//${user}${url.host}${url.pathname}`;
-};
+}
 
-const access = (url: URL): string => JSON.stringify([url.protocol, url.username, url.password]);
+function access(url: URL): string {
+  return JSON.stringify([url.protocol, url.username, url.password]);
+}
 
 // Hosts after the first may omit scheme and credentials, which are the same for all nodes of a Cluster.
-const parseCluster = (parts: readonly string[]): RedisSetting => {
+function parseCluster(parts: readonly string[]): RedisSetting {
   const first = parseNode(parts[0] ?? '');
   const prefix = first.href.slice(0, first.href.lastIndexOf(first.host));
   const nodes = parts.map((part) => parseNode(part.includes('://') ? part : prefix + part));
@@ -79,7 +81,7 @@ const parseCluster = (parts: readonly string[]): RedisSetting => {
     urls: new Secret(nodes.map((node) => node.href)),
     shown: nodes.map(withoutPassword).join(','),
   };
-};
+}
 
 /** Parses `VAULT_REDIS_URL`: one server, a Unix socket, or several nodes of a Cluster, comma-separated. */
 export const parseRedisUrl: Parse<RedisSetting> = (text) => {
@@ -95,9 +97,9 @@ export const parseRedisUrl: Parse<RedisSetting> = (text) => {
 };
 
 /** The address for the start log, without passwords. */
-export const showRedis = (setting: RedisSetting): string => {
+export function showRedis(setting: RedisSetting): string {
   if (setting.kind === 'embedded') {
     return 'embedded redis-server';
   }
   return setting.kind === 'socket' ? `unix:${setting.path}` : setting.shown;
-};
+}

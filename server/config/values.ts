@@ -6,14 +6,14 @@ import { type Duration, parseDuration } from '../domain/text/duration.ts';
 import { type Parse, rejectValue } from './reader.ts';
 
 /** A whole number between two bounds, inclusive. */
-export const integerFrom =
-  (minimum: number, maximum: number): Parse<number> =>
-  (text) => {
+export function integerFrom(minimum: number, maximum: number): Parse<number> {
+  return (text) => {
     const value = /^(0|[1-9]\d{0,9})$/.test(text) ? Number(text) : Number.NaN;
     return value >= minimum && value <= maximum
       ? value
       : rejectValue(`must be a whole number from ${minimum} to ${maximum}`);
   };
+}
 
 /** `true`, `1`, `false` or `0`. */
 export const parseBoolean: Parse<boolean> = (text) => {
@@ -27,21 +27,23 @@ export const parseBoolean: Parse<boolean> = (text) => {
 };
 
 /** One of some fixed texts. */
-export const oneOf =
-  <const Choice extends string>(...choices: readonly Choice[]): Parse<Choice> =>
-  (text) =>
+export function oneOf<const Choice extends string>(...choices: readonly Choice[]): Parse<Choice> {
+  return (text) =>
     choices.find((choice) => choice === text) ?? rejectValue(`must be one of: ${choices.join(', ')}`);
+}
 
 /** A comma-separated list. */
-export const listOf =
-  <T>(parse: Parse<T>): Parse<readonly T[]> =>
-  (text) =>
-    Object.freeze(text.split(',').map((part) => parse(part.trim())));
+export function listOf<T>(parse: Parse<T>): Parse<readonly T[]> {
+  return (text) => Object.freeze(text.split(',').map((part) => parse(part.trim())));
+}
 
-const isHostName = (text: string): boolean =>
-  text.length <= 253 &&
-  !/^[\d.]+$/.test(text) &&
-  /^(?!-)[A-Za-z0-9-]{1,63}(?:\.(?!-)[A-Za-z0-9-]{1,63})*$/.test(text);
+function isHostName(text: string): boolean {
+  return (
+    text.length <= 253 &&
+    !/^[\d.]+$/.test(text) &&
+    /^(?!-)[A-Za-z0-9-]{1,63}(?:\.(?!-)[A-Za-z0-9-]{1,63})*$/.test(text)
+  );
+}
 
 /** An address or a host name to listen on; IPv6 without brackets. */
 export const parseHost: Parse<string> = (text) =>
@@ -50,11 +52,13 @@ export const parseHost: Parse<string> = (text) =>
     : rejectValue('must be an IP address (IPv6 without brackets) or a host name');
 
 /** Whether only this machine can reach the address. */
-export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || (isIP(host) !== 0 && ipaddr.process(host).range() === 'loopback');
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || (isIP(host) !== 0 && ipaddr.process(host).range() === 'loopback');
+}
 
-const isAddress = (text: string): boolean =>
-  ipaddr.IPv4.isValidFourPartDecimal(text) || (text.includes(':') && ipaddr.IPv6.isValid(text));
+function isAddress(text: string): boolean {
+  return ipaddr.IPv4.isValidFourPartDecimal(text) || (text.includes(':') && ipaddr.IPv6.isValid(text));
+}
 
 /** A CIDR or a single address; the result is `address/bits` in normal form. */
 export const parseCidr: Parse<string> = (text) => {

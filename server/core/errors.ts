@@ -9,9 +9,11 @@ interface ErrorEntry {
   readonly retryAfterSeconds?: number;
 }
 
-const defineErrors = <Code extends string>(
+function defineErrors<Code extends string>(
   table: Record<Code, ErrorEntry>,
-): Readonly<Record<Code, ErrorEntry>> => Object.freeze(table);
+): Readonly<Record<Code, ErrorEntry>> {
+  return Object.freeze(table);
+}
 
 /** Every error code that a caller can receive. */
 export const ERRORS = defineErrors({
@@ -334,7 +336,9 @@ export const ERRORS = defineErrors({
 export type ErrorCode = keyof typeof ERRORS;
 
 /** Whether a text is an error code. */
-export const isErrorCode = (value: string): value is ErrorCode => Object.hasOwn(ERRORS, value);
+export function isErrorCode(value: string): value is ErrorCode {
+  return Object.hasOwn(ERRORS, value);
+}
 
 /** An expected failure, answered to the caller with its code. The message is the text of `ERRORS`. */
 export class VaultError extends Error {

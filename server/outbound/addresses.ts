@@ -15,48 +15,53 @@ const GLOBAL_UNICAST_V6 = ipaddr.IPv6.parseCIDR('2000::/3');
 const HOST_AGENT_V4 = '168.63.129.16';
 
 /** ISATAP interface identifiers (RFC 5214, section 6.1) contain an IPv4 address after any prefix. */
-const isIsatap = ({ parts }: ipaddr.IPv6): boolean => ((parts[4] ?? 0) & 0xfdff) === 0 && parts[5] === 0x5efe;
+function isIsatap({ parts }: ipaddr.IPv6): boolean {
+  return ((parts[4] ?? 0) & 0xfdff) === 0 && parts[5] === 0x5efe;
+}
 
 /**
  * `range()` knows the special blocks of both families, including those that contain an IPv4 address (6to4, Teredo, NAT64). It
  * returns `unicast` for all others, for IPv6 also for IPv4-compatible addresses (`::127.0.0.1`) and unassigned blocks.
  */
-const isPublic = (address: Address): boolean => {
+function isPublic(address: Address): boolean {
   if (address.range() !== 'unicast') {
     return false;
   }
   return address instanceof ipaddr.IPv6
     ? address.match(GLOBAL_UNICAST_V6) && !isIsatap(address)
     : address.toString() !== HOST_AGENT_V4;
-};
+}
 
 const PAIR = /(\d+)\.(\d+)/g;
 
 /** Replaces a dotted ending by hexadecimal: ipaddr.js parses `::8.8.8.8` as an IPv4-mapped address, which it is not. */
-const withoutDots = (text: string): string =>
-  text
+function withoutDots(text: string): string {
+  return text
     .replace(PAIR, (_pair, high: string, low: string) => (Number(high) * 256 + Number(low)).toString(16))
     .replace('.', ':');
+}
 
-const parseAddress = (text: string): Address | undefined => {
+function parseAddress(text: string): Address | undefined {
   const family = text.includes('%') ? 0 : isIP(text);
   if (family === 0) {
     return undefined;
   }
   return ipaddr.process(family === 6 ? withoutDots(text) : text);
-};
+}
 
 /**
  * The normal form of an address; for an IPv4-mapped IPv6 address, the IPv4 address. Undefined for other text, and for an
  * address with a zone.
  */
-export const normalAddress = (text: string): string | undefined => parseAddress(text)?.toString();
+export function normalAddress(text: string): string | undefined {
+  return parseAddress(text)?.toString();
+}
 
 /**
  * Creates the policy. `allow` contains CIDRs as in the settings (`10.0.0.0/8`, `fd00::/8`); an IPv4 block includes its
  * IPv4-mapped IPv6 addresses.
  */
-export const createAddressPolicy = ({ allow }: { readonly allow: readonly string[] }): AddressPolicy => {
+export function createAddressPolicy({ allow }: { readonly allow: readonly string[] }): AddressPolicy {
   const allowed = allow.map((cidr) => ipaddr.parseCIDR(cidr));
   const permits = (text: string): boolean => {
     const address = parseAddress(text);
@@ -68,4 +73,4 @@ export const createAddressPolicy = ({ allow }: { readonly allow: readonly string
     return isPublic(address) || allowed.some(isAllowed);
   };
   return Object.freeze({ permits });
-};
+}

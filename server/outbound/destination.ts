@@ -29,7 +29,7 @@ const URL_LENGTH_MAX = 8192;
 const WRITTEN = /^https:\/\/([^/?#\\]+)(?:[/?#][^\\]*)?$/i;
 const HOST_NAME = /^(?=.{1,253}$)(?!-)[a-z0-9_-]{1,63}(?:\.(?!-)[a-z0-9_-]{1,63})*$/;
 
-const parseUrl = (text: string): URL | undefined => {
+function parseUrl(text: string): URL | undefined {
   const authority = WRITTEN.exec(text)?.[1];
   if (authority === undefined || authority.includes('@') || text.length > URL_LENGTH_MAX) {
     return undefined;
@@ -38,29 +38,32 @@ const parseUrl = (text: string): URL | undefined => {
   return /[\u0000-\u0020\u007f-\u009f]/.test(text) || !text.isWellFormed() || !URL.canParse(text)
     ? undefined
     : new URL(text);
-};
+}
 
-const isListed = (host: string, hosts: readonly string[]): boolean =>
-  hosts.length === 0 ||
-  hosts.some((entry) => {
-    const wanted = entry.toLowerCase();
-    if (wanted.startsWith('*.')) {
-      return isIP(host) === 0 && host.endsWith(wanted.slice(1)) && host.length > wanted.length - 1;
-    }
-    return host === wanted || (isIP(wanted) !== 0 && normalAddress(wanted) === normalAddress(host));
-  });
+function isListed(host: string, hosts: readonly string[]): boolean {
+  return (
+    hosts.length === 0 ||
+    hosts.some((entry) => {
+      const wanted = entry.toLowerCase();
+      if (wanted.startsWith('*.')) {
+        return isIP(host) === 0 && host.endsWith(wanted.slice(1)) && host.length > wanted.length - 1;
+      }
+      return host === wanted || (isIP(wanted) !== 0 && normalAddress(wanted) === normalAddress(host));
+    })
+  );
+}
 
 /** Names of this machine; some resolvers do not know them (RFC 6761, section 6.3). */
 const LOCAL_NAME = /(?:^|\.)localhost$/;
 
 /** Whether a host is a well-formed name other than this machine, or a permitted address. */
-const isPermitted = (host: string, policy: AddressPolicy): boolean => {
+function isPermitted(host: string, policy: AddressPolicy): boolean {
   if (isIP(host) !== 0) {
     return policy.permits(host);
   }
   const isAllowed = !LOCAL_NAME.test(host) || policy.permits('127.0.0.1') || policy.permits('::1');
   return isAllowed && HOST_NAME.test(host);
-};
+}
 
 /**
  * Parses and checks a URL before any name lookup: only https, no user name or password (not even an empty one), no spaces or
@@ -69,7 +72,7 @@ const isPermitted = (host: string, policy: AddressPolicy): boolean => {
  *
  * @throws {VaultError} `destination_refused` with `rules.field`.
  */
-export const checkDestination = (text: string, rules: DestinationRules): Destination => {
+export function checkDestination(text: string, rules: DestinationRules): Destination {
   const url = parseUrl(text);
   const host = url?.hostname.replace(/^\[|\]$/g, '') ?? '';
   if (
@@ -87,4 +90,4 @@ export const checkDestination = (text: string, rules: DestinationRules): Destina
     path: `${url.pathname}${url.search}`,
     isAddress: isIP(host) !== 0,
   });
-};
+}

@@ -19,7 +19,7 @@ import { limitReply } from './reply-limits.ts';
 const USER_AGENT = 'cardvault';
 
 /** A flat list, for which node:http keeps the order and duplicate names. */
-const wireHeaders = ({ method, headers, body }: OutboundRequest, { authority }: Destination): string[] => {
+function wireHeaders({ method, headers, body }: OutboundRequest, { authority }: Destination): string[] {
   const names = new Set(headers.map(([name]) => name.toLowerCase()));
   const list: [string, string][] = [
     ['Host', authority],
@@ -35,18 +35,14 @@ const wireHeaders = ({ method, headers, body }: OutboundRequest, { authority }: 
     list.push(['Content-Length', String(body?.length ?? 0)]);
   }
   return list.flat();
-};
+}
 
 /**
  * The final check before the first byte is sent: the runtime has verified the chain and the dates, the peer is one of the
  * checked addresses, and the certificate has the host as a subject alternative name (RFC 9525: the common name is ignored).
  * It repeats what the options require, so that a lost option or a setting of the environment cannot redirect data.
  */
-const isTrusted = (
-  socket: TLSSocket,
-  { host, isAddress }: Destination,
-  pinned: readonly string[],
-): boolean => {
+function isTrusted(socket: TLSSocket, { host, isAddress }: Destination, pinned: readonly string[]): boolean {
   const certificate = socket.getPeerCertificate();
   const names = certificate.subjectaltname ?? '';
   return (
@@ -55,7 +51,7 @@ const isTrusted = (
     names.includes(isAddress ? 'IP Address:' : 'DNS:') &&
     checkServerIdentity(host, certificate) === undefined
   );
-};
+}
 
 /** The checked input of one exchange. */
 export interface Exchange {
@@ -71,39 +67,42 @@ export interface Exchange {
 /** The types of node:https lack this option of node:tls. */
 type ContextOptions = RequestOptions & { readonly secureContext: SecureContext };
 
-const requestOptions = ({ call, destination, addresses, context, limits }: Exchange): ContextOptions => ({
-  method: call.method,
-  host: destination.host,
-  port: destination.port,
-  path: destination.path,
-  headers: wireHeaders(call, destination),
-  setHost: false,
-  agent: false,
-  insecureHTTPParser: false,
-  maxHeaderSize: limits.replyHeaderBytes,
-  rejectUnauthorized: true,
-  minVersion: MIN_VERSION,
-  secureContext: context,
-  ...(destination.isAddress ? {} : { servername: destination.host }),
-  lookup: (_name, options, callback) => {
-    const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
-    const [first] = found;
-    if (options.all === true || first === undefined) {
-      callback(null, found);
-    } else {
-      callback(null, first.address, first.family);
-    }
-  },
-});
+function requestOptions({ call, destination, addresses, context, limits }: Exchange): ContextOptions {
+  return {
+    method: call.method,
+    host: destination.host,
+    port: destination.port,
+    path: destination.path,
+    headers: wireHeaders(call, destination),
+    setHost: false,
+    agent: false,
+    insecureHTTPParser: false,
+    maxHeaderSize: limits.replyHeaderBytes,
+    rejectUnauthorized: true,
+    minVersion: MIN_VERSION,
+    secureContext: context,
+    ...(destination.isAddress ? {} : { servername: destination.host }),
+    lookup: (_name, options, callback) => {
+      const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+      const [first] = found;
+      if (options.all === true || first === undefined) {
+        callback(null, found);
+      } else {
+        callback(null, first.address, first.family);
+      }
+    },
+  };
+}
 
 /** The runtime's error codes for invalid chains, dates and names. */
 const CERTIFICATE_CODE = /CERT|SIGNATURE|ISSUER|CHAIN|CRL|PURPOSE|EXTENSION|UNSPECIFIED/;
 
-const isAboutCertificate = (error: Error & { readonly code?: unknown }): boolean =>
-  typeof error.code === 'string' && CERTIFICATE_CODE.test(error.code);
+function isAboutCertificate(error: Error & { readonly code?: unknown }): boolean {
+  return typeof error.code === 'string' && CERTIFICATE_CODE.test(error.code);
+}
 
 /** Connects, and sends the request only to a trusted peer. The connection is always destroyed at the end. */
-export const exchange = (given: Exchange): Promise<OutboundResult> => {
+export function exchange(given: Exchange): Promise<OutboundResult> {
   const { call, destination, addresses, limits, remainingMs } = given;
   const { promise, resolve, reject } = Promise.withResolvers<OutboundResult>();
   const outgoing = startRequest(given);
@@ -166,13 +165,13 @@ export const exchange = (given: Exchange): Promise<OutboundResult> => {
     }
   });
   return promise;
-};
+}
 
 /** The message of an error is dropped, since it could contain a header's value or a part of a key. */
-const startRequest = (given: Exchange): ClientRequest => {
+function startRequest(given: Exchange): ClientRequest {
   try {
     return request(requestOptions(given));
   } catch (error) {
     throw new VaultError('internal', { cause: error });
   }
-};
+}

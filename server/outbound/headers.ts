@@ -20,7 +20,7 @@ const BYTES_MAX = 32_768;
  *
  * @throws {VaultError} `invalid_request`, with `field` at the list or at its member (`FIELD[2]`).
  */
-export const checkHeaders = (headers: HeaderList, { field }: { readonly field: string }): HeaderList => {
+export function checkHeaders(headers: HeaderList, { field }: { readonly field: string }): HeaderList {
   let bytes = 0;
   for (const [index, [name, value]] of headers.entries()) {
     if (!NAME.test(name) || !VALUE.test(value) || RESERVED.test(name)) {
@@ -32,4 +32,4 @@ export const checkHeaders = (headers: HeaderList, { field }: { readonly field: s
     throw new VaultError('invalid_request', { field });
   }
   return headers;
-};
+}

@@ -18,7 +18,7 @@ type Names = ReadonlyMap<string, readonly string[]>;
 const FRESH_MS = 5_000;
 
 /** Parses lines of an address and its names; a name may have several lines. Lines without a valid address are skipped. */
-const parseHosts = (text: string): Names => {
+function parseHosts(text: string): Names {
   const names = new Map<string, string[]>();
   for (const line of text.split('\n')) {
     const [written = '', ...aliases] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/);
@@ -29,10 +29,10 @@ const parseHosts = (text: string): Names => {
     }
   }
   return names;
-};
+}
 
 /** Opens a hosts file. It is read again when it changes; a file that cannot be read has no names. */
-export const createHostsFile = ({ path, now }: HostsFileOptions): HostsFile => {
+export function createHostsFile({ path, now }: HostsFileOptions): HostsFile {
   let version = '';
   let names: Names = new Map();
   let refreshed: Promise<void> | undefined;
@@ -62,4 +62,4 @@ export const createHostsFile = ({ path, now }: HostsFileOptions): HostsFile => {
     return names.get(name);
   };
   return Object.freeze({ find });
-};
+}

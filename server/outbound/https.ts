@@ -46,30 +46,30 @@ const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE---
 type ClientCert = NonNullable<OutboundRequest['clientCert']>;
 
 /** Checks the pair, because the runtime would ignore an invalid one and connect without a client certificate. */
-const pairOf = ({ certPem, keyPem }: ClientCert): { readonly cert: string; readonly key: string } => {
+function pairOf({ certPem, keyPem }: ClientCert): { readonly cert: string; readonly key: string } {
   const key = keyPem.expose();
   if (!new X509Certificate(certPem).checkPrivateKey(createPrivateKey(key))) {
     throw new TypeError('the key is not that of the certificate');
   }
   return { cert: certPem, key };
-};
+}
 
 /** The message of an error is dropped, since it could contain a part of a key. */
-const contextWith = (ca: string[], clientCert?: ClientCert): SecureContext => {
+function contextWith(ca: string[], clientCert?: ClientCert): SecureContext {
   try {
     const pair = clientCert === undefined ? {} : pairOf(clientCert);
     return createSecureContext({ ca, minVersion: MIN_VERSION, ...pair });
   } catch (error) {
     throw new VaultError('internal', { cause: error });
   }
-};
+}
 
 /**
  * Creates the only client for third parties: https with TLS 1.2 or newer, verified against the built-in roots and `caPem`, to
  * an address that was checked and is the one connected to, within the limits, without redirects, proxies, cookies or
  * keep-alive.
  */
-export const createOutbound = (options: OutboundOptions): Outbound => {
+export function createOutbound(options: OutboundOptions): Outbound {
   const { policy, resolve = resolveBySystem } = options;
   const limits = { ...LIMITS, ...options.limits };
   const authorities = [...rootCertificates, ...(options.caPem?.match(PEM_CERTIFICATE) ?? [])];
@@ -104,4 +104,4 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       : exchange({ call, destination, addresses: found.addresses, context, limits, remainingMs });
   };
   return Object.freeze({ send });
-};
+}

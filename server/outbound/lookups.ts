@@ -15,11 +15,11 @@ const GRACE_MS = 500;
  * cancelled if it is older than 500 ms, otherwise the new one fails. So names with unresponsive servers cannot block others,
  * and there is no queue.
  */
-export const createLookups = ({
+export function createLookups({
   query: startQuery,
   max,
   now,
-}: LookupOptions): ((name: string) => Query['answer']) => {
+}: LookupOptions): (name: string) => Query['answer'] {
   // A map keeps the order of insertion: the oldest first.
   const running = new Map<string, Query & { readonly startedAt: number }>();
 
@@ -54,4 +54,4 @@ export const createLookups = ({
       }
     }
   };
-};
+}

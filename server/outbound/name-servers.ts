@@ -31,7 +31,7 @@ function isNoAnswer(error: unknown): boolean {
  * Queries the addresses of a name, IPv4 first, without search domains, over sockets of its own. `getaddrinfo` is not used: it
  * cannot be cancelled, and would block a thread of the pool that files and compression need.
  */
-export const askNameServers = (name: string, { timeoutMs, servers }: QueryOptions): Query => {
+export function askNameServers(name: string, { timeoutMs, servers }: QueryOptions): Query {
   const resolver = new dns.Resolver({ timeout: TRY_MS, tries: TRIES });
   if (servers !== undefined) {
     resolver.setServers(servers);
@@ -57,4 +57,4 @@ export const askNameServers = (name: string, { timeoutMs, servers }: QueryOption
     throw errors[0];
   };
   return { answer: gather(), cancel };
-};
+}

@@ -5,18 +5,19 @@ import type { OutboundFailure, OutboundLimits } from './call.ts';
 const INTERIM_MAX = 8;
 
 /** The body, its headers, and the same again for the framing of chunks. */
-const wireBytesMax = ({ replyHeaderBytes, replyBodyBytes }: OutboundLimits): number =>
-  2 * (replyBodyBytes + replyHeaderBytes);
+function wireBytesMax({ replyHeaderBytes, replyBodyBytes }: OutboundLimits): number {
+  return 2 * (replyBodyBytes + replyHeaderBytes);
+}
 
 /**
  * Limits what the parser of the runtime accepts without limit: interim replies, and framing with almost no data. `onExceeded`
  * may be called more than once.
  */
-export const limitReply = (
+export function limitReply(
   outgoing: ClientRequest,
   limits: OutboundLimits,
   onExceeded: (code: OutboundFailure['code']) => void,
-): void => {
+): void {
   const bytesMax = wireBytesMax(limits);
   let interim = 0;
   outgoing.on('information', () => {
@@ -32,4 +33,4 @@ export const limitReply = (
       }
     });
   });
-};
+}

@@ -30,21 +30,26 @@ const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['br', promisify(brotliDecompress)],
 ]);
 
-const pairsOf = (raw: readonly string[]): HeaderList =>
-  Array.from({ length: raw.length >> 1 }, (_, index) => [raw[2 * index] ?? '', raw[2 * index + 1] ?? '']);
+function pairsOf(raw: readonly string[]): HeaderList {
+  return Array.from({ length: raw.length >> 1 }, (_, index) => [
+    raw[2 * index] ?? '',
+    raw[2 * index + 1] ?? '',
+  ]);
+}
 
-const valuesOf = (headers: HeaderList, wanted: string): string =>
-  headers
+function valuesOf(headers: HeaderList, wanted: string): string {
+  return headers
     .filter(([name]) => name.toLowerCase() === wanted)
     .map(([, value]) => value.trim().toLowerCase())
     .join(',');
+}
 
 /** The most chunks of a body: with more, 1 MB would have chunks of less than 16 bytes, which only wastes CPU time. */
 const PIECES_MAX = 65_536;
 const FIRST_BYTES = 16_384;
 
 /** Copies chunks into one growing buffer, so that a chunk does not keep the complete read buffer in memory. */
-const createCollector = (bytesMax: number) => {
+function createCollector(bytesMax: number) {
   let held = new Uint8Array(0);
   let bytes = 0;
   let pieces = 0;
@@ -64,10 +69,10 @@ const createCollector = (bytesMax: number) => {
     return true;
   };
   return { add, whole: (): Uint8Array => Buffer.from(held.buffer, 0, bytes) };
-};
+}
 
 /** The encoded body; undefined, with the response destroyed, as soon as it exceeds the limit. */
-const collect = (response: IncomingMessage, bytesMax: number): Promise<Uint8Array | undefined> => {
+function collect(response: IncomingMessage, bytesMax: number): Promise<Uint8Array | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | undefined>();
   const { add, whole } = createCollector(bytesMax);
   response.on('data', (piece: Uint8Array) => {
@@ -80,7 +85,7 @@ const collect = (response: IncomingMessage, bytesMax: number): Promise<Uint8Arra
   response.on('error', reject);
   response.on('close', () => reject(new Error('broken off')));
   return promise;
-};
+}
 
 function isTooLarge(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
@@ -94,7 +99,7 @@ function failed(code: 'reply_too_large' | 'target_unreachable'): ReadReply {
  * Reads a complete reply; its body has at most `bytesMax` bytes, both encoded and decoded. A reply that is incomplete, cannot be
  * decoded or has an invalid status is `target_unreachable`. Never rejects, and does not close the connection.
  */
-export const readReply = async (response: IncomingMessage, bytesMax: number): Promise<ReadReply> => {
+export async function readReply(response: IncomingMessage, bytesMax: number): Promise<ReadReply> {
   const status = response.statusCode ?? 0;
   if (status < STATUS_MIN || status > STATUS_MAX) {
     return failed('target_unreachable');
@@ -117,4 +122,4 @@ export const readReply = async (response: IncomingMessage, bytesMax: number): Pr
   } catch (error) {
     return failed(isTooLarge(error) ? 'reply_too_large' : 'target_unreachable');
   }
-};
+}

@@ -29,18 +29,18 @@ const LOOKUP_MS = 5_000;
 const LOOKUPS_MAX = 200;
 
 /** Creates a resolver of the hosts file, and of the name servers for all other names. */
-export const createSystemResolver = ({
+export function createSystemResolver({
   hostsPath = '/etc/hosts',
   servers,
   timeoutMs = LOOKUP_MS,
   lookupsMax = LOOKUPS_MAX,
   now = () => performance.now(),
-}: SystemResolverOptions = {}): Resolve => {
+}: SystemResolverOptions = {}): Resolve {
   const hosts = createHostsFile({ path: hostsPath, now });
   const query = (name: string) => askNameServers(name, { timeoutMs, servers });
   const lookUp = createLookups({ query, max: lookupsMax, now });
   return async (name) => (await hosts.find(name)) ?? lookUp(name);
-};
+}
 
 /** The only resolver of this process, so that its limits apply to all lookups. */
 export const resolveBySystem: Resolve = createSystemResolver();
@@ -49,10 +49,10 @@ export const resolveBySystem: Resolve = createSystemResolver();
  * Looks up a name once and checks every address. One address that is not permitted makes the result `destination_refused`: a
  * mixture of public and private addresses is a sign of an attack. Never rejects.
  */
-export const resolveVetted = async (
+export async function resolveVetted(
   name: string,
   { resolve, policy, timeoutMs }: { resolve: Resolve; policy: AddressPolicy; timeoutMs: number },
-): Promise<Resolved> => {
+): Promise<Resolved> {
   const { promise: timeout, resolve: endWait } = Promise.withResolvers<undefined>();
   const timer = setTimeout(endWait, timeoutMs);
   try {
@@ -72,4 +72,4 @@ export const resolveVetted = async (
   } finally {
     clearTimeout(timer);
   }
-};
+}

@@ -66,21 +66,23 @@ export interface ThirdParties {
 }
 
 /** The method of a stored request, which was checked when it was accepted. */
-const methodOf = ({ method }: FilledRequest): OutboundRequest['method'] => {
+function methodOf({ method }: FilledRequest): OutboundRequest['method'] {
   const known = METHODS.find((name) => name === method);
   if (known === undefined) {
     throw new VaultError('internal');
   }
   return known;
-};
+}
 
-const headOf = ({ url, headers }: Requester): Pick<OutboundRequest, 'url' | 'headers'> => ({
-  url,
-  headers: [['Content-Type', 'application/json'], ...Object.entries(headers.expose())],
-});
+function headOf({ url, headers }: Requester): Pick<OutboundRequest, 'url' | 'headers'> {
+  return {
+    url,
+    headers: [['Content-Type', 'application/json'], ...Object.entries(headers.expose())],
+  };
+}
 
 /** Creates the only access of services to third parties. */
-export const createThirdParties = (options: OutboundOptions): ThirdParties => {
+export function createThirdParties(options: OutboundOptions): ThirdParties {
   const { policy, resolve = resolveBySystem } = options;
   const outbound = createOutbound(options);
 
@@ -127,4 +129,4 @@ export const createThirdParties = (options: OutboundOptions): ThirdParties => {
       });
     },
   });
-};
+}

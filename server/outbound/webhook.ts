@@ -31,7 +31,7 @@ const DELIVERED_STATUS = 200;
  *
  * @throws {TypeError} for an invalid id, time or secret; the message contains none of them.
  */
-export const webhookHeaders = ({ id, timestampSeconds, body, secret }: WebhookMessage): HeaderList => {
+export function webhookHeaders({ id, timestampSeconds, body, secret }: WebhookMessage): HeaderList {
   // With a dot in the id, one signature could be valid for two different messages.
   if (!ID.test(id) || !Number.isSafeInteger(timestampSeconds) || timestampSeconds < 0) {
     throw new TypeError('A webhook needs a plain id and a time in whole seconds.');
@@ -54,12 +54,15 @@ export const webhookHeaders = ({ id, timestampSeconds, body, secret }: WebhookMe
     ['webhook-signature', `v1,${mac.digest('base64')}`],
     ['X-Vault-Webhook-Secret', Buffer.from(text, 'utf8').toString('latin1')],
   ];
-};
+}
 
-const keyOf = (secret: string): Buffer =>
-  secret.startsWith(ENCODED)
+function keyOf(secret: string): Buffer {
+  return secret.startsWith(ENCODED)
     ? Buffer.from(secret.slice(ENCODED.length), 'base64')
     : Buffer.from(secret, 'utf8');
+}
 
 /** Whether a reply with this status means that the webhook was delivered. */
-export const isDelivered = (status: number): boolean => status === DELIVERED_STATUS;
+export function isDelivered(status: number): boolean {
+  return status === DELIVERED_STATUS;
+}

@@ -37,11 +37,13 @@ interface EventCounterRow extends CounterRow {
 }
 
 /** `2xx` for a status, else the error code. */
-const statusOrCode = ({ status, code }: Fields): string =>
-  typeof status === 'number' ? `${Math.trunc(status / 100)}xx` : String(code ?? 'unknown');
+function statusOrCode({ status, code }: Fields): string {
+  return typeof status === 'number' ? `${Math.trunc(status / 100)}xx` : String(code ?? 'unknown');
+}
 
-const webhookResult = (fields: Fields): string =>
-  fields['delivered'] === true ? 'delivered' : statusOrCode(fields);
+function webhookResult(fields: Fields): string {
+  return fields['delivered'] === true ? 'delivered' : statusOrCode(fields);
+}
 
 /** The events that have a counter of their own. `vault_events_total` counts every event by its name. */
 export const EVENT_COUNTERS: Readonly<Record<string, EventCounterRow>> = {

@@ -40,7 +40,9 @@ const STATUS_ERROR = 2;
 const NANOSECONDS = 1_000n;
 const PLAIN = /^[\x20-\x7e]{1,128}$/;
 
-const nanos = (ms: number): string => String(BigInt(Math.round(ms * 1_000)) * NANOSECONDS);
+function nanos(ms: number): string {
+  return String(BigInt(Math.round(ms * 1_000)) * NANOSECONDS);
+}
 
 type Value = { readonly stringValue: string } | { readonly intValue: string };
 
@@ -49,30 +51,34 @@ interface Pair {
   readonly value: Value;
 }
 
-const text = (key: string, value: string): Pair => ({ key, value: { stringValue: value } });
+function text(key: string, value: string): Pair {
+  return { key, value: { stringValue: value } };
+}
 
-const attributeOf = (key: AttributeName, value: string | number | undefined): readonly Pair[] => {
+function attributeOf(key: AttributeName, value: string | number | undefined): readonly Pair[] {
   if (typeof value === 'number') {
     return [{ key, value: { intValue: String(Math.trunc(value)) } }];
   }
   return value !== undefined && PLAIN.test(value) ? [text(key, value)] : [];
-};
+}
 
-const spanOf = (span: Span) => ({
-  traceId: span.traceId,
-  spanId: span.spanId,
-  ...(span.parentId === undefined ? {} : { parentSpanId: span.parentId }),
-  name: span.name,
-  kind: KINDS[span.kind],
-  startTimeUnixNano: nanos(span.startMs),
-  endTimeUnixNano: nanos(span.endMs),
-  attributes: ATTRIBUTES.flatMap((name) => attributeOf(name, span.attributes[name])),
-  status: span.hasFailed ? { code: STATUS_ERROR } : {},
-});
+function spanOf(span: Span) {
+  return {
+    traceId: span.traceId,
+    spanId: span.spanId,
+    ...(span.parentId === undefined ? {} : { parentSpanId: span.parentId }),
+    name: span.name,
+    kind: KINDS[span.kind],
+    startTimeUnixNano: nanos(span.startMs),
+    endTimeUnixNano: nanos(span.endMs),
+    attributes: ATTRIBUTES.flatMap((name) => attributeOf(name, span.attributes[name])),
+    status: span.hasFailed ? { code: STATUS_ERROR } : {},
+  };
+}
 
 /** The body of an OTLP/HTTP request in JSON (opentelemetry-proto, ExportTraceServiceRequest). */
-export const encodeSpans = (spans: readonly Span[], { version, environment }: Resource): string =>
-  JSON.stringify({
+export function encodeSpans(spans: readonly Span[], { version, environment }: Resource): string {
+  return JSON.stringify({
     resourceSpans: [
       {
         resource: {
@@ -86,3 +92,4 @@ export const encodeSpans = (spans: readonly Span[], { version, environment }: Re
       },
     ],
   });
+}

@@ -56,10 +56,16 @@ const SPANS_BY_EVENT: Readonly<Record<string, string>> = {
 };
 
 /** Milliseconds since 1970 of a time of `performance.now()`. */
-const wallMs = (at: number): number => performance.timeOrigin + at;
+function wallMs(at: number): number {
+  return performance.timeOrigin + at;
+}
 
-const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
-const asNumber = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+function asText(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+function asNumber(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}
 
 /** The trace id of a job: the same for its attempts on every server. */
 function traceOfJob(job: string): string {
@@ -69,13 +75,15 @@ function traceOfJob(job: string): string {
     .slice(0, 2 * TRACE_BYTES);
 }
 
-const attemptAttributes = (fields: Readonly<Record<string, unknown>>): Attributes => ({
-  'vault.request_id': asText(fields['request_id']),
-  'vault.job': asText(fields['job']),
-  'vault.attempt': asNumber(fields['attempt']),
-  'vault.code': asText(fields['code']),
-  'http.response.status_code': asNumber(fields['status']),
-});
+function attemptAttributes(fields: Readonly<Record<string, unknown>>): Attributes {
+  return {
+    'vault.request_id': asText(fields['request_id']),
+    'vault.job': asText(fields['job']),
+    'vault.attempt': asNumber(fields['attempt']),
+    'vault.code': asText(fields['code']),
+    'http.response.status_code': asNumber(fields['status']),
+  };
+}
 
 /** Reads a `traceparent` (W3C Trace Context); a malformed one counts as absent. */
 function readParent(header: string | null): ParentResult {

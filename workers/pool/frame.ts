@@ -47,7 +47,7 @@ const MESSAGE_WORDS = 2;
  * Copies the messages into one fresh buffer, to be transferred. Throws a RangeError for a kind or a number
  * of fields over its maximum, so that a wrong message is never sent cut short.
  */
-export const encodeFrame = (messages: readonly FrameMessage[]): ArrayBuffer => {
+export function encodeFrame(messages: readonly FrameMessage[]): ArrayBuffer {
   let headerWords = EMPTY_HEADER_WORDS;
   let byteCount = 0;
   for (const { kind, fields } of messages) {
@@ -75,17 +75,17 @@ export const encodeFrame = (messages: readonly FrameMessage[]): ArrayBuffer => {
     }
   }
   return buffer;
-};
+}
 
-const refuse = (): never => {
+function refuse(): never {
   throw new RangeError('malformed frame');
-};
+}
 
 /**
  * Reads a frame without copying a byte. Every length is checked against the buffer and the buffer must end
  * exactly where the last field ends; anything else throws a RangeError and no message is handed out.
  */
-export const decodeFrame = (buffer: ArrayBuffer): DecodedMessage[] => {
+export function decodeFrame(buffer: ArrayBuffer): DecodedMessage[] {
   if (buffer.byteLength < WORD) {
     return refuse();
   }
@@ -115,4 +115,4 @@ export const decodeFrame = (buffer: ArrayBuffer): DecodedMessage[] => {
     messages.push({ id, kind: shape & KIND_MAX, fields });
   }
   return offset === buffer.byteLength ? messages : refuse();
-};
+}

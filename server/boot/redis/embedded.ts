@@ -40,18 +40,19 @@ interface Running {
   readonly child: Bun.Subprocess | undefined;
 }
 
-const sleep = (milliseconds: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, milliseconds));
+function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
 
-const endChild = async (child: Bun.Subprocess): Promise<void> => {
+async function endChild(child: Bun.Subprocess): Promise<void> {
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX);
   await child.exited;
   clearTimeout(timer);
-};
+}
 
 /** A peer that answers commands; one that still loads its data is waited for, however long that takes. */
-const reachReady = async (socketPath: string, isOver: () => boolean): Promise<RedisPeer | undefined> => {
+async function reachReady(socketPath: string, isOver: () => boolean): Promise<RedisPeer | undefined> {
   for (;;) {
     const peer = await reachRedis(socketPath);
     if (peer === undefined || !peer.loading) {
@@ -63,14 +64,14 @@ const reachReady = async (socketPath: string, isOver: () => boolean): Promise<Re
     }
     await sleep(POLL_MS);
   }
-};
+}
 
 /** Waits until the child answers commands. `undefined` when it ends instead, or is silent for too long. */
-const untilAnswers = async (
+async function untilAnswers(
   child: Bun.Subprocess,
   socketPath: string,
   isOver: () => boolean,
-): Promise<RedisPeer | undefined> => {
+): Promise<RedisPeer | undefined> {
   let heardAt = Date.now();
   while (child.exitCode === null && child.signalCode === null && Date.now() - heardAt < SILENCE_MS_MAX) {
     const peer = await reachRedis(socketPath);
@@ -87,13 +88,13 @@ const untilAnswers = async (
     await sleep(POLL_MS);
   }
   return undefined;
-};
+}
 
 /**
  * Makes the function that gets a Redis for the place: one that runs there already, or a new one. It gives
  * `undefined` once `isOver`.
  */
-const createAcquire = (binary: string, place: RedisPlace, isOver: () => boolean) => {
+function createAcquire(binary: string, place: RedisPlace, isOver: () => boolean) {
   const command = redisCommand(binary, place);
 
   const launch = async (): Promise<Running | undefined> => {
@@ -125,7 +126,7 @@ const createAcquire = (binary: string, place: RedisPlace, isOver: () => boolean)
     }
     return undefined;
   };
-};
+}
 
 /**
  * Starts the redis-server of a data folder, or takes over the use of one that already runs there, and
@@ -134,11 +135,7 @@ const createAcquire = (binary: string, place: RedisPlace, isOver: () => boolean)
  * there is no redis-server, when it cannot start (with the last lines of its log), or when the folder is not
  * private.
  */
-export const startEmbeddedRedis = async ({
-  dataDir,
-  binary: asked,
-  log,
-}: Options): Promise<EmbeddedRedis> => {
+export async function startEmbeddedRedis({ dataDir, binary: asked, log }: Options): Promise<EmbeddedRedis> {
   const binary = findRedisBinary(asked);
   if (binary === undefined) {
     throw new ConfigError(
@@ -204,4 +201,4 @@ export const startEmbeddedRedis = async ({
       }
     },
   };
-};
+}

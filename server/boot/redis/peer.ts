@@ -13,21 +13,22 @@ export interface RedisPeer {
 }
 
 /** The body of a RESP bulk string once all of it has come. INFO is plain ASCII. */
-const bulkBody = (reply: string): string | undefined => {
+function bulkBody(reply: string): string | undefined {
   const [head = '', length] = /^\$(\d+)\r\n/.exec(reply) ?? [];
   const end = head.length + Number(length);
   return length !== undefined && reply.length >= end ? reply.slice(head.length, end) : undefined;
-};
+}
 
-const field = (info: string, name: string): number =>
-  Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]);
+function field(info: string, name: string): number {
+  return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]);
+}
 
 /**
  * Asks whoever listens on the socket who it is. `undefined` when nobody listens there (no file, or a file
  * that an earlier server left behind), or when the answer is not that of a Redis or takes over a second.
  */
-export const reachRedis = (socketPath: string): Promise<RedisPeer | undefined> =>
-  new Promise((resolve) => {
+export function reachRedis(socketPath: string): Promise<RedisPeer | undefined> {
+  return new Promise((resolve) => {
     const socket = connect(socketPath);
     const closed = new Promise<void>((resolveClosed) => socket.once('close', () => resolveClosed()));
     const giveUp = () => {
@@ -56,3 +57,4 @@ export const reachRedis = (socketPath: string): Promise<RedisPeer | undefined> =
     });
     socket.write('INFO\r\n');
   });
+}

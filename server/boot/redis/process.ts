@@ -21,28 +21,28 @@ export interface RedisPlace {
 
 // A data folder deep down leaves no room for a socket beside its data. The name depends on nothing but that
 // folder, so that a second server on it finds the same socket.
-const shortSocketPath = (folder: string): string => {
+function shortSocketPath(folder: string): string {
   const name = createHash('sha256').update(folder).digest('hex').slice(0, 16);
   const runtimeFolder = `/tmp/cardvault-${name}`;
   ensurePrivateFolder(runtimeFolder, { setting: runtimeFolder, followLink: false });
   return join(runtimeFolder, 'redis.sock');
-};
+}
 
 /** Makes the private folders (mode 0700) and says what lies where. */
-export const preparePlace = (dataDir: string): RedisPlace => {
+export function preparePlace(dataDir: string): RedisPlace {
   ensurePrivateFolder(dataDir, { setting: 'VAULT_DATA_DIR' });
   ensurePrivateFolder(join(dataDir, 'redis'), { setting: 'VAULT_DATA_DIR' });
   const folder = realpathSync(join(dataDir, 'redis'));
   const beside = join(folder, 'redis.sock');
   const socketPath = Buffer.byteLength(beside) > SOCKET_PATH_BYTES_MAX ? shortSocketPath(folder) : beside;
   return { folder, socketPath, logPath: join(folder, 'redis.log'), lockPath: join(folder, 'lock') };
-};
+}
 
 /**
  * The first redis-server there is: the one that was asked for, the project's own copy (`.vendor/redis`, see
  * scripts/redis-vendor.sh), then `redis-server` or `valkey-server` on PATH.
  */
-export const findRedisBinary = (asked?: string): string | undefined => {
+export function findRedisBinary(asked?: string): string | undefined {
   if (asked !== undefined) {
     return asked;
   }
@@ -54,16 +54,16 @@ export const findRedisBinary = (asked?: string): string | undefined => {
     Bun.which('valkey-server', { PATH: path }) ??
     undefined
   );
-};
+}
 
 /** A tool of util-linux; the tools of the same names in BusyBox lack the options needed here. */
-const utilLinux = (name: string): string | undefined => {
+function utilLinux(name: string): string | undefined {
   const path = Bun.which(name, { PATH: processEnv()['PATH'] ?? '' });
   if (path === null) {
     return undefined;
   }
   return Bun.spawnSync([path, '--version']).stdout.includes('util-linux') ? path : undefined;
-};
+}
 
 /**
  * The command line of the default Redis. Each word before the binary ends by turning itself into the next
@@ -74,7 +74,7 @@ const utilLinux = (name: string): string | undefined => {
  * `aof-load-truncated yes` is Redis' default: a torn last write was never acknowledged, as every write is
  * synced before its reply.
  */
-export const redisCommand = (binary: string, place: RedisPlace): string[] => {
+export function redisCommand(binary: string, place: RedisPlace): string[] {
   const setpriv = utilLinux('setpriv');
   const flock = utilLinux('flock');
   return [
@@ -94,21 +94,21 @@ export const redisCommand = (binary: string, place: RedisPlace): string[] => {
     ...['--daemonize', 'no', '--appendonly', 'yes', '--appendfsync', 'always', '--save', ''],
     ...['--maxmemory-policy', 'noeviction'],
   ];
-};
+}
 
-const openLog = (place: RedisPlace): number => {
+function openLog(place: RedisPlace): number {
   const size = statSync(place.logPath, { throwIfNoEntry: false })?.size ?? 0;
   if (size > LOG_BYTES_MAX) {
     renameSync(place.logPath, `${place.logPath}.1`);
   }
   return openSync(place.logPath, 'a', 0o600);
-};
+}
 
 /**
  * Starts Redis as a child. It leads a session of its own, so that Ctrl-C in a terminal reaches this server
  * alone, which then drains before it stops Redis. Its environment holds none of the settings' secrets.
  */
-export const spawnRedis = (command: string[], place: RedisPlace): Bun.Subprocess => {
+export function spawnRedis(command: string[], place: RedisPlace): Bun.Subprocess {
   const log = openLog(place);
   const { PATH, LD_LIBRARY_PATH, TZ } = processEnv();
   try {
@@ -123,8 +123,9 @@ export const spawnRedis = (command: string[], place: RedisPlace): Bun.Subprocess
   } finally {
     closeSync(log);
   }
-};
+}
 
 /** The last lines of Redis' log, for the error of a start that failed. */
-export const logTail = (place: RedisPlace): string =>
-  readFileSync(place.logPath, 'utf8').trimEnd().split('\n').slice(-3).join(' | ');
+export function logTail(place: RedisPlace): string {
+  return readFileSync(place.logPath, 'utf8').trimEnd().split('\n').slice(-3).join(' | ');
+}

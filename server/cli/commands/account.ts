@@ -17,18 +17,23 @@ const SETTINGS = {
   },
 } as const;
 
-const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+function encode(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
 
-const checkName = ({ argument }: Pick<Call, 'argument'>): void => {
+function checkName({ argument }: Pick<Call, 'argument'>): void {
   if (!NAME.test(argument)) {
     throw new CommandError('NAME must be 1 to 128 characters from A-Z a-z 0-9 . _ @ -', 2);
   }
-};
+}
 
-const isHost = (text: string): boolean =>
-  isIP(text) !== 0 || /^(?:\*\.)?(?=.{1,253}$)(?!-)[a-z0-9_-]{1,63}(?:\.(?!-)[a-z0-9_-]{1,63})*$/.test(text);
+function isHost(text: string): boolean {
+  return (
+    isIP(text) !== 0 || /^(?:\*\.)?(?=.{1,253}$)(?!-)[a-z0-9_-]{1,63}(?:\.(?!-)[a-z0-9_-]{1,63})*$/.test(text)
+  );
+}
 
-const hostsOf = (values: readonly string[]): readonly string[] => {
+function hostsOf(values: readonly string[]): readonly string[] {
   const hosts = values.flatMap((value) => value.split(',')).map((host) => host.trim().toLowerCase());
   if (hosts.length === 1 && hosts[0] === 'any') {
     return [];
@@ -40,40 +45,46 @@ const hostsOf = (values: readonly string[]): readonly string[] => {
     );
   }
   return [...new Set(hosts)];
-};
+}
 
-const settingsOf = ({ unmasked, paying, 'allow-host': hosts }: Values<typeof SETTINGS>): AccountSettings => ({
-  ...(unmasked === undefined ? {} : { unmasked }),
-  ...(paying === undefined ? {} : { paying }),
-  ...(hosts === undefined ? {} : { hosts: hostsOf(hosts) }),
-});
+function settingsOf({ unmasked, paying, 'allow-host': hosts }: Values<typeof SETTINGS>): AccountSettings {
+  return {
+    ...(unmasked === undefined ? {} : { unmasked }),
+    ...(paying === undefined ? {} : { paying }),
+    ...(hosts === undefined ? {} : { hosts: hostsOf(hosts) }),
+  };
+}
 
-const dataOf = ({ name, unmasked, paying, hosts, created_at }: AccountInfo) => ({
-  name,
-  unmasked,
-  paying,
-  hosts,
-  created_at,
-});
-
-const tableOf = (accounts: readonly AccountInfo[]): Table => ({
-  columns: ['Account', 'Numbers', 'Paying', 'Hosts', 'Created'],
-  rows: accounts.map(({ name, unmasked, paying, hosts, created_at }) => [
+function dataOf({ name, unmasked, paying, hosts, created_at }: AccountInfo) {
+  return {
     name,
-    unmasked ? 'unmasked' : 'masked',
-    paying ? 'yes' : 'no',
-    hosts.length === 0 ? 'any' : hosts.join(','),
+    unmasked,
+    paying,
+    hosts,
     created_at,
-  ]),
-  empty: 'There are no accounts.',
-});
+  };
+}
 
-const existing = <Found>(found: Found | undefined): Found => {
+function tableOf(accounts: readonly AccountInfo[]): Table {
+  return {
+    columns: ['Account', 'Numbers', 'Paying', 'Hosts', 'Created'],
+    rows: accounts.map(({ name, unmasked, paying, hosts, created_at }) => [
+      name,
+      unmasked ? 'unmasked' : 'masked',
+      paying ? 'yes' : 'no',
+      hosts.length === 0 ? 'any' : hosts.join(','),
+      created_at,
+    ]),
+    empty: 'There are no accounts.',
+  };
+}
+
+function existing<Found>(found: Found | undefined): Found {
   if (found === undefined) {
     throw new CommandError('No account has this name.', 1);
   }
   return found;
-};
+}
 
 const createAccount = defineCommand({
   words: ['account', 'create'],
@@ -134,12 +145,12 @@ const setAccount = defineCommand({
   },
 });
 
-const replacePassword = async (vault: Session['vault'], name: string): Promise<Secret<string>> => {
+async function replacePassword(vault: Session['vault'], name: string): Promise<Secret<string>> {
   const password = await vault.services.accounts.makePassword();
   return existing(
     (await vault.services.accounts.setPassword(name, password.map(encode))) ? password : undefined,
   );
-};
+}
 
 const setPassword = defineCommand({
   words: ['account', 'password'],

@@ -16,10 +16,11 @@ export interface Argon2Timing extends Argon2Params {
   readonly ms: number;
 }
 
-const textOf = ({ memoryKiB, passes, parallelism }: Argon2Params): string =>
-  `m=${memoryKiB},t=${passes},p=${parallelism}`;
+function textOf({ memoryKiB, passes, parallelism }: Argon2Params): string {
+  return `m=${memoryKiB},t=${passes},p=${parallelism}`;
+}
 
-const measure = async (params: Argon2Params): Promise<Argon2Timing> => {
+async function measure(params: Argon2Params): Promise<Argon2Timing> {
   const secret = new TextEncoder().encode('a passphrase of thirty-two bytes');
   const times: number[] = [];
   for (let run = 0; run < RUNS; run += 1) {
@@ -29,15 +30,17 @@ const measure = async (params: Argon2Params): Promise<Argon2Timing> => {
   }
   times.sort((one, other) => one - other);
   return { ...params, ms: times[1] ?? 0 };
-};
+}
 
-const distance = ({ ms }: Argon2Timing): number => Math.abs(Math.log(ms / TARGET_MS));
+function distance({ ms }: Argon2Timing): number {
+  return Math.abs(Math.log(ms / TARGET_MS));
+}
 
 /**
  * Suggests a setting: of those that take at most 1.5 times the target, one with the most memory, which is the main cost of
  * guessing, and then the one nearest to the target. The minimum cost if all are slower.
  */
-export const suggest = (timings: readonly Argon2Timing[], bytesFree: number): Argon2Params => {
+export function suggest(timings: readonly Argon2Timing[], bytesFree: number): Argon2Params {
   const fitting = timings.filter(
     ({ ms, memoryKiB }) => ms <= 1.5 * TARGET_MS && memoryKiB * 1_024 <= bytesFree * MEMORY_SHARE,
   );
@@ -46,7 +49,7 @@ export const suggest = (timings: readonly Argon2Timing[], bytesFree: number): Ar
     .filter(({ memoryKiB }) => memoryKiB === memory)
     .toSorted((one, other) => distance(one) - distance(other));
   return best ?? ARGON2_FLOOR;
-};
+}
 
 const argon2 = defineCommand({
   words: ['argon2'],

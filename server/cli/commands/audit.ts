@@ -16,19 +16,19 @@ const EXPORT = {
   to: { kind: 'text', value: 'FILE', help: 'a new file instead of standard output' },
 } as const;
 
-const timeOf = (name: 'after' | 'before', options: Values<typeof EXPORT>): number | undefined => {
+function timeOf(name: 'after' | 'before', options: Values<typeof EXPORT>): number | undefined {
   const text = options[name];
   const time = text === undefined ? undefined : parseFilterTime(text);
   if (text !== undefined && time === undefined) {
     throw new CommandError(`--${name} must be a time such as 2026-01-31T12:00:00Z.`, 2);
   }
   return time;
-};
+}
 
-const aidOf = async (
+async function aidOf(
   { vault }: Session,
   { account, 'account-id': id = '' }: Values<typeof EXPORT>,
-): Promise<string> => {
+): Promise<string> {
   if (account === undefined) {
     return id;
   }
@@ -37,7 +37,7 @@ const aidOf = async (
     throw new CommandError('No account has this name.', 1);
   }
   return found.aid;
-};
+}
 
 const exportAudit = defineCommand({
   words: ['audit', 'export'],
@@ -74,22 +74,24 @@ const DESCRIPTIONS: Readonly<Record<AuditFault, string>> = {
   head: 'is unknown: the record of the ends of the log failed its integrity check',
 };
 
-const checkpointsOf = async (path: string | undefined) => {
+async function checkpointsOf(path: string | undefined) {
   const lines = path === undefined ? [] : (await readTextFile(path)).split('\n');
   // The file may be a complete log of the server: other lines have no signature.
   return lines.map((line) => parseCheckpoint(line)).filter((checkpoint) => checkpoint !== undefined);
-};
+}
 
-const tableOf = (reports: readonly ChainReport[], names: ReadonlyMap<string, string>): Table => ({
-  columns: ['Log', 'First', 'Last', 'Checkpoints', 'State'],
-  rows: reports.map(({ account, first, last, checkpoints, fault }) => [
-    account === '' ? '(operator)' : (names.get(account) ?? account),
-    String(first),
-    String(last),
-    String(checkpoints),
-    fault === undefined ? 'valid' : `entry ${fault.sequence} ${DESCRIPTIONS[fault.reason]}`,
-  ]),
-});
+function tableOf(reports: readonly ChainReport[], names: ReadonlyMap<string, string>): Table {
+  return {
+    columns: ['Log', 'First', 'Last', 'Checkpoints', 'State'],
+    rows: reports.map(({ account, first, last, checkpoints, fault }) => [
+      account === '' ? '(operator)' : (names.get(account) ?? account),
+      String(first),
+      String(last),
+      String(checkpoints),
+      fault === undefined ? 'valid' : `entry ${fault.sequence} ${DESCRIPTIONS[fault.reason]}`,
+    ]),
+  };
+}
 
 const verifyAudit = defineCommand({
   words: ['audit', 'verify'],

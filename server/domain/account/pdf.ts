@@ -6,6 +6,9 @@ const TAIL_BYTES = 1_024;
 const decoder = new TextDecoder('latin1');
 
 /** Whether bytes look like a complete PDF document, by their start and end: not an HTML page, and not truncated. */
-export const isPdf = (bytes: Uint8Array): boolean =>
-  HEAD.test(decoder.decode(bytes.subarray(0, 8))) &&
-  decoder.decode(bytes.subarray(Math.max(0, bytes.length - TAIL_BYTES))).includes('%%EOF');
+export function isPdf(bytes: Uint8Array): boolean {
+  return (
+    HEAD.test(decoder.decode(bytes.subarray(0, 8))) &&
+    decoder.decode(bytes.subarray(Math.max(0, bytes.length - TAIL_BYTES))).includes('%%EOF')
+  );
+}

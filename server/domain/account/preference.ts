@@ -28,10 +28,14 @@ const SYSTEM: ReadonlyMap<string, (typeof SYSTEM_PREFERENCES.properties)[keyof P
 const DEFAULTS = Object.freeze(Value.Default(SYSTEM_PREFERENCES, {}) as Omit<Preferences, 'default_limit'>);
 
 const encoder = new TextEncoder();
-const bytesOf = (text: string): number => encoder.encode(text).length;
+function bytesOf(text: string): number {
+  return encoder.encode(text).length;
+}
 
 /** Whether the vault itself acts on a preference; such a one always has a value. */
-export const isSystemPreference = (key: string): boolean => SYSTEM.has(key);
+export function isSystemPreference(key: string): boolean {
+  return SYSTEM.has(key);
+}
 
 const TEXT_READERS = [parseIntegerText, parseBooleanText, parseListText] as const;
 
@@ -74,8 +78,9 @@ export function withPreference(
 }
 
 /** The preferences without one of them. */
-export const withoutPreference = (own: readonly OwnPreference[], key: string): readonly OwnPreference[] =>
-  own.filter(([name]) => name !== key);
+export function withoutPreference(own: readonly OwnPreference[], key: string): readonly OwnPreference[] {
+  return own.filter(([name]) => name !== key);
+}
 
 /** All preferences of an account in order: those of the system, set or not, and its own. */
 export function showPreferences(own: readonly OwnPreference[]): readonly ShownPreference[] {
@@ -105,8 +110,10 @@ export function readPreferences(own: readonly OwnPreference[]): Preferences {
 }
 
 /** How many entries a listing may have: as asked for, as preferred, or as that listing has by default. */
-export const preferredLimit = (
+export function preferredLimit(
   { default_limit }: Preferences,
   asked: number | undefined,
   byDefault: number,
-): number => asked ?? default_limit ?? byDefault;
+): number {
+  return asked ?? default_limit ?? byDefault;
+}

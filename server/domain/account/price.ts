@@ -24,12 +24,16 @@ export function parseMoney(text: string): Money {
 }
 
 /** What so many of something cost; `count` is a whole number. */
-export const timesMoney = ({ units, places }: Money, count: number): Money => ({
-  units: units * BigInt(count),
-  places,
-});
+export function timesMoney({ units, places }: Money, count: number): Money {
+  return {
+    units: units * BigInt(count),
+    places,
+  };
+}
 
-const atPlaces = ({ units, places }: Money, wanted: number): bigint => units * 10n ** BigInt(wanted - places);
+function atPlaces({ units, places }: Money, wanted: number): bigint {
+  return units * 10n ** BigInt(wanted - places);
+}
 
 /** The sum of two amounts, with the decimals of the one that has more. */
 export function addMoney(a: Money, b: Money): Money {

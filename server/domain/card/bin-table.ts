@@ -120,8 +120,9 @@ function readRecord(cursor: Cursor): string[] {
 }
 
 /** The first (fill 0) or last (fill 9) eight-digit BIN of a bound; undefined unless it has 6 to 8 digits. */
-const boundOf = (digits: string, fill: '0' | '9'): number | undefined =>
-  /^\d{6,8}$/.test(digits) ? Number(digits.padEnd(BIN_DIGITS, fill)) : undefined;
+function boundOf(digits: string, fill: '0' | '9'): number | undefined {
+  return /^\d{6,8}$/.test(digits) ? Number(digits.padEnd(BIN_DIGITS, fill)) : undefined;
+}
 
 function issuerOf(fields: readonly string[]): Issuer {
   const [, , brand = '', bank, country, type, level] = fields;
@@ -199,14 +200,15 @@ export function parseBinCsv(text: string): ParsedBinTable {
     : { kind: 'invalid', error: { line, reason: cursor.reason } };
 }
 
-const issuerKey = (issuer: Issuer): string =>
-  JSON.stringify([
+function issuerKey(issuer: Issuer): string {
+  return JSON.stringify([
     issuer.brand,
     issuer.issuing_bank,
     issuer.country_name,
     issuer.card_type,
     issuer.card_level,
   ]);
+}
 
 /** Uses one object for all equal issuers, so that issuers can be compared by identity. */
 function sharedIssuers(rows: readonly BinRow[]): Issuer[] {
@@ -237,8 +239,9 @@ function orderBy(rows: readonly BinRow[], bound: 'low' | 'high'): Float64Array {
   return keys;
 }
 
-const sameIssuers = (left: readonly Issuer[], right: readonly Issuer[]): boolean =>
-  left.length === right.length && left.every((issuer, at) => issuer === right[at]);
+function sameIssuers(left: readonly Issuer[], right: readonly Issuer[]): boolean {
+  return left.length === right.length && left.every((issuer, at) => issuer === right[at]);
+}
 
 /** Appends a segment, or extends the last one if it is adjacent and has the same issuers. */
 function appendSegment(segments: BinSegment[], next: BinSegment): void {

@@ -18,11 +18,11 @@ interface Segments {
 const SPACE_DIGITS = 8;
 const SPACE_SIZE = 10 ** SPACE_DIGITS;
 
-const rangeOf = (brand: string, pattern: number | readonly number[]): BrandRange => {
+function rangeOf(brand: string, pattern: number | readonly number[]): BrandRange {
   const [low, high] = typeof pattern === 'number' ? [pattern, pattern] : [pattern[0] ?? 0, pattern[1] ?? 0];
   const digits = String(low).length;
   return { brand, low, high, digits, rank: digits };
-};
+}
 
 /**
  * What the package leaves out or gets wrong. Dankort (5019) would come out as Maestro; 4571, Visa and Dankort on
@@ -42,17 +42,19 @@ const CORRECTIONS: readonly BrandRange[] = [
 ];
 
 /** Maestro's wide six-digit ranges contain the smaller ones of others: they rank as two digits at most. */
-const packageRange = (brand: string, pattern: number | readonly number[]): BrandRange => {
+function packageRange(brand: string, pattern: number | readonly number[]): BrandRange {
   const range = rangeOf(brand, pattern);
   return brand === 'maestro' ? { ...range, rank: Math.min(range.rank, 2) } : range;
-};
+}
 
-const brandRanges = (): BrandRange[] => [
-  ...CORRECTIONS,
-  ...creditCardType('').flatMap(({ type, patterns }) =>
-    patterns.filter((pattern) => pattern !== 6).map((pattern) => packageRange(type, pattern)),
-  ),
-];
+function brandRanges(): BrandRange[] {
+  return [
+    ...CORRECTIONS,
+    ...creditCardType('').flatMap(({ type, patterns }) =>
+      patterns.filter((pattern) => pattern !== 6).map((pattern) => packageRange(type, pattern)),
+    ),
+  ];
+}
 
 /** The matching range of highest rank, the earlier one among equals. */
 function best(ranges: readonly BrandRange[], prefix: string): string | undefined {

@@ -1,4 +1,6 @@
-const isDigit = (unit: number): boolean => unit >= 0x30 && unit <= 0x39;
+function isDigit(unit: number): boolean {
+  return unit >= 0x30 && unit <= 0x39;
+}
 
 /** Whether the text contains an ASCII digit anywhere. */
 export function hasDigit(text: string): boolean {

@@ -56,11 +56,13 @@ const WEAK: Readonly<Record<string, CardRole>> = {
 
 const NAME_MAX = 64;
 
-const plain = (name: string): string =>
-  name.length > NAME_MAX ? '' : name.toLowerCase().replace(/[^a-z0-9]/g, '');
+function plain(name: string): string {
+  return name.length > NAME_MAX ? '' : name.toLowerCase().replace(/[^a-z0-9]/g, '');
+}
 
-const strongRole = (name: string): CardRole | undefined =>
-  STRONG.find(([, pattern]) => pattern.test(name))?.[0];
+function strongRole(name: string): CardRole | undefined {
+  return STRONG.find(([, pattern]) => pattern.test(name))?.[0];
+}
 
 /**
  * What a value is by its name, in the spellings that are common: `card_number`, `cardNumber` and `Card-Number` are

@@ -81,5 +81,6 @@ export function binOf(number: string): string | undefined {
  * Whether a text looks like a card number that was sent in the wrong place. Numbers that begin
  * with 9 are omitted: tokens of the algorithm `luhn` do, and almost no cards.
  */
-export const looksLikeCardNumber = (text: string): boolean =>
-  !text.startsWith('9') && binOf(text) !== undefined && checkNumber(text).valid;
+export function looksLikeCardNumber(text: string): boolean {
+  return !text.startsWith('9') && binOf(text) !== undefined && checkNumber(text).valid;
+}

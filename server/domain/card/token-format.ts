@@ -42,7 +42,9 @@ export function parseAlgorithm(text: string): Algorithm | undefined {
   return end === undefined ? undefined : { kind: 'middle', start: Number(start), end: Number(end) };
 }
 
-const isDigit = (unit: number): boolean => unit >= 0x30 && unit <= 0x39;
+function isDigit(unit: number): boolean {
+  return unit >= 0x30 && unit <= 0x39;
+}
 
 /**
  * How many digits a number has; 0 when it cannot lend its shape to a token: longer than 64 characters, or with

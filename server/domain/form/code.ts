@@ -37,8 +37,9 @@ const SVG =
   /^(?:\xef\xbb\xbf)?\s*(?:(?:<\?[^?]*\?>|<!--(?:[^-]|-(?!->))*-->|<!DOCTYPE svg\b[^>[]*>)\s*)*<svg[\s>/]/i;
 const HEAD_BYTES = 4_096;
 
-const beginsWith = (head: string, beginning: string): boolean =>
-  [...beginning].every((character, i) => character === '.' || character === head[i]);
+function beginsWith(head: string, beginning: string): boolean {
+  return [...beginning].every((character, i) => character === '.' || character === head[i]);
+}
 
 function imageType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString('latin1');

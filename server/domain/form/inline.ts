@@ -10,18 +10,23 @@ export interface FormInline {
 }
 
 /** The text as an HTML parser reads it, so that its hash is the same. */
-const parsed = (code: string): string => code.replaceAll(/\r\n?/g, '\n').replaceAll('\0', '\ufffd');
+function parsed(code: string): string {
+  return code.replaceAll(/\r\n?/g, '\n').replaceAll('\0', '\ufffd');
+}
 
 /** In strings and patterns of a script, where such text belongs, the backslash changes nothing. */
-const insideScript = (code: string): string =>
-  code.replaceAll(/<(?=\/script)/gi, '<\\').replaceAll('<!--', '\\x3c!--');
+function insideScript(code: string): string {
+  return code.replaceAll(/<(?=\/script)/gi, '<\\').replaceAll('<!--', '\\x3c!--');
+}
 
-const insideStyle = (code: string): string => code.replaceAll(/<(?=\/style)/gi, '<\\');
+function insideStyle(code: string): string {
+  return code.replaceAll(/<(?=\/style)/gi, '<\\');
+}
 
-const decoded = (code: string | undefined): string | undefined => {
+function decoded(code: string | undefined): string | undefined {
   const text = code === undefined ? undefined : decodeFormText(code);
   return text === undefined || text.trim() === '' ? undefined : parsed(text);
-};
+}
 
 const DROPPED = new Set([' ', '\t', '\n', '\f', ';']);
 
@@ -57,5 +62,6 @@ export function inlineOf(settings: ShownFormSettings): FormInline {
 }
 
 /** The hash of an element's content for the policy: even a script of the page cannot add another element under it. */
-export const hashSource = (content: string): string =>
-  `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
+export function hashSource(content: string): string {
+  return `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
+}

@@ -32,44 +32,56 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /** A text as it may stand between tags and in a quoted attribute. */
-export const escapeHtml = (text: string): string =>
-  text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+export function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+}
 
 /** A value as JSON that cannot end the element that it stands in. */
-export const scriptJson = (value: unknown): string => JSON.stringify(value).replaceAll('<', '\\u003c');
+export function scriptJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll('<', '\\u003c');
+}
 
-const attribute = (name: string, value: string): string => ` ${name}="${escapeHtml(value)}"`;
+function attribute(name: string, value: string): string {
+  return ` ${name}="${escapeHtml(value)}"`;
+}
 
-const integrityOf = (integrity: string | undefined): string =>
-  integrity === undefined ? '' : `${attribute('integrity', integrity)} crossorigin="anonymous"`;
+function integrityOf(integrity: string | undefined): string {
+  return integrity === undefined ? '' : `${attribute('integrity', integrity)} crossorigin="anonymous"`;
+}
 
-const linked = (
+function linked(
   links: readonly string[] | undefined,
   write: (address: string, rest: string) => string,
-): string =>
-  (links ?? [])
+): string {
+  return (links ?? [])
     .map(parseFormLink)
     .filter((link) => link !== undefined)
     .map(({ href, integrity }) => write(href, integrityOf(integrity)))
     .join('');
+}
 
-const sheets = ({ css_links }: ShownFormSettings): string =>
-  linked(css_links, (href, rest) => `<link rel="stylesheet"${attribute('href', href)}${rest}>\n`);
+function sheets({ css_links }: ShownFormSettings): string {
+  return linked(css_links, (href, rest) => `<link rel="stylesheet"${attribute('href', href)}${rest}>\n`);
+}
 
-const scripts = ({ js_links }: ShownFormSettings): string =>
-  linked(js_links, (src, rest) => `<script${attribute('src', src)}${rest}></script>\n`);
+function scripts({ js_links }: ShownFormSettings): string {
+  return linked(js_links, (src, rest) => `<script${attribute('src', src)}${rest}></script>\n`);
+}
 
-const element = (name: 'script' | 'style', content: string | undefined): string =>
-  content === undefined ? '' : `<${name}>${content}</${name}>\n`;
+function element(name: 'script' | 'style', content: string | undefined): string {
+  return content === undefined ? '' : `<${name}>${content}</${name}>\n`;
+}
 
-const configOf = ({ form_type, api, testing, title, settings, visit }: FormPageParts): PageConfig => ({
-  form_type,
-  api,
-  testing,
-  ...(title === undefined ? {} : { title }),
-  settings: toPageSettings(settings),
-  ...(visit === undefined ? {} : { visit }),
-});
+function configOf({ form_type, api, testing, title, settings, visit }: FormPageParts): PageConfig {
+  return {
+    form_type,
+    api,
+    testing,
+    ...(title === undefined ? {} : { title }),
+    settings: toPageSettings(settings),
+    ...(visit === undefined ? {} : { visit }),
+  };
+}
 
 /**
  * The page of a form as HTML. Everything in it that anybody has chosen is escaped for where it stands; the owner's

@@ -47,17 +47,19 @@ const OFF = [
 
 const PERMISSIONS = [...OFF.map((feature) => `${feature}=()`), 'clipboard-write=*'].join(', ');
 
-const originsOf = (links: readonly string[] | undefined): readonly string[] =>
-  (links ?? []).map((link) => parseFormLink(link)?.origin).filter((origin) => origin !== undefined);
+function originsOf(links: readonly string[] | undefined): readonly string[] {
+  return (links ?? []).map((link) => parseFormLink(link)?.origin).filter((origin) => origin !== undefined);
+}
 
 /** A base URL as a source: without a slash at its end a path would mean that path alone. */
-const sourceOf = (base: string): string => {
+function sourceOf(base: string): string {
   const url = new URL(base);
   return url.pathname === '/' ? url.origin : `${url.origin}${url.pathname}/`;
-};
+}
 
-const directive = (name: string, sources: readonly string[]): string =>
-  `${name} ${sources.length === 0 ? "'none'" : [...new Set(sources)].join(' ')}`;
+function directive(name: string, sources: readonly string[]): string {
+  return `${name} ${sources.length === 0 ? "'none'" : [...new Set(sources)].join(' ')}`;
+}
 
 /**
  * Code in the page is known by its hash, and files by where they lie: a nonce could be read by any script of the page,
@@ -88,20 +90,23 @@ function contentPolicy({ settings, connect, script, styles, sandboxed }: FormPol
  * A second policy, for the page itself: files come from the hosts of the settings alone. The first one would also let
  * in a file from anywhere that claims, by its integrity, to be the code in the page.
  */
-export const filePolicy = ({ settings, script }: Pick<FormPolicyParts, 'settings' | 'script'>): string =>
-  [
+export function filePolicy({ settings, script }: Pick<FormPolicyParts, 'settings' | 'script'>): string {
+  return [
     directive('script-src', ["'unsafe-inline'", script, ...originsOf(settings.js_links)]),
     directive('style-src', ["'unsafe-inline'", ...originsOf(settings.css_links)]),
   ].join('; ');
+}
 
 /** The headers of a form page: what it may load, send to and use, and who may embed it. */
-export const formHeaders = (parts: FormPolicyParts): Readonly<Record<string, string>> => ({
-  'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy': contentPolicy(parts),
-  'X-Content-Type-Options': 'nosniff',
-  'Cache-Control': 'no-store',
-  'Referrer-Policy': 'no-referrer',
-  'Permissions-Policy': PERMISSIONS,
-  'Cross-Origin-Resource-Policy': 'cross-origin',
-  ...(parts.settings.require_corp === true ? { 'Cross-Origin-Embedder-Policy': 'require-corp' } : {}),
-});
+export function formHeaders(parts: FormPolicyParts): Readonly<Record<string, string>> {
+  return {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': contentPolicy(parts),
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-store',
+    'Referrer-Policy': 'no-referrer',
+    'Permissions-Policy': PERMISSIONS,
+    'Cross-Origin-Resource-Policy': 'cross-origin',
+    ...(parts.settings.require_corp === true ? { 'Cross-Origin-Embedder-Policy': 'require-corp' } : {}),
+  };
+}

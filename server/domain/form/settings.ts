@@ -15,21 +15,22 @@ import { isFormAncestor, parseFormLink } from './link.ts';
 const CODES = ['embedded_css', 'embedded_js', 'success_callback', 'error_callback'] as const;
 const LINKS = ['css_links', 'js_links'] as const;
 
-const reject = (place: string): never => {
+function reject(place: string): never {
   throw new VaultError('invalid_request', { field: `body.${place}` });
-};
+}
 
 /** The members of an object that were given, of those that are wanted. */
-const given = <Name extends string>(
+function given<Name extends string>(
   source: { readonly [Member in Name]?: unknown },
   names: readonly Name[],
-): Record<string, unknown> =>
-  Object.fromEntries(
+): Record<string, unknown> {
+  return Object.fromEntries(
     names.flatMap((name) => {
       const value = Object.hasOwn(source, name) ? source[name] : undefined;
       return value === undefined || value === null ? [] : [[name, value]];
     }),
   );
+}
 
 /** Everything that was given, in one order, without what a form has no use for. */
 function tidy(settings: FormSettings): ShownFormSettings {

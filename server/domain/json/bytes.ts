@@ -21,10 +21,14 @@ const EMPTY = new Uint8Array(0);
 const encoder = new TextEncoder();
 
 /** An empty writer; it takes memory with the first byte. */
-export const createJsonWriter = (): JsonWriter => ({ bytes: EMPTY, at: 0 });
+export function createJsonWriter(): JsonWriter {
+  return { bytes: EMPTY, at: 0 };
+}
 
 /** A copy of what was written, in a buffer of exactly that size. */
-export const writtenBytes = (writer: JsonWriter): Uint8Array => writer.bytes.slice(0, writer.at);
+export function writtenBytes(writer: JsonWriter): Uint8Array {
+  return writer.bytes.slice(0, writer.at);
+}
 
 /** Makes room for `extra` more bytes and gives the buffer, which may be a new one. */
 export function reserveBytes(writer: JsonWriter, extra: number): Uint8Array {

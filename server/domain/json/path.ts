@@ -33,10 +33,14 @@ export function parseSteps(text: string): PathStep {
 }
 
 /** As {@link parseSteps}, but `*` alone is the whole value. */
-export const parsePath = (text: string): Path => (text === WHOLE ? undefined : parseSteps(text));
+export function parsePath(text: string): Path {
+  return text === WHOLE ? undefined : parseSteps(text);
+}
 
 /** How many steps a path text has, without parsing it. */
-export const countSteps = (text: string): number => text.split('.').length;
+export function countSteps(text: string): number {
+  return text.split('.').length;
+}
 
 /** The item that a step names in an array; `undefined` when it is no index or out of range. */
 export function indexIn(items: readonly JsonValue[], step: string): number | undefined {

@@ -9,12 +9,17 @@ type StyleOf = (name: string) => Style | undefined;
 const VISIBLE = 4;
 const SPACE = 0x20;
 
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
-const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}
 
 /** Whether the unit at `at` is the second half of a character outside the basic plane. */
-const endsPair = (text: string, at: number): boolean =>
-  isLowSurrogate(text.charCodeAt(at)) && at > 0 && isHighSurrogate(text.charCodeAt(at - 1));
+function endsPair(text: string, at: number): boolean {
+  return isLowSurrogate(text.charCodeAt(at)) && at > 0 && isHighSurrogate(text.charCodeAt(at - 1));
+}
 
 /** Where the part begins that stays visible: before the fourth-last non-space character, or at 0. */
 function visibleFrom(text: string): number {
@@ -121,7 +126,9 @@ export function maskForced(value: JsonObject): JsonObject {
   return value;
 }
 
-const isIndex = (name: string): boolean => /^(?:0|[1-9]\d{0,8})$/.test(name);
+function isIndex(name: string): boolean {
+  return /^(?:0|[1-9]\d{0,8})$/.test(name);
+}
 
 function childOf(parent: JsonValue | undefined, name: string): JsonValue | undefined {
   if (parent instanceof Map) {

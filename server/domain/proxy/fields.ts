@@ -16,7 +16,9 @@ export const PROXY_LIMITS = {
 } as const;
 
 /** The error for one place in the body of a proxy call. */
-export const invalidAt = (field: string): VaultError => new VaultError('invalid_request', { field });
+export function invalidAt(field: string): VaultError {
+  return new VaultError('invalid_request', { field });
+}
 
 /** A present member; null counts as omitted. */
 export function member(object: JsonObject, name: string): JsonValue | undefined {

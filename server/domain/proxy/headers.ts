@@ -41,9 +41,13 @@ const RESERVED: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a header makes a repeated request safe (`Idempotency-Key`). */
-export const isIdempotencyKey = (name: string): boolean => name.toLowerCase() === 'idempotency-key';
+export function isIdempotencyKey(name: string): boolean {
+  return name.toLowerCase() === 'idempotency-key';
+}
 
-const isReserved = (name: string): boolean => RESERVED.has(name) || name.startsWith('proxy-');
+function isReserved(name: string): boolean {
+  return RESERVED.has(name) || name.startsWith('proxy-');
+}
 
 function readEntry(entry: JsonValue, field: string): [string, string] {
   if (!(entry instanceof Map) || entry.size !== 1) {

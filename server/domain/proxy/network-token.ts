@@ -48,8 +48,12 @@ function memberAs(object: JsonObject, role: CardRole): string | undefined {
   return undefined;
 }
 
-const twoDigits = (month: string): string => month.padStart(2, '0');
-const fourDigits = (year: string): string => (year.length === 2 ? `20${year}` : year);
+function twoDigits(month: string): string {
+  return month.padStart(2, '0');
+}
+function fourDigits(year: string): string {
+  return year.length === 2 ? `20${year}` : year;
+}
 
 function expiryOf(object: JsonObject): [month: string, year: string] | undefined {
   const month = memberAs(object, 'month');

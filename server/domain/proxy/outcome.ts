@@ -44,11 +44,14 @@ export type Verdict =
  * Whether the outcome of a failed request is unknown: it may have been sent, and there is no reply. For a reply
  * that is too large, or a rejected destination, it is known.
  */
-export const isOpen = ({ code, sent }: Pick<Failed, 'code' | 'sent'>): boolean =>
-  sent && (code === 'target_unreachable' || code === 'target_timeout');
+export function isOpen({ code, sent }: Pick<Failed, 'code' | 'sent'>): boolean {
+  return sent && (code === 'target_unreachable' || code === 'target_timeout');
+}
 
 /** Whether a status asks for another attempt: 429, and everything from 500 on. */
-export const asksForRepeat = (status: number): boolean => status === 429 || status >= 500;
+export function asksForRepeat(status: number): boolean {
+  return status === 429 || status >= 500;
+}
 
 /**
  * Judges an attempt. Sent again are requests that were answered with 429 or 5xx, those of which not one byte left,

@@ -77,7 +77,9 @@ function splitUrl(text: string, field: string): [string, string] {
   return [originOf(parts[1] ?? '', field), parts[2] ?? ''];
 }
 
-const isMethod = (text: string): text is ProxyMethod => PROXY_METHODS.some((method) => method === text);
+function isMethod(text: string): text is ProxyMethod {
+  return PROXY_METHODS.some((method) => method === text);
+}
 
 function readMethod(value: JsonValue | undefined, field: string): ProxyMethod {
   const method = textAt(value, field, 16).toUpperCase();

@@ -89,15 +89,20 @@ function membersOf(parts: WebhookParts): ReadonlyMap<string, JsonValue | undefin
   }
 }
 
-const integer = (value: number): JsonNumber => new JsonNumber(String(value));
+function integer(value: number): JsonNumber {
+  return new JsonNumber(String(value));
+}
 
-const headerList = (lines: HeaderLines): JsonValue[] => lines.map((line) => new Map([line]));
+function headerList(lines: HeaderLines): JsonValue[] {
+  return lines.map((line) => new Map([line]));
+}
 
-const networkTokenObject = (token: NetworkToken): JsonObject =>
-  new Map([
+function networkTokenObject(token: NetworkToken): JsonObject {
+  return new Map([
     ['token', token.token],
     ['expiry_month', token.expiryMonth],
     ['expiry_year', token.expiryYear],
     ['last_four', token.lastFour],
     ['status', token.status],
   ]);
+}

@@ -37,7 +37,9 @@ export function hasCardLength(text: string): boolean {
   return length >= DIGITS_MIN && length <= DIGITS_MAX;
 }
 
-const isCard = (text: string): boolean => passesLuhn(cardDigits(text) ?? '');
+function isCard(text: string): boolean {
+  return passesLuhn(cardDigits(text) ?? '');
+}
 
 const FITS: Readonly<Record<CardRole, (text: string) => boolean>> = {
   number: hasCardLength,
@@ -121,4 +123,6 @@ export function findCard(leaves: readonly Leaf[], text: string): FoundCard | und
 }
 
 /** Whether a place must not stay readable in what is kept of a reply: a code, or what may be a card's number. */
-const isSecret = ({ role, strong }: Candidate): boolean => role === 'number' || (role === 'cvv' && strong);
+function isSecret({ role, strong }: Candidate): boolean {
+  return role === 'number' || (role === 'cvv' && strong);
+}

@@ -12,7 +12,9 @@ function decode(source: string): string | undefined {
 }
 
 /** Whether a text without a Content-Type looks like a form body. */
-export const looksLikeForm = (text: string): boolean => FORM.test(text);
+export function looksLikeForm(text: string): boolean {
+  return FORM.test(text);
+}
 
 /** The values of a form body, in order, with their places; `card[number]` and `card.number` are nested names. */
 export function formLeaves(text: string): Leaf[] {

@@ -24,13 +24,19 @@ export interface Leaf {
 export const REPLY_DEPTH_MAX = 64;
 
 /** The outermost branch. */
-export const rootBranch = (): Branch => ({ name: '', up: undefined, depth: 0 });
+export function rootBranch(): Branch {
+  return { name: '', up: undefined, depth: 0 };
+}
 
 /** A branch inside another. */
-export const branchOf = (name: string, up: Branch): Branch => ({ name, up, depth: up.depth + 1 });
+export function branchOf(name: string, up: Branch): Branch {
+  return { name, up, depth: up.depth + 1 };
+}
 
 /** What `{{x}}` writes inside a JSON string literal. */
-export const writeJson = (text: string): string => quoteJson(text).slice(1, -1);
+export function writeJson(text: string): string {
+  return quoteJson(text).slice(1, -1);
+}
 
 /** What `{{x}}` writes in XML text and attributes. */
 export const writeXml = escapeXml;
@@ -39,7 +45,9 @@ export const writeXml = escapeXml;
 export const writeForm = percentEncode;
 
 /** What `{{x}}` writes in plain text. */
-export const writeText = (text: string): string => text;
+export function writeText(text: string): string {
+  return text;
+}
 
 /** How many branches two branches share from the root on. */
 export function sharedDepth(one: Branch, other: Branch): number {

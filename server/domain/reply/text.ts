@@ -13,14 +13,16 @@ const HOLDER =
 
 const ROOT = rootBranch();
 
-const leafAt = (name: string, value: string, start: number): Leaf => ({
-  name,
-  branch: ROOT,
-  value,
-  start,
-  end: start + value.length,
-  write: writeText,
-});
+function leafAt(name: string, value: string, start: number): Leaf {
+  return {
+    name,
+    branch: ROOT,
+    value,
+    start,
+    end: start + value.length,
+    write: writeText,
+  };
+}
 
 function firstOf(text: string, name: string, pattern: RegExp): Leaf[] {
   const found = pattern.exec(text);

@@ -28,7 +28,9 @@ function decode(source: string): string {
   });
 }
 
-const localName = (name: string): string => name.slice(name.indexOf(':') + 1);
+function localName(name: string): string {
+  return name.slice(name.indexOf(':') + 1);
+}
 
 function readAttributes(source: string, offset: number, branch: Branch, leaves: Leaf[]): void {
   for (const match of source.matchAll(ATTRIBUTE)) {
@@ -127,7 +129,9 @@ function readToken(reading: Reading, start: number, end: number, groups: Record<
 }
 
 /** Whether a text declares a document type, which no reply may: nothing in it is looked at. */
-export const hasDoctype = (text: string): boolean => DOCTYPE.test(text);
+export function hasDoctype(text: string): boolean {
+  return DOCTYPE.test(text);
+}
 
 /**
  * The texts of an XML document's elements and attributes, in order, with their places; names without their

@@ -41,8 +41,9 @@ export interface RuleArguments {
   readonly invalid: (name: string) => VaultError;
 }
 
-const isText = (value: unknown, lengthMax: number): value is string =>
-  typeof value === 'string' && value.length <= lengthMax && value.isWellFormed();
+function isText(value: unknown, lengthMax: number): value is string {
+  return typeof value === 'string' && value.length <= lengthMax && value.isWellFormed();
+}
 
 /** Creates a reader of the arguments at `place`, such as `body[2].arguments`. */
 export function readArguments(given: Readonly<Record<string, unknown>>, place: string): RuleArguments {

@@ -16,7 +16,9 @@ export const RULE_LIMITS = {
 const STEPS_PER_CLOCK_READING = 512;
 
 /** The error for rules that exceed their limits. */
-export const overLimit = (): VaultError => new VaultError('rule_limit');
+export function overLimit(): VaultError {
+  return new VaultError('rule_limit');
+}
 
 /** The time and work that are left for the rules of one item, or for one other piece of work. */
 export interface RuleBudget {
@@ -37,7 +39,9 @@ export interface WorkLimits {
 const OF_RULES: WorkLimits = { ...RULE_LIMITS, exceeded: overLimit };
 
 /** A budget for rules that begins now; `now` is a monotonic clock in milliseconds. */
-export const createRuleBudget = (now: () => number): RuleBudget => createWorkBudget(now, OF_RULES);
+export function createRuleBudget(now: () => number): RuleBudget {
+  return createWorkBudget(now, OF_RULES);
+}
 
 /** As {@link createRuleBudget}, for work with other limits. */
 export function createWorkBudget(now: () => number, limits: WorkLimits): RuleBudget {

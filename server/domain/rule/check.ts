@@ -29,13 +29,17 @@ const MEMBERS: ReadonlySet<string> = new Set([
   'arguments',
 ] satisfies (keyof Operation)[]);
 
-const invalid = (field: string): VaultError => new VaultError('invalid_request', { field });
+function invalid(field: string): VaultError {
+  return new VaultError('invalid_request', { field });
+}
 
-const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
-const own = (members: Members, name: keyof Operation): unknown =>
-  Object.hasOwn(members, name) ? members[name] : undefined;
+function own(members: Members, name: keyof Operation): unknown {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
+}
 
 function checkField(
   members: Members,
@@ -81,12 +85,17 @@ function checkOperation(value: unknown, place: string): Operation {
   };
 }
 
-const lengthOf = (value: unknown): number =>
-  typeof value === 'string' ? value.length : Array.isArray(value) ? value.reduce(addLength, 0) : 0;
+function lengthOf(value: unknown): number {
+  return typeof value === 'string' ? value.length : Array.isArray(value) ? value.reduce(addLength, 0) : 0;
+}
 
-const addLength = (sum: number, value: unknown): number => sum + lengthOf(value);
+function addLength(sum: number, value: unknown): number {
+  return sum + lengthOf(value);
+}
 
-const textLength = ({ arguments: args = {} }: Operation): number => Object.values(args).reduce(addLength, 0);
+function textLength({ arguments: args = {} }: Operation): number {
+  return Object.values(args).reduce(addLength, 0);
+}
 
 /**
  * Checks the body that makes a rule, given as plain values: a list of 1 to 64 operations, or an object that has

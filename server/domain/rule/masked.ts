@@ -20,7 +20,9 @@ interface Hidden {
 /** The placeholders of the hidden values of an object, by the text of the placeholder. */
 type Placeholders = Map<string, Hidden>;
 
-const isHiddenName = (name: string): boolean => isMaskedNumberName(name) || isSadName(name);
+function isHiddenName(name: string): boolean {
+  return isMaskedNumberName(name) || isSadName(name);
+}
 
 /** 16 characters with 12 random bits each. */
 function textPlaceholder(random: Uint8Array): string {

@@ -8,7 +8,9 @@ const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
 const DIGITS_MAX = 4096;
 const PREFIXES: Readonly<Record<number, string>> = { 2: '0b', 8: '0o', 16: '0x' };
 
-const withoutLeadingZeros = (digits: string): string => digits.replace(/^0+(?=\d)/, '');
+function withoutLeadingZeros(digits: string): string {
+  return digits.replace(/^0+(?=\d)/, '');
+}
 
 /** A literal for the texts that people write and JSON does not know: `+1`, `007`, `.5`, `5.`. */
 function normalise(text: string): string | undefined {
@@ -26,14 +28,16 @@ function normalise(text: string): string | undefined {
  * `parse_float`: the number that a text contains. What is a JSON number already stays as it is written (`1.10`,
  * `1e400`); white space around it, a plus sign, leading zeros and a missing digit at the point are put right.
  */
-export const compileParseFloat = (): RuleStep => (input) => {
-  const text = inputText(input)?.trim();
-  if (text === undefined) {
-    return undefined;
-  }
-  const literal = isNumberLiteral(text) ? text : normalise(text);
-  return literal === undefined ? undefined : new JsonNumber(literal);
-};
+export function compileParseFloat(): RuleStep {
+  return (input) => {
+    const text = inputText(input)?.trim();
+    if (text === undefined) {
+      return undefined;
+    }
+    const literal = isNumberLiteral(text) ? text : normalise(text);
+    return literal === undefined ? undefined : new JsonNumber(literal);
+  };
+}
 
 /** The digits of a decimal number before its point once the exponent has moved it; the rest is cut off. */
 function truncate(text: string): string | undefined {

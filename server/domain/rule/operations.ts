@@ -33,8 +33,9 @@ const OPERATIONS = {
 export type OperationName = keyof typeof OPERATIONS;
 
 /** Whether a value is the name of an operation, exactly as published. */
-export const isOperationName = (value: unknown): value is OperationName =>
-  typeof value === 'string' && Object.hasOwn(OPERATIONS, value);
+export function isOperationName(value: unknown): value is OperationName {
+  return typeof value === 'string' && Object.hasOwn(OPERATIONS, value);
+}
 
 /** The names of all operations, in their published order. */
 export const OPERATION_NAMES: readonly OperationName[] = Object.keys(OPERATIONS).filter(isOperationName);

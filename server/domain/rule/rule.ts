@@ -42,9 +42,11 @@ function compile(operation: Operation, at: number): CompiledOperation {
  * says does not count. Operations come from {@link Operation} lists that were checked when they were stored; a
  * list that was damaged since then is rejected with `invalid_request`.
  */
-export const compileRules = (lists: readonly (readonly Operation[])[]): CompiledRules => ({
-  operations: lists.flat().map(compile),
-});
+export function compileRules(lists: readonly (readonly Operation[])[]): CompiledRules {
+  return {
+    operations: lists.flat().map(compile),
+  };
+}
 
 function runOperation(operation: CompiledOperation, working: WorkingObject, run: RuleRun): void {
   const input = working.read(operation.input);

@@ -28,10 +28,12 @@ function parseText(text: string): JsonValue | undefined {
 }
 
 /** `parse_json`: the value of a JSON text, numbers kept as they are written. */
-export const compileParseJson = (): RuleStep => (input) => {
-  const text = inputText(input);
-  return text === undefined ? undefined : parseText(text);
-};
+export function compileParseJson(): RuleStep {
+  return (input) => {
+    const text = inputText(input);
+    return text === undefined ? undefined : parseText(text);
+  };
+}
 
 function readTemplate(args: RuleArguments): Template {
   const text = args.text('template', { lengthMax: TEMPLATE_LENGTH_MAX });

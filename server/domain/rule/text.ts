@@ -17,10 +17,13 @@ const PATH_STEPS_MAX = 64;
 const POSITION_MAX = Number.MAX_SAFE_INTEGER;
 
 /** What text operations work on: a text as it is, a number as it was written; nothing else. */
-export const inputText = (input: JsonValue): string | undefined =>
-  input instanceof JsonNumber ? input.text : typeof input === 'string' ? input : undefined;
+export function inputText(input: JsonValue): string | undefined {
+  return input instanceof JsonNumber ? input.text : typeof input === 'string' ? input : undefined;
+}
 
-const afterPoint = (text: string, at: number): number => at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
+function afterPoint(text: string, at: number): number {
+  return at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
+}
 
 function countPoints(text: string): number {
   let count = 0;
@@ -53,7 +56,9 @@ function readPositions(args: RuleArguments): { start: number; end: number } {
 }
 
 /** `stringify`: the JSON text of any value, so a text gets quotes and escapes. */
-export const compileStringify = (): RuleStep => stringifyJson;
+export function compileStringify(): RuleStep {
+  return stringifyJson;
+}
 
 /** `substr`: the code points from `start` up to `end`; empty when they meet or cross. */
 export function compileSubstr(args: RuleArguments): RuleStep {
@@ -105,7 +110,9 @@ export function compileMask(args: RuleArguments): RuleStep {
   };
 }
 
-const isContainer = (value: JsonValue): boolean => value instanceof Map || Array.isArray(value);
+function isContainer(value: JsonValue): boolean {
+  return value instanceof Map || Array.isArray(value);
+}
 
 /**
  * `format`: `format_string` with each `%v` replaced by the plain text of the next field in `keys`, a missing one

@@ -55,13 +55,16 @@ function lookUp(path: Path, frames: Frame, meter: TemplateMeter): JsonValue | un
   return undefined;
 }
 
-const isFalsy = (value: JsonValue | undefined): boolean =>
-  value === undefined ||
-  value === null ||
-  value === false ||
-  value === '' ||
-  (value instanceof JsonNumber && FALSY_NUMBER.test(value.text)) ||
-  (Array.isArray(value) && value.length === 0);
+function isFalsy(value: JsonValue | undefined): boolean {
+  return (
+    value === undefined ||
+    value === null ||
+    value === false ||
+    value === '' ||
+    (value instanceof JsonNumber && FALSY_NUMBER.test(value.text)) ||
+    (Array.isArray(value) && value.length === 0)
+  );
+}
 
 function emit(rendering: Rendering, text: string, bytes: number): void {
   rendering.meter.write(bytes);

@@ -21,7 +21,9 @@ const NAME_STEPS_MAX = 64;
 /** The parser searches tags with patterns whose time grows with the square of a run of spaces. */
 const SPACES_IN_TAG = /\s{65}/;
 
-const invalid = (): VaultError => new VaultError('invalid_request');
+function invalid(): VaultError {
+  return new VaultError('invalid_request');
+}
 
 /** Rejects templates that the parser would be slow with, and tags that change the delimiters. */
 function checkTags(text: string): void {

@@ -23,11 +23,14 @@ const NAMED: Readonly<Record<string, string>> = {
   "'": '&apos;',
 };
 
-const reference = (character: string): string => `&#${character.charCodeAt(0)};`;
+function reference(character: string): string {
+  return `&#${character.charCodeAt(0)};`;
+}
 
 /** In text and attributes: also line ends and tabs, which parsers would turn into others or into spaces. */
-export const escapeXml = (text: string): string =>
-  text.replace(SPECIAL, (character) => NAMED[character] ?? reference(character));
+export function escapeXml(text: string): string {
+  return text.replace(SPECIAL, (character) => NAMED[character] ?? reference(character));
+}
 
 /** In a CDATA section nothing is escaped: the section is closed and opened again around what it cannot contain. */
 function escapeCdata(text: string): string {
@@ -35,7 +38,9 @@ function escapeCdata(text: string): string {
   return whole.endsWith(']') ? `${whole}${CDATA_END}${CDATA}` : whole;
 }
 
-const escapeComment = (text: string): string => escapeXml(text).replaceAll('-', '&#45;');
+function escapeComment(text: string): string {
+  return escapeXml(text).replaceAll('-', '&#45;');
+}
 
 /** The delimiters that matter in a place; each use sets where the search begins. */
 const DELIMITERS: Readonly<Record<Place, RegExp>> = {

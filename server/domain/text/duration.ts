@@ -22,13 +22,13 @@ const ISO_UNITS = [365 * DAY, 30 * DAY, 7 * DAY, DAY, 3600 * SECOND, 60 * SECOND
 // Zeros without a unit, which existing clients send to mean "never expires".
 const ZEROS: ReadonlySet<string> = new Set(['0', 'P0T', 'P0T0']);
 
-const total = (pattern: RegExp, units: readonly number[], text: string): number | undefined => {
+function total(pattern: RegExp, units: readonly number[], text: string): number | undefined {
   const groups = pattern.exec(text)?.slice(1);
   if (groups === undefined || groups.every((digits) => digits === undefined)) {
     return undefined;
   }
   return groups.reduce((sum, digits, index) => sum + Number(digits ?? 0) * (units[index] ?? 0), 0);
-};
+}
 
 /**
  * Reads a duration: units from long to short (`45m`, `24h60m60s`, `1h30m`, `2d`, `1w`), or ISO 8601 in whole
@@ -36,7 +36,7 @@ const total = (pattern: RegExp, units: readonly number[], text: string): number 
  * `P0D`) is `'forever'`. Gives `undefined` for everything else: empty text, spaces, signs, fractions, a number
  * without a unit, the two notations mixed, and anything over `DURATION_MS_MAX`.
  */
-export const parseDuration = (text: string): Duration | undefined => {
+export function parseDuration(text: string): Duration | undefined {
   if (ZEROS.has(text)) {
     return 'forever';
   }
@@ -45,4 +45,4 @@ export const parseDuration = (text: string): Duration | undefined => {
     return undefined;
   }
   return milliseconds === 0 ? 'forever' : milliseconds;
-};
+}

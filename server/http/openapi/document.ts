@@ -74,11 +74,12 @@ const SECURITY: Readonly<Record<AuthRule, readonly Json[]>> = {
   retrieve_secret: [{ retrieveSecret: [] }],
 };
 
-const headerRefs = (names: readonly string[]): Json =>
-  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+function headerRefs(names: readonly string[]): Json {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
 
 /** Writes schemas as plain JSON and gathers those with a name of their own as components. */
-const createSchemaWriter = () => {
+function createSchemaWriter() {
   const components: Record<string, Json> = {};
 
   const writeMembers = (schema: TSchema): Json => {
@@ -118,28 +119,24 @@ const createSchemaWriter = () => {
   };
 
   return { write, components };
-};
+}
 
 type SchemaWriter = ReturnType<typeof createSchemaWriter>;
 
-const parameter = (
-  name: string,
-  place: 'path' | 'query' | 'header',
-  required: boolean,
-  schema: Json,
-): Json => {
+function parameter(name: string, place: 'path' | 'query' | 'header', required: boolean, schema: Json): Json {
   const { description, examples, ...rest } = schema;
   const example = Array.isArray(examples) ? { example: examples[0] } : {};
   const list = rest['type'] === 'array' ? { style: 'form', explode: false } : {};
   return { name, in: place, required, description, ...list, schema: rest, ...example };
-};
+}
 
-const pathParametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] =>
-  Object.entries(route.params.properties).map(([name, property]) =>
+function pathParametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
+  return Object.entries(route.params.properties).map(([name, property]) =>
     parameter(name, 'path', true, writer.write(property)),
   );
+}
 
-const queryParametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] => {
+function queryParametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
   const required = new Set(route.query.required ?? []);
   return Object.entries(route.query.properties).flatMap(([name, property]) => {
     const schema = writer.write(property);
@@ -148,9 +145,9 @@ const queryParametersOf = (route: RouteShape, writer: SchemaWriter): readonly Js
     const description = `Alias of \`${name}\`.`;
     return [own, ...aliases.map((alias) => parameter(alias, 'query', false, { ...schema, description }))];
   });
-};
+}
 
-const parametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] => {
+function parametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
   const parameters = [...pathParametersOf(route, writer), ...queryParametersOf(route, writer)];
   if (route.passphrase !== 'none') {
     const needed = route.passphrase === 'required' ? ' Required, in the header or in the query.' : '';
@@ -176,9 +173,9 @@ const parametersOf = (route: RouteShape, writer: SchemaWriter): readonly Json[] 
     );
   }
   return parameters;
-};
+}
 
-const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => {
+function errorResponse(status: number, codes: readonly ErrorCode[]): Json {
   const names = ['X-Request-Id'];
   if (status === 401) {
     names.push('WWW-Authenticate');
@@ -201,9 +198,9 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => {
       },
     },
   };
-};
+}
 
-const contentOf = (route: RouteShape, writer: SchemaWriter): Json => {
+function contentOf(route: RouteShape, writer: SchemaWriter): Json {
   if (route.file !== undefined) {
     return { [route.file]: { schema: writer.write(route.response) } };
   }
@@ -212,9 +209,9 @@ const contentOf = (route: RouteShape, writer: SchemaWriter): Json => {
     ...(route.html === 'always' ? {} : { 'application/json': { schema: writer.write(route.response) } }),
     ...(route.html === undefined ? {} : page),
   };
-};
+}
 
-const responsesOf = (route: RouteShape, writer: SchemaWriter): Json => {
+function responsesOf(route: RouteShape, writer: SchemaWriter): Json {
   const names = ['X-Request-Id'];
   if ('next_token' in route.query.properties) {
     names.push('X-Vault-Next-Token');
@@ -234,12 +231,13 @@ const responsesOf = (route: RouteShape, writer: SchemaWriter): Json => {
     },
     ...Object.fromEntries(errors),
   };
-};
+}
 
-const contentTypeOf = (body: BodyRule): string =>
-  (body.kind === 'stored' ? body.type : undefined) ?? 'application/json';
+function contentTypeOf(body: BodyRule): string {
+  return (body.kind === 'stored' ? body.type : undefined) ?? 'application/json';
+}
 
-const operationOf = (route: RouteShape, writer: SchemaWriter): Json => {
+function operationOf(route: RouteShape, writer: SchemaWriter): Json {
   const { body } = route;
   const schema = body.kind === 'none' ? undefined : writer.write(body.schema);
   return {
@@ -254,13 +252,13 @@ const operationOf = (route: RouteShape, writer: SchemaWriter): Json => {
       : { requestBody: { required: true, content: { [contentTypeOf(body)]: { schema } } } }),
     responses: responsesOf(route, writer),
   };
-};
+}
 
 /**
  * Makes the OpenAPI 3.1 document from the table of routes and the table of errors. Paths stand below the
  * server's URL, which is the public URL with `/v1`.
  */
-export const buildOpenApi = (routes: readonly RouteShape[], publicUrl: string): OpenApiDocument => {
+export function buildOpenApi(routes: readonly RouteShape[], publicUrl: string): OpenApiDocument {
   const writer = createSchemaWriter();
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
@@ -302,4 +300,4 @@ export const buildOpenApi = (routes: readonly RouteShape[], publicUrl: string): 
       },
     },
   };
-};
+}

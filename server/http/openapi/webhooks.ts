@@ -9,13 +9,15 @@ const SUMMARIES: Readonly<Record<keyof typeof WEBHOOKS, string>> = {
   networkToken: 'Result of a request for a network token',
 };
 
-const header = (name: string, description: string, required: boolean, schema: Json): Json => ({
-  name,
-  in: 'header',
-  required,
-  description,
-  schema,
-});
+function header(name: string, description: string, required: boolean, schema: Json): Json {
+  return {
+    name,
+    in: 'header',
+    required,
+    description,
+    schema,
+  };
+}
 
 const TEXT = { type: 'string' };
 
@@ -39,26 +41,31 @@ const HEADERS: readonly Json[] = [
   }),
 ];
 
-const operationOf = (name: string, summary: string, schema: Json): Json => ({
-  operationId: `${name}Webhook`,
-  tags: ['proxy'],
-  summary,
-  description:
-    'The metadata of the request is added to these members. An event may be delivered more than once: ignore duplicates by `webhook-id`.',
-  security: [],
-  parameters: HEADERS,
-  requestBody: { required: true, content: { 'application/json': { schema } } },
-  responses: {
-    '200': { description: 'Received. The event is not delivered again.' },
-    default: { description: 'Not received. Delivery is retried after a delay, up to max_attempts attempts.' },
-  },
-});
+function operationOf(name: string, summary: string, schema: Json): Json {
+  return {
+    operationId: `${name}Webhook`,
+    tags: ['proxy'],
+    summary,
+    description:
+      'The metadata of the request is added to these members. An event may be delivered more than once: ignore duplicates by `webhook-id`.',
+    security: [],
+    parameters: HEADERS,
+    requestBody: { required: true, content: { 'application/json': { schema } } },
+    responses: {
+      '200': { description: 'Received. The event is not delivered again.' },
+      default: {
+        description: 'Not received. Delivery is retried after a delay, up to max_attempts attempts.',
+      },
+    },
+  };
+}
 
 /** The calls that the service makes to webhooks, as the published document has them. */
-export const webhooksOf = (write: (schema: TSchema) => Json): Json =>
-  Object.fromEntries(
+export function webhooksOf(write: (schema: TSchema) => Json): Json {
+  return Object.fromEntries(
     Object.entries(SUMMARIES).map(([name, summary]) => [
       name,
       { post: operationOf(name, summary, write(WEBHOOKS[name as keyof typeof WEBHOOKS])) },
     ]),
   );
+}

@@ -13,55 +13,57 @@ const UNTOLD: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'stor
  * What an entry says that something was done to, such as `item/USER/TOKEN`. A name that is missing, or is not made
  * like a name, ends it: nothing else that a caller sent gets into a log, nor does a card number in a token's place.
  */
-export const objectOf = (noun: string, ...names: readonly unknown[]): string => {
+export function objectOf(noun: string, ...names: readonly unknown[]): string {
   const end = names.findIndex(
     (name) => typeof name !== 'string' || !NAME.test(name) || looksLikeCardNumber(name),
   );
   return [noun, ...(end < 0 ? names : names.slice(0, end))].join('/');
-};
+}
 
-const noteOf = (
+function noteOf(
   { account, ip, userAgent, requestId }: HttpContext,
   action: AuditNote['action'],
   outcome: string,
   object: string | undefined,
-): AuditNote => ({
-  aid: account?.aid ?? '',
-  action,
-  outcome,
-  actor: account === undefined ? 'anonymous' : `account/${account.name}`,
-  ip,
-  userAgent,
-  requestId,
-  object,
-});
+): AuditNote {
+  return {
+    aid: account?.aid ?? '',
+    action,
+    outcome,
+    actor: account === undefined ? 'anonymous' : `account/${account.name}`,
+    ip,
+    userAgent,
+    requestId,
+    object,
+  };
+}
 
 /** Writes the entry of what a route has done. The reply must not leave before that. */
-export const recordSuccess = async (
+export async function recordSuccess(
   route: Route,
   ctx: HttpContext,
   call: Call,
   reply: Reply,
   deps: Pick<Deps, 'audit'>,
-): Promise<void> => {
+): Promise<void> {
   const { audit } = route;
   if (audit?.of === 'all') {
     const object = reply.object ?? audit.object?.(call);
     await deps.audit.record(noteOf(ctx, audit.action, 'success', object));
   }
-};
+}
 
 /**
  * Writes the entry of a rejected request: of an account's by what its route declares; of a request without an account,
  * where one is needed, as a sign-in. Sign-ins with credentials are recorded by what checks them.
  */
-export const recordRejection = async (
+export async function recordRejection(
   { audit, auth }: Route,
   ctx: HttpContext,
   call: Call | undefined,
   code: ErrorCode,
   deps: Pick<Deps, 'audit'>,
-): Promise<void> => {
+): Promise<void> {
   if (UNTOLD.has(code)) {
     return;
   }
@@ -72,4 +74,4 @@ export const recordRejection = async (
   } else if (auth === 'basic' && !ctx.hasCredentials) {
     await deps.audit.record(noteOf(ctx, 'sign_in', code, 'account'));
   }
-};
+}

@@ -11,9 +11,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * The name and password of a Basic Auth header (RFC 7617): strict base64, UTF-8, divided at the first colon.
  * Anything else, a missing header included, is `unauthenticated`.
  */
-export const readCredentials = (
-  headers: Headers,
-): { readonly name: string; readonly password: SecretBytes } => {
+export function readCredentials(headers: Headers): { readonly name: string; readonly password: SecretBytes } {
   const header = headers.get('authorization');
   const encoded = header === null ? null : /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1];
   if (encoded == null) {
@@ -30,15 +28,15 @@ export const readCredentials = (
   } catch {
     throw new VaultError('unauthenticated');
   }
-};
+}
 
 /**
  * Refuses what a browser sends on behalf of another site: a page elsewhere must not be able to use credentials
  * that the browser remembers. Other clients do not send `Sec-Fetch-Site`.
  */
-export const refuseOtherSites = (headers: Headers): void => {
+export function refuseOtherSites(headers: Headers): void {
   const site = headers.get('sec-fetch-site');
   if (site === 'cross-site' || site === 'same-site') {
     throw new VaultError('not_allowed');
   }
-};
+}

@@ -56,21 +56,23 @@ function sourceOfRoute({ auth, noun }: Route): RequestSource {
 }
 
 /** Compiles a route's schemas, once per route. */
-export const compileCallReader = (route: Route, deps: Deps): CallReader => ({
-  route,
-  deps,
-  clientAddress: createClientAddress(deps.http.trustedProxies),
-  paramNames: Object.keys(route.params.properties),
-  secretHeader: secretHeaderOf(route.auth),
-  source: sourceOfRoute(route),
-  isWrite: route.meter.some((operation) => WRITES.has(operation)),
-  decodeQuery: compileQuery(
-    route.passphrase === 'none'
-      ? route.query
-      : Type.Object({ ...route.query.properties, passphrase: PassphraseParameter }),
-  ),
-  decodeBody: route.body.kind === 'json' ? compileJsonBody(route.body.schema) : (bytes) => bytes,
-});
+export function compileCallReader(route: Route, deps: Deps): CallReader {
+  return {
+    route,
+    deps,
+    clientAddress: createClientAddress(deps.http.trustedProxies),
+    paramNames: Object.keys(route.params.properties),
+    secretHeader: secretHeaderOf(route.auth),
+    source: sourceOfRoute(route),
+    isWrite: route.meter.some((operation) => WRITES.has(operation)),
+    decodeQuery: compileQuery(
+      route.passphrase === 'none'
+        ? route.query
+        : Type.Object({ ...route.query.properties, passphrase: PassphraseParameter }),
+    ),
+    decodeBody: route.body.kind === 'json' ? compileJsonBody(route.body.schema) : (bytes) => bytes,
+  };
+}
 
 /** Where a request for a route has come from. */
 export function arrivalOf(
@@ -83,7 +85,7 @@ export function arrivalOf(
 }
 
 /** The parameters that a route declares. One that cannot be decoded becomes empty, which no id is. */
-const readParams = (names: readonly string[], params: PathParams): Readonly<Record<string, string>> => {
+function readParams(names: readonly string[], params: PathParams): Readonly<Record<string, string>> {
   if (names.length === 0) {
     return NO_PARAMS;
   }
@@ -92,9 +94,9 @@ const readParams = (names: readonly string[], params: PathParams): Readonly<Reco
     texts[name] = params?.[name] ?? '';
   }
   return texts;
-};
+}
 
-const readIdempotencyKey = (headers: Headers): string | undefined => {
+function readIdempotencyKey(headers: Headers): string | undefined {
   const key = headers.get('idempotency-key');
   if (key === null) {
     return undefined;
@@ -103,9 +105,9 @@ const readIdempotencyKey = (headers: Headers): string | undefined => {
     throw new VaultError('invalid_request', { field: 'header.Idempotency-Key' });
   }
   return key;
-};
+}
 
-const takeBody = async (route: Route, ctx: HttpContext, deps: Deps): Promise<Uint8Array | undefined> => {
+async function takeBody(route: Route, ctx: HttpContext, deps: Deps): Promise<Uint8Array | undefined> {
   if (route.body.kind === 'none') {
     return undefined;
   }
@@ -113,22 +115,23 @@ const takeBody = async (route: Route, ctx: HttpContext, deps: Deps): Promise<Uin
   const bytes = await readBody(ctx.request, route.body.bytesMax, deps.http.bodyTimeoutMs);
   ctx.body = 'read';
   return bytes;
-};
+}
 
 /** Takes a place for a request, and waits for its turn. Calls of third parties may take long, and have bounds of their own. */
-const enter = (
+function enter(
   { route, deps, isWrite }: CallReader,
   ctx: HttpContext,
   account: string,
-): Promise<void> | undefined =>
-  route.noun === 'proxy' ? undefined : deps.admission.enter(ctx, isWrite ? 'write' : 'read', account);
+): Promise<void> | undefined {
+  return route.noun === 'proxy' ? undefined : deps.admission.enter(ctx, isWrite ? 'write' : 'read', account);
+}
 
 /**
  * From request to call, in this order: limits, credentials present, body in, credentials right, then what the
  * request says. So nobody without an account learns what a route would make of a request, and a body over the
  * limit never costs a password hash. The secret of an endpoint is only read here; its service checks it.
  */
-export const readCall = async (reader: CallReader, ctx: HttpContext, params: PathParams): Promise<Call> => {
+export async function readCall(reader: CallReader, ctx: HttpContext, params: PathParams): Promise<Call> {
   const { route, deps, secretHeader } = reader;
   const { request } = ctx;
   const { headers } = request;
@@ -175,4 +178,4 @@ export const readCall = async (reader: CallReader, ctx: HttpContext, params: Pat
   };
   // Query, body, passphrase and secret were made by the rules that the handler's type comes from.
   return call as unknown as Call;
-};
+}

@@ -6,19 +6,19 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export type ClientAddress = (socketAddress: string, headers: Headers) => string;
 
 /** One entry of X-Forwarded-For: an address, `address:port` or `[address]:port`; undefined for anything else. */
-const parseEntry = (entry: string): Address | undefined => {
+function parseEntry(entry: string): Address | undefined {
   const text = /^\[(.+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
   return ipaddr.IPv6.isValid(text) || ipaddr.IPv4.isValidFourPartDecimal(text)
     ? ipaddr.process(text)
     : undefined;
-};
+}
 
 /**
  * Makes the reader of client addresses. X-Forwarded-For is believed only from the given CIDRs: read from the
  * right, the first address outside them is the client. An entry that is no address ends the search at the
  * proxy that sent it. IPv4 in IPv6 form is written as IPv4.
  */
-export const createClientAddress = (trustedProxies: readonly string[]): ClientAddress => {
+export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const ranges = trustedProxies.map((cidr) => ipaddr.parseCIDR(cidr));
   const isTrusted = (address: Address): boolean =>
     ranges.some(([range, bits]) => address.kind() === range.kind() && address.match(range, bits));
@@ -42,4 +42,4 @@ export const createClientAddress = (trustedProxies: readonly string[]): ClientAd
     }
     return client.toString();
   };
-};
+}

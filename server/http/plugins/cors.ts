@@ -11,19 +11,21 @@ const MAX_AGE_SECONDS = 7200;
  * Whether pages of any origin may use a route: those that need no account. A route with Basic Auth stays closed,
  * since browsers remember such credentials; what an open one needs, the page itself must hold.
  */
-export const isOpen = (route: RouteShape): boolean => route.auth !== 'basic';
+export function isOpen(route: RouteShape): boolean {
+  return route.auth !== 'basic';
+}
 
 /** Lets a page of any origin read a reply, without credentials. It says the same to all, so nothing varies. */
-export const allowAnyOrigin = (headers: Headers): void => {
+export function allowAnyOrigin(headers: Headers): void {
   headers.set('Access-Control-Allow-Origin', '*');
   headers.set('Access-Control-Expose-Headers', EXPOSED);
-};
+}
 
 /**
  * What a preflight of a path is answered with: its open routes' methods and headers, whatever was asked for.
  * Undefined for a path without an open route.
  */
-export const preflightOf = (ofPath: readonly RouteShape[]): HeaderList | undefined => {
+export function preflightOf(ofPath: readonly RouteShape[]): HeaderList | undefined {
   const open = ofPath.filter(isOpen);
   if (open.length === 0) {
     return undefined;
@@ -35,4 +37,4 @@ export const preflightOf = (ofPath: readonly RouteShape[]): HeaderList | undefin
     ['Access-Control-Allow-Headers', [...new Set([...REQUEST_HEADERS, ...secrets])].join(', ')],
     ['Access-Control-Max-Age', String(MAX_AGE_SECONDS)],
   ];
-};
+}

@@ -12,14 +12,15 @@ export const SECRET_HEADERS: Readonly<Record<SecretRule, string>> = {
 const SECRET_CHARACTERS_MAX = 256;
 
 /** The header of the secret that a route is used with; undefined for a route that takes none. */
-export const secretHeaderOf = (auth: AuthRule): string | undefined =>
-  auth === 'capture_secret' || auth === 'retrieve_secret' ? SECRET_HEADERS[auth] : undefined;
+export function secretHeaderOf(auth: AuthRule): string | undefined {
+  return auth === 'capture_secret' || auth === 'retrieve_secret' ? SECRET_HEADERS[auth] : undefined;
+}
 
 /**
  * The secret of a request as UTF-8. A missing or an overlong one is empty, which no secret is: whether the
  * secret is wrong is for the service to say, in the same words for all of them.
  */
-export const readEndpointSecret = (header: string, headers: Headers): SecretBytes => {
+export function readEndpointSecret(header: string, headers: Headers): SecretBytes {
   const text = headers.get(header) ?? '';
   return secretBytes(text.length > SECRET_CHARACTERS_MAX ? '' : text);
-};
+}

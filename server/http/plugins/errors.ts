@@ -10,20 +10,21 @@ import { type HeaderList, jsonResponse } from './replies.ts';
 const PASSPHRASE_MISSING =
   'The passphrase is missing or malformed. Send it in the header X-Vault-Passphrase.';
 
-const textOf = ({ code, field }: VaultError): string =>
-  code === 'invalid_request' && field === 'query.passphrase' ? PASSPHRASE_MISSING : ERRORS[code].text;
+function textOf({ code, field }: VaultError): string {
+  return code === 'invalid_request' && field === 'query.passphrase' ? PASSPHRASE_MISSING : ERRORS[code].text;
+}
 
 /** The body of a refusal: the table's text, never a message of the error itself. */
-const errorBody = (error: VaultError, requestId: string): ErrorBody => {
+function errorBody(error: VaultError, requestId: string): ErrorBody {
   const body: ErrorBody = { error: textOf(error), code: error.code, request_id: requestId };
   if (error.field !== undefined) {
     body.field = error.field;
   }
   return body;
-};
+}
 
 /** The reply to a refusal: its status, the one error body, and the headers that go with its code. */
-export const errorResponse = (error: VaultError, requestId: string, headers: HeaderList = []): Response => {
+export function errorResponse(error: VaultError, requestId: string, headers: HeaderList = []): Response {
   const response = jsonResponse(JSON.stringify(errorBody(error, requestId)), requestId, error.status);
   if (error.status === 401) {
     response.headers.set('WWW-Authenticate', CHALLENGE);
@@ -38,7 +39,7 @@ export const errorResponse = (error: VaultError, requestId: string, headers: Hea
     response.headers.set(name, value);
   }
   return response;
-};
+}
 
 /** Where a log line says that it happened. */
 export interface LogPlace {
@@ -73,9 +74,9 @@ export function reportError(error: unknown, place: LogPlace, deps: Pick<Deps, 'l
 }
 
 /** The codes whose status is 500 or more and that operators should look at. */
-export const levelOf = (code: ErrorCode | undefined): LogLine['level'] => {
+export function levelOf(code: ErrorCode | undefined): LogLine['level'] {
   if (code === undefined || ERRORS[code].status < 500) {
     return 'info';
   }
   return ERRORS[code].status === 503 ? 'warn' : 'error';
-};
+}

@@ -41,19 +41,21 @@ export interface FormPagesOptions {
 const SCRIPT = 'vault-form-page.js';
 
 /** The path of a bundle, which never changes what it holds. */
-export const bundlePath = ({ version }: FormBundles, name: string): string => `/forms/${version}/${name}`;
+export function bundlePath({ version }: FormBundles, name: string): string {
+  return `/forms/${version}/${name}`;
+}
 
-const digestOf = (html: string, headers: Readonly<Record<string, string>>): string => {
+function digestOf(html: string, headers: Readonly<Record<string, string>>): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name.toLowerCase()}: ${value}\n`);
   const hasher = new Bun.CryptoHasher('sha384');
   return `sha384-${hasher.update(`${lines.sort().join('')}\n${html}`).digest('base64')}`;
-};
+}
 
 /**
  * Makes pages of forms. Each page comes with a digest over itself and its headers, taken without what differs from
  * visit to visit: title, and the endpoint that it was made for.
  */
-export const createFormPages = (options: FormPagesOptions): FormPages => {
+export function createFormPages(options: FormPagesOptions): FormPages {
   const { bundles, publicUrl, formsUrl, stagingUrl = publicUrl, gallery, newNonce } = options;
   const integrity = bundles.files.find(({ name }) => name === SCRIPT)?.integrity;
   if (integrity === undefined) {
@@ -81,4 +83,4 @@ export const createFormPages = (options: FormPagesOptions): FormPages => {
       };
     },
   };
-};
+}

@@ -1,9 +1,11 @@
 import type { HttpConfig } from './app-parts.ts';
 
 /** The name and port of a URL's host, without the ports that go without saying and a last dot; '' where there is none. */
-const hostOf = (url: string): string =>
-  (URL.parse(url)?.host ?? '').replace(/:(?:443|80)$/, '').replace(/\.(?=:|$)/, '');
+function hostOf(url: string): string {
+  return (URL.parse(url)?.host ?? '').replace(/:(?:443|80)$/, '').replace(/\.(?=:|$)/, '');
+}
 
 /** Whether a request came in on the host that is for forms alone; never where there is none. */
-export const isOnFormsHost = ({ formsUrl }: HttpConfig, request: Pick<Request, 'url'>): boolean =>
-  formsUrl !== undefined && hostOf(request.url) === hostOf(formsUrl);
+export function isOnFormsHost({ formsUrl }: HttpConfig, request: Pick<Request, 'url'>): boolean {
+  return formsUrl !== undefined && hostOf(request.url) === hostOf(formsUrl);
+}

@@ -35,16 +35,19 @@ export interface HttpContext extends RequestContext {
 }
 
 /** Ids are logged and sent on, so one with a card number in it is none. */
-const isRequestId = (text: string): boolean =>
-  REQUEST_ID.test(text) &&
-  ![...text.matchAll(CARD_NUMBERS)].some(([, number = '']) => passesLuhn(number.replaceAll(/\D/g, '')));
+function isRequestId(text: string): boolean {
+  return (
+    REQUEST_ID.test(text) &&
+    ![...text.matchAll(CARD_NUMBERS)].some(([, number = '']) => passesLuhn(number.replaceAll(/\D/g, '')))
+  );
+}
 
 const USER_AGENT_CHARACTERS_MAX = 512;
 
-const userAgentOf = (headers: Headers): string => {
+function userAgentOf(headers: Headers): string {
   const text = headers.get('user-agent') ?? '';
   return text.length > USER_AGENT_CHARACTERS_MAX ? text.slice(0, USER_AGENT_CHARACTERS_MAX) : text;
-};
+}
 
 /** Where a request has arrived. */
 export interface Arrival {
@@ -56,11 +59,11 @@ export interface Arrival {
 }
 
 /** Makes the context of a request that has arrived. A sane X-Request-Id of the caller is kept, any other is replaced. */
-export const beginRequest = (
+export function beginRequest(
   request: Request,
   { route, ip = '', source = 'vault' }: Arrival,
   deps: Pick<Deps, 'newRequestId' | 'metrics'>,
-): HttpContext => {
+): HttpContext {
   deps.metrics.beginRequest();
   const { headers } = request;
   const given = headers.get('x-request-id');
@@ -75,35 +78,31 @@ export const beginRequest = (
     span: undefined,
     body: 'untouched',
   };
-};
+}
 
 /** The reply to a request that failed, in the one error shape; its log line and its metrics will name the code. */
-export const errorReply = (ctx: HttpContext, failure: VaultError, headers?: HeaderList): Response => {
+export function errorReply(ctx: HttpContext, failure: VaultError, headers?: HeaderList): Response {
   ctx.code = failure.code;
   return errorResponse(failure, ctx.requestId, headers);
-};
+}
 
 /** Logs that a reply failed after it began, when the caller can no longer be told but by a broken connection. */
-export const reportBrokenReply = (
-  ctx: HttpContext,
-  error: unknown,
-  deps: Pick<Deps, 'log' | 'now'>,
-): void => {
+export function reportBrokenReply(ctx: HttpContext, error: unknown, deps: Pick<Deps, 'log' | 'now'>): void {
   const { code } = reportError(error, ctx, deps);
   const { requestId, route } = ctx;
   const time = new Date(deps.now()).toISOString();
   deps.log({ time, level: 'warn', event: 'reply_broken_off', request_id: requestId, route, code });
-};
+}
 
 /**
  * Ends a request: one log line and one measurement, both with the route template. Neither URL, query, body
  * nor headers are ever part of them. A body left half-read, or a long one left unread, ends the connection too.
  */
-export const endRequest = (
+export function endRequest(
   ctx: HttpContext,
   response: Response,
   deps: Pick<Deps, 'log' | 'now' | 'metrics' | 'tracing'>,
-): Response => {
+): Response {
   const { request, requestId, route, account, hasCredentials, code, span } = ctx;
   const { status } = response;
   if (ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(request.headers))) {
@@ -128,4 +127,4 @@ export const endRequest = (
     ...(code === undefined ? {} : { code }),
   });
   return response;
-};
+}

@@ -21,30 +21,35 @@ export const PassphraseParameter = Type.Optional(
 const encoder = new TextEncoder();
 
 /** The exact UTF-8 bytes of a text, as a secret: no trimming, folding or normalisation. */
-export const secretBytes = (text: string): SecretBytes => new Secret(encoder.encode(text));
+export function secretBytes(text: string): SecretBytes {
+  return new Secret(encoder.encode(text));
+}
 
-const decodeHeader = (text: string): string => {
+function decodeHeader(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
     throw new VaultError('invalid_request', { field: HEADER_FIELD });
   }
-};
+}
 
-const isPassphrase = (text: string): boolean =>
-  text !== '' &&
-  text.isWellFormed() &&
-  (text.length <= PASSPHRASE_CHARACTERS_MAX || countCharacters(text) <= PASSPHRASE_CHARACTERS_MAX);
+function isPassphrase(text: string): boolean {
+  return (
+    text !== '' &&
+    text.isWellFormed() &&
+    (text.length <= PASSPHRASE_CHARACTERS_MAX || countCharacters(text) <= PASSPHRASE_CHARACTERS_MAX)
+  );
+}
 
 /**
  * The passphrase of a request, from the query (already decoded) or from the header, where `+` is literal.
  * Both given and different is refused, so is one that no key can have; `required` routes refuse its absence.
  */
-export const readPassphrase = (
+export function readPassphrase(
   rule: PassphraseRule,
   inQuery: string | undefined,
   headers: Headers,
-): SecretBytes | undefined => {
+): SecretBytes | undefined {
   if (rule === 'none') {
     return undefined;
   }
@@ -66,4 +71,4 @@ export const readPassphrase = (
     });
   }
   return secretBytes(text);
-};
+}

@@ -20,7 +20,7 @@ interface Parameter {
   readonly slots: readonly number[];
 }
 
-const parseText = (schema: TSchema): Parse => {
+function parseText(schema: TSchema): Parse {
   const pattern = typeof schema['pattern'] === 'string' ? new RegExp(schema['pattern'], 'u') : undefined;
   const format = FormatRegistry.Get(schema['format'] ?? '');
   const min: number = schema['minLength'] ?? 0;
@@ -35,16 +35,16 @@ const parseText = (schema: TSchema): Parse => {
     const fits = (pattern?.test(text) ?? true) && (format?.(text) ?? true);
     return fits ? text : undefined;
   };
-};
+}
 
-const parseInteger = (schema: TSchema): Parse => {
+function parseInteger(schema: TSchema): Parse {
   const min: number = schema['minimum'] ?? Number.NEGATIVE_INFINITY;
   const max: number = schema['maximum'] ?? Number.POSITIVE_INFINITY;
   return (text) => {
     const value = parseIntegerText(text);
     return value !== undefined && value >= min && value <= max ? value : undefined;
   };
-};
+}
 
 const parseLimit: Parse = (text) => {
   const value = parseIntegerText(text);
@@ -54,7 +54,7 @@ const parseLimit: Parse = (text) => {
   return value < 0 ? -1 : value;
 };
 
-const parseList = (schema: TSchema): Parse => {
+function parseList(schema: TSchema): Parse {
   const parseItem = parserOf(schema['items']);
   const max: number = schema['maxItems'] ?? Number.POSITIVE_INFINITY;
   return (text) => {
@@ -64,19 +64,19 @@ const parseList = (schema: TSchema): Parse => {
     }
     return items.every((item) => parseItem(item) !== undefined) ? items : undefined;
   };
-};
+}
 
 /** One of several words, exactly as they are declared. */
-const parseWord = (schema: TSchema): Parse => {
+function parseWord(schema: TSchema): Parse {
   const options: readonly TSchema[] = schema['anyOf'];
   const words = new Set(options.map((option) => option['const']));
   if (!options.every((option) => typeof option['const'] === 'string')) {
     throw new TypeError('a query parameter can only be a union of words');
   }
   return (text) => (words.has(text) ? text : undefined);
-};
+}
 
-const parserOf = (schema: TSchema): Parse => {
+function parserOf(schema: TSchema): Parse {
   switch (schema[QUERY_KIND]) {
     case 'list':
       return parseList(schema);
@@ -97,10 +97,10 @@ const parserOf = (schema: TSchema): Parse => {
     default:
       throw new TypeError(`a query parameter cannot be of kind ${schema[Kind]}`);
   }
-};
+}
 
 /** Undoes percent-encoding, `+` for a space included; undefined when it is malformed or not UTF-8. */
-const decodeText = (text: string): string | undefined => {
+function decodeText(text: string): string | undefined {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
   if (!spaced.includes('%')) {
     return spaced;
@@ -110,19 +110,19 @@ const decodeText = (text: string): string | undefined => {
   } catch {
     return undefined;
   }
-};
+}
 
-const queryOf = (url: string): string => {
+function queryOf(url: string): string {
   const start = url.indexOf('?');
   if (start === -1) {
     return '';
   }
   const end = url.indexOf('#', start);
   return end === -1 ? url.slice(start + 1) : url.slice(start + 1, end);
-};
+}
 
 /** The texts of the declared parameters, each in its slot. Any repeated name is refused, declared or not. */
-const readTexts = (query: string, slots: ReadonlyMap<string, number>): (string | undefined)[] => {
+function readTexts(query: string, slots: ReadonlyMap<string, number>): (string | undefined)[] {
   const texts: (string | undefined)[] = [];
   let others: Set<string> | undefined;
   for (const pair of query.split('&')) {
@@ -153,13 +153,13 @@ const readTexts = (query: string, slots: ReadonlyMap<string, number>): (string |
     texts[slot] = text;
   }
   return texts;
-};
+}
 
-const refuse = (name: string): never => {
+function refuse(name: string): never {
   throw new VaultError('invalid_request', { field: `query.${name}` });
-};
+}
 
-const readParameter = (parameter: Parameter, texts: readonly (string | undefined)[]): unknown => {
+function readParameter(parameter: Parameter, texts: readonly (string | undefined)[]): unknown {
   const { name, slots } = parameter;
   for (const slot of slots) {
     const text = texts[slot];
@@ -176,14 +176,14 @@ const readParameter = (parameter: Parameter, texts: readonly (string | undefined
     }
   }
   return parameter.required ? refuse(name) : undefined;
-};
+}
 
 /**
  * Makes the decoder of a route's query, once per route. Texts are read strictly by the schema: booleans as
  * `true`, `false`, `t`, `f`, `1`, `0`, integers in plain decimal, lists separated by commas. A bad, missing or
  * repeated parameter is named in `field`; values never are, nor are names that the schema does not declare.
  */
-export const compileQuery = (schema: TObject): QueryDecoder => {
+export function compileQuery(schema: TObject): QueryDecoder {
   const slots = new Map<string, number>();
   const slotOf = (name: string): number => {
     slots.set(name, slots.size);
@@ -209,4 +209,4 @@ export const compileQuery = (schema: TObject): QueryDecoder => {
     }
     return values;
   };
-};
+}

@@ -15,35 +15,37 @@ const API_HEADERS = {
 const JSON_HEADERS = new Headers({ ...API_HEADERS, 'Content-Type': 'application/json' });
 
 /** A JSON reply with the headers that everything under `/v1` has. */
-export const jsonResponse = (
+export function jsonResponse(
   body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>,
   requestId: string,
   status = 200,
-): Response => {
+): Response {
   const response = new Response(body, { status, headers: JSON_HEADERS });
   response.headers.set('X-Request-Id', requestId);
   return response;
-};
+}
 
 /** A reply without a body: 204, with the headers that everything under `/v1` has and those given. */
-export const emptyResponse = (requestId: string, headers: HeaderList): Response => {
+export function emptyResponse(requestId: string, headers: HeaderList): Response {
   const response = new Response(null, { status: 204, headers: API_HEADERS });
   response.headers.set('X-Request-Id', requestId);
   for (const [name, value] of headers) {
     response.headers.set(name, value);
   }
   return response;
-};
+}
 
 type StreamErrorHook = (error: unknown) => void;
 
-const ignore = (): void => undefined;
+function ignore(): void {
+  undefined;
+}
 
 /** A stream that passes another one on and tells of an error in it, which ends the connection. */
-const watch = (
+function watch(
   stream: ReadableStream<Uint8Array>,
   onError: (error: unknown) => void,
-): ReadableStream<Uint8Array> => {
+): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   return new ReadableStream<Uint8Array>(
     {
@@ -65,13 +67,13 @@ const watch = (
     },
     { highWaterMark: 0 },
   );
-};
+}
 
 /**
  * Bytes that many callers may be reading, piece by piece as fast as each connection takes them. Given whole, the runtime
  * keeps a copy for every caller who does not read.
  */
-const inPieces = (bytes: Uint8Array): ReadableStream<Uint8Array> => {
+function inPieces(bytes: Uint8Array): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream<Uint8Array>(
     {
@@ -85,9 +87,9 @@ const inPieces = (bytes: Uint8Array): ReadableStream<Uint8Array> => {
     },
     { highWaterMark: 0 },
   );
-};
+}
 
-const bodyOf = (reply: Reply, onStreamError: StreamErrorHook) => {
+function bodyOf(reply: Reply, onStreamError: StreamErrorHook) {
   if (reply.json !== undefined) {
     return JSON.stringify(reply.json);
   }
@@ -102,14 +104,14 @@ const bodyOf = (reply: Reply, onStreamError: StreamErrorHook) => {
   }
   // Services make these bytes themselves, never over shared memory.
   return reply.jsonBytes as Uint8Array<ArrayBuffer>;
-};
+}
 
 /** The 200 that a handler's reply becomes; `onStreamError` is called when a stream fails half-way. */
-export const replyResponse = (
+export function replyResponse(
   reply: Reply,
   requestId: string,
   onStreamError: StreamErrorHook = ignore,
-): Response => {
+): Response {
   const response = jsonResponse(bodyOf(reply, onStreamError), requestId);
   if (reply.file !== undefined) {
     const { type, name } = reply.file;
@@ -122,12 +124,14 @@ export const replyResponse = (
     }
   }
   return response;
-};
+}
 
 /** The header that carries the position of the next page, when more remains. */
-export const nextTokenHeader = (nextToken: string | undefined): Readonly<Record<string, string>> =>
-  nextToken === undefined ? {} : { 'X-Vault-Next-Token': nextToken };
+export function nextTokenHeader(nextToken: string | undefined): Readonly<Record<string, string>> {
+  return nextToken === undefined ? {} : { 'X-Vault-Next-Token': nextToken };
+}
 
 /** The header that tells a kept reply from a fresh one. */
-export const replayHeader = (replayed: boolean): Readonly<Record<string, string>> =>
-  replayed ? { 'Idempotency-Replayed': 'true' } : {};
+export function replayHeader(replayed: boolean): Readonly<Record<string, string>> {
+  return replayed ? { 'Idempotency-Replayed': 'true' } : {};
+}

@@ -157,7 +157,7 @@ export interface Route extends RouteShape {
 }
 
 /** Declares a route; its handler sees the call typed by the route's own schemas. */
-export const defineRoute = <
+export function defineRoute<
   Query extends TObject,
   const Body extends BodyRule,
   const Passphrase extends PassphraseRule,
@@ -174,7 +174,9 @@ export const defineRoute = <
     readonly handle: (call: Call<Query, Body, Passphrase, Auth, Params>) => Promise<Reply>;
   },
   // The shell builds each call from these very schemas, so the handler gets what it declares.
-): Route => ({ params: NO_PARAMS, ...route }) as unknown as Route;
+): Route {
+  return { params: NO_PARAMS, ...route } as unknown as Route;
+}
 
 const EVERY_ROUTE: readonly ErrorCode[] = [
   'invalid_request',
@@ -195,13 +197,15 @@ const AUTH_ERRORS: Readonly<Record<AuthRule, readonly ErrorCode[]>> = {
 const ANY_BODY: readonly ErrorCode[] = ['invalid_json', 'json_too_deep', 'body_too_large'];
 
 /** Every code that a route can answer with: its own and those that the shell adds. */
-export const routeErrors = (route: RouteShape): readonly ErrorCode[] => [
-  ...new Set([
-    ...EVERY_ROUTE,
-    ...AUTH_ERRORS[route.auth],
-    ...(route.body.kind === 'none' ? [] : ANY_BODY),
-    ...(route.passphrase === 'none' ? [] : (['conflicting_parameters'] as const)),
-    ...(route.idempotent ? (['idempotency_conflict'] as const) : []),
-    ...route.errors,
-  ]),
-];
+export function routeErrors(route: RouteShape): readonly ErrorCode[] {
+  return [
+    ...new Set([
+      ...EVERY_ROUTE,
+      ...AUTH_ERRORS[route.auth],
+      ...(route.body.kind === 'none' ? [] : ANY_BODY),
+      ...(route.passphrase === 'none' ? [] : (['conflicting_parameters'] as const)),
+      ...(route.idempotent ? (['idempotency_conflict'] as const) : []),
+      ...route.errors,
+    ]),
+  ];
+}

@@ -77,12 +77,12 @@ const readUsage = defineRoute({
 });
 
 /** One value of two places. */
-const same = (inBody: string | undefined, inQuery: string | undefined): string | undefined => {
+function same(inBody: string | undefined, inQuery: string | undefined): string | undefined {
   if (inBody !== undefined && inQuery !== undefined && inBody !== inQuery) {
     throw new VaultError('conflicting_parameters', { field: 'query.new_password' });
   }
   return inBody ?? inQuery;
-};
+}
 
 const changePassword = defineRoute({
   ...COMMON,

@@ -9,12 +9,14 @@ import type { Reply } from '../plugins/route.ts';
 export const NO_QUERY = Type.Object({});
 
 /** A new endpoint with its secret in the open: the only reply that ever holds it. */
-export const shownOnce = ({ url, unique_id, secret, expires_at }: NewEndpoint) => ({
-  url,
-  unique_id,
-  secret: secret.expose(),
-  expires_at,
-});
+export function shownOnce({ url, unique_id, secret, expires_at }: NewEndpoint) {
+  return {
+    url,
+    unique_id,
+    secret: secret.expose(),
+    expires_at,
+  };
+}
 
 /** What an endpoint reaches, as far as its page names it. */
 interface Lock {
@@ -23,18 +25,18 @@ interface Lock {
 }
 
 /** Rejects a page for an endpoint that is not limited to a token: a page displays one item. */
-export const refuseUnlockedPage = (request: Request, { token }: Lock): void => {
+export function refuseUnlockedPage(request: Request, { token }: Lock): void {
   if (token === undefined && prefersHtml(request.headers.get('accept'))) {
     throw new VaultError('invalid_request', { field: 'query.token' });
   }
-};
+}
 
 /** A card form that works with a new endpoint as it stands; undefined for who wants the endpoint itself. */
-export const readyPage = (
+export function readyPage(
   { request, deps }: { readonly request: Request; readonly deps: Pick<Deps, 'formPages'> },
   { unique_id, secret }: NewEndpoint,
   lock: Lock = {},
-): Reply | undefined => {
+): Reply | undefined {
   if (!prefersHtml(request.headers.get('accept'))) {
     return undefined;
   }
@@ -49,4 +51,4 @@ export const readyPage = (
     { form_type: 'pcd', settings: {} },
     { onFormsHost: false, testing: false, visit },
   );
-};
+}

@@ -24,7 +24,7 @@ const COMMON = { noun: 'form', passphrase: 'none', meter: [], idempotent: false 
 type Kind = 'retrieve' | 'capture';
 
 /** The routes of forms under one of their two paths. Any form can be had by either; replies name the one asked. */
-const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
+function formRoutes(kind: Kind, suffix: '' | 'Capture'): readonly Route[] {
   const path = `/v1/${kind}/iframe` as const;
   const show =
     ({ http }: Deps) =>
@@ -115,6 +115,6 @@ const formRoutes = (kind: Kind, suffix: '' | 'Capture'): readonly Route[] => {
   });
 
   return [create, list, page, remove];
-};
+}
 
 export const FORM_ROUTES = [...formRoutes('retrieve', ''), ...formRoutes('capture', 'Capture')];

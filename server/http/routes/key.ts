@@ -16,9 +16,13 @@ import {
 
 const BODY_BYTES_MAX = 1_048_576;
 
-const shown = ({ user, passphrase }: NewPassphrase) => ({ user, passphrase: passphrase.expose() });
+function shown({ user, passphrase }: NewPassphrase) {
+  return { user, passphrase: passphrase.expose() };
+}
 
-const secretOf = (text: string | undefined) => (text === undefined ? undefined : secretBytes(text));
+function secretOf(text: string | undefined) {
+  return text === undefined ? undefined : secretBytes(text);
+}
 
 const createKey = defineRoute({
   method: 'POST',

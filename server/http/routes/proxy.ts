@@ -60,12 +60,12 @@ const post = defineRoute({
 });
 
 /** One value of two names. */
-const same = (algorithm: string | undefined, other: string | undefined): string | undefined => {
+function same(algorithm: string | undefined, other: string | undefined): string | undefined {
   if (algorithm !== undefined && other !== undefined && algorithm !== other) {
     throw new VaultError('conflicting_parameters', { field: 'query.algorithm' });
   }
   return algorithm ?? other;
-};
+}
 
 const get = defineRoute({
   ...COMMON,

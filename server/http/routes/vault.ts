@@ -18,12 +18,12 @@ import {
   UpdateQuery,
 } from '../schema/vault.ts';
 
-const needed = <Value>(value: Value | undefined, field: string): Value => {
+function needed<Value>(value: Value | undefined, field: string): Value {
   if (value === undefined) {
     throw new VaultError('invalid_request', { field });
   }
   return value;
-};
+}
 
 const storeItem = defineRoute({
   method: 'POST',

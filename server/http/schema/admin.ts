@@ -42,12 +42,13 @@ export const OPERATIONS = [
   'utility',
 ] as const;
 
-const Amount = (description: string) =>
-  Type.String({
+function Amount(description: string) {
+  return Type.String({
     pattern: '^(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$',
     description,
     examples: ['0.0020'],
   });
+}
 
 const BillingItem = Type.Object(
   {
@@ -121,14 +122,15 @@ FormatRegistry.Set(
     encoder.encode(text).length <= PASSWORD_BYTES_MAX,
 );
 
-const NewPassword = (description: string) =>
-  Type.String({
+function NewPassword(description: string) {
+  return Type.String({
     format: 'new-password',
     description,
     'x-secret': true,
     examples: ['another-long-password-Zq4-kT9'],
     [PUBLISHED]: { format: 'password', minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX },
   });
+}
 
 export const ChangePasswordQuery = Type.Object({
   new_password: Type.Optional(NewPassword('The new password. Prefer the body.')),

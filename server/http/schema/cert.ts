@@ -1,18 +1,20 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Timestamp } from './common.ts';
 
-const Id = (description: string) =>
-  Type.String({
+function Id(description: string) {
+  return Type.String({
     pattern: '^[A-Za-z0-9._@:-]{1,128}$',
     description,
     examples: ['0q3vJq8nQm2dYtS1b7ZkXw'],
   });
+}
 
 export const CsrId = Id('Identifier of the certificate signing request.');
 export const CertificateId = Id('Identifier of the certificate: client_cert_id in proxy requests.');
 
-const attribute = (description: string, example: string) =>
-  Type.Optional(Type.String({ description, examples: [example] }));
+function attribute(description: string, example: string) {
+  return Type.Optional(Type.String({ description, examples: [example] }));
+}
 
 const SUBJECT = {
   cn: Type.String({ description: 'Common name, 1 to 64 characters.', examples: ['shop.example'] }),

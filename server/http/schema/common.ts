@@ -7,13 +7,13 @@ const PASSPHRASE_CHARACTERS_MIN = 8;
 export const PASSPHRASE_CHARACTERS_MAX = 4096;
 
 /** Counts characters as people do on the wire: Unicode code points, not UTF-16 units. */
-export const countCharacters = (text: string): number => {
+export function countCharacters(text: string): number {
   let count = 0;
   for (const _ of text) {
     count += 1;
   }
   return count;
-};
+}
 
 FormatRegistry.Set('chosen-passphrase', (text) => {
   const length = countCharacters(text);
@@ -26,8 +26,13 @@ FormatRegistry.Set('passphrase', (text) => {
 });
 
 /** An identifier that a caller may choose: of a key, an endpoint, a form or a rule. */
-export const Identifier = (description: string) =>
-  Type.String({ pattern: '^(?!iframe$)[A-Za-z0-9._@:-]{1,128}$', description, examples: ['customers-2026'] });
+export function Identifier(description: string) {
+  return Type.String({
+    pattern: '^(?!iframe$)[A-Za-z0-9._@:-]{1,128}$',
+    description,
+    examples: ['customers-2026'],
+  });
+}
 
 export const User = Identifier('Identifier of the vault key.');
 
@@ -57,18 +62,19 @@ export const NextToken = Type.String({
 });
 
 /** A passphrase that opens a key, in a JSON body. */
-export const Passphrase = (description: string) =>
-  Type.String({
+export function Passphrase(description: string) {
+  return Type.String({
     format: 'passphrase',
     description,
     'x-secret': true,
     examples: ['correct-horse-battery-staple-9Zq4'],
     [PUBLISHED]: { format: 'password', minLength: 1, maxLength: PASSPHRASE_CHARACTERS_MAX },
   });
+}
 
 /** A passphrase that the caller chooses for a key, in a JSON body. */
-export const ChosenPassphrase = (description: string) =>
-  Type.String({
+export function ChosenPassphrase(description: string) {
+  return Type.String({
     format: 'chosen-passphrase',
     description,
     'x-secret': true,
@@ -79,6 +85,7 @@ export const ChosenPassphrase = (description: string) =>
       maxLength: PASSPHRASE_CHARACTERS_MAX,
     },
   });
+}
 
 export const RuleIds = ListOf(Identifier('Identifier of a rule.'), {
   maxItems: 64,
@@ -104,9 +111,10 @@ export const Message = Type.Object(
 export type Message = Static<typeof Message>;
 
 /** A moment in UTC, RFC 3339 with milliseconds. */
-export const Timestamp = (description: string) =>
-  Type.String({
+export function Timestamp(description: string) {
+  return Type.String({
     description,
     examples: ['2026-01-31T12:00:00.123Z'],
     [PUBLISHED]: { format: 'date-time' },
   });
+}

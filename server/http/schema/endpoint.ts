@@ -17,12 +17,13 @@ const NewUniqueId = Type.String({
 export const EndpointPath = Type.Object({ unique_id: UniqueId });
 
 /** A secret that a reply shows once. */
-export const NewSecret = (prefix: string) =>
-  Type.String({
+export function NewSecret(prefix: string) {
+  return Type.String({
     description: 'The secret of the endpoint. Only this reply contains it; the vault does not store it.',
     'x-secret': true,
     examples: [`${prefix}_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ`],
   });
+}
 
 export const ExpiresAt = Type.Union(
   [Type.String({ [PUBLISHED]: { format: 'date-time' }, examples: ['2026-01-31T12:00:00Z'] }), Type.Null()],

@@ -36,18 +36,21 @@ const COLOUR =
 const TEXT_CHARACTERS_MAX = 90_000;
 const LOGO_CHARACTERS_MAX = 360_000;
 
-const words = <const Words extends readonly string[]>(list: Words, description: string) =>
-  Type.Unsafe<Words[number]>(
+function words<const Words extends readonly string[]>(list: Words, description: string) {
+  return Type.Unsafe<Words[number]>(
     Type.Union(
       list.map((word) => Type.Literal(word)),
       { description },
     ),
   );
+}
 
-const flag = (description: string) => Type.Boolean({ description });
+function flag(description: string) {
+  return Type.Boolean({ description });
+}
 
-const links = (what: string) =>
-  Type.Array(
+function links(what: string) {
+  return Type.Array(
     Type.String({
       maxLength: 2048,
       examples: ['https://cdn.example/form.css'],
@@ -56,20 +59,23 @@ const links = (what: string) =>
     }),
     { maxItems: 20, description: `${what}, in this order.` },
   );
+}
 
-const code = (description: string) =>
-  Type.String({
+function code(description: string) {
+  return Type.String({
     maxLength: TEXT_CHARACTERS_MAX,
     description: `${description} At most 64 KB of UTF-8, in base64.`,
   });
+}
 
-const colour = (of: string) =>
-  Type.String({
+function colour(of: string) {
+  return Type.String({
     pattern: COLOUR,
     maxLength: 64,
     examples: ['#0055cc'],
     description: `Colour of ${of}: \`#rgb\`, \`#rrggbb\`, \`rgb()\`, \`hsl()\` or a name.`,
   });
+}
 
 const FIELD_OPTION = {
   validate: flag('False: the field accepts any input.'),
@@ -157,22 +163,26 @@ type Nullable<Members extends TProperties> = {
   [Name in keyof Members]: TOptional<TUnion<[Members[Name], TNull]>>;
 };
 
-const nullable = <Members extends TProperties>(members: Members): Nullable<Members> =>
-  Object.fromEntries(
+function nullable<Members extends TProperties>(members: Members): Nullable<Members> {
+  return Object.fromEntries(
     Object.entries(members).map(([name, schema]) => [
       name,
       Type.Optional(Type.Union([schema, Type.Null()], { description: descriptionOf(schema) })),
     ]),
   ) as Nullable<Members>;
+}
 
-const descriptionOf = (schema: TSchema): string => schema.description ?? '';
+function descriptionOf(schema: TSchema): string {
+  return schema.description ?? '';
+}
 
-const fieldOptions = <Option extends TSchema>(option: Option) =>
-  Type.Record(Type.String({ pattern: FIELD_NAME }), option, {
+function fieldOptions<Option extends TSchema>(option: Option) {
+  return Type.Record(Type.String({ pattern: FIELD_NAME }), option, {
     maxProperties: 64,
     additionalProperties: false,
     description: 'Options by field name.',
   });
+}
 
 const THEME_OPTIONS = { description: 'Style, colours and logo.' };
 

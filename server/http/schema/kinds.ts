@@ -26,22 +26,24 @@ declare module '@sinclair/typebox' {
 }
 
 /** A comma-separated list of texts, each of which must fit `items`. */
-export const ListOf = (items: TSchema, options: SchemaOptions = {}): TUnsafe<string[]> =>
-  Type.Unsafe<string[]>(Type.Array(items, { ...options, [QUERY_KIND]: 'list' }));
+export function ListOf(items: TSchema, options: SchemaOptions = {}): TUnsafe<string[]> {
+  return Type.Unsafe<string[]>(Type.Array(items, { ...options, [QUERY_KIND]: 'list' }));
+}
 
 /** The size of a page: a positive integer, or any negative one for no limit (decoded as -1). Zero is invalid. */
-export const Limit = (byDefault: number): TUnsafe<number> =>
-  Type.Unsafe<number>({
+export function Limit(byDefault: number): TUnsafe<number> {
+  return Type.Unsafe<number>({
     type: 'integer',
     not: { const: 0 },
     default: byDefault,
     description: 'Maximum number of entries. A negative value means no limit; 0 is invalid.',
     [QUERY_KIND]: 'limit',
   });
+}
 
 /** Like `Limit`; the default is the account's preference, or `byDefault`. */
-export const PreferredLimit = (byDefault: number) =>
-  Type.Optional(
+export function PreferredLimit(byDefault: number) {
+  return Type.Optional(
     Type.Unsafe<number>({
       type: 'integer',
       not: { const: 0 },
@@ -49,13 +51,15 @@ export const PreferredLimit = (byDefault: number) =>
       [QUERY_KIND]: 'limit',
     }),
   );
+}
 
 /** A time filter, `YYYY-MM-DDThh:mm:ssZ`, decoded to milliseconds since 1970. */
-export const FilterTime = (description: string): TUnsafe<number> =>
-  Type.Unsafe<number>({
+export function FilterTime(description: string): TUnsafe<number> {
+  return Type.Unsafe<number>({
     type: 'string',
     format: 'date-time',
     examples: ['2026-01-31T12:00:00Z'],
     description: `${description} Format: \`YYYY-MM-DDThh:mm:ssZ\`.`,
     [QUERY_KIND]: 'filter-time',
   });
+}

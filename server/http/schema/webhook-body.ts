@@ -48,7 +48,9 @@ export const GetWebhook = Type.Object(
   },
 );
 
-const text = (description: string, example: string) => Type.String({ description, examples: [example] });
+function text(description: string, example: string) {
+  return Type.String({ description, examples: [example] });
+}
 
 export const NetworkTokenWebhook = Type.Object(
   {

@@ -32,15 +32,16 @@ interface PreferenceDependencies {
 const encoder = new TextEncoder();
 
 /** Values are written as they were sent; names are plain. */
-const textOf = ({ key, value, is_default }: ShownPreference): string =>
-  `{"key":${JSON.stringify(key)},"value":${value},"is_default":${is_default}}`;
+function textOf({ key, value, is_default }: ShownPreference): string {
+  return `{"key":${JSON.stringify(key)},"value":${value},"is_default":${is_default}}`;
+}
 
-const needed = (value: JsonValue | undefined, field: string): JsonValue => {
+function needed(value: JsonValue | undefined, field: string): JsonValue {
   if (value === undefined) {
     throw new VaultError('invalid_request', { field });
   }
   return value;
-};
+}
 
 /** What an account wants to be served like, and whatever else it keeps there. */
 export function createPreferences({ accounts, metering }: PreferenceDependencies): PreferenceService {

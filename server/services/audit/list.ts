@@ -50,19 +50,21 @@ interface ChainDependencies {
   readonly auditStore: Pick<AuditStore, 'read' | 'readMarks'>;
 }
 
-const shown = ({ sequence, timeMs, ip, userAgent, requestId, ...event }: OpenedEvent): AuditEntry => ({
-  id: String(sequence),
-  time: formatStoredAt(timeMs),
-  // Entries are sealed by the service, from the very list that the schema has.
-  action: event.action as AuditEntry['action'],
-  outcome: event.outcome,
-  actor: event.actor,
-  source_ip: ip,
-  user_agent: userAgent,
-  request_id: requestId,
-  ...(event.object === '' ? {} : { object: event.object }),
-  ...(event.count === 1 ? {} : { count: event.count }),
-});
+function shown({ sequence, timeMs, ip, userAgent, requestId, ...event }: OpenedEvent): AuditEntry {
+  return {
+    id: String(sequence),
+    time: formatStoredAt(timeMs),
+    // Entries are sealed by the service, from the very list that the schema has.
+    action: event.action as AuditEntry['action'],
+    outcome: event.outcome,
+    actor: event.actor,
+    source_ip: ip,
+    user_agent: userAgent,
+    request_id: requestId,
+    ...(event.object === '' ? {} : { object: event.object }),
+    ...(event.count === 1 ? {} : { count: event.count }),
+  };
+}
 
 /** A part of a chain that was looked at. */
 interface Found {

@@ -57,7 +57,7 @@ type Verdict = { readonly sequence: number; readonly reason: AuditFault } | unde
 const MEMBERS = ['account', 'head', 'time', 'signature'] as const;
 
 /** A checkpoint of its JSON text; undefined for what is none. Whether it is one of ours is not looked at. */
-export const parseCheckpoint = (text: string): Checkpoint | undefined => {
+export function parseCheckpoint(text: string): Checkpoint | undefined {
   try {
     const value = JSON.parse(text) as Checkpoint;
     return MEMBERS.every((name) => typeof value[name] === 'string') && Number.isSafeInteger(value.sequence)
@@ -66,10 +66,11 @@ export const parseCheckpoint = (text: string): Checkpoint | undefined => {
   } catch {
     return undefined;
   }
-};
+}
 
-const isDamage = (error: unknown): boolean =>
-  error instanceof VaultError && error.code === 'integrity_failed';
+function isDamage(error: unknown): boolean {
+  return error instanceof VaultError && error.code === 'integrity_failed';
+}
 
 /** Checks security logs against themselves, their heads, and the checkpoints that were taken of them. */
 export function createAuditVerifier({

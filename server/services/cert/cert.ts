@@ -48,34 +48,38 @@ export interface ClientCredentials {
   ) => Promise<Awaited<ReturnType<Crypto['clientCredential']>> | undefined>;
 }
 
-const place = (kind: 'csr' | 'certificate', aid: string, id: string) =>
-  ({ purpose: 'record', account: aid, kind, path: [id] }) as const;
+function place(kind: 'csr' | 'certificate', aid: string, id: string) {
+  return { purpose: 'record', account: aid, kind, path: [id] } as const;
+}
 
-const parseCertificate = (opened: Uint8Array): Certificate =>
-  JSON.parse(decoder.decode(opened)) as Certificate;
+function parseCertificate(opened: Uint8Array): Certificate {
+  return JSON.parse(decoder.decode(opened)) as Certificate;
+}
 
-export const createClientCredentials = ({
+export function createClientCredentials({
   crypto,
   certStore,
 }: {
   readonly crypto: Pick<Crypto, 'clientCredential' | 'openRecord'>;
   readonly certStore: Pick<CertStore, 'readCertificate' | 'readCsrKey'>;
-}): ClientCredentials => ({
-  async find(aid, certId) {
-    const record = await certStore.readCertificate(aid, certId);
-    if (!record) {
-      return undefined;
-    }
-    const { csr_id: csrId } = parseCertificate(
-      await crypto.openRecord({ place: place('certificate', aid, certId), record }),
-    );
-    const keyRecord = await certStore.readCsrKey(aid, csrId);
-    return (
-      keyRecord &&
-      crypto.clientCredential({ place: { aid, certId, csrId }, certificate: record, privateKey: keyRecord })
-    );
-  },
-});
+}): ClientCredentials {
+  return {
+    async find(aid, certId) {
+      const record = await certStore.readCertificate(aid, certId);
+      if (!record) {
+        return undefined;
+      }
+      const { csr_id: csrId } = parseCertificate(
+        await crypto.openRecord({ place: place('certificate', aid, certId), record }),
+      );
+      const keyRecord = await certStore.readCsrKey(aid, csrId);
+      return (
+        keyRecord &&
+        crypto.clientCredential({ place: { aid, certId, csrId }, certificate: record, privateKey: keyRecord })
+      );
+    },
+  };
+}
 
 /** Client certificates: requests whose key pairs are made here and never leave, and what was issued from them. */
 export function createCerts({

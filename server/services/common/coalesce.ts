@@ -126,13 +126,17 @@ export async function* mapAhead<A, B>(
   }
 }
 
-export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
 
 const INSIST_TRIES_MAX = 20;
 const INSIST_PAUSE_MS = 500;
 
 /** Whether an error says what the vault cannot do right now. */
-export const isTransient = (error: unknown): boolean => error instanceof VaultError && error.status === 503;
+export function isTransient(error: unknown): boolean {
+  return error instanceof VaultError && error.status === 503;
+}
 
 /** Runs `work` again while it fails in a way that may pass, for about ten seconds; the last failure is thrown. */
 export async function insist<T>(

@@ -80,8 +80,12 @@ export interface Endpoints extends EndpointService {
   readonly sweep: (aid: string) => Promise<void>;
 }
 
-const urlOf = (kind: EndpointKind, id: string): string => `/v1/${kind}/${id}`;
-const expiryText = (ms: number | null): string | null => (ms === null ? null : formatExpiry(ms));
+function urlOf(kind: EndpointKind, id: string): string {
+  return `/v1/${kind}/${id}`;
+}
+function expiryText(ms: number | null): string | null {
+  return ms === null ? null : formatExpiry(ms);
+}
 
 /** When an endpoint that begins now ends: the next whole second at or after its time. */
 function expiryOf(ttl: string, now: number): number | null {

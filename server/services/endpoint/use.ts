@@ -27,8 +27,9 @@ const TRIES_MAX = 40;
 const CLOSED_PAUSE_MS = 50;
 const DECOY = { aid: '', id: 'decoy' } as const;
 
-const isSame = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
-  a === undefined || b === undefined ? a === b : a.equals(b);
+function isSame(a: Buffer | undefined, b: Buffer | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : a.equals(b);
+}
 
 /** An endpoint whose secret was shown, and which can be used now. */
 export interface OpenEndpoint {

@@ -52,7 +52,9 @@ const BUILT_IN: ReadonlyMap<string, HostedForm> = new Map(
   (['pcd', 'ach'] as const).map((name) => [name, { id: name, form_type: name, settings: {} }]),
 );
 
-const byId = (a: FormEntry, b: FormEntry): number => (a.id < b.id ? -1 : 1);
+function byId(a: FormEntry, b: FormEntry): number {
+  return a.id < b.id ? -1 : 1;
+}
 
 export interface Forms extends FormService {
   /** Removes what interrupted creations and deletions have left. */
@@ -60,8 +62,9 @@ export interface Forms extends FormService {
 }
 
 /** Whether a form is the one of an entry: directories are not sealed, and may name the forms of others. */
-const isEntered = (aid: string, nonce: string, stored: StoredForm | undefined): stored is StoredForm =>
-  stored?.nonce === nonce && stored.aid === aid;
+function isEntered(aid: string, nonce: string, stored: StoredForm | undefined): stored is StoredForm {
+  return stored?.nonce === nonce && stored.aid === aid;
+}
 
 /** Hosted forms: named settings of pages that anybody may load. They are sealed, since they hold an owner's code. */
 export function createForms({

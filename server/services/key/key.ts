@@ -53,8 +53,9 @@ const RESEALED_TRIES_MAX = 3;
 const LIST_LIMIT = 65_536;
 
 const encoder = new TextEncoder();
-const kidFromSeed = (seed: string): string =>
-  createHash('sha256').update(`key ${seed}`).digest('base64url').slice(0, 22);
+function kidFromSeed(seed: string): string {
+  return createHash('sha256').update(`key ${seed}`).digest('base64url').slice(0, 22);
+}
 
 export interface Keys extends KeyService, Pick<KeyOpener, 'find' | 'withUnlocked' | 'prove' | 'close'> {
   /** Identifiers in order, beginning behind `after`. */

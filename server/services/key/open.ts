@@ -72,10 +72,12 @@ interface Warm {
   readonly blob: WarmBlob;
 }
 
-const failureOf = (error: unknown) =>
-  error instanceof VaultError && (error.code === 'passphrase_wrong' || error.code === 'too_many_failures')
+function failureOf(error: unknown) {
+  return error instanceof VaultError &&
+    (error.code === 'passphrase_wrong' || error.code === 'too_many_failures')
     ? error.code
     : 'failed';
+}
 
 /** Whether an attempt ended without a result. */
 export function isRetry(result: unknown): result is Retry {

@@ -65,7 +65,9 @@ interface Opened extends Place {
 }
 
 /** What names a job in the log. Its own id goes along with its attempts, as `X-Vault-Request-Id`. */
-const named = ({ id, account, requestId }: Opened) => ({ request_id: requestId, job: id, account });
+function named({ id, account, requestId }: Opened) {
+  return { request_id: requestId, job: id, account };
+}
 
 /** An attempt that is recorded, and the job as it was read before. */
 interface Flight extends Opened {
@@ -76,7 +78,9 @@ interface Flight extends Opened {
 /** Codes of attempts that could have been followed by another one. */
 const HAS_RUN_OUT: ReadonlySet<ErrorCode> = new Set(['target_unreachable', 'target_timeout', 'overloaded']);
 
-const failed = (code: ErrorCode): Concluded => ({ outcome: { kind: 'failure', code }, bytes: NO_BYTES });
+function failed(code: ErrorCode): Concluded {
+  return { outcome: { kind: 'failure', code }, bytes: NO_BYTES };
+}
 
 export function createProxyJobs(dependencies: JobDependencies): ProxyJobs {
   const { crypto, jobStore, thirdParties, accounts, sending, enqueue, recordEvent } = dependencies;

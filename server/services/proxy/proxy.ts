@@ -60,11 +60,12 @@ interface ProxyDependencies {
   readonly randomId: RandomId;
 }
 
-const idFromSeed = (seed: string): string =>
-  createHash('sha256').update(`proxy ${seed}`).digest('base64url').slice(0, 22);
+function idFromSeed(seed: string): string {
+  return createHash('sha256').update(`proxy ${seed}`).digest('base64url').slice(0, 22);
+}
 
 /** A refusal of a request that was sent: the third party knows it by this id. */
-const sentAs = ({ id }: ProxyJob, error: VaultError): VaultError => {
+function sentAs({ id }: ProxyJob, error: VaultError): VaultError {
   const { code, field, retryAfterSeconds } = error;
   return new VaultError(code, {
     field,
@@ -72,7 +73,7 @@ const sentAs = ({ id }: ProxyJob, error: VaultError): VaultError => {
     sentAs: id,
     cause: isFault(error) ? error : undefined,
   });
-};
+}
 
 /** What the attempts of a request, those of earlier calls under its Idempotency-Key too, have come to so far. */
 interface Course {
@@ -98,7 +99,7 @@ function refuse({ isUnknown }: Course, result: OutboundResult): never {
   throw new VaultError(isUnknown && code !== 'target_timeout' ? 'outcome_unknown' : code);
 }
 
-const accepted = (id: string, shown: Uint8Array): Uint8Array => {
+function accepted(id: string, shown: Uint8Array): Uint8Array {
   const text = JSON.stringify({ message: ACCEPTED, id });
   return shown.length === 0
     ? encoder.encode(text)
@@ -107,7 +108,7 @@ const accepted = (id: string, shown: Uint8Array): Uint8Array => {
         shown,
         encoder.encode('}'),
       ]);
-};
+}
 
 /** Requests to third parties: filled with stored data, or fetching what is to be stored. */
 export function createProxy(dependencies: ProxyDependencies): ProxyService {

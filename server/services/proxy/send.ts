@@ -89,18 +89,23 @@ interface SendingDependencies {
   readonly settings: Pick<ServiceSettings, 'environment' | 'sadAfterProxy'>;
 }
 
-const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
 
 /** What names a job in the log: the request that asked for it, its own id and its account. */
-export const namesOf = ({ id, facts, account }: ProxyJob) => ({
-  request_id: facts.requestId,
-  job: id,
-  account: account.name,
-});
+export function namesOf({ id, facts, account }: ProxyJob) {
+  return {
+    request_id: facts.requestId,
+    job: id,
+    account: account.name,
+  };
+}
 
 /** The value of the first header of this name, which is written in small letters. */
-const headerOf = ({ headers }: ProxyReply, name: string): string | undefined =>
-  headers.find(([given]) => given.toLowerCase() === name)?.[1];
+function headerOf({ headers }: ProxyReply, name: string): string | undefined {
+  return headers.find(([given]) => given.toLowerCase() === name)?.[1];
+}
 
 export function createProxySending(dependencies: SendingDependencies): ProxySending {
   const {

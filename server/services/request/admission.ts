@@ -202,7 +202,9 @@ function waitToOpen(state: AdmissionState, account: string): Promise<() => void>
   });
 }
 
-const queueOf = (work: WorkClass, account: string): string => `${work} ${account}`;
+function queueOf(work: WorkClass, account: string): string {
+  return `${work} ${account}`;
+}
 
 function enterShort(
   state: AdmissionState,

@@ -20,8 +20,9 @@ export interface RateService {
 const WAIT_MS_MAX = 60_000;
 const REFUSED_MAX = 10_000;
 
-const limited = (waitMs: number): VaultError =>
-  new VaultError('rate_limited', { retryAfterSeconds: waitMs / 1_000 });
+function limited(waitMs: number): VaultError {
+  return new VaultError('rate_limited', { retryAfterSeconds: waitMs / 1_000 });
+}
 
 /** Refuses requests over the operator's rates. Whoever was refused is not asked for again until the next may come. */
 export function createRates({

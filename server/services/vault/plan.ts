@@ -38,7 +38,9 @@ export interface Range {
 }
 
 /** The order of every listing within a key. */
-const before = (a: Placed, b: Placed): number => a.storedAt - b.storedAt || (a.token < b.token ? -1 : 1);
+function before(a: Placed, b: Placed): number {
+  return a.storedAt - b.storedAt || (a.token < b.token ? -1 : 1);
+}
 
 /** Merges the buckets' positions of a range into the order of the listing, reading each bucket as it goes. */
 export async function* mergePositions(

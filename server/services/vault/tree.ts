@@ -70,8 +70,10 @@ async function* untilOver(
 }
 
 /** The tree as a stream of JSON text; `end` hears when it is over, also when nobody read it to its end. */
-export const treeStream = (
+export function treeStream(
   branches: AsyncIterable<Branch>,
   wanted?: string,
   end: () => void = () => undefined,
-): Promise<ReadableStream<Uint8Array>> => streamOf(untilOver(treeChunks(branches, wanted), end));
+): Promise<ReadableStream<Uint8Array>> {
+  return streamOf(untilOver(treeChunks(branches, wanted), end));
+}

@@ -15,7 +15,9 @@ const OWN_FAULT =
   /compiling script|nonexistent global|Unknown Redis command|Wrong number of args|non local key/i;
 
 /** Whether the message of Redis names a mistake in a script, whatever the data is. */
-export const isOwnFault = (message: string): boolean => OWN_FAULT.test(message);
+export function isOwnFault(message: string): boolean {
+  return OWN_FAULT.test(message);
+}
 
 function lineFrame(message: string, { name, linesBefore }: ScriptPlace): string {
   const line = Number(/user_script:(\d+)/.exec(message)?.[1] ?? 0);

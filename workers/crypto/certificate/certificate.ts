@@ -39,11 +39,11 @@ export interface ClientCredential {
 const TEXT_MAX = 65_536;
 const CERTIFICATES_MAX = 8;
 
-const refuse = (code: Refusal): never => {
+function refuse(code: Refusal): never {
   throw new CertificateError(code);
-};
+}
 
-const parse = (der: Uint8Array): X509Certificate => {
+function parse(der: Uint8Array): X509Certificate {
   let certificate: X509Certificate;
   try {
     certificate = new X509Certificate(der);
@@ -52,9 +52,9 @@ const parse = (der: Uint8Array): X509Certificate => {
   }
   // The runtime reads past bytes that follow the certificate.
   return equalBytes(certificate.raw, der) ? certificate : refuse('certificate_invalid');
-};
+}
 
-const isIssuedBy = (certificate: X509Certificate, issuer: X509Certificate): boolean => {
+function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
   try {
     return (
       issuer.ca &&
@@ -65,13 +65,16 @@ const isIssuedBy = (certificate: X509Certificate, issuer: X509Certificate): bool
   } catch {
     return false;
   }
-};
+}
 
-const isKeyOfOurs = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean =>
-  (asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === 'prime256v1') ||
-  (asymmetricKeyType === 'rsa' && asymmetricKeyDetails?.modulusLength === 2048);
+function isKeyOfOurs({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
+  return (
+    (asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === 'prime256v1') ||
+    (asymmetricKeyType === 'rsa' && asymmetricKeyDetails?.modulusLength === 2048)
+  );
+}
 
-const publicKeyOf = (certificate: X509Certificate): Uint8Array => {
+function publicKeyOf(certificate: X509Certificate): Uint8Array {
   let key: KeyObject;
   try {
     key = certificate.publicKey;
@@ -81,10 +84,11 @@ const publicKeyOf = (certificate: X509Certificate): Uint8Array => {
   return isKeyOfOurs(key)
     ? new Uint8Array(key.export({ type: 'spki', format: 'der' }))
     : refuse('certificate_mismatch');
-};
+}
 
-const expiryOf = ({ validToDate }: X509Certificate): string =>
-  Number.isNaN(validToDate.getTime()) ? refuse('certificate_invalid') : validToDate.toISOString();
+function expiryOf({ validToDate }: X509Certificate): string {
+  return Number.isNaN(validToDate.getTime()) ? refuse('certificate_invalid') : validToDate.toISOString();
+}
 
 /**
  * Reads one certificate in PEM, which those that issued it may follow, each after the one that it issued: at
@@ -92,7 +96,7 @@ const expiryOf = ({ validToDate }: X509Certificate): string =>
  * Refuses with `CertificateError`: `certificate_private_key` for a text with a private key in it,
  * `certificate_mismatch` for a key of a type that no request of ours has, `certificate_invalid` for all else.
  */
-export const readCertificate = (pem: string): ClientCertificate => {
+export function readCertificate(pem: string): ClientCertificate {
   if (pem.length > TEXT_MAX) {
     refuse('certificate_invalid');
   }
@@ -123,21 +127,24 @@ export const readCertificate = (pem: string): ClientCertificate => {
     subject: certificate.subject.replaceAll('\n', ', '),
     expiry: expiryOf(certificate),
   };
-};
+}
 
 /** Whether a certificate was issued for the public key of a request, both as SubjectPublicKeyInfo DER. */
-export const matchesKey = (certificate: Pick<ClientCertificate, 'publicKey'>, spki: Uint8Array): boolean =>
-  equalBytes(certificate.publicKey, spki);
+export function matchesKey(certificate: Pick<ClientCertificate, 'publicKey'>, spki: Uint8Array): boolean {
+  return equalBytes(certificate.publicKey, spki);
+}
 
 /**
  * Certificate, chain and private key (PKCS #8 DER) as a TLS client takes them. The private key exists as bytes
  * alone, never as text; the caller wipes what it gave and what it got once the connection is made.
  */
-export const clientCredential = (parts: {
+export function clientCredential(parts: {
   readonly certPem: string;
   readonly chain: readonly string[];
   readonly privateKeyDer: Uint8Array;
-}): ClientCredential => ({
-  certPem: [parts.certPem, ...parts.chain].join(''),
-  keyPem: toPemBytes('PRIVATE KEY', parts.privateKeyDer),
-});
+}): ClientCredential {
+  return {
+    certPem: [parts.certPem, ...parts.chain].join(''),
+    keyPem: toPemBytes('PRIVATE KEY', parts.privateKeyDer),
+  };
+}

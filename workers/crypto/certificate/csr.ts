@@ -51,21 +51,21 @@ const ATTRIBUTES = [
 const generate = promisify(generateKeyPair);
 
 /** Up to 65,535: all bounds of a subject together, in four bytes a character, are far below that. */
-const lengthOf = (length: number): number[] => {
+function lengthOf(length: number): number[] {
   if (length < 0x80) {
     return [length];
   }
   return length < 0x100 ? [0x81, length] : [0x82, length >>> 8, length & 0xff];
-};
+}
 
-const der = (tag: number, ...parts: readonly Uint8Array[]): Uint8Array => {
+function der(tag: number, ...parts: readonly Uint8Array[]): Uint8Array {
   const content = concat(parts);
   return concat([Uint8Array.of(tag, ...lengthOf(content.length)), content]);
-};
+}
 
 /** X.520 has the country as a PrintableString; RFC 5280 wants UTF8String for all else. */
-const nameOf = (subject: CsrSubject): Uint8Array =>
-  der(
+function nameOf(subject: CsrSubject): Uint8Array {
+  return der(
     SEQUENCE,
     ...ATTRIBUTES.map(([name, arc]) => {
       const text = subject[name];
@@ -76,17 +76,21 @@ const nameOf = (subject: CsrSubject): Uint8Array =>
       return der(SET, der(SEQUENCE, Uint8Array.of(0x06, 0x03, 0x55, 0x04, arc), value));
     }),
   );
+}
 
-const newKeyPair = (keyType: ClientKeyType) =>
-  keyType === 'ec-p256' ? generate('ec', { namedCurve: 'P-256' }) : generate('rsa', { modulusLength: 2048 });
+function newKeyPair(keyType: ClientKeyType) {
+  return keyType === 'ec-p256'
+    ? generate('ec', { namedCurve: 'P-256' })
+    : generate('rsa', { modulusLength: 2048 });
+}
 
 /**
  * Makes a key pair and a request for a certificate of it. Refuses a subject that `toCsrSubject` refuses before
  * any key is made. An RSA pair takes 40 to 400 ms of one core, away from the calling thread.
  */
-export const createCsr = async (
+export async function createCsr(
   options: CsrSubject & { readonly keyType: ClientKeyType },
-): Promise<CreatedCsr> => {
+): Promise<CreatedCsr> {
   const { keyType, ...given } = options;
   const subject = toCsrSubject(given);
   const pair = await newKeyPair(keyType);
@@ -96,4 +100,4 @@ export const createCsr = async (
   const request = der(SEQUENCE, info, SIGNATURE_ALGORITHM[keyType], signature);
   const privateKey = pair.privateKey.export({ type: 'pkcs8', format: 'der' });
   return { csrPem: toPem('CERTIFICATE REQUEST', request), privateKey, publicKey, subject };
-};
+}

@@ -71,12 +71,12 @@ const JSON_AT = COMMITMENT_AT + ENDPOINT_COMMITMENT_BYTES;
  * Makes an endpoint of an open vault key, for its newest generation, with a fresh secret. `json` is the
  * policy. Refuses, with RangeError, another vault key, and one that was itself opened through an endpoint.
  */
-export const sealEndpoint = (
+export function sealEndpoint(
   sealer: ServiceSealer,
   place: EndpointPlace & { readonly kid: string },
   json: Uint8Array,
   key: UnlockedKey,
-): SealedEndpoint => {
+): SealedEndpoint {
   if (key.kid !== place.kid || key.tokenKey.length !== TOKEN_KEY_BYTES) {
     throw new RangeError('another vault key, or not the whole of it');
   }
@@ -94,13 +94,13 @@ export const sealEndpoint = (
   } finally {
     wipe(wrapKey, commitment);
   }
-};
+}
 
 /**
  * Opens an endpoint's policy, which needs no secret. Damage and any other place: `IntegrityError`. Nobody
  * without the service master key can have edited it; against one who has it, only the wrap proves it.
  */
-export const openPolicy = (sealer: ServiceSealer, place: EndpointId, record: Uint8Array): OpenedPolicy => {
+export function openPolicy(sealer: ServiceSealer, place: EndpointId, record: Uint8Array): OpenedPolicy {
   const plain = sealer.open('record', place.aid, 'endpoint', [place.id], record);
   if (plain[0] !== POLICY_VERSION || plain.length < JSON_AT) {
     throw new IntegrityError('endpoint');
@@ -111,16 +111,16 @@ export const openPolicy = (sealer: ServiceSealer, place: EndpointId, record: Uin
     json: plain.subarray(JSON_AT),
     hash: sha256(plain),
   };
-};
+}
 
 /** The secret is checked first: whoever has it not learns nothing of the wrap, not even that it is damaged. */
-const openWith = (
+function openWith(
   sealer: ServiceSealer,
   place: WrapPlace,
   policy: OpenedPolicy,
   record: Uint8Array,
   secretText: Uint8Array,
-): Uint8Array => {
+): Uint8Array {
   const wrapKey = endpointKeyOf(place, policy, secretText);
   try {
     const wrap = sealer.open('record', place.aid, 'endpoint wrap', [place.id], record);
@@ -128,39 +128,39 @@ const openWith = (
   } finally {
     wipe(wrapKey);
   }
-};
+}
 
 /**
  * Opens a capture endpoint. A wrong or malformed secret: `EndpointSecretError`; a record that is damaged,
  * edited or moved, or another generation than the policy tells: `IntegrityError`.
  */
-export const openCaptureWrap = (
+export function openCaptureWrap(
   sealer: ServiceSealer,
   ids: EndpointWrapId,
   policy: OpenedPolicy,
   record: Uint8Array,
   secretText: Uint8Array,
-): CaptureKey => {
+): CaptureKey {
   const secrets = openWith(sealer, { ...ids, kind: 'capture' }, policy, record, secretText);
   return {
     gen: ids.gen,
     publicKey: secrets.subarray(0, POINT_BYTES),
     tokenKey: secrets.subarray(POINT_BYTES),
   };
-};
+}
 
 /**
  * Opens a retrieval endpoint: a vault key that reads items of every generation up to the endpoint's own. Its
  * token key is empty, for a retrieval makes no tokens. That both halves of a generation belong together is
  * proven by the seal alone, without an X25519. Errors as `openCaptureWrap`; the caller calls `wipeKey`.
  */
-export const openRetrieveWrap = (
+export function openRetrieveWrap(
   sealer: ServiceSealer,
   ids: EndpointWrapId,
   policy: OpenedPolicy,
   record: Uint8Array,
   secretText: Uint8Array,
-): UnlockedKey => {
+): UnlockedKey {
   const secrets = openWith(sealer, { ...ids, kind: 'retrieve' }, policy, record, secretText);
   const generations = Array.from({ length: ids.gen }, (_, i): Generation => {
     const privateAt = i * PAIR_BYTES + POINT_BYTES;
@@ -171,11 +171,13 @@ export const openRetrieveWrap = (
     };
   });
   return { kid: ids.kid, tokenKey: EMPTY, generations };
-};
+}
 
 /** A random vault key that nothing is stored under: for an endpoint that stands in for an unknown one. */
-export const throwawayKey = (kid: string): UnlockedKey => ({
-  kid,
-  tokenKey: randomBytes(TOKEN_KEY_BYTES),
-  generations: [{ gen: 1, ...generateKeyPair() }],
-});
+export function throwawayKey(kid: string): UnlockedKey {
+  return {
+    kid,
+    tokenKey: randomBytes(TOKEN_KEY_BYTES),
+    generations: [{ gen: 1, ...generateKeyPair() }],
+  };
+}

@@ -46,22 +46,23 @@ const SECRET_CHARACTERS = PREFIX_CHARACTERS + 43;
 const NO_SECRET = new Uint8Array(SECRET_BYTES);
 
 /** The text of a secret, 48 characters: `vcs1_` or `vrs1_` and the 32 bytes in base64url without padding. */
-export const endpointSecretText = (kind: EndpointKind, secret: Uint8Array): string =>
-  PREFIXES[kind] + secret.toBase64({ alphabet: 'base64url', omitPadding: true });
+export function endpointSecretText(kind: EndpointKind, secret: Uint8Array): string {
+  return PREFIXES[kind] + secret.toBase64({ alphabet: 'base64url', omitPadding: true });
+}
 
-const decodeBase64Url = (text: string): Uint8Array | undefined => {
+function decodeBase64Url(text: string): Uint8Array | undefined {
   try {
     return Uint8Array.fromBase64(text, { alphabet: 'base64url' });
   } catch {
     return undefined;
   }
-};
+}
 
 /**
  * The 32 bytes of a secret's text; undefined when it is not the one text that `endpointSecretText` gives for
  * them: another prefix, length or alphabet, or bits set in the last character that carry nothing.
  */
-export const parseEndpointSecret = (kind: EndpointKind, text: Uint8Array): Uint8Array | undefined => {
+export function parseEndpointSecret(kind: EndpointKind, text: Uint8Array): Uint8Array | undefined {
   if (text.length !== SECRET_CHARACTERS) {
     return undefined;
   }
@@ -72,26 +73,26 @@ export const parseEndpointSecret = (kind: EndpointKind, text: Uint8Array): Uint8
   }
   wipe(secret);
   return undefined;
-};
+}
 
 /**
  * HKDF-SHA-256 of the secret for its place: the key of the wrap and the commitment, 32 bytes each. The
  * caller wipes both.
  */
-export const deriveEndpointKey = (
+export function deriveEndpointKey(
   place: EndpointPlace,
   salt: Uint8Array,
   secret: Uint8Array,
-): { readonly key: Uint8Array; readonly commitment: Uint8Array } => {
+): { readonly key: Uint8Array; readonly commitment: Uint8Array } {
   const info = aad('cardvault endpoint secret', [place.env, place.aid, place.kind, place.id, salt]);
   const derived = hkdf(secret, info, KEY_BYTES + ENDPOINT_COMMITMENT_BYTES);
   return { key: derived.subarray(0, KEY_BYTES), commitment: derived.subarray(KEY_BYTES) };
-};
+}
 
 /** A fresh secret, its fresh salt, and what derives from the two. The caller wipes `key` and `commitment`. */
-export const newEndpointSecret = (
+export function newEndpointSecret(
   place: EndpointPlace,
-): SecretCheck & { readonly key: Uint8Array; readonly text: string } => {
+): SecretCheck & { readonly key: Uint8Array; readonly text: string } {
   const secret = randomBytes(SECRET_BYTES);
   try {
     const salt = randomBytes(SALT_BYTES);
@@ -99,14 +100,14 @@ export const newEndpointSecret = (
   } finally {
     wipe(secret);
   }
-};
+}
 
 /** The wrap's key when the secret is right, and undefined otherwise, after the same work. */
-const matchSecret = (
+function matchSecret(
   place: EndpointPlace,
   check: SecretCheck,
   secretText: Uint8Array,
-): Uint8Array | undefined => {
+): Uint8Array | undefined {
   const secret = parseEndpointSecret(place.kind, secretText);
   const { key, commitment } = deriveEndpointKey(place, check.salt, secret ?? NO_SECRET);
   try {
@@ -115,31 +116,27 @@ const matchSecret = (
   } finally {
     wipe(secret, key, commitment);
   }
-};
+}
 
 /**
  * Whether a secret is this endpoint's, by its policy alone: for one that is stopped or expired, whose wrap
  * is gone. The commitment is compared in constant time, and a malformed secret costs what a wrong one does.
  */
-export const checkEndpointSecret = (
+export function checkEndpointSecret(
   place: EndpointPlace,
   check: SecretCheck,
   secretText: Uint8Array,
-): boolean => {
+): boolean {
   const key = matchSecret(place, check, secretText);
   wipe(key);
   return key !== undefined;
-};
+}
 
 /** The key of an endpoint's wrap, which the caller wipes; `EndpointSecretError` as `checkEndpointSecret`. */
-export const endpointKeyOf = (
-  place: EndpointPlace,
-  check: SecretCheck,
-  secretText: Uint8Array,
-): Uint8Array => {
+export function endpointKeyOf(place: EndpointPlace, check: SecretCheck, secretText: Uint8Array): Uint8Array {
   const key = matchSecret(place, check, secretText);
   if (!key) {
     throw new EndpointSecretError();
   }
   return key;
-};
+}

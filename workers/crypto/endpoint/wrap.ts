@@ -33,25 +33,28 @@ const TYPES: Readonly<Record<EndpointKind, RecordType>> = {
   retrieve: TYPE.retrieveWrap,
 };
 
-const plainBytes = (kind: EndpointKind, gen: number): number =>
-  kind === 'capture' ? POINT_BYTES + TOKEN_KEY_BYTES : gen * PAIR_BYTES;
+function plainBytes(kind: EndpointKind, gen: number): number {
+  return kind === 'capture' ? POINT_BYTES + TOKEN_KEY_BYTES : gen * PAIR_BYTES;
+}
 
 /** The kind is the type byte in `head`, and stands once more in the derivation of the key. */
-const bind = (ids: EndpointId & { readonly kid: string }, head: Uint8Array, policyHash: Uint8Array) =>
-  aad('cardvault endpoint', [head, ids.env, ids.aid, ids.kid, ids.id, policyHash]);
+function bind(ids: EndpointId & { readonly kid: string }, head: Uint8Array, policyHash: Uint8Array) {
+  return aad('cardvault endpoint', [head, ids.env, ids.aid, ids.kid, ids.id, policyHash]);
+}
 
-const packKey = (kind: EndpointKind, key: UnlockedKey): Uint8Array =>
-  kind === 'capture'
+function packKey(kind: EndpointKind, key: UnlockedKey): Uint8Array {
+  return kind === 'capture'
     ? concat([newestGeneration(key).publicKey, key.tokenKey])
     : concat(key.generations.flatMap(({ publicKey, privateKey }) => [publicKey, privateKey]));
+}
 
 /** Wraps an open vault key under a key that is used for nothing else, bound to its place and its policy. */
-export const sealWrap = (
+export function sealWrap(
   place: EndpointPlace & { readonly kid: string },
   wrapKey: Uint8Array,
   policyHash: Uint8Array,
   key: UnlockedKey,
-): Uint8Array => {
+): Uint8Array {
   const secrets = packKey(place.kind, key);
   try {
     const out = new Uint8Array(BODY_AT + secrets.length + TAG_BYTES);
@@ -64,15 +67,15 @@ export const sealWrap = (
   } finally {
     wipe(secrets);
   }
-};
+}
 
 /** The plaintext of a wrap, of the length that kind and generation ask for. All else: `IntegrityError`. */
-export const openWrap = (
+export function openWrap(
   place: WrapPlace,
   wrapKey: Uint8Array,
   policyHash: Uint8Array,
   wrap: Uint8Array,
-): Uint8Array => {
+): Uint8Array {
   const { kind, gen } = place;
   checkHeader(wrap, TYPES[kind], BODY_AT);
   const isWhole = wrap.length === BODY_AT + plainBytes(kind, gen) + TAG_BYTES;
@@ -81,4 +84,4 @@ export const openWrap = (
   }
   const associated = bind(place, wrap.subarray(0, NONCE_AT), policyHash);
   return openSealed(wrapKey, wrap.subarray(NONCE_AT, BODY_AT), wrap.subarray(BODY_AT), associated);
-};
+}

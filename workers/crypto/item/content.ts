@@ -26,20 +26,23 @@ const LARGE_STEP = 1024;
 const SMALL_MAX = 4096;
 
 /** SHA-256 of a reference's UTF-8 bytes; no bytes at all when there is none, unlike an empty reference. */
-export const referenceHash = (reference: string | undefined): Uint8Array =>
-  reference === undefined ? EMPTY : sha256(utf8(reference));
+export function referenceHash(reference: string | undefined): Uint8Array {
+  return reference === undefined ? EMPTY : sha256(utf8(reference));
+}
 
-const paddedBytes = (length: number): number => {
+function paddedBytes(length: number): number {
   const needed = LENGTH_BYTES + length;
   const step = needed <= SMALL_MAX ? SMALL_STEP : LARGE_STEP;
   return Math.ceil(needed / step) * step;
-};
+}
 
 /** Length of the content record of `length` bytes. */
-export const contentBytes = (length: number): number => BODY_AT + paddedBytes(length) + TAG_BYTES;
+export function contentBytes(length: number): number {
+  return BODY_AT + paddedBytes(length) + TAG_BYTES;
+}
 
-const bind = (ctx: ContentContext, header: Uint8Array): Uint8Array =>
-  aad('cardvault content', [
+function bind(ctx: ContentContext, header: Uint8Array): Uint8Array {
+  return aad('cardvault content', [
     header,
     ctx.env,
     ctx.aid,
@@ -49,15 +52,16 @@ const bind = (ctx: ContentContext, header: Uint8Array): Uint8Array =>
     ctx.revision,
     ctx.part,
   ]);
+}
 
 /** Writes the content record of `bytes` into `out` at `at`, where `contentBytes` must have room. */
-export const sealContentInto = (
+export function sealContentInto(
   out: Uint8Array,
   at: number,
   dek: Uint8Array,
   ctx: ContentContext,
   bytes: Uint8Array,
-): void => {
+): void {
   const record = out.subarray(at, at + contentBytes(bytes.length));
   writeHeader(record, TYPE.content);
   fillRandom(record, NONCE_AT, NONCE_BYTES);
@@ -70,10 +74,10 @@ export const sealContentInto = (
   } finally {
     wipe(padded);
   }
-};
+}
 
 /** Opens a content record. Refuses damage and any other context or revision with `IntegrityError`. */
-export const openContent = (dek: Uint8Array, ctx: ContentContext, record: Uint8Array): Uint8Array => {
+export function openContent(dek: Uint8Array, ctx: ContentContext, record: Uint8Array): Uint8Array {
   checkHeader(record, TYPE.content, CONTENT_BYTES_MIN);
   const associated = bind(ctx, record.subarray(0, HEADER_BYTES));
   const padded = openSealed(dek, record.subarray(NONCE_AT, BODY_AT), record.subarray(BODY_AT), associated);
@@ -82,4 +86,4 @@ export const openContent = (dek: Uint8Array, ctx: ContentContext, record: Uint8A
     throw new IntegrityError('content');
   }
   return padded.subarray(LENGTH_BYTES, LENGTH_BYTES + length);
-};
+}

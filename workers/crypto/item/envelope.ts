@@ -43,7 +43,7 @@ const OWNED_BYTES = HEAD_BYTES + KEY_BYTES + MESSAGE_EXTRA_BYTES;
 const SEALED_BYTES = HEAD_BYTES + POINT_BYTES + NONCE_BYTES + KEY_BYTES + TAG_BYTES;
 
 /** Length of the envelope that a record begins with, by its type byte; `IntegrityError` for any other type. */
-export const envelopeBytes = (record: Uint8Array): number => {
+export function envelopeBytes(record: Uint8Array): number {
   if (record[1] === TYPE.ownedEnvelope) {
     return OWNED_BYTES;
   }
@@ -51,34 +51,39 @@ export const envelopeBytes = (record: Uint8Array): number => {
     return SEALED_BYTES;
   }
   throw new IntegrityError('envelope');
-};
+}
 
 /** Number of the generation that an envelope is for. It is proven only when the envelope opens. */
-export const envelopeGeneration = (envelope: Uint8Array): number => readU32(envelope, HEADER_BYTES);
+export function envelopeGeneration(envelope: Uint8Array): number {
+  return readU32(envelope, HEADER_BYTES);
+}
 
-const headOf = (type: RecordType, gen: number): Uint8Array => {
+function headOf(type: RecordType, gen: number): Uint8Array {
   const head = new Uint8Array(HEAD_BYTES);
   writeHeader(head, type);
   writeU32(head, HEADER_BYTES, gen);
   return head;
-};
+}
 
-const bind = (ctx: PartContext, head: Uint8Array): Uint8Array =>
-  aad('cardvault envelope', [head, ctx.env, ctx.aid, ctx.kid, ctx.token, ctx.part]);
+function bind(ctx: PartContext, head: Uint8Array): Uint8Array {
+  return aad('cardvault envelope', [head, ctx.env, ctx.aid, ctx.kid, ctx.token, ctx.part]);
+}
 
-const hpkeInfo = (ctx: KeyContext, gen: number): Uint8Array =>
-  aad('cardvault hpke', [ctx.env, ctx.aid, ctx.kid, gen]);
+function hpkeInfo(ctx: KeyContext, gen: number): Uint8Array {
+  return aad('cardvault hpke', [ctx.env, ctx.aid, ctx.kid, gen]);
+}
 
 /** The key that wraps one data key: exported for its place and its nonce, so used once. */
-const exportWrapKey = (exporterSecret: Uint8Array, associated: Uint8Array, nonce: Uint8Array): Uint8Array =>
-  exportSecret(exporterSecret, aad('cardvault dek', [associated, nonce]), KEY_BYTES);
+function exportWrapKey(exporterSecret: Uint8Array, associated: Uint8Array, nonce: Uint8Array): Uint8Array {
+  return exportSecret(exporterSecret, aad('cardvault dek', [associated, nonce]), KEY_BYTES);
+}
 
 /** Wraps a data key for the newest generation of an open vault key: symmetric, no X25519. */
-export const wrapDekOwned = (key: UnlockedKey, ctx: PartContext, dek: Uint8Array): Uint8Array => {
+export function wrapDekOwned(key: UnlockedKey, ctx: PartContext, dek: Uint8Array): Uint8Array {
   const { gen } = newestGeneration(key);
   const head = headOf(TYPE.ownedEnvelope, gen);
   return sealMessage(ownerKeyOf(key, gen), head, dek, bind(ctx, head));
-};
+}
 
 interface Sender {
   readonly env: string;
@@ -96,24 +101,27 @@ const SENDER_WRAPS_MAX = 1024;
 const SENDER_AGE_MAX_MS = 60_000;
 const senders = new Map<string, Sender>();
 
-const dropSender = (kid: string): void => {
+function dropSender(kid: string): void {
   wipe(senders.get(kid)?.exporterSecret);
   senders.delete(kid);
-};
+}
 
-const isUsable = (sender: Sender, target: PublicGeneration, ctx: KeyContext): boolean =>
-  sender.wraps < SENDER_WRAPS_MAX &&
-  performance.now() - sender.bornMs < SENDER_AGE_MAX_MS &&
-  sender.gen === target.gen &&
-  sender.aid === ctx.aid &&
-  sender.env === ctx.env &&
-  equalBytes(sender.publicKey, target.publicKey);
+function isUsable(sender: Sender, target: PublicGeneration, ctx: KeyContext): boolean {
+  return (
+    sender.wraps < SENDER_WRAPS_MAX &&
+    performance.now() - sender.bornMs < SENDER_AGE_MAX_MS &&
+    sender.gen === target.gen &&
+    sender.aid === ctx.aid &&
+    sender.env === ctx.env &&
+    equalBytes(sender.publicKey, target.publicKey)
+  );
+}
 
 /**
  * The HPKE set-up towards a public key, shared by up to 1,024 wraps within 60 s: it costs two X25519, and
  * each wrap exports a key of its own from it.
  */
-const senderTo = (target: PublicGeneration, ctx: KeyContext): Sender => {
+function senderTo(target: PublicGeneration, ctx: KeyContext): Sender {
   const found = senders.get(ctx.kid);
   if (found && isUsable(found, target, ctx)) {
     return found;
@@ -136,18 +144,18 @@ const senderTo = (target: PublicGeneration, ctx: KeyContext): Sender => {
   };
   senders.set(ctx.kid, sender);
   return sender;
-};
+}
 
 /**
  * Wraps a data key for the holder of a private half, knowing its public half only: HPKE (RFC 9180) Base,
  * export-only. Refuses, with `IntegrityError`, a public key that is no 32-byte point of full order.
  */
-export const wrapDekSealed = (
+export function wrapDekSealed(
   publicKey: Uint8Array,
   gen: number,
   ctx: PartContext,
   dek: Uint8Array,
-): Uint8Array => {
+): Uint8Array {
   const sender = senderTo({ gen, publicKey }, ctx);
   sender.wraps++;
   const nonceAt = HEAD_BYTES + POINT_BYTES;
@@ -165,15 +173,15 @@ export const wrapDekSealed = (
     wipe(wrapKey);
   }
   return out;
-};
+}
 
-const unwrapOwned = (key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array => {
+function unwrapOwned(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
   checkHeader(envelope, TYPE.ownedEnvelope, OWNED_BYTES);
   const associated = bind(ctx, envelope.subarray(0, HEAD_BYTES));
   return openMessage(ownerKeyOf(key, envelopeGeneration(envelope)), HEAD_BYTES, envelope, associated);
-};
+}
 
-const unwrapSealed = (key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array => {
+function unwrapSealed(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
   checkHeader(envelope, TYPE.sealedEnvelope, SEALED_BYTES);
   const gen = envelopeGeneration(envelope);
   const nonceAt = HEAD_BYTES + POINT_BYTES;
@@ -191,14 +199,14 @@ const unwrapSealed = (key: UnlockedKey, ctx: PartContext, envelope: Uint8Array):
   } finally {
     wipe(wrapKey);
   }
-};
+}
 
 /** The data key of an envelope of either kind. Refuses damage and any other context with `IntegrityError`. */
-export const unwrapDek = (key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array => {
+export function unwrapDek(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
   if (envelope.length !== envelopeBytes(envelope) || ctx.kid !== key.kid) {
     throw new IntegrityError('envelope');
   }
   return envelope[1] === TYPE.ownedEnvelope
     ? unwrapOwned(key, ctx, envelope)
     : unwrapSealed(key, ctx, envelope);
-};
+}

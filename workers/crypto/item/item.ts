@@ -59,23 +59,26 @@ export interface OpenItemRequest extends ItemContext {
   readonly nowMs: number;
 }
 
-const generationFor = (owner: ItemOwner): number =>
-  'generations' in owner ? newestGeneration(owner).gen : owner.gen;
+function generationFor(owner: ItemOwner): number {
+  return 'generations' in owner ? newestGeneration(owner).gen : owner.gen;
+}
 
-const partOf = (ids: ItemContext, part: 0 | 1): PartContext => ({
-  env: ids.env,
-  aid: ids.aid,
-  kid: ids.kid,
-  token: ids.token,
-  part,
-});
+function partOf(ids: ItemContext, part: 0 | 1): PartContext {
+  return {
+    env: ids.env,
+    aid: ids.aid,
+    kid: ids.kid,
+    token: ids.token,
+    part,
+  };
+}
 
-const sealPart = (
+function sealPart(
   request: SealItemRequest,
   revision: Uint8Array,
   part: 0 | 1,
   bytes: Uint8Array,
-): Uint8Array => {
+): Uint8Array {
   const { owner, reference } = request;
   const ctx = partOf(request, part);
   const dek = randomBytes(KEY_BYTES);
@@ -91,10 +94,10 @@ const sealPart = (
   } finally {
     wipe(dek);
   }
-};
+}
 
 /** Seals an item under fresh data keys and a fresh revision: what one store or update writes. */
-export const sealItem = (request: SealItemRequest): SealedItem => {
+export function sealItem(request: SealItemRequest): SealedItem {
   const { owner, part0, part1, reference } = request;
   if ('generations' in owner && owner.kid !== request.kid) {
     throw new RangeError('another vault key');
@@ -114,14 +117,9 @@ export const sealItem = (request: SealItemRequest): SealedItem => {
   const at = envelopeBytes(item);
   const views = { envelope: item.subarray(0, at), content: item.subarray(at) };
   return { item, ...views, meta, gen, ...(sad ? { sad } : {}) };
-};
+}
 
-const openPart = (
-  request: OpenItemRequest,
-  part: 0 | 1,
-  stored: Uint8Array,
-  hash: Uint8Array,
-): Uint8Array => {
+function openPart(request: OpenItemRequest, part: 0 | 1, stored: Uint8Array, hash: Uint8Array): Uint8Array {
   if (!equalBytes(sha256(stored), hash)) {
     throw new IntegrityError('item');
   }
@@ -138,12 +136,13 @@ const openPart = (
   } finally {
     wipe(dek);
   }
-};
+}
 
-const hasExpired = (sad: SadFacts, nowMs: number): boolean =>
-  sad.expiresAtMs !== 0 && nowMs >= sad.expiresAtMs;
+function hasExpired(sad: SadFacts, nowMs: number): boolean {
+  return sad.expiresAtMs !== 0 && nowMs >= sad.expiresAtMs;
+}
 
-const openSad = (request: OpenItemRequest): Uint8Array | undefined => {
+function openSad(request: OpenItemRequest): Uint8Array | undefined {
   const { meta, sad, nowMs } = request;
   if (!meta.sad) {
     if (sad) {
@@ -158,16 +157,17 @@ const openSad = (request: OpenItemRequest): Uint8Array | undefined => {
     throw new IntegrityError('item');
   }
   return openPart(request, 1, sad, meta.sad.hash);
-};
+}
 
 /**
  * Opens an item. The hashes of the metadata are compared before anything is decrypted. Part 1 may be
  * missing only once it has expired, and is not used after that. All else: `IntegrityError`.
  */
-export const openItem = (
-  request: OpenItemRequest,
-): { readonly part0: Uint8Array; readonly part1?: Uint8Array } => {
+export function openItem(request: OpenItemRequest): {
+  readonly part0: Uint8Array;
+  readonly part1?: Uint8Array;
+} {
   const part0 = openPart(request, 0, request.item, request.meta.hash0);
   const part1 = openSad(request);
   return part1 ? { part0, part1 } : { part0 };
-};
+}

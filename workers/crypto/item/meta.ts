@@ -52,9 +52,11 @@ const HAS_REFERENCE = 2;
 const SAD_BYTES = HASH_BYTES + 8;
 const REFERENCE_BYTES_MAX = 0xffff;
 
-const padded = (length: number): number => Math.ceil(length / STEP) * STEP;
+function padded(length: number): number {
+  return Math.ceil(length / STEP) * STEP;
+}
 
-const encode = (meta: OpenedMeta): Uint8Array => {
+function encode(meta: OpenedMeta): Uint8Array {
   const { sad } = meta;
   const reference = meta.reference === undefined ? undefined : utf8(meta.reference);
   if (reference && reference.length > REFERENCE_BYTES_MAX) {
@@ -77,9 +79,9 @@ const encode = (meta: OpenedMeta): Uint8Array => {
     out.set(reference, referenceAt + 2);
   }
   return out;
-};
+}
 
-const decode = (bytes: Uint8Array): OpenedMeta => {
+function decode(bytes: Uint8Array): OpenedMeta {
   const flags = readU8(bytes, FLAGS_AT);
   if (bytes[0] !== PLAINTEXT_TYPE || flags > (HAS_SAD | HAS_REFERENCE)) {
     throw new IntegrityError('metadata');
@@ -105,12 +107,14 @@ const decode = (bytes: Uint8Array): OpenedMeta => {
     throw new IntegrityError('metadata');
   }
   return { ...base, ...(sad ? { sad } : {}), ...(reference === undefined ? {} : { reference }) };
-};
+}
 
 /** Seals an item's metadata; also used to seal it again when the expiry of part 1 changes. */
-export const sealMeta = (sealer: ServiceSealer, ids: ItemContext, meta: OpenedMeta): Uint8Array =>
-  sealer.seal('record', ids.aid, 'item', [ids.kid, ids.token], encode(meta));
+export function sealMeta(sealer: ServiceSealer, ids: ItemContext, meta: OpenedMeta): Uint8Array {
+  return sealer.seal('record', ids.aid, 'item', [ids.kid, ids.token], encode(meta));
+}
 
 /** Opens an item's metadata. Refuses damage and any other item's with `IntegrityError`. */
-export const openMeta = (sealer: ServiceSealer, ids: ItemContext, meta: Uint8Array): OpenedMeta =>
-  decode(sealer.open('record', ids.aid, 'item', [ids.kid, ids.token], meta));
+export function openMeta(sealer: ServiceSealer, ids: ItemContext, meta: Uint8Array): OpenedMeta {
+  return decode(sealer.open('record', ids.aid, 'item', [ids.kid, ids.token], meta));
+}

@@ -13,7 +13,7 @@ const ZERO_IV = new Uint8Array(BLOCK_BYTES);
 /** Marks the end: its second byte sets it apart from the block of every byte value. */
 const END_BLOCK_SECOND_BYTE = 1;
 
-const encode = (subkey: Uint8Array, reference: string, hasEnd: boolean): Uint8Array => {
+function encode(subkey: Uint8Array, reference: string, hasEnd: boolean): Uint8Array {
   const bytes = utf8(reference);
   const count = bytes.length + (hasEnd ? 1 : 0);
   const blocks = new Uint8Array(count * BLOCK_BYTES);
@@ -31,15 +31,17 @@ const encode = (subkey: Uint8Array, reference: string, hasEnd: boolean): Uint8Ar
     out[i * KEPT_BYTES + 1] = chained[i * BLOCK_BYTES + 1] ?? 0;
   }
   return out;
-};
+}
 
 /**
  * The encoding of a beginning: a prefix, byte by byte, of the encoding of every reference that begins so.
  * About one in 65,536 others has it too: readers compare the reference itself, in the item's metadata.
  */
-export const encodeReference = (subkey: Uint8Array, reference: string): Uint8Array =>
-  encode(subkey, reference, false);
+export function encodeReference(subkey: Uint8Array, reference: string): Uint8Array {
+  return encode(subkey, reference, false);
+}
 
 /** The encoding of a whole reference, for exact matches: two bytes more, which mark its end. */
-export const encodeReferenceEnd = (subkey: Uint8Array, reference: string): Uint8Array =>
-  encode(subkey, reference, true);
+export function encodeReferenceEnd(subkey: Uint8Array, reference: string): Uint8Array {
+  return encode(subkey, reference, true);
+}

@@ -4,24 +4,24 @@ import { hmac } from '../primitives/hash.ts';
 
 const IDENTITY_BYTES = 16;
 
-const identified = (number: string, reference: string | undefined): string[] =>
-  reference === undefined ? [number] : [number, reference];
+function identified(number: string, reference: string | undefined): string[] {
+  return reference === undefined ? [number] : [number, reference];
+}
 
 /**
  * The 32 bytes that a deterministic token is made of. `candidate` counts from 0 and gives another digest
  * for the same number, after a clash. No reference and an empty one are different.
  */
-export const tokenDigest = (
+export function tokenDigest(
   tokenKey: Uint8Array,
   number: string,
   reference: string | undefined,
   candidate: number,
-): Uint8Array => hmac(tokenKey, aad('cardvault token', [candidate, ...identified(number, reference)]));
+): Uint8Array {
+  return hmac(tokenKey, aad('cardvault token', [candidate, ...identified(number, reference)]));
+}
 
 /** The 16 bytes that tell whether a short token already means this number and reference. */
-export const identityTag = (
-  tokenKey: Uint8Array,
-  number: string,
-  reference: string | undefined,
-): Uint8Array =>
-  hmac(tokenKey, aad('cardvault identity', identified(number, reference))).slice(0, IDENTITY_BYTES);
+export function identityTag(tokenKey: Uint8Array, number: string, reference: string | undefined): Uint8Array {
+  return hmac(tokenKey, aad('cardvault identity', identified(number, reference))).slice(0, IDENTITY_BYTES);
+}

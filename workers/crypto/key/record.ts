@@ -48,7 +48,7 @@ export interface ParsedVaultKey extends VaultKeyFacts {
 }
 
 /** Takes a record apart. Refuses wrong lengths and unbounded Argon2 parameters with `IntegrityError`. */
-export const parseVaultKey = (record: Uint8Array): ParsedVaultKey => {
+export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
   checkHeader(record, TYPE.vaultKey, HEADER_BYTES + 1);
   const kidBytes = readU8(record, HEADER_BYTES);
   const countAt = HEADER_BYTES + 1 + kidBytes;
@@ -84,19 +84,20 @@ export const parseVaultKey = (record: Uint8Array): ParsedVaultKey => {
     nonce: readBytes(record, nonceAt, NONCE_BYTES),
     wrap: record.subarray(wrapAt),
   };
-};
+}
 
 /** AAD of the wrap: the context and all clear bytes before the nonce. */
-export const bindVaultKey = (ctx: KeyContext, head: Uint8Array): Uint8Array =>
-  aad('cardvault vault key', [ctx.env, ctx.aid, ctx.kid, head]);
+export function bindVaultKey(ctx: KeyContext, head: Uint8Array): Uint8Array {
+  return aad('cardvault vault key', [ctx.env, ctx.aid, ctx.kid, head]);
+}
 
 /** The clear bytes of a record before its nonce; the commitment, the last 32 of them, is still to be written. */
-export const vaultKeyHead = (
+export function vaultKeyHead(
   ctx: KeyContext,
   key: UnlockedKey,
   salt: Uint8Array,
   params: Argon2Params,
-): Uint8Array => {
+): Uint8Array {
   const kid = utf8(ctx.kid);
   if (kid.length > 255 || key.generations.length > GENERATIONS_MAX) {
     throw new RangeError('vault key too large');
@@ -108,10 +109,10 @@ export const vaultKeyHead = (
   const numbers = [u32(params.memoryKiB), u32(params.passes), u32(params.parallelism)];
   const count = u32(key.generations.length);
   return concat([header, kid, count, ...publicKeys, salt, ...numbers, new Uint8Array(COMMITMENT_BYTES)]);
-};
+}
 
 /** What a record tells without its passphrase. Nothing here is authenticated by itself: the outer seal is. */
-export const describeVaultKey = (record: Uint8Array): VaultKeyFacts => {
+export function describeVaultKey(record: Uint8Array): VaultKeyFacts {
   const { kid, gen, publicKeys, params, salt } = parseVaultKey(record);
   return { kid, gen, publicKeys, params, salt };
-};
+}

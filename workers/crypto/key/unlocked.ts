@@ -33,7 +33,7 @@ interface Derived {
 const EXPORTERS_MAX = 256;
 const derivedOf = new WeakMap<UnlockedKey, Derived>();
 
-const derivedFrom = (key: UnlockedKey): Derived => {
+function derivedFrom(key: UnlockedKey): Derived {
   const found = derivedOf.get(key);
   if (found) {
     return found;
@@ -41,28 +41,28 @@ const derivedFrom = (key: UnlockedKey): Derived => {
   const derived: Derived = { owner: new Map(), imported: new Map(), exporters: new Map() };
   derivedOf.set(key, derived);
   return derived;
-};
+}
 
 /** The generation that all new writes use. */
-export const newestGeneration = (key: UnlockedKey): Generation => {
+export function newestGeneration(key: UnlockedKey): Generation {
   const newest = key.generations.at(-1);
   if (!newest) {
     throw new IntegrityError();
   }
   return newest;
-};
+}
 
 /** Generation `gen`; `IntegrityError` when the key has none such. */
-export const generationOf = (key: UnlockedKey, gen: number): Generation => {
+export function generationOf(key: UnlockedKey, gen: number): Generation {
   const found = key.generations[gen - 1];
   if (found?.gen !== gen) {
     throw new IntegrityError();
   }
   return found;
-};
+}
 
 /** The symmetric key under which the owner of a generation wraps data keys: HKDF of the private half. */
-export const ownerKeyOf = (key: UnlockedKey, gen: number): Uint8Array => {
+export function ownerKeyOf(key: UnlockedKey, gen: number): Uint8Array {
   const { owner } = derivedFrom(key);
   const found = owner.get(gen);
   if (found) {
@@ -72,10 +72,10 @@ export const ownerKeyOf = (key: UnlockedKey, gen: number): Uint8Array => {
   const ownerKey = hkdf(privateKey, aad('cardvault owner key', [key.kid, gen]), 32);
   owner.set(gen, ownerKey);
   return ownerKey;
-};
+}
 
 /** The runtime's form of a private half, made once. */
-export const importedPrivate = (key: UnlockedKey, gen: number): KeyObject => {
+export function importedPrivate(key: UnlockedKey, gen: number): KeyObject {
   const { imported } = derivedFrom(key);
   const found = imported.get(gen);
   if (found) {
@@ -84,15 +84,15 @@ export const importedPrivate = (key: UnlockedKey, gen: number): KeyObject => {
   const made = importPrivate(generationOf(key, gen).privateKey);
   imported.set(gen, made);
   return made;
-};
+}
 
 /** The exporter secret of `enc` under a generation, computed once for each of the 256 newest. */
-export const exporterOf = (
+export function exporterOf(
   key: UnlockedKey,
   gen: number,
   enc: Uint8Array,
   compute: () => Uint8Array,
-): Uint8Array => {
+): Uint8Array {
   const { exporters } = derivedFrom(key);
   const name = `${gen}:${enc.toBase64()}`;
   const found = exporters.get(name);
@@ -107,14 +107,14 @@ export const exporterOf = (
   }
   exporters.set(name, secret);
   return secret;
-};
+}
 
 /** Wipes an open key and all that was derived from it. It cannot be used afterwards. */
-export const wipeKey = (key: UnlockedKey): void => {
+export function wipeKey(key: UnlockedKey): void {
   const derived = derivedOf.get(key);
   wipe(key.tokenKey, ...key.generations.map((generation) => generation.privateKey));
   if (derived) {
     wipe(...derived.owner.values(), ...derived.exporters.values());
   }
   derivedOf.delete(key);
-};
+}

@@ -23,12 +23,12 @@ export { type UnlockedKey, wipeKey } from './unlocked.ts';
 export { openWarm, sealWarm } from './warm.ts';
 
 /** Wraps an open key under a passphrase, with a fresh salt. */
-const wrapKey = async (
+async function wrapKey(
   ctx: KeyContext,
   key: UnlockedKey,
   passphrase: Uint8Array,
   params: Argon2Params,
-): Promise<Uint8Array> => {
+): Promise<Uint8Array> {
   checkNewParams(params);
   const salt = randomBytes(SALT_BYTES);
   const head = vaultKeyHead(ctx, key, salt, params);
@@ -45,10 +45,10 @@ const wrapKey = async (
   } finally {
     wipe(kek, commitment, secrets);
   }
-};
+}
 
 /** Splits the opened wrap, and proves that each private half belongs to the public one in the record. */
-const readKey = (parsed: ParsedVaultKey, secrets: Uint8Array): UnlockedKey => {
+function readKey(parsed: ParsedVaultKey, secrets: Uint8Array): UnlockedKey {
   const generations: Generation[] = parsed.publicKeys.map((publicKey, i) => {
     const privateKey = secrets.slice(i * POINT_BYTES, (i + 1) * POINT_BYTES);
     return { gen: i + 1, privateKey, publicKey: publicKey.slice() };
@@ -62,9 +62,9 @@ const readKey = (parsed: ParsedVaultKey, secrets: Uint8Array): UnlockedKey => {
     throw new IntegrityError();
   }
   return key;
-};
+}
 
-const openKey = async (ctx: KeyContext, record: Uint8Array, passphrase: Uint8Array): Promise<UnlockedKey> => {
+async function openKey(ctx: KeyContext, record: Uint8Array, passphrase: Uint8Array): Promise<UnlockedKey> {
   const parsed = parseVaultKey(record);
   if (parsed.kid !== ctx.kid) {
     throw new IntegrityError();
@@ -85,10 +85,10 @@ const openKey = async (ctx: KeyContext, record: Uint8Array, passphrase: Uint8Arr
   } finally {
     wipe(kek, commitment);
   }
-};
+}
 
 /** The setting where it is higher, the record's own value where that is; undefined when nothing rises. */
-const raised = (stored: Argon2Params, setting: Argon2Params): Argon2Params | undefined => {
+function raised(stored: Argon2Params, setting: Argon2Params): Argon2Params | undefined {
   if (stored.memoryKiB >= setting.memoryKiB && stored.passes >= setting.passes) {
     return undefined;
   }
@@ -97,14 +97,14 @@ const raised = (stored: Argon2Params, setting: Argon2Params): Argon2Params | und
     passes: Math.max(stored.passes, setting.passes),
     parallelism: setting.parallelism,
   };
-};
+}
 
 /** A new vault key of one generation, with a random token key. Refuses a setting under the floor. */
-export const createVaultKey = async (
+export async function createVaultKey(
   ctx: KeyContext,
   passphrase: Uint8Array,
   params: Argon2Params,
-): Promise<Uint8Array> => {
+): Promise<Uint8Array> {
   const key: UnlockedKey = {
     kid: ctx.kid,
     tokenKey: randomBytes(TOKEN_KEY_BYTES),
@@ -115,19 +115,19 @@ export const createVaultKey = async (
   } finally {
     wipeKey(key);
   }
-};
+}
 
 /**
  * Opens a vault key: about 200 ms of Argon2id at the default setting. A wrong passphrase: `PassphraseError`;
  * a record that was edited or moved: `IntegrityError`. When the setting has risen since, `upgraded` is the
  * record wrapped again under it, for the caller to store.
  */
-export const unlockVaultKey = async (
+export async function unlockVaultKey(
   ctx: KeyContext,
   record: Uint8Array,
   passphrase: Uint8Array,
   params: Argon2Params,
-): Promise<{ readonly key: UnlockedKey; readonly upgraded?: Uint8Array }> => {
+): Promise<{ readonly key: UnlockedKey; readonly upgraded?: Uint8Array }> {
   const key = await openKey(ctx, record, passphrase);
   const higher = raised(parseVaultKey(record).params, params);
   if (!higher) {
@@ -139,19 +139,19 @@ export const unlockVaultKey = async (
     wipeKey(key);
     throw error;
   }
-};
+}
 
 /**
  * The record under a new passphrase: every generation is wrapped again and a new one is added, which all
  * later writes use. Errors as `unlockVaultKey`; RangeError after 4,095 changes.
  */
-export const changePassphrase = async (
+export async function changePassphrase(
   ctx: KeyContext,
   record: Uint8Array,
   oldPassphrase: Uint8Array,
   newPassphrase: Uint8Array,
   params: Argon2Params,
-): Promise<Uint8Array> => {
+): Promise<Uint8Array> {
   const old = await openKey(ctx, record, oldPassphrase);
   const next: Generation = { gen: newestGeneration(old).gen + 1, ...generateKeyPair() };
   const key: UnlockedKey = { ...old, generations: [...old.generations, next] };
@@ -160,4 +160,4 @@ export const changePassphrase = async (
   } finally {
     wipeKey(key);
   }
-};
+}

@@ -29,14 +29,16 @@ import type { Generation, UnlockedKey } from './unlocked.ts';
 
 const PAIR_BYTES = 2 * POINT_BYTES;
 
-const deriveKey = (
+function deriveKey(
   processKey: Uint8Array,
   ctx: KeyContext,
   head: Uint8Array,
   passphrase: Uint8Array,
-): Uint8Array => hmac(processKey, aad('cardvault warm key', [ctx.env, ctx.aid, ctx.kid, head, passphrase]));
+): Uint8Array {
+  return hmac(processKey, aad('cardvault warm key', [ctx.env, ctx.aid, ctx.kid, head, passphrase]));
+}
 
-const packKey = (key: UnlockedKey): Uint8Array => {
+function packKey(key: UnlockedKey): Uint8Array {
   const out = new Uint8Array(TOKEN_KEY_BYTES + key.generations.length * PAIR_BYTES);
   out.set(key.tokenKey);
   let at = TOKEN_KEY_BYTES;
@@ -46,9 +48,9 @@ const packKey = (key: UnlockedKey): Uint8Array => {
     at += PAIR_BYTES;
   }
   return out;
-};
+}
 
-const unpackKey = (kid: string, secrets: Uint8Array, count: number): UnlockedKey => {
+function unpackKey(kid: string, secrets: Uint8Array, count: number): UnlockedKey {
   const generations: Generation[] = [];
   for (let gen = 1; gen <= count; gen++) {
     const at = TOKEN_KEY_BYTES + (gen - 1) * PAIR_BYTES;
@@ -56,19 +58,19 @@ const unpackKey = (kid: string, secrets: Uint8Array, count: number): UnlockedKey
     generations.push({ gen, publicKey, privateKey: secrets.subarray(at + POINT_BYTES, at + PAIR_BYTES) });
   }
   return { kid, tokenKey: secrets.subarray(0, TOKEN_KEY_BYTES), generations };
-};
+}
 
 /**
  * Wraps an open key for the same caller's next requests. `record` is the key record it was opened from.
  * How long a blob is kept, and for which passphrases, is the caller's to decide.
  */
-export const sealWarm = (
+export function sealWarm(
   processKey: Uint8Array,
   ctx: KeyContext,
   record: Uint8Array,
   passphrase: Uint8Array,
   key: UnlockedKey,
-): Uint8Array => {
+): Uint8Array {
   const { salt } = describeVaultKey(record);
   const kid = utf8(ctx.kid);
   const genAt = HEADER_BYTES + 1 + kid.length;
@@ -92,14 +94,14 @@ export const sealWarm = (
   } finally {
     wipe(warmKey, secrets);
   }
-};
+}
 
-const openBlob = (
+function openBlob(
   processKey: Uint8Array,
   ctx: KeyContext,
   blob: Uint8Array,
   passphrase: Uint8Array,
-): UnlockedKey => {
+): UnlockedKey {
   checkHeader(blob, TYPE.warm, HEADER_BYTES + 1);
   const kidBytes = readU8(blob, HEADER_BYTES);
   const genAt = HEADER_BYTES + 1 + kidBytes;
@@ -120,18 +122,18 @@ const openBlob = (
   } finally {
     wipe(warmKey);
   }
-};
+}
 
 /**
  * Opens a warm blob. Undefined for a wrong passphrase, and for a blob that is damaged or of another key or
  * process: in each case the caller pays the full Argon2id.
  */
-export const openWarm = (
+export function openWarm(
   processKey: Uint8Array,
   ctx: KeyContext,
   blob: Uint8Array,
   passphrase: Uint8Array,
-): UnlockedKey | undefined => {
+): UnlockedKey | undefined {
   try {
     return openBlob(processKey, ctx, blob, passphrase);
   } catch (error) {
@@ -140,4 +142,4 @@ export const openWarm = (
     }
     throw error;
   }
-};
+}

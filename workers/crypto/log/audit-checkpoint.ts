@@ -29,33 +29,37 @@ export interface Checkpoint extends CheckpointFacts {
 const PKCS8_HEAD = Uint8Array.fromHex('302e020100300506032b657004220420');
 const FIELD = /^[A-Za-z0-9_.:-]*$/;
 
-const textOf = (env: string, { account, sequence, head, time }: CheckpointFacts): Uint8Array => {
+function textOf(env: string, { account, sequence, head, time }: CheckpointFacts): Uint8Array {
   // Without a line feed in any field, no two checkpoints have one text.
   if (![account, head, time].every((field) => FIELD.test(field)) || !Number.isSafeInteger(sequence)) {
     throw new IntegrityError('checkpoint');
   }
   return utf8(`cardvault audit checkpoint 1\n${env}\n${account}\n${sequence}\n${head}\n${time}\n`);
-};
+}
 
-const privateKeyOf = (seed: Uint8Array): KeyObject =>
-  createPrivateKey({ key: Buffer.from(concat([PKCS8_HEAD, seed])), format: 'der', type: 'pkcs8' });
+function privateKeyOf(seed: Uint8Array): KeyObject {
+  return createPrivateKey({ key: Buffer.from(concat([PKCS8_HEAD, seed])), format: 'der', type: 'pkcs8' });
+}
 
 /** Signs with the key that the 32 bytes of `seed` make. */
-export const signCheckpoint = (seed: Uint8Array, env: string, facts: CheckpointFacts): Checkpoint => ({
-  ...facts,
-  signature: sign(null, textOf(env, facts), privateKeyOf(seed)).toString('base64'),
-});
+export function signCheckpoint(seed: Uint8Array, env: string, facts: CheckpointFacts): Checkpoint {
+  return {
+    ...facts,
+    signature: sign(null, textOf(env, facts), privateKeyOf(seed)).toString('base64'),
+  };
+}
 
 /** Whether this vault signed the checkpoint, exactly so. */
-export const isOwnCheckpoint = (seed: Uint8Array, env: string, checkpoint: Checkpoint): boolean => {
+export function isOwnCheckpoint(seed: Uint8Array, env: string, checkpoint: Checkpoint): boolean {
   try {
     const signature = Buffer.from(checkpoint.signature, 'base64');
     return verify(null, textOf(env, checkpoint), createPublicKey(privateKeyOf(seed)), signature);
   } catch {
     return false;
   }
-};
+}
 
 /** The public key as PEM (SPKI, RFC 8410). */
-export const checkpointKey = (seed: Uint8Array): string =>
-  createPublicKey(privateKeyOf(seed)).export({ format: 'pem', type: 'spki' }).toString();
+export function checkpointKey(seed: Uint8Array): string {
+  return createPublicKey(privateKeyOf(seed)).export({ format: 'pem', type: 'spki' }).toString();
+}

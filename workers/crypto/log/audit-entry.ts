@@ -87,15 +87,15 @@ export const CHAIN_BEGIN: AuditMark = {
   stepBackMs: 0,
 };
 
-const encodeText = (text: string): Uint8Array => {
+function encodeText(text: string): Uint8Array {
   const { written } = encoder.encodeInto(text, cutBuffer);
   const out = new Uint8Array(1 + written);
   out[0] = written;
   out.set(cutBuffer.subarray(0, written), 1);
   return out;
-};
+}
 
-const encode = (event: AuditEvent, { link, ...before }: AuditMark): Uint8Array => {
+function encode(event: AuditEvent, { link, ...before }: AuditMark): Uint8Array {
   const fixed = new Uint8Array(TEXTS_AT);
   fixed[0] = PLAINTEXT_TYPE;
   writeU64(fixed, SEQUENCE_AT, before.sequence + 1);
@@ -105,10 +105,10 @@ const encode = (event: AuditEvent, { link, ...before }: AuditMark): Uint8Array =
   writeU64(fixed, STEP_BACK_AT, Math.max(before.stepBackMs, before.latestMs - event.timeMs));
   writeU32(fixed, COUNT_AT, event.count);
   return concat([fixed, ...TEXTS.map((name) => encodeText(event[name]))]);
-};
+}
 
 /** The texts of an entry, which must end where it ends. */
-const decodeTexts = (bytes: Uint8Array): Record<(typeof TEXTS)[number], string> => {
+function decodeTexts(bytes: Uint8Array): Record<(typeof TEXTS)[number], string> {
   const texts = { action: '', outcome: '', actor: '', ip: '', userAgent: '', requestId: '', object: '' };
   let at = TEXTS_AT;
   for (const name of TEXTS) {
@@ -120,9 +120,9 @@ const decodeTexts = (bytes: Uint8Array): Record<(typeof TEXTS)[number], string> 
     throw new IntegrityError('security log entry');
   }
   return texts;
-};
+}
 
-const decode = (key: Uint8Array, bytes: Uint8Array): AuditEntry => {
+function decode(key: Uint8Array, bytes: Uint8Array): AuditEntry {
   if (bytes[0] !== PLAINTEXT_TYPE) {
     throw new IntegrityError('security log entry');
   }
@@ -138,50 +138,51 @@ const decode = (key: Uint8Array, bytes: Uint8Array): AuditEntry => {
     count: readU32(bytes, COUNT_AT),
     ...decodeTexts(bytes),
   };
-};
+}
 
 /**
  * Seals the entry that follows `before`, and gives its mark. `key` is the account's chain key, 32 bytes of the root.
  * Times before 1970 are refused with RangeError.
  */
-export const sealAuditEntry = (
+export function sealAuditEntry(
   sealer: ServiceSealer,
   key: Uint8Array,
   aid: string,
   before: AuditMark,
   event: AuditEvent,
-): { readonly record: Uint8Array; readonly mark: AuditMark } => {
+): { readonly record: Uint8Array; readonly mark: AuditMark } {
   const plaintext = encode(event, before);
   const { mark } = decode(key, plaintext);
   return { record: sealer.seal(PURPOSE, aid, KIND, [String(mark.sequence)], plaintext), mark };
-};
+}
 
 /** Opens the entry at `sequence`. Refuses damage, and any other chain's or place's, with `IntegrityError`. */
-export const openAuditEntry = (
+export function openAuditEntry(
   sealer: ServiceSealer,
   key: Uint8Array,
   aid: string,
   sequence: number,
   record: Uint8Array,
-): AuditEntry => {
+): AuditEntry {
   const entry = decode(key, sealer.open(PURPOSE, aid, KIND, [String(sequence)], record));
   if (entry.mark.sequence !== sequence) {
     throw new IntegrityError('security log entry');
   }
   return entry;
-};
+}
 
 /** Whether `entry` follows `before` with nothing between or changed. */
-export const followsMark = ({ mark, previous }: AuditEntry, before: AuditMark): boolean =>
-  mark.sequence === before.sequence + 1 && equalBytes(previous, before.link);
+export function followsMark({ mark, previous }: AuditEntry, before: AuditMark): boolean {
+  return mark.sequence === before.sequence + 1 && equalBytes(previous, before.link);
+}
 
 /** Seals a mark of a chain. */
-export const sealAuditMark = (
+export function sealAuditMark(
   sealer: ServiceSealer,
   aid: string,
   kind: AuditMarkKind,
   mark: AuditMark,
-): Uint8Array => {
+): Uint8Array {
   const bytes = new Uint8Array(MARK_BYTES);
   bytes[0] = PLAINTEXT_TYPE;
   writeU64(bytes, SEQUENCE_AT, mark.sequence);
@@ -189,15 +190,15 @@ export const sealAuditMark = (
   writeU64(bytes, MARK_LATEST_AT, mark.latestMs);
   writeU64(bytes, MARK_STEP_BACK_AT, mark.stepBackMs);
   return sealer.seal(PURPOSE, aid, `${KIND} ${kind}`, [kind], bytes);
-};
+}
 
 /** Opens a mark. Refuses damage and any other chain's or kind's with `IntegrityError`. */
-export const openAuditMark = (
+export function openAuditMark(
   sealer: ServiceSealer,
   aid: string,
   kind: AuditMarkKind,
   record: Uint8Array,
-): AuditMark => {
+): AuditMark {
   const bytes = sealer.open(PURPOSE, aid, `${KIND} ${kind}`, [kind], record);
   if (bytes[0] !== PLAINTEXT_TYPE || bytes.length !== MARK_BYTES) {
     throw new IntegrityError('security log mark');
@@ -208,4 +209,4 @@ export const openAuditMark = (
     latestMs: readU64(bytes, MARK_LATEST_AT),
     stepBackMs: readU64(bytes, MARK_STEP_BACK_AT),
   };
-};
+}

@@ -62,9 +62,11 @@ const encoder = new TextEncoder();
 const cutBuffer = new Uint8Array(TEXT_BYTES_MAX);
 
 /** The first 255 bytes of a text in UTF-8, cut between characters. */
-const cutUtf8 = (text: string): Uint8Array => cutBuffer.slice(0, encoder.encodeInto(text, cutBuffer).written);
+function cutUtf8(text: string): Uint8Array {
+  return cutBuffer.slice(0, encoder.encodeInto(text, cutBuffer).written);
+}
 
-const encode = (entry: LogEntry): Uint8Array => {
+function encode(entry: LogEntry): Uint8Array {
   if (entry.seenTag.length !== TAG_BYTES) {
     throw new RangeError('a tag has 16 bytes');
   }
@@ -80,9 +82,9 @@ const encode = (entry: LogEntry): Uint8Array => {
   fixed[FORM_AT] = packed ? (packed.length === 4 ? 4 : 6) : FORM_TEXT;
   fixed[IP_BYTES_AT] = ip.length;
   return concat([fixed, ip, cutUtf8(entry.userAgent)]);
-};
+}
 
-const readIp = (bytes: Uint8Array): { readonly ip: string; readonly end: number } => {
+function readIp(bytes: Uint8Array): { readonly ip: string; readonly end: number } {
   const form = readU8(bytes, FORM_AT);
   const length = readU8(bytes, IP_BYTES_AT);
   const ip = readBytes(bytes, IP_AT, length);
@@ -90,9 +92,9 @@ const readIp = (bytes: Uint8Array): { readonly ip: string; readonly end: number 
     throw new IntegrityError('log entry');
   }
   return { ip: form === FORM_TEXT ? textOf(ip) : textOfIp(ip), end: IP_AT + length };
-};
+}
 
-const decode = (bytes: Uint8Array): LogEntry => {
+function decode(bytes: Uint8Array): LogEntry {
   const action = ACTIONS[readU8(bytes, ACTION_AT) - 1];
   const source = SOURCES[readU8(bytes, SOURCE_AT) - 1];
   if (bytes[0] !== PLAINTEXT_TYPE || !action || !source) {
@@ -108,21 +110,25 @@ const decode = (bytes: Uint8Array): LogEntry => {
     ip,
     userAgent: textOf(bytes.subarray(end)),
   };
-};
+}
 
 /** The tag that the next writer names after having seen `entry` as the newest. */
-export const tagOf = (entry: Uint8Array): Uint8Array => entry.subarray(-TAG_BYTES);
+export function tagOf(entry: Uint8Array): Uint8Array {
+  return entry.subarray(-TAG_BYTES);
+}
 
 /**
  * Seals one entry. An address that is neither IPv4 nor IPv6 in its usual form is kept as text; texts are
  * cut at 255 bytes of UTF-8, between characters.
  */
-export const sealLogEntry = (sealer: ServiceSealer, ids: ItemContext, entry: LogEntry): Uint8Array =>
-  sealer.seal('audit', ids.aid, 'log', [ids.kid, ids.token], encode(entry));
+export function sealLogEntry(sealer: ServiceSealer, ids: ItemContext, entry: LogEntry): Uint8Array {
+  return sealer.seal('audit', ids.aid, 'log', [ids.kid, ids.token], encode(entry));
+}
 
 /** Opens one entry. Refuses damage and any other item's with `IntegrityError`. */
-export const openLogEntry = (sealer: ServiceSealer, ids: ItemContext, entry: Uint8Array): LogEntry =>
-  decode(openLogRecord(sealer, ids, entry));
+export function openLogEntry(sealer: ServiceSealer, ids: ItemContext, entry: Uint8Array): LogEntry {
+  return decode(openLogRecord(sealer, ids, entry));
+}
 
 /** A part of a log, oldest first, and the tags of all entries that stand before it, laid end to end. */
 export interface LogPart {
@@ -131,31 +137,31 @@ export interface LogPart {
 }
 
 /** The tag of entry number `position`, counted from 1; zeros stand before the first. */
-const tagAt = ({ before, entries }: LogPart, position: number): Uint8Array => {
+function tagAt({ before, entries }: LogPart, position: number): Uint8Array {
   const at = position * TAG_BYTES;
   const entry = entries[position - 1 - before.length / TAG_BYTES];
   return at <= before.length ? before.subarray(at - TAG_BYTES, at) : tagOf(entry ?? NO_TAG);
-};
+}
 
-const isInPlace = (
+function isInPlace(
   sealer: ServiceSealer,
   ids: ItemContext,
   part: LogPart,
   entry: Uint8Array,
   position: number,
-): boolean => {
+): boolean {
   const { seenLength, seenTag } = openLogEntry(sealer, ids, entry);
   if (seenLength >= position) {
     return false;
   }
   return equalBytes(seenTag, seenLength === 0 ? NO_TAG : tagAt(part, seenLength));
-};
+}
 
 /**
  * Checks a part of a log: each entry opens, saw fewer entries than stand before it, and names the tag of the newest
  * that it saw. Returns the first position (from 1, in the whole log) where that fails.
  */
-export const verifyLogPart = (sealer: ServiceSealer, ids: ItemContext, part: LogPart): number | undefined => {
+export function verifyLogPart(sealer: ServiceSealer, ids: ItemContext, part: LogPart): number | undefined {
   const first = part.before.length / TAG_BYTES + 1;
   for (const [i, entry] of part.entries.entries()) {
     try {
@@ -170,11 +176,13 @@ export const verifyLogPart = (sealer: ServiceSealer, ids: ItemContext, part: Log
     }
   }
   return undefined;
-};
+}
 
 /** Checks a whole log. Entries that were cut off at the end cannot be seen from the rest. */
-export const verifyLog = (
+export function verifyLog(
   sealer: ServiceSealer,
   ids: ItemContext,
   entries: readonly Uint8Array[],
-): number | undefined => verifyLogPart(sealer, ids, { before: EMPTY, entries });
+): number | undefined {
+  return verifyLogPart(sealer, ids, { before: EMPTY, entries });
+}

@@ -19,7 +19,7 @@ interface Renewed {
 }
 
 /** The service record inside a renewed entry, and its name; undefined for an entry that never was renewed. */
-const splitRenewed = (entry: Uint8Array): Renewed | undefined => {
+function splitRenewed(entry: Uint8Array): Renewed | undefined {
   if (entry[TYPE_AT] !== TYPE.renewedLog) {
     return undefined;
   }
@@ -29,36 +29,34 @@ const splitRenewed = (entry: Uint8Array): Renewed | undefined => {
   const record = entry.slice(0, -TAG_BYTES);
   record[TYPE_AT] = TYPE.service;
   return { record, name: entry.subarray(-TAG_BYTES) };
-};
+}
 
-const pathOf = ({ kid, token }: ItemContext, name: Uint8Array): readonly string[] => [
-  kid,
-  token,
-  name.toHex(),
-];
+function pathOf({ kid, token }: ItemContext, name: Uint8Array): readonly string[] {
+  return [kid, token, name.toHex()];
+}
 
 /** The plaintext of a stored log entry, renewed or not. Refuses damage and any other place with `IntegrityError`. */
-export const openLogRecord = (sealer: ServiceSealer, ids: ItemContext, entry: Uint8Array): Uint8Array => {
+export function openLogRecord(sealer: ServiceSealer, ids: ItemContext, entry: Uint8Array): Uint8Array {
   const renewed = splitRenewed(entry);
   return renewed
     ? sealer.open('audit', ids.aid, 'log renewed', pathOf(ids, renewed.name), renewed.record)
     : sealer.open('audit', ids.aid, 'log', [ids.kid, ids.token], entry);
-};
+}
 
 /** Id of the ring key that a stored log entry is sealed under; undefined when it is none of this ring. */
-export const writerOfLog = (sealer: ServiceSealer, entry: Uint8Array): string | undefined => {
+export function writerOfLog(sealer: ServiceSealer, entry: Uint8Array): string | undefined {
   try {
     return sealer.writerOf(splitRenewed(entry)?.record ?? entry);
   } catch {
     return undefined;
   }
-};
+}
 
 /** The entry sealed again under the write key, with the same name and content. Errors as `openLogRecord`. */
-export const renewLogRecord = (sealer: ServiceSealer, ids: ItemContext, entry: Uint8Array): Uint8Array => {
+export function renewLogRecord(sealer: ServiceSealer, ids: ItemContext, entry: Uint8Array): Uint8Array {
   const name = entry.slice(-TAG_BYTES);
   const plain = openLogRecord(sealer, ids, entry);
   const record = sealer.seal('audit', ids.aid, 'log renewed', pathOf(ids, name), plain);
   record[TYPE_AT] = TYPE.renewedLog;
   return concat([record, name]);
-};
+}

@@ -19,29 +19,29 @@ const CIPHER: CipherGCMTypes = 'aes-256-gcm';
 const OPTIONS = { authTagLength: TAG_BYTES } as const;
 
 /** Encrypts `plaintext` and writes ciphertext and tag into `out` at `at`; `out` must have room for both. */
-export const sealInto = (
+export function sealInto(
   out: Uint8Array,
   at: number,
   key: Uint8Array,
   nonce: Uint8Array,
   plaintext: Uint8Array,
   associated: Uint8Array,
-): void => {
+): void {
   const cipher = createCipheriv(CIPHER, key, nonce, OPTIONS);
   cipher.setAAD(associated);
   const body = cipher.update(plaintext);
   cipher.final();
   out.set(body, at);
   out.set(cipher.getAuthTag(), at + body.length);
-};
+}
 
 /** Decrypts ciphertext and tag. Refuses with `IntegrityError`, and then no plaintext is left behind. */
-export const openSealed = (
+export function openSealed(
   key: Uint8Array,
   nonce: Uint8Array,
   sealed: Uint8Array,
   associated: Uint8Array,
-): Uint8Array => {
+): Uint8Array {
   const bodyBytes = sealed.length - TAG_BYTES;
   if (bodyBytes < 0) {
     throw new IntegrityError();
@@ -57,19 +57,19 @@ export const openSealed = (
     throw new IntegrityError();
   }
   return plaintext;
-};
+}
 
 /**
  * Seals one message under a key that lives long: `header | salt 16 | nonce 12 | ciphertext | tag 16`. The
  * message key is HMAC-SHA-256(key, salt), so that 28 random bytes stand against a repetition.
  * `associated` must hold the header.
  */
-export const sealMessage = (
+export function sealMessage(
   key: Uint8Array,
   header: Uint8Array,
   plaintext: Uint8Array,
   associated: Uint8Array,
-): Uint8Array => {
+): Uint8Array {
   const saltAt = header.length;
   const nonceAt = saltAt + SALT_BYTES;
   const bodyAt = nonceAt + NONCE_BYTES;
@@ -83,15 +83,15 @@ export const sealMessage = (
     wipe(messageKey);
   }
   return out;
-};
+}
 
 /** Opens a message of `sealMessage` whose header, of `headerBytes` bytes, the caller has checked. */
-export const openMessage = (
+export function openMessage(
   key: Uint8Array,
   headerBytes: number,
   message: Uint8Array,
   associated: Uint8Array,
-): Uint8Array => {
+): Uint8Array {
   const nonceAt = headerBytes + SALT_BYTES;
   const bodyAt = nonceAt + NONCE_BYTES;
   if (message.length < bodyAt + TAG_BYTES) {
@@ -103,4 +103,4 @@ export const openMessage = (
   } finally {
     wipe(messageKey);
   }
-};
+}

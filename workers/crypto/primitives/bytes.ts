@@ -31,19 +31,21 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The UTF-8 bytes of a text; a lone surrogate becomes U+FFFD, as everywhere on the wire. */
-export const utf8 = (text: string): Uint8Array => encoder.encode(text);
+export function utf8(text: string): Uint8Array {
+  return encoder.encode(text);
+}
 
 /** The text of UTF-8 bytes. Refuses anything that is not well-formed with `IntegrityError`. */
-export const textOf = (bytes: Uint8Array): string => {
+export function textOf(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch {
     throw new IntegrityError();
   }
-};
+}
 
 /** One new byte string that holds the parts in order. */
-export const concat = (parts: readonly Uint8Array[]): Uint8Array => {
+export function concat(parts: readonly Uint8Array[]): Uint8Array {
   let length = 0;
   for (const part of parts) {
     length += part.length;
@@ -55,10 +57,10 @@ export const concat = (parts: readonly Uint8Array[]): Uint8Array => {
     at += part.length;
   }
   return out;
-};
+}
 
 /** Writes an unsigned 32-bit integer at `at`. Refuses a number that does not fit. */
-export const writeU32 = (out: Uint8Array, at: number, value: number): void => {
+export function writeU32(out: Uint8Array, at: number, value: number): void {
   if (!Number.isInteger(value) || value < 0 || value > 0xffff_ffff) {
     throw new RangeError('not a 32-bit integer');
   }
@@ -66,68 +68,72 @@ export const writeU32 = (out: Uint8Array, at: number, value: number): void => {
   out[at + 1] = value >>> 16;
   out[at + 2] = value >>> 8;
   out[at + 3] = value;
-};
+}
 
 /** Writes an unsigned 64-bit integer at `at`. Refuses anything but a safe integer of 0 or more. */
-export const writeU64 = (out: Uint8Array, at: number, value: number): void => {
+export function writeU64(out: Uint8Array, at: number, value: number): void {
   if (!Number.isSafeInteger(value) || value < 0) {
     throw new RangeError('not a safe unsigned integer');
   }
   writeU32(out, at, Math.floor(value / 0x1_0000_0000));
   writeU32(out, at + 4, value % 0x1_0000_0000);
-};
+}
 
 /** Four bytes of an unsigned 32-bit integer. */
-export const u32 = (value: number): Uint8Array => {
+export function u32(value: number): Uint8Array {
   const out = new Uint8Array(4);
   writeU32(out, 0, value);
   return out;
-};
+}
 
 /** One byte; `IntegrityError` past the end. */
-export const readU8 = (bytes: Uint8Array, at: number): number => {
+export function readU8(bytes: Uint8Array, at: number): number {
   const value = bytes[at];
   if (value === undefined) {
     throw new IntegrityError();
   }
   return value;
-};
+}
 
 /** An unsigned 32-bit integer; `IntegrityError` past the end. */
-export const readU32 = (bytes: Uint8Array, at: number): number =>
-  ((readU8(bytes, at) << 24) |
-    (readU8(bytes, at + 1) << 16) |
-    (readU8(bytes, at + 2) << 8) |
-    readU8(bytes, at + 3)) >>>
-  0;
+export function readU32(bytes: Uint8Array, at: number): number {
+  return (
+    ((readU8(bytes, at) << 24) |
+      (readU8(bytes, at + 1) << 16) |
+      (readU8(bytes, at + 2) << 8) |
+      readU8(bytes, at + 3)) >>>
+    0
+  );
+}
 
 /** An unsigned 64-bit integer; `IntegrityError` past the end and for more than 2^53 - 1. */
-export const readU64 = (bytes: Uint8Array, at: number): number => {
+export function readU64(bytes: Uint8Array, at: number): number {
   const value = readU32(bytes, at) * 0x1_0000_0000 + readU32(bytes, at + 4);
   if (!Number.isSafeInteger(value)) {
     throw new IntegrityError();
   }
   return value;
-};
+}
 
 /** A view of `length` bytes at `at`; `IntegrityError` when they are not all there. */
-export const readBytes = (bytes: Uint8Array, at: number, length: number): Uint8Array => {
+export function readBytes(bytes: Uint8Array, at: number, length: number): Uint8Array {
   if (at + length > bytes.length) {
     throw new IntegrityError();
   }
   return bytes.subarray(at, at + length);
-};
+}
 
 /** Constant-time comparison of equally long byte strings; strings of different lengths are unequal. */
-export const equalBytes = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && timingSafeEqual(a, b);
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}
 
 /** Overwrites key material with zeros. Copies that the runtime made on its way are out of reach. */
-export const wipe = (...buffers: readonly (Uint8Array | undefined)[]): void => {
+export function wipe(...buffers: readonly (Uint8Array | undefined)[]): void {
   for (const buffer of buffers) {
     buffer?.fill(0);
   }
-};
+}
 
 const TEXT = 1;
 const BYTES = 2;
@@ -135,16 +141,18 @@ const NUMBER = 3;
 const SCRATCH_BYTES = 8192;
 const scratch = Buffer.alloc(SCRATCH_BYTES);
 
-const viewOf = (buffer: Buffer): Uint8Array =>
-  new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
+function viewOf(buffer: Buffer): Uint8Array {
+  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
+}
 
 const scratchView = viewOf(scratch);
 
-const fieldBytesMax = (field: Field): number =>
-  typeof field === 'string' ? 5 + field.length * 3 : typeof field === 'number' ? 9 : 5 + field.length;
+function fieldBytesMax(field: Field): number {
+  return typeof field === 'string' ? 5 + field.length * 3 : typeof field === 'number' ? 9 : 5 + field.length;
+}
 
 /** Writes a text as UTF-8; most are ASCII, where a loop is faster than a call into the runtime. */
-const writeText = (out: Buffer, at: number, text: string): number => {
+function writeText(out: Buffer, at: number, text: string): number {
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
     if (unit > 0x7f) {
@@ -153,9 +161,9 @@ const writeText = (out: Buffer, at: number, text: string): number => {
     out[at + i] = unit;
   }
   return text.length;
-};
+}
 
-const writeField = (out: Buffer, at: number, field: Field): number => {
+function writeField(out: Buffer, at: number, field: Field): number {
   if (typeof field === 'number') {
     out[at] = NUMBER;
     writeU64(out, at + 1, field);
@@ -171,14 +179,14 @@ const writeField = (out: Buffer, at: number, field: Field): number => {
   }
   writeU32(out, at + 1, length);
   return at + 5 + length;
-};
+}
 
 /**
  * Encodes a label and a list of fields so that no two different lists of well-formed texts, bytes and
  * numbers give the same bytes: every field has a type byte, and text and bytes have a 32-bit length.
  * It is the AAD of every AEAD call and the input of every keyed hash and derivation of this folder.
  */
-export const aad = (label: string, fields: readonly Field[]): Uint8Array => {
+export function aad(label: string, fields: readonly Field[]): Uint8Array {
   let bound = fieldBytesMax(label);
   for (const field of fields) {
     bound += fieldBytesMax(field);
@@ -191,4 +199,4 @@ export const aad = (label: string, fields: readonly Field[]): Uint8Array => {
   const encoded = (out === scratch ? scratchView : viewOf(out)).slice(0, end);
   out.fill(0, 0, end);
   return encoded;
-};
+}

@@ -29,22 +29,24 @@ const BASE_MODE = Uint8Array.of(0);
 const VERSION = utf8('HPKE-v1');
 const KEM_SUITE = concat([utf8('KEM'), Uint8Array.of(0x00, 0x20)]);
 
-const suiteOf = (aead: HpkeAead): Uint8Array =>
-  concat([utf8('HPKE'), Uint8Array.of(0x00, 0x20, 0x00, 0x01, aead.id >> 8, aead.id & 0xff)]);
+function suiteOf(aead: HpkeAead): Uint8Array {
+  return concat([utf8('HPKE'), Uint8Array.of(0x00, 0x20, 0x00, 0x01, aead.id >> 8, aead.id & 0xff)]);
+}
 
 const EXPORT_ONLY_SUITE = suiteOf(EXPORT_ONLY);
 
-const extract = (suite: Uint8Array, salt: Uint8Array, label: string, ikm: Uint8Array): Uint8Array =>
-  hmac(salt, concat([VERSION, suite, utf8(label), ikm]));
+function extract(suite: Uint8Array, salt: Uint8Array, label: string, ikm: Uint8Array): Uint8Array {
+  return hmac(salt, concat([VERSION, suite, utf8(label), ikm]));
+}
 
 /** HKDF-Expand with the RFC's label; up to 255 blocks. */
-const expand = (
+function expand(
   suite: Uint8Array,
   prk: Uint8Array,
   label: string,
   info: Uint8Array,
   length: number,
-): Uint8Array => {
+): Uint8Array {
   const blocks = Math.ceil(length / HASH_BYTES);
   if (blocks > 255) {
     throw new RangeError('HKDF gives at most 255 blocks');
@@ -58,18 +60,18 @@ const expand = (
     out.set(previous.subarray(0, length - at), at);
   }
   return out;
-};
+}
 
-const sharedSecret = (agreed: Uint8Array, enc: Uint8Array, publicKey: Uint8Array): Uint8Array => {
+function sharedSecret(agreed: Uint8Array, enc: Uint8Array, publicKey: Uint8Array): Uint8Array {
   const prk = extract(KEM_SUITE, EMPTY, 'eae_prk', agreed);
   try {
     return expand(KEM_SUITE, prk, 'shared_secret', concat([enc, publicKey]), HASH_BYTES);
   } finally {
     wipe(agreed, prk);
   }
-};
+}
 
-const schedule = (shared: Uint8Array, info: Uint8Array, aead: HpkeAead): HpkeContext => {
+function schedule(shared: Uint8Array, info: Uint8Array, aead: HpkeAead): HpkeContext {
   const suite = aead === EXPORT_ONLY ? EXPORT_ONLY_SUITE : suiteOf(aead);
   const pskIdHash = extract(suite, EMPTY, 'psk_id_hash', EMPTY);
   const context = concat([BASE_MODE, pskIdHash, extract(suite, EMPTY, 'info_hash', info)]);
@@ -84,18 +86,18 @@ const schedule = (shared: Uint8Array, info: Uint8Array, aead: HpkeAead): HpkeCon
   } finally {
     wipe(shared, secret);
   }
-};
+}
 
 /**
  * SetupBaseS: a context for the holder of `publicKey`, and the `enc` that lets it be found again. The
  * ephemeral private key is wiped. Refuses a bad point with `IntegrityError`.
  */
-export const setupSender = (
+export function setupSender(
   publicKey: Uint8Array,
   info: Uint8Array,
   aead: HpkeAead = EXPORT_ONLY,
   ephemeral: KeyPair = generateKeyPair(),
-): { readonly enc: Uint8Array; readonly context: HpkeContext } => {
+): { readonly enc: Uint8Array; readonly context: HpkeContext } {
   const enc = ephemeral.publicKey;
   try {
     const agreed = agree(importPrivate(ephemeral.privateKey), publicKey);
@@ -103,22 +105,31 @@ export const setupSender = (
   } finally {
     wipe(ephemeral.privateKey);
   }
-};
+}
 
 /** SetupBaseR: the context that the sender of `enc` made. Refuses a bad point with `IntegrityError`. */
-export const setupReceiver = (
+export function setupReceiver(
   enc: Uint8Array,
   privateKey: KeyObject,
   publicKey: Uint8Array,
   info: Uint8Array,
   aead: HpkeAead = EXPORT_ONLY,
-): HpkeContext => schedule(sharedSecret(agree(privateKey, enc), enc, publicKey), info, aead);
+): HpkeContext {
+  return schedule(sharedSecret(agree(privateKey, enc), enc, publicKey), info, aead);
+}
 
 /** Context.Export: `length` bytes that only the two sides can compute, different for each `label`. */
-export const exportSecret = (
+export function exportSecret(
   exporterSecret: Uint8Array,
   label: Uint8Array,
   length: number,
   aead: HpkeAead = EXPORT_ONLY,
-): Uint8Array =>
-  expand(aead === EXPORT_ONLY ? EXPORT_ONLY_SUITE : suiteOf(aead), exporterSecret, 'sec', label, length);
+): Uint8Array {
+  return expand(
+    aead === EXPORT_ONLY ? EXPORT_ONLY_SUITE : suiteOf(aead),
+    exporterSecret,
+    'sec',
+    label,
+    length,
+  );
+}

@@ -4,7 +4,7 @@ import { IntegrityError } from './bytes.ts';
 const V4_BYTES = 4;
 const V6_BYTES = 16;
 
-const parseV4 = (text: string): Uint8Array | undefined => {
+function parseV4(text: string): Uint8Array | undefined {
   const parts = text.split('.');
   if (parts.length !== V4_BYTES) {
     return undefined;
@@ -18,9 +18,9 @@ const parseV4 = (text: string): Uint8Array | undefined => {
     bytes[i] = value;
   }
   return bytes;
-};
+}
 
-const parseGroups = (text: string): number[] | undefined => {
+function parseGroups(text: string): number[] | undefined {
   if (text === '') {
     return [];
   }
@@ -28,9 +28,9 @@ const parseGroups = (text: string): number[] | undefined => {
   return groups.every((group) => /^[0-9a-f]{1,4}$/.test(group))
     ? groups.map((group) => Number.parseInt(group, 16))
     : undefined;
-};
+}
 
-const parseV6 = (text: string): Uint8Array | undefined => {
+function parseV6(text: string): Uint8Array | undefined {
   const [left = '', right, ...more] = text.split('::');
   const head = parseGroups(left);
   const tail = parseGroups(right ?? '');
@@ -44,10 +44,10 @@ const parseV6 = (text: string): Uint8Array | undefined => {
     bytes[2 * i + 1] = group & 0xff;
   }
   return bytes;
-};
+}
 
 /** RFC 5952: the longest run of two or more zero groups, the first of equals, becomes `::`. */
-const formatV6 = (bytes: Uint8Array): string => {
+function formatV6(bytes: Uint8Array): string {
   const groups: string[] = [];
   for (let i = 0; i < V6_BYTES; i += 2) {
     groups.push((((bytes[i] ?? 0) << 8) | (bytes[i + 1] ?? 0)).toString(16));
@@ -62,19 +62,19 @@ const formatV6 = (bytes: Uint8Array): string => {
   const before = text.slice(0, at).replace(/:$/, '');
   const after = text.slice(at + longest.length).replace(/^:/, '');
   return `${before}::${after}`;
-};
+}
 
 /**
  * The 4 or 16 bytes of an address in its usual form (dotted, or RFC 5952 in lower case); undefined for any
  * other text, so that what comes back from `textOfIp` is always exactly what went in.
  */
-export const bytesOfIp = (text: string): Uint8Array | undefined => {
+export function bytesOfIp(text: string): Uint8Array | undefined {
   const bytes = text.includes(':') ? parseV6(text) : parseV4(text);
   return bytes && textOfIp(bytes) === text ? bytes : undefined;
-};
+}
 
 /** The usual text of 4 or 16 address bytes; `IntegrityError` for any other length. */
-export const textOfIp = (bytes: Uint8Array): string => {
+export function textOfIp(bytes: Uint8Array): string {
   if (bytes.length === V4_BYTES) {
     return bytes.join('.');
   }
@@ -82,4 +82,4 @@ export const textOfIp = (bytes: Uint8Array): string => {
     return formatV6(bytes);
   }
   throw new IntegrityError('log entry');
-};
+}

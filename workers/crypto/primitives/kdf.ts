@@ -22,29 +22,33 @@ export const ARGON2_DEFAULT: Argon2Params = { memoryKiB: 65_536, passes: 3, para
 export const SALT_BYTES = 16;
 const TAG_BYTES = 32;
 
-const within = (value: number, min: number, max: number): boolean =>
-  Number.isInteger(value) && value >= min && value <= max;
+function within(value: number, min: number, max: number): boolean {
+  return Number.isInteger(value) && value >= min && value <= max;
+}
 
-const isReadable = (params: Argon2Params): boolean =>
-  within(params.memoryKiB, 19_456, 1_048_576) &&
-  within(params.passes, 1, 10) &&
-  within(params.parallelism, 1, 16);
+function isReadable(params: Argon2Params): boolean {
+  return (
+    within(params.memoryKiB, 19_456, 1_048_576) &&
+    within(params.passes, 1, 10) &&
+    within(params.parallelism, 1, 16)
+  );
+}
 
 /** Refuses parameters out of bounds in a stored record: a forged one must not cost 64 GiB. */
-export const checkStoredParams = (params: Argon2Params): void => {
+export function checkStoredParams(params: Argon2Params): void {
   if (!isReadable(params)) {
     throw new IntegrityError();
   }
-};
+}
 
 /** Refuses, with RangeError, a setting under the floor or over the bounds that readers accept. */
-export const checkNewParams = (params: Argon2Params): void => {
+export function checkNewParams(params: Argon2Params): void {
   if (!isReadable(params) || params.passes < ARGON2_FLOOR.passes) {
     throw new RangeError('Argon2 setting out of bounds');
   }
-};
+}
 
-const argon2id = (message: Uint8Array, nonce: Uint8Array, params: Argon2Params): Promise<Uint8Array> => {
+function argon2id(message: Uint8Array, nonce: Uint8Array, params: Argon2Params): Promise<Uint8Array> {
   const { memoryKiB: memory, passes, parallelism } = params;
   return new Promise((resolve, reject) => {
     argon2(
@@ -59,17 +63,17 @@ const argon2id = (message: Uint8Array, nonce: Uint8Array, params: Argon2Params):
       },
     );
   });
-};
+}
 
 /**
  * Stretches a passphrase, its exact bytes, off-thread: 32 bytes of key-encryption key and 32 bytes of
  * commitment, which names the passphrase without helping to open anything. Both are the caller's to wipe.
  */
-export const deriveKek = async (
+export async function deriveKek(
   passphrase: Uint8Array,
   salt: Uint8Array,
   params: Argon2Params,
-): Promise<{ readonly kek: Uint8Array; readonly commitment: Uint8Array }> => {
+): Promise<{ readonly kek: Uint8Array; readonly commitment: Uint8Array }> {
   checkStoredParams(params);
   if (salt.length !== SALT_BYTES) {
     throw new IntegrityError();
@@ -81,9 +85,11 @@ export const deriveKek = async (
   } finally {
     wipe(tag);
   }
-};
+}
 
-const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64').replace(/=+$/, '');
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64').replace(/=+$/, '');
+}
 
 const PHC =
   /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
@@ -92,7 +98,7 @@ const PHC =
  * A verifier of an account password as a PHC string: Argon2id at the floor over HMAC-SHA-256(pepper,
  * password). Without the pepper nobody can test guesses against it.
  */
-export const hashPassword = async (password: Uint8Array, pepper: Uint8Array): Promise<string> => {
+export async function hashPassword(password: Uint8Array, pepper: Uint8Array): Promise<string> {
   const { memoryKiB, passes, parallelism } = ARGON2_FLOOR;
   const salt = randomBytes(SALT_BYTES);
   const message = hmac(pepper, password);
@@ -102,14 +108,14 @@ export const hashPassword = async (password: Uint8Array, pepper: Uint8Array): Pr
   } finally {
     wipe(message);
   }
-};
+}
 
 /** Whether the password is the verifier's. A text that is no verifier of ours: `IntegrityError`. */
-export const verifyPassword = async (
+export async function verifyPassword(
   password: Uint8Array,
   pepper: Uint8Array,
   phc: string,
-): Promise<boolean> => {
+): Promise<boolean> {
   const [, memory, passes, parallelism, salt, tag] = PHC.exec(phc) ?? [];
   const params = { memoryKiB: Number(memory), passes: Number(passes), parallelism: Number(parallelism) };
   checkStoredParams(params);
@@ -121,4 +127,4 @@ export const verifyPassword = async (
   } finally {
     wipe(message, found);
   }
-};
+}

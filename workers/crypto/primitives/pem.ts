@@ -11,25 +11,29 @@ const LINE = 64;
 const BEGIN = /^-----BEGIN ([A-Z0-9 ]{1,40})-----$/;
 const BASE64_LINE = /^[A-Za-z0-9+/]{1,76}={0,2}$/;
 
-const begin = (label: string): string => `-----BEGIN ${label}-----\n`;
-const end = (label: string): string => `-----END ${label}-----\n`;
+function begin(label: string): string {
+  return `-----BEGIN ${label}-----\n`;
+}
+function end(label: string): string {
+  return `-----END ${label}-----\n`;
+}
 
 /** A block with lines of 64 characters and a line feed at its end. For public things: text cannot be wiped. */
-export const toPem = (label: string, der: Uint8Array): string => {
+export function toPem(label: string, der: Uint8Array): string {
   const lines = der.toBase64().match(/.{1,64}/g) ?? [];
   return `${begin(label)}${lines.map((line) => `${line}\n`).join('')}${end(label)}`;
-};
+}
 
 /** The code of the base64 character for six bits, without a table to look it up in. */
-const characterOf = (bits: number): number => {
+function characterOf(bits: number): number {
   if (bits < 52) {
     return bits < 26 ? bits + 0x41 : bits + 0x47;
   }
   return bits < 62 ? bits - 4 : bits === 62 ? 0x2b : 0x2f;
-};
+}
 
 /** The same block as bytes, made without a copy in a text: for private keys. The caller wipes it. */
-export const toPemBytes = (label: string, der: Uint8Array): Uint8Array => {
+export function toPemBytes(label: string, der: Uint8Array): Uint8Array {
   const characters = Math.ceil(der.length / 3) * 4;
   const body = new Uint8Array(characters + Math.ceil(characters / LINE));
   let at = 0;
@@ -45,22 +49,22 @@ export const toPemBytes = (label: string, der: Uint8Array): Uint8Array => {
   const whole = concat([utf8(begin(label)), body, utf8(end(label))]);
   body.fill(0);
   return whole;
-};
+}
 
-const decode = (lines: readonly string[]): Uint8Array | undefined => {
+function decode(lines: readonly string[]): Uint8Array | undefined {
   try {
     return Uint8Array.fromBase64(lines.join(''), { lastChunkHandling: 'strict' });
   } catch {
     return undefined;
   }
-};
+}
 
 /**
  * The blocks of a text, in their order. Undefined for everything that is not blocks from the first line to the
  * last: other text, headers within a block, blanks at the end of a line, labels that do not match, base64 that
  * is cut, padded wrongly or has stray bits. Lines end with LF or CRLF; empty lines may stand between blocks.
  */
-export const readPem = (text: string): PemBlock[] | undefined => {
+export function readPem(text: string): PemBlock[] | undefined {
   const blocks: PemBlock[] = [];
   let label: string | undefined;
   let lines: string[] = [];
@@ -85,4 +89,4 @@ export const readPem = (text: string): PemBlock[] | undefined => {
     }
   }
   return label === undefined ? blocks : undefined;
-};
+}

@@ -15,14 +15,14 @@ export interface KeyPair {
   readonly publicKey: Uint8Array;
 }
 
-const checkLength = (key: Uint8Array): void => {
+function checkLength(key: Uint8Array): void {
   if (key.length !== POINT_BYTES) {
     throw new IntegrityError();
   }
-};
+}
 
 /** A private key as the runtime holds it, which takes 12 us to make: make one for many agreements. */
-export const importPrivate = (privateKey: Uint8Array): KeyObject => {
+export function importPrivate(privateKey: Uint8Array): KeyObject {
   checkLength(privateKey);
   const der = concat([PKCS8_PREFIX, privateKey]);
   try {
@@ -30,25 +30,25 @@ export const importPrivate = (privateKey: Uint8Array): KeyObject => {
   } finally {
     der.fill(0);
   }
-};
+}
 
 /** The public half of a private key. */
-export const publicOf = (privateKey: Uint8Array): Uint8Array => {
+export function publicOf(privateKey: Uint8Array): Uint8Array {
   const der = createPublicKey(importPrivate(privateKey)).export({ format: 'der', type: 'spki' });
   return new Uint8Array(der.subarray(SPKI_PREFIX.length));
-};
+}
 
 /** A new random key pair. */
-export const generateKeyPair = (): KeyPair => {
+export function generateKeyPair(): KeyPair {
   const privateKey = randomBytes(POINT_BYTES);
   return { privateKey, publicKey: publicOf(privateKey) };
-};
+}
 
 /**
  * The shared secret of a private and a public key. Refuses, with `IntegrityError`, a public key that is
  * not 32 bytes or of low order: an all-zero result is no secret (RFC 7748, section 6.1).
  */
-export const agree = (privateKey: KeyObject, publicKey: Uint8Array): Uint8Array => {
+export function agree(privateKey: KeyObject, publicKey: Uint8Array): Uint8Array {
   checkLength(publicKey);
   const key = Buffer.concat([SPKI_PREFIX, publicKey]);
   let shared: Uint8Array;
@@ -61,4 +61,4 @@ export const agree = (privateKey: KeyObject, publicKey: Uint8Array): Uint8Array 
     throw new IntegrityError();
   }
   return shared;
-};
+}

@@ -27,15 +27,15 @@ export interface BackupSeal {
   open(place: FramePlace, frame: Uint8Array): Uint8Array;
 }
 
-const nonceOf = ({ number, isLast }: FramePlace): Uint8Array => {
+function nonceOf({ number, isLast }: FramePlace): Uint8Array {
   const nonce = new Uint8Array(NONCE_BYTES);
   writeU64(nonce, 0, number);
   nonce[LAST_AT] = isLast ? 1 : 0;
   return nonce;
-};
+}
 
 /** The seal of one file, from the master key, the environment, and 32 random bytes that no other file has. */
-export const createBackupSeal = (masterKey: Uint8Array, env: string, salt: Uint8Array): BackupSeal => {
+export function createBackupSeal(masterKey: Uint8Array, env: string, salt: Uint8Array): BackupSeal {
   const both = hkdf(masterKey, aad('cardvault backup', [env]), KEY_BYTES + CHECK_BYTES, salt);
   const key = both.subarray(0, KEY_BYTES);
   let associated: Uint8Array = sha256(new Uint8Array(0));
@@ -51,7 +51,9 @@ export const createBackupSeal = (masterKey: Uint8Array, env: string, salt: Uint8
     },
     open: (place, frame) => openSealed(key, nonceOf(place), frame, associated),
   };
-};
+}
 
 /** Whether a header's check is that of this key, in constant time. */
-export const isCheckOf = (seal: BackupSeal, check: Uint8Array): boolean => equalBytes(seal.check, check);
+export function isCheckOf(seal: BackupSeal, check: Uint8Array): boolean {
+  return equalBytes(seal.check, check);
+}

@@ -24,17 +24,17 @@ export const TYPE = {
 export type RecordType = (typeof TYPE)[keyof typeof TYPE];
 
 /** Writes the header of a new record at its start. */
-export const writeHeader = (out: Uint8Array, type: RecordType): void => {
+export function writeHeader(out: Uint8Array, type: RecordType): void {
   out[0] = VERSION;
   out[1] = type;
   out[2] = SUITE;
   out[3] = FLAGS;
-};
+}
 
 /** Refuses, with `IntegrityError` and before any cryptography, a record of another kind or too short. */
-export const checkHeader = (record: Uint8Array, type: RecordType, bytesMin: number): void => {
+export function checkHeader(record: Uint8Array, type: RecordType, bytesMin: number): void {
   const known = record[0] === VERSION && record[1] === type && record[2] === SUITE && record[3] === FLAGS;
   if (!known || record.length < bytesMin) {
     throw new IntegrityError();
   }
-};
+}

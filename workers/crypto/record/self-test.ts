@@ -6,29 +6,33 @@ import { hkdf, hmac, sha256 } from '../primitives/hash.ts';
 import { exportSecret, setupReceiver } from '../primitives/hpke.ts';
 import { importPrivate } from '../primitives/x25519.ts';
 
-const hex = (text: string): Uint8Array => Uint8Array.fromHex(text);
-const filled = (length: number, value: number): Uint8Array => new Uint8Array(length).fill(value);
+function hex(text: string): Uint8Array {
+  return Uint8Array.fromHex(text);
+}
+function filled(length: number, value: number): Uint8Array {
+  return new Uint8Array(length).fill(value);
+}
 
 /** McGrew and Viega, "The Galois/Counter Mode of Operation", test case 14. */
-const gcmAnswer = (): Uint8Array => {
+function gcmAnswer(): Uint8Array {
   const out = new Uint8Array(16 + TAG_BYTES);
   sealInto(out, 0, filled(32, 0), filled(12, 0), filled(16, 0), filled(0, 0));
   return out;
-};
+}
 
 /** RFC 9180, appendix A.7.1: the first exported value. */
-const hpkeAnswer = (): Uint8Array => {
+function hpkeAnswer(): Uint8Array {
   const enc = hex('e5e8f9bfff6c2f29791fc351d2c25ce1299aa5eaca78a757c0b4fb4bcd830918');
   const privateKey = hex('33d196c830a12f9ac65d6e565a590d80f04ee9b19c83c87f2c170d972a812848');
   const publicKey = hex('194141ca6c3c3beb4792cd97ba0ea1faff09d98435012345766ee33aae2d7664');
   const info = hex('4f6465206f6e2061204772656369616e2055726e');
   const { exporterSecret } = setupReceiver(enc, importPrivate(privateKey), publicKey, info);
   return exportSecret(exporterSecret, filled(0, 0), 32);
-};
+}
 
 /** RFC 9106, section 5.3. */
-const argon2Answer = (): Promise<Uint8Array> =>
-  new Promise((resolve, reject) => {
+function argon2Answer(): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
     const inputs = {
       message: filled(32, 1),
       nonce: filled(16, 2),
@@ -38,18 +42,19 @@ const argon2Answer = (): Promise<Uint8Array> =>
     const costs = { parallelism: 4, tagLength: 32, memory: 32, passes: 3 };
     argon2('argon2id', { ...inputs, ...costs }, (error, tag) => (error ? reject(error) : resolve(tag)));
   });
+}
 
-const check = (name: string, answer: Uint8Array, expected: string): void => {
+function check(name: string, answer: Uint8Array, expected: string): void {
   if (!equalBytes(answer, hex(expected))) {
     throw new Error(`self-test failed: ${name}`);
   }
-};
+}
 
 /**
  * Runs the start-up self-test in a few milliseconds. Rejects, naming the primitive, when one of them gives
  * another answer than its standard; the server must then refuse to serve.
  */
-export const selfTest = async (): Promise<void> => {
+export async function selfTest(): Promise<void> {
   check('AES-256-GCM', gcmAnswer(), 'cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919');
   // FIPS 180-4 example: "abc".
   check('SHA-256', sha256(hex('616263')), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
@@ -66,4 +71,4 @@ export const selfTest = async (): Promise<void> => {
   );
   check('HPKE', hpkeAnswer(), '7a36221bd56d50fb51ee65edfd98d06a23c4dc87085aa5866cb7087244bd2a36');
   check('Argon2id', await argon2Answer(), '0d640df58d78766c08c037a34a8b53c9d01ef0452d75b65eb52520e96b01e659');
-};
+}

@@ -73,7 +73,7 @@ type Subkeys = (purpose: Purpose, account: string) => Uint8Array;
  * HKDF-SHA-256 of a 32-byte key, separated by label, purpose, environment and account, remembered for the
  * 4,096 newest pairs of purpose and account.
  */
-export const createSubkeys = (key: Uint8Array, label: string, env: string): Subkeys => {
+export function createSubkeys(key: Uint8Array, label: string, env: string): Subkeys {
   const known = new Map<Purpose, Map<string, Uint8Array>>();
   return (purpose, account) => {
     const found = known.get(purpose)?.get(account);
@@ -90,7 +90,7 @@ export const createSubkeys = (key: Uint8Array, label: string, env: string): Subk
     accounts.set(account, subkey);
     return subkey;
   };
-};
+}
 
 interface RingKey {
   readonly id: string;
@@ -100,7 +100,7 @@ interface RingKey {
   readonly index: Subkeys;
 }
 
-const createRingKey = (id: string, key: Uint8Array, env: string): RingKey => {
+function createRingKey(id: string, key: Uint8Array, env: string): RingKey {
   if (key.length !== 32) {
     throw new RangeError('a service master key has 32 bytes');
   }
@@ -114,7 +114,7 @@ const createRingKey = (id: string, key: Uint8Array, env: string): RingKey => {
     sealing: createSubkeys(own, 'cardvault seal', env),
     index: createSubkeys(own, 'cardvault subkey', env),
   };
-};
+}
 
 interface ReadableRing {
   readonly writer: RingKey;
@@ -122,7 +122,7 @@ interface ReadableRing {
   readonly byId: ReadonlyMap<string, RingKey>;
 }
 
-const prepareRing = (ring: KeyRing, env: string): ReadableRing => {
+function prepareRing(ring: KeyRing, env: string): ReadableRing {
   const byTag = new Map<number, RingKey>();
   const byId = new Map<string, RingKey>();
   for (const [id, key] of ring.keys) {
@@ -139,16 +139,16 @@ const prepareRing = (ring: KeyRing, env: string): ReadableRing => {
     throw new RangeError('the service master key that writes is not in the ring');
   }
   return { writer, byTag, byId };
-};
+}
 
 /**
  * Seals and opens the service's own records. Refuses, with RangeError, a ring whose write key is missing,
  * a key that is not 32 bytes, and two ids whose tags are the same.
  */
-export const createServiceSealer = (options: {
+export function createServiceSealer(options: {
   readonly env: string;
   readonly ring: KeyRing;
-}): ServiceSealer => {
+}): ServiceSealer {
   const { env } = options;
   const { writer, byTag, byId } = prepareRing(options.ring, env);
   const bind = (head: Uint8Array, account: string, kind: string, path: readonly string[]): Uint8Array =>
@@ -194,4 +194,4 @@ export const createServiceSealer = (options: {
       }
     },
   };
-};
+}
