@@ -15,7 +15,9 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const run = (args: readonly string[]) => runCommand(args, { vault });
+function run(args: readonly string[]) {
+  return runCommand(args, { vault });
+}
 
 describe('account create', () => {
   test('prints the password once', async () => {

@@ -14,9 +14,11 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const CERT = vectorPath('tls-cert.pem');
 const KEY = vectorPath('tls-key.pem');
 const MASTER = keyText(1);
-const file = (name: string, text: string): string => writePrivate(join(folder, name), text);
+function file(name: string, text: string): string {
+  return writePrivate(join(folder, name), text);
+}
 
-const refusal = (environment: Record<string, string>, runtimeArguments: string[] = []): string => {
+function refusal(environment: Record<string, string>, runtimeArguments: string[] = []): string {
   try {
     loadConfig(environment, runtimeArguments);
   } catch (error) {
@@ -26,7 +28,7 @@ const refusal = (environment: Record<string, string>, runtimeArguments: string[]
     throw error;
   }
   return 'nothing was refused';
-};
+}
 
 describe('a bad value stops the start, named and not repeated', () => {
   const CANARY = 'canary4242';

@@ -22,7 +22,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true, force: true }));
 
-const ensure = () => ensureMasterKey(loadConfig({ VAULT_DATA_DIR: dataDir })).expose();
+function ensure() {
+  return ensureMasterKey(loadConfig({ VAULT_DATA_DIR: dataDir })).expose();
+}
 
 describe('the master key of staging', () => {
   test('is made once, for this user alone', () => {

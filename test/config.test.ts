@@ -12,8 +12,9 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const CERT = vectorPath('tls-cert.pem');
 const KEY = vectorPath('tls-key.pem');
 const MASTER = keyText(1);
-const file = (name: string, text: string, mode?: number): string =>
-  writePrivate(join(folder, name), text, mode);
+function file(name: string, text: string, mode?: number): string {
+  return writePrivate(join(folder, name), text, mode);
+}
 
 describe('without any setting', () => {
   const config = loadConfig({ PATH: '/bin', HOME: '/root' });

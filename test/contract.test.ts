@@ -18,8 +18,9 @@ const OPEN: Readonly<Record<string, AuthRule>> = {
 };
 
 /** Whether the SDK leaves a route out: pages are for browsers, and forms need one of their two paths alone. */
-const isLeftOut = ({ path, html }: (typeof ROUTES)[number]): boolean =>
-  html === 'always' || path.startsWith('/v1/capture/iframe');
+function isLeftOut({ path, html }: (typeof ROUTES)[number]): boolean {
+  return html === 'always' || path.startsWith('/v1/capture/iframe');
+}
 
 /** The routes that change something and are told everything in the query. */
 const BODILESS = ['POST /v1/capture', 'POST /v1/retrieve'];

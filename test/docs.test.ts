@@ -20,10 +20,10 @@ test.each(ALL_PAGES)('every link of %s leads somewhere', async (page) => {
   expect(links.filter((target) => !existsSync(join(root, page, '..', target)))).toEqual([]);
 });
 
-const anchorsOf = (markdown: string): string[] => {
+function anchorsOf(markdown: string): string[] {
   const anchorOf = createAnchors();
   return [...markdown.matchAll(/^#{1,6} +(.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
-};
+}
 
 test.each(ALL_PAGES)('every link of %s into a page meets a heading', async (page) => {
   const text = await Bun.file(join(root, page)).text();

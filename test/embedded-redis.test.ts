@@ -11,36 +11,36 @@ let dataDir = '';
 let open: EmbeddedRedis[] = [];
 const logged: string[] = [];
 
-const start = async (folder = dataDir): Promise<EmbeddedRedis> => {
+async function start(folder = dataDir): Promise<EmbeddedRedis> {
   const redis = await startEmbeddedRedis({ dataDir: folder, log: (message) => void logged.push(message) });
   open.push(redis);
   return redis;
-};
+}
 
-const isAlive = (pid: number): boolean => {
+function isAlive(pid: number): boolean {
   try {
     // A process that nobody has waited for yet is dead all the same.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
   }
-};
+}
 
-const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-};
+}
 
 /** A redis-server that no server watches over, on the place of the data folder's own. */
-const startOrphan = async (place: ReturnType<typeof preparePlace>): Promise<Bun.Subprocess> => {
+async function startOrphan(place: ReturnType<typeof preparePlace>): Promise<Bun.Subprocess> {
   const binary = findRedisBinary() ?? '';
   const orphan = Bun.spawn([binary, '--port', '0', '--unixsocket', place.socketPath, '--dir', place.folder], {
     stdio: ['ignore', 'ignore', 'ignore'],
   });
   await until(async () => (await reachRedis(place.socketPath)) !== undefined);
   return orphan;
-};
+}
 
 beforeEach(() => {
   dataDir = join(mkdtempSync(join(tmpdir(), 'cv-embedded-')), 'data');

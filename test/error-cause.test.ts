@@ -4,13 +4,13 @@ import { VaultError } from '../server/core/errors.ts';
 
 const CANARY = 'canary-4111111111111111';
 
-const thrown = (message: string): Error => {
+function thrown(message: string): Error {
   try {
     throw new TypeError(message);
   } catch (error) {
     return error as Error;
   }
-};
+}
 
 describe('the cause of an error', () => {
   test.each([

@@ -149,7 +149,7 @@ interface Import {
 }
 
 /** Everything that is wrong with the files' imports, one readable line each; nothing when all is well. */
-export const findViolations = (sources: Sources): string[] => {
+export function findViolations(sources: Sources): string[] {
   const imports = [...sources].flatMap(([path, text]) => importsOf(path, text));
   const unknown = [...sources.keys()].filter((path) => layerOf(path) === undefined);
   return [
@@ -161,29 +161,32 @@ export const findViolations = (sources: Sources): string[] => {
     ),
     ...[...sources].flatMap(([path, text]) => tooLong(path, text)),
   ];
-};
+}
 
 /** Lines of one file, at most. */
 const LINES_MAX = 400;
 /** Written by a tool. */
 const GENERATED = /^sdk\/api\.d\.ts$/;
 
-const tooLong = (path: string, text: string): string[] => {
+function tooLong(path: string, text: string): string[] {
   const lines = text.trimEnd().split('\n').length;
   return lines > LINES_MAX && !GENERATED.test(path)
     ? [`${path} has ${lines} lines, more than ${LINES_MAX}`]
     : [];
-};
+}
 
-const folderImports = (imports: readonly Import[]): Import[] =>
-  imports.flatMap((entry) => {
+function folderImports(imports: readonly Import[]): Import[] {
+  return imports.flatMap((entry) => {
     const [from, to] = [entry.from, entry.to].map((path) => posix.dirname(path)) as [string, string];
     return entry.local && from !== to && !GENERATED.test(entry.to) ? [{ ...entry, from, to }] : [];
   });
+}
 
-const layerOf = (path: string): Layer | undefined => LAYERS.find(({ files }) => files.test(path));
+function layerOf(path: string): Layer | undefined {
+  return LAYERS.find(({ files }) => files.test(path));
+}
 
-const violationOf = (entry: Import): string[] => {
+function violationOf(entry: Import): string[] {
   const { from, to, line, typeOnly, local } = entry;
   const at = `${from}:${line} imports ${to}`;
   if (!local) {
@@ -204,10 +207,10 @@ const violationOf = (entry: Import): string[] => {
     return typeOnly ? [] : [`${at}: ${layer.name} may take types alone from there (import type)`];
   }
   return [`${at}: ${layer.name} may not import from ${layerOf(to)?.name ?? 'there'}`];
-};
+}
 
 /** A service counts as its noun, which is its folder. */
-const serviceOrderOf = ({ from, to }: Import, at: string): string[] => {
+function serviceOrderOf({ from, to }: Import, at: string): string[] {
   const [importer, imported] = [from, to].map((path) => {
     const noun = path.split('/')[2] ?? '';
     return SERVICE_ORDER.indexOf(noun);
@@ -218,9 +221,9 @@ const serviceOrderOf = ({ from, to }: Import, at: string): string[] => {
   return imported <= importer
     ? []
     : [`${at}: services import each other only in the order ${SERVICE_ORDER.join(', ')}`];
-};
+}
 
-const importsOf = (path: string, text: string): Import[] => {
+function importsOf(path: string, text: string): Import[] {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
   const found: Import[] = [];
   const add = (node: ts.Node, specifier: ts.Node | undefined, typeOnly: boolean): void => {
@@ -246,12 +249,13 @@ const importsOf = (path: string, text: string): Import[] => {
   };
   visit(file);
   return found;
-};
+}
 
-const isDynamicImport = ({ expression }: ts.CallExpression): boolean =>
-  expression.kind === ts.SyntaxKind.ImportKeyword || expression.getText() === 'require';
+function isDynamicImport({ expression }: ts.CallExpression): boolean {
+  return expression.kind === ts.SyntaxKind.ImportKeyword || expression.getText() === 'require';
+}
 
-const isTypeOnly = (clause: ts.ImportClause | undefined): boolean => {
+function isTypeOnly(clause: ts.ImportClause | undefined): boolean {
   if (clause === undefined) {
     return false;
   }
@@ -263,10 +267,10 @@ const isTypeOnly = (clause: ts.ImportClause | undefined): boolean => {
     return false;
   }
   return namedBindings.elements.every((element) => element.isTypeOnly);
-};
+}
 
 /** Each cycle once, found by walking depth first and meeting a file that is still being walked. */
-const findCycles = (imports: readonly Import[]): string[][] => {
+function findCycles(imports: readonly Import[]): string[][] {
   const graph = new Map<string, string[]>();
   for (const { from, to, local } of imports) {
     if (local) {
@@ -292,4 +296,4 @@ const findCycles = (imports: readonly Import[]): string[][] => {
     walk(path, []);
   }
   return cycles;
-};
+}

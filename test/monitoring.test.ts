@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { createMetrics } from '../server/telemetry/metrics.ts';
 
 const root = join(import.meta.dir, '..');
-const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+function read(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
 const NAME = /\b(?:vault|process|nodejs)_[a-z0-9_]+(?:_seconds|_total|_bytes|_info|_fds|[a-z])\b/g;
 
 /** Every metric that a server has, by name. */
-const metricNames = async (): Promise<ReadonlySet<string>> => {
+async function metricNames(): Promise<ReadonlySet<string>> {
   const metrics = createMetrics();
   metrics.watch({
     threads: () => ({
@@ -27,7 +29,7 @@ const metricNames = async (): Promise<ReadonlySet<string>> => {
   const text = await metrics.render();
   metrics.close();
   return new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name));
-};
+}
 
 test('the guide names every metric, and no other', async () => {
   const names = await metricNames();

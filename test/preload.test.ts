@@ -4,10 +4,10 @@ import { request as requestTls } from 'node:https';
 import { connect, type LookupFunction } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
-const lookupTo =
-  (address: string): LookupFunction =>
-  (_host, options, callback) =>
+function lookupTo(address: string): LookupFunction {
+  return (_host, options, callback) =>
     options.all === true ? callback(null, [{ address, family: 4 }]) : callback(null, address, 4);
+}
 
 describe('tests cannot leave this machine', () => {
   const attempts: ReadonlyArray<readonly [string, () => unknown]> = [

@@ -8,19 +8,19 @@ import { stopSharedRedis } from './helpers/redis.ts';
  * Keeps the tests on this machine: whoever tries to reach anything but loopback and unix sockets gets an
  * error. node:http, node:https, node:tls and ioredis all connect through `net.Socket`.
  */
-const isLocal = (host: string): boolean => {
+function isLocal(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, '').toLowerCase();
   if (bare === '' || bare === 'localhost' || bare.endsWith('.localhost')) {
     return true;
   }
   return ipaddr.isValid(bare) && ['loopback', 'unspecified'].includes(ipaddr.process(bare).range());
-};
+}
 
-const requireLocal = (host: string): void => {
+function requireLocal(host: string): void {
   if (!isLocal(host)) {
     throw new Error(`Tests may not reach ${host}`);
   }
-};
+}
 
 type Lookup = (
   host: string,
@@ -35,13 +35,13 @@ interface ConnectOptions {
   lookup?: Lookup;
 }
 
-const addressesOf = (found: unknown): string[] =>
-  Array.isArray(found) ? found.map(({ address }) => String(address)) : [String(found)];
+function addressesOf(found: unknown): string[] {
+  return Array.isArray(found) ? found.map(({ address }) => String(address)) : [String(found)];
+}
 
 /** A name that a test resolves by itself may be any name, as long as it stands for this machine. */
-const localLookup =
-  (lookup: Lookup): Lookup =>
-  (host, options, callback) =>
+function localLookup(lookup: Lookup): Lookup {
+  return (host, options, callback) =>
     lookup(host, options, (error, ...found) => {
       const away = error === null ? addressesOf(found[0]).find((address) => !isLocal(address)) : undefined;
       if (away === undefined) {
@@ -50,8 +50,9 @@ const localLookup =
         callback(new Error(`Tests may not reach ${away}`));
       }
     });
+}
 
-const guardConnect = (options: ConnectOptions): void => {
+function guardConnect(options: ConnectOptions): void {
   if (typeof options.path === 'string') {
     return;
   }
@@ -61,7 +62,7 @@ const guardConnect = (options: ConnectOptions): void => {
   } else {
     requireLocal(host);
   }
-};
+}
 
 const connect = net.Socket.prototype.connect;
 net.Socket.prototype.connect = function guarded(this: net.Socket, ...parameters: unknown[]) {

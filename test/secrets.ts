@@ -116,30 +116,36 @@ export const CONFINEMENTS: readonly Confinement[] = [
 ];
 
 /** Every use of a confined pattern outside its places, one line each. Comments do not count. */
-export const findEscapes = (sources: Sources): string[] =>
-  [...sources].flatMap(([path, text]) => {
+export function findEscapes(sources: Sources): string[] {
+  return [...sources].flatMap(([path, text]) => {
     const rules = CONFINEMENTS.filter(({ files, except }) => files.test(path) && !except.test(path));
     return rules.length === 0 ? [] : escapesOf(path, withoutComments(path, text), rules);
   });
+}
 
-const escapesOf = (path: string, text: string, rules: readonly Confinement[]): string[] =>
-  rules
+function escapesOf(path: string, text: string, rules: readonly Confinement[]): string[] {
+  return rules
     .filter(({ code }) => code.test(text))
     .map(({ what, code, why }) => `${path} uses ${what} (${lineOf(text, code)}): ${why}`);
+}
 
-const lineOf = (text: string, code: RegExp): string =>
-  text
-    .split('\n')
-    .find((line) => code.test(line))
-    ?.trim() ?? 'over several lines';
+function lineOf(text: string, code: RegExp): string {
+  return (
+    text
+      .split('\n')
+      .find((line) => code.test(line))
+      ?.trim() ?? 'over several lines'
+  );
+}
 
 const printer = ts.createPrinter({ removeComments: true });
 
-const withoutComments = (path: string, text: string): string =>
-  printer.printFile(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true));
+function withoutComments(path: string, text: string): string {
+  return printer.printFile(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true));
+}
 
 /** The places of all properties that a schema marks with `x-secret`, such as `CreateKeyBody.passphrase`. */
-export const secretPlaces = (schema: unknown, place: string): string[] => {
+export function secretPlaces(schema: unknown, place: string): string[] {
   if (typeof schema !== 'object' || schema === null) {
     return [];
   }
@@ -148,7 +154,7 @@ export const secretPlaces = (schema: unknown, place: string): string[] => {
     secretPlaces(value, SCHEMA_WORDS.has(name) ? place : `${place}.${name}`),
   );
   return [...own, ...inner];
-};
+}
 
 /** Levels of a schema that are not levels of the data. */
 const SCHEMA_WORDS = new Set(['properties', 'items', 'anyOf', 'allOf', 'oneOf', 'patternProperties']);

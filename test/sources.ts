@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dir, '..');
 const GENERATED = /^sdk\/(?:api\.d\.ts$|dist\/)|^forms\/dist\/|\/node_modules\//;
 
 /** Reads all TypeScript files under some folders; the keys are paths from the project's root. */
-export const readSources = async (...folders: string[]): Promise<Map<string, string>> => {
+export async function readSources(...folders: string[]): Promise<Map<string, string>> {
   const sources = new Map<string, string>();
   for (const folder of folders) {
     for await (const name of new Glob(`${folder}/**/*.{ts,mts,cts,tsx}`).scan({ cwd: ROOT })) {
@@ -19,4 +19,4 @@ export const readSources = async (...folders: string[]): Promise<Map<string, str
     }
   }
   return sources;
-};
+}

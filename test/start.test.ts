@@ -13,8 +13,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** `bun run start` in this checkout, with the settings given, on a port of the system's choice. */
-const start = (settings: Record<string, string> = {}) =>
-  Bun.spawn([process.execPath, 'run', 'start'], {
+function start(settings: Record<string, string> = {}) {
+  return Bun.spawn([process.execPath, 'run', 'start'], {
     cwd: root,
     env: {
       PATH: [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter),
@@ -25,9 +25,10 @@ const start = (settings: Record<string, string> = {}) =>
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+}
 
 /** Reads on until the pattern has come, and gives its first group. */
-const readUntil = async (stream: ReadableStream<Uint8Array>, pattern: RegExp): Promise<string> => {
+async function readUntil(stream: ReadableStream<Uint8Array>, pattern: RegExp): Promise<string> {
   let text = '';
   const decoder = new TextDecoder();
   for await (const chunk of stream) {
@@ -38,10 +39,11 @@ const readUntil = async (stream: ReadableStream<Uint8Array>, pattern: RegExp): P
     }
   }
   throw new Error('the output ended before that');
-};
+}
 
-const childOf = (pid: number): number =>
-  Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
+function childOf(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
+}
 
 describe('bun run start', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)(

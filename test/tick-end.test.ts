@@ -2,7 +2,9 @@ import { expect, test } from 'bun:test';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { runAtTickEnd } from '../server/core/tick-end.ts';
 
-const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
 
 test('what is due runs at the end of the tick, in order, with what it adds behind all others', async () => {
   const seen: string[] = [];

@@ -16,7 +16,7 @@ const BATCH_MS = 10;
 const CARD_BYTES = 256;
 
 /** Microseconds of one call: the median over batches that are long enough for the clock. */
-const microsecondsOf = (work: () => unknown): number => {
+function microsecondsOf(work: () => unknown): number {
   const batchMs = (count: number): number => {
     const from = performance.now();
     for (let i = 0; i < count; i++) {
@@ -29,10 +29,10 @@ const microsecondsOf = (work: () => unknown): number => {
     count *= 2;
   }
   return (median(Array.from({ length: BATCHES }, () => batchMs(count))) * 1_000) / count;
-};
+}
 
 /** Milliseconds of one Argon2id at the vault's default: 64 MiB, three passes, four lanes. */
-export const argon2Ms = async (): Promise<number> => {
+export async function argon2Ms(): Promise<number> {
   const from = performance.now();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   argon2(
@@ -49,18 +49,18 @@ export const argon2Ms = async (): Promise<number> => {
   );
   await promise;
   return performance.now() - from;
-};
+}
 
-const seal = (key: Buffer, card: Buffer, associated: Buffer): Buffer => {
+function seal(key: Buffer, card: Buffer, associated: Buffer): Buffer {
   const cipher = createCipheriv('aes-256-gcm', key, randomBytes(12), { authTagLength: 16 });
   cipher.setAAD(associated);
   const sealed = cipher.update(card);
   cipher.final();
   return Buffer.concat([sealed, cipher.getAuthTag()]);
-};
+}
 
 /** Measures each primitive for a fifth of a second or a little more. */
-export const measureCrypto = async (): Promise<Figure[]> => {
+export async function measureCrypto(): Promise<Figure[]> {
   const key = randomBytes(32);
   const card = randomBytes(CARD_BYTES);
   const associated = randomBytes(100);
@@ -83,4 +83,4 @@ export const measureCrypto = async (): Promise<Figure[]> => {
     micro('X25519', () => diffieHellman({ privateKey: mine.privateKey, publicKey: theirs.publicKey })),
     { name: 'Argon2id, 64 MiB t=3 p=4', value: median(argonMs), unit: 'ms' },
   ];
-};
+}

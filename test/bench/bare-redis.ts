@@ -18,7 +18,7 @@ interface Tool {
 }
 
 /** redis-benchmark on PATH, or the one that came with the project's own redis-server. */
-const findTool = (binary: string): Tool | undefined => {
+function findTool(binary: string): Tool | undefined {
   const onPath = Bun.which('redis-benchmark');
   if (onPath !== null) {
     return { path: onPath, env: process.env };
@@ -31,18 +31,18 @@ const findTool = (binary: string): Tool | undefined => {
   const folders = readdirSync(libraries, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const path = folders.map(({ name }) => join(libraries, name)).join(':');
   return { path: vendored, env: { ...process.env, LD_LIBRARY_PATH: path } };
-};
+}
 
 /** Writes a second out of the CSV that redis-benchmark prints: a head, then a row with the rate in its second cell. */
-export const parseRate = (csv: string): number => {
+export function parseRate(csv: string): number {
   const rate = Number(/^"SET","([\d.]+)"/m.exec(csv)?.[1]);
   if (!(rate > 0)) {
     throw new Error(`redis-benchmark failed: ${csv.slice(-500)}`);
   }
   return rate;
-};
+}
 
-const runTool = async (tool: Tool, socketPath: string, writes: number): Promise<number> => {
+async function runTool(tool: Tool, socketPath: string, writes: number): Promise<number> {
   const child = startPiped(
     [
       tool.path,
@@ -52,9 +52,9 @@ const runTool = async (tool: Tool, socketPath: string, writes: number): Promise<
     { env: tool.env },
   );
   return parseRate(await new Response(child.stdout).text());
-};
+}
 
-const runOwn = async (socketPath: string, writes: number): Promise<number> => {
+async function runOwn(socketPath: string, writes: number): Promise<number> {
   const clients = Array.from({ length: CONNECTIONS }, () => new Redis({ path: socketPath }));
   const value = Buffer.alloc(VALUE_BYTES, 'v');
   let left = writes;
@@ -75,10 +75,10 @@ const runOwn = async (socketPath: string, writes: number): Promise<number> => {
       client.disconnect();
     }
   }
-};
+}
 
 /** Durable writes a second over 32 connections, one at a time on each. */
-export const measureRedis = async (folder: string, seconds: number): Promise<Figure> => {
+export async function measureRedis(folder: string, seconds: number): Promise<Figure> {
   const binary = findRedisBinary(process.env['VAULT_REDIS_BIN']);
   if (binary === undefined) {
     throw new Error('No redis-server found: see scripts/redis-vendor.sh.');
@@ -104,4 +104,4 @@ export const measureRedis = async (folder: string, seconds: number): Promise<Fig
   } finally {
     await stop(child);
   }
-};
+}

@@ -27,7 +27,7 @@ async function* keysLike(vault: Vault, pattern: string): AsyncGenerator<string[]
   } while (cursor !== '0');
 }
 
-const sumField = async (vault: Vault, pattern: string, field: string): Promise<number> => {
+async function sumField(vault: Vault, pattern: string, field: string): Promise<number> {
   const values = new Map<string, number>();
   for await (const keys of keysLike(vault, pattern)) {
     const found = await Promise.all(keys.map((key) => vault.redis.hget(key, field)));
@@ -37,13 +37,15 @@ const sumField = async (vault: Vault, pattern: string, field: string): Promise<n
     }
   }
   return values.values().reduce((sum, value) => sum + value, 0);
-};
+}
 
 /** Reads the counts where the vault keeps them: `n` of each item, `decrypt` of each account's months. */
-const readWritten = async (vault: Vault): Promise<Written> => ({
-  logEntries: await sumField(vault, '{*.*}i*', 'n'),
-  decrypts: await sumField(vault, '{a:*}u:*', 'decrypt'),
-});
+async function readWritten(vault: Vault): Promise<Written> {
+  return {
+    logEntries: await sumField(vault, '{*.*}i*', 'n'),
+    decrypts: await sumField(vault, '{a:*}u:*', 'decrypt'),
+  };
+}
 
 interface Run {
   readonly seconds: number;
@@ -53,7 +55,7 @@ interface Run {
   readonly residentPeak: number;
 }
 
-const runOnce = async (vault: Vault): Promise<Run> => {
+async function runOnce(vault: Vault): Promise<Run> {
   const residentBefore = residentBytes(vault.pid);
   let residentPeak = residentBefore;
   const sampler = setInterval(() => {
@@ -84,9 +86,9 @@ const runOnce = async (vault: Vault): Promise<Run> => {
     throw new Error(`decrypt_all gave ${whole} cards instead of ${CARDS}`);
   }
   return { seconds, firstByteMs, bytes: text.length, residentBefore, residentPeak };
-};
+}
 
-const checkWritten = (before: Written, after: Written, expected: number): void => {
+function checkWritten(before: Written, after: Written, expected: number): void {
   const logEntries = after.logEntries - before.logEntries;
   const decrypts = after.decrypts - before.decrypts;
   if (logEntries !== expected || decrypts !== expected) {
@@ -94,16 +96,16 @@ const checkWritten = (before: Written, after: Written, expected: number): void =
       `decrypt_all of ${expected} cards wrote ${logEntries} log entries and counted ${decrypts} decrypts`,
     );
   }
-};
+}
 
 /**
  * Decrypts all of the `PLAIN` cards in one reply, `repeats` times after one to warm up. Rejects unless each reply
  * is whole and exactly one log entry and one metered decrypt were added for each card of it.
  */
-export const measureDecryptAll = async (
+export async function measureDecryptAll(
   vault: Vault,
   repeats: number,
-): Promise<{ readonly figures: Figure[]; readonly cpu: CpuRow }> => {
+): Promise<{ readonly figures: Figure[]; readonly cpu: CpuRow }> {
   const before = await readWritten(vault);
   const runs: Run[] = [await runOnce(vault)];
   const own = process.cpuUsage();
@@ -145,4 +147,4 @@ export const measureDecryptAll = async (
       split: { ...split, load: (user + system) / 1e6 },
     },
   };
-};
+}

@@ -31,15 +31,17 @@ const CARD = {
 };
 
 /** Stores a card with one reference; each request another one. */
-export const storePlan = ({ user, credentials }: Holding, withCode = false): Plan => ({
-  method: 'POST',
-  target: `/v1/vault/?user=${user}&reference=order-${SEQUENCE}`,
-  headers: credentials,
-  body: JSON.stringify(withCode ? { ...CARD, cvv: '123' } : CARD),
-});
+export function storePlan({ user, credentials }: Holding, withCode = false): Plan {
+  return {
+    method: 'POST',
+    target: `/v1/vault/?user=${user}&reference=order-${SEQUENCE}`,
+    headers: credentials,
+    body: JSON.stringify(withCode ? { ...CARD, cvv: '123' } : CARD),
+  };
+}
 
 /** Makes a capture endpoint for a key, and the plan of posting cards to it, each request another card. */
-export const capturePlan = async (vault: Vault, { user, credentials }: Holding): Promise<Plan> => {
+export async function capturePlan(vault: Vault, { user, credentials }: Holding): Promise<Plan> {
   const made = await call(vault, credentials, `/v1/capture?user=${user}`, {});
   const { url, secret } = (await made.json()) as { readonly url: string; readonly secret: string };
   return {
@@ -48,52 +50,58 @@ export const capturePlan = async (vault: Vault, { user, credentials }: Holding):
     headers: { 'X-Vault-Capture-Secret': secret },
     body: JSON.stringify(CARD),
   };
-};
+}
 
 /** Stores one and the same card over and over. */
-export const fixedPlan = (holding: Holding): Plan => {
+export function fixedPlan(holding: Holding): Plan {
   const { target, body = '', ...rest } = storePlan(holding);
   const fix = (text: string): string => text.replaceAll(SEQUENCE, '9999999999');
   return { ...rest, target: fix(target), body: fix(body) };
-};
+}
 
 /** Decrypts random cards out of `addresses` (see `addressesOf`). */
-export const decryptPlan = ({ user, credentials }: Holding, addresses: readonly string[]): Plan => ({
-  method: 'GET',
-  target: `/v1/vault/?user=${user}&${LINE}`,
-  headers: credentials,
-  lines: addresses,
-});
+export function decryptPlan({ user, credentials }: Holding, addresses: readonly string[]): Plan {
+  return {
+    method: 'GET',
+    target: `/v1/vault/?user=${user}&${LINE}`,
+    headers: credentials,
+    lines: addresses,
+  };
+}
 
 /** Asks for something that is no card. */
-export const getPlan = ({ credentials }: Holding, target: string): Plan => ({
-  method: 'GET',
-  target,
-  headers: credentials,
-});
+export function getPlan({ credentials }: Holding, target: string): Plan {
+  return {
+    method: 'GET',
+    target,
+    headers: credentials,
+  };
+}
 
 /** Lists a page of a thousand. */
-export const listPlan = ({ user, credentials }: Holding): Plan => ({
-  method: 'GET',
-  target: `/v1/vault/?user=${user}&limit=1000`,
-  headers: credentials,
-});
+export function listPlan({ user, credentials }: Holding): Plan {
+  return {
+    method: 'GET',
+    target: `/v1/vault/?user=${user}&limit=1000`,
+    headers: credentials,
+  };
+}
 
 type Tree = Readonly<Record<string, readonly { readonly token: string; readonly reference: string }[]>>;
 
 /** Token and reference of every card under a key, as they stand in a query. */
-export const addressesOf = async (vault: Vault, { user, credentials }: Holding): Promise<string[]> => {
+export async function addressesOf(vault: Vault, { user, credentials }: Holding): Promise<string[]> {
   const tree = (await (await call(vault, credentials, `/v1/vault/?user=${user}&limit=-1`)).json()) as Tree;
   return (tree[user] ?? []).map(({ token, reference }) => `token=${token}&reference=${reference}`);
-};
+}
 
 /** Tokens and references of cards out of the pages of a listing, one page in so many, until there are enough. */
-export const addressesAt = async (
+export async function addressesAt(
   vault: Vault,
   { user, credentials }: Holding,
   cards: number,
   wanted: number,
-): Promise<string[]> => {
+): Promise<string[]> {
   const addresses: string[] = [];
   const page = 1_000;
   const each = Math.max(1, Math.floor((wanted * page) / cards));
@@ -107,15 +115,16 @@ export const addressesAt = async (
     next = response.headers.get('x-vault-next-token') ?? '';
   } while (next !== '');
   return addresses;
-};
+}
 
-export const usedMemory = async (vault: Vault): Promise<number> =>
-  Number(/^used_memory:(\d+)/m.exec(await vault.redis.info('memory'))?.[1]);
+export async function usedMemory(vault: Vault): Promise<number> {
+  return Number(/^used_memory:(\d+)/m.exec(await vault.redis.info('memory'))?.[1]);
+}
 
 /** Makes a key and stores `CARDS` cards under it; tells what one of them costs in Redis' memory, in bytes. */
-export const seed = async (vault: Vault, load: Load, holding: Holding, withCode = false): Promise<number> => {
+export async function seed(vault: Vault, load: Load, holding: Holding, withCode = false): Promise<number> {
   await makeKey(vault, holding.credentials, holding.user);
   const before = await usedMemory(vault);
   await load.times(vault.port, storePlan(holding, withCode), CARDS);
   return ((await usedMemory(vault)) - before) / CARDS;
-};
+}

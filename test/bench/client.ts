@@ -23,7 +23,7 @@ interface Connection {
   sentAt: number;
 }
 
-const run = async (order: ClientOrder): Promise<object> => {
+async function run(order: ClientOrder): Promise<object> {
   const lines =
     order.linesFile === undefined ? [] : readFileSync(order.linesFile, 'utf8').trimEnd().split('\n');
   const next = createRequests(readFileSync(order.requestFile, 'utf8'), lines, order.first);
@@ -85,7 +85,7 @@ const run = async (order: ClientOrder): Promise<object> => {
     // A connection that the server ended leaves requests of a given count unsent.
     errors: errors + (order.count === undefined ? 0 : order.count - latencies.length),
   };
-};
+}
 
 if (import.meta.main) {
   const result = await run(JSON.parse(process.argv[2] ?? '{}') as ClientOrder);

@@ -10,12 +10,12 @@ const EXTRA_MS_AIM = 5;
  * Decrypts a card `repeats` times on a vault that keeps nothing unlocked, each time beside one bare Argon2id, so
  * that both meet the machine in the same state.
  */
-export const measureCold = async (
+export async function measureCold(
   vault: Vault,
   { user, credentials }: Holding,
   address: string,
   repeats: number,
-): Promise<Figure[]> => {
+): Promise<Figure[]> {
   const target = `/v1/vault/?user=${user}&${address}`;
   const bare: number[] = [];
   const cold: number[] = [];
@@ -41,4 +41,4 @@ export const measureCold = async (
       aim: { of: 'value', most: EXTRA_MS_AIM },
     },
   ];
-};
+}

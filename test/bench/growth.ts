@@ -23,7 +23,7 @@ export interface GrowthRow {
 }
 
 /** Fills one key up to each of the sizes and measures there; `most` leaves larger sizes out. */
-export const measureGrowth = async (
+export async function measureGrowth(
   vault: Vault,
   load: Load,
   {
@@ -31,7 +31,7 @@ export const measureGrowth = async (
     most,
     say,
   }: { readonly seconds: number; readonly most: number; readonly say: (text: string) => void },
-): Promise<GrowthRow[]> => {
+): Promise<GrowthRow[]> {
   await makeKey(vault, GROWN.credentials, GROWN.user);
   const empty = await usedMemory(vault);
   const rows: GrowthRow[] = [];
@@ -61,4 +61,4 @@ export const measureGrowth = async (
     });
   }
   return rows;
-};
+}

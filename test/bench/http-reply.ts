@@ -7,7 +7,7 @@ const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
 export type ReplyReader = (chunk: Uint8Array) => number | undefined;
 
 /** Whether a whole reply lies in the buffer, by its Content-Length or its last chunk. */
-const isComplete = (buffer: Buffer, bodyAt: number, head: string): boolean => {
+function isComplete(buffer: Buffer, bodyAt: number, head: string): boolean {
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
   if (length !== undefined) {
     return buffer.length >= bodyAt + Number(length);
@@ -16,9 +16,9 @@ const isComplete = (buffer: Buffer, bodyAt: number, head: string): boolean => {
     .subarray(bodyAt - 2)
     .subarray(-LAST_CHUNK.length)
     .equals(LAST_CHUNK);
-};
+}
 
-export const createReplyReader = (): ReplyReader => {
+export function createReplyReader(): ReplyReader {
   let arrived: Buffer[] = [];
   return (chunk) => {
     arrived.push(Buffer.from(chunk));
@@ -35,4 +35,4 @@ export const createReplyReader = (): ReplyReader => {
     arrived = [];
     return Number(head.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length));
   };
-};
+}

@@ -16,11 +16,11 @@ export interface LatencyRow {
 }
 
 /** Measures each phase at each concurrency, one after the other. */
-export const measureLatency = async (
+export async function measureLatency(
   load: Load,
   phases: readonly Pick<Phase, 'name' | 'server' | 'plan'>[],
   seconds: number,
-): Promise<LatencyRow[]> => {
+): Promise<LatencyRow[]> {
   const rows: LatencyRow[] = [];
   for (const { name, server, plan } of phases) {
     await load.forSeconds(server.port, plan, 1);
@@ -36,4 +36,4 @@ export const measureLatency = async (
     }
   }
   return rows;
-};
+}

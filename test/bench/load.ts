@@ -30,7 +30,7 @@ export interface Load {
 }
 
 /** Prepares the load; plans are written into `folder` for the generator to read. */
-export const createLoad = (folder: string): Load => {
+export function createLoad(folder: string): Load {
   const wrk = Bun.which('wrk');
   let runs = 0;
 
@@ -80,4 +80,4 @@ export const createLoad = (folder: string): Load => {
     },
     times: (port, plan, count) => ownClient({ port, connections: CONNECTIONS, ...prepare(plan), count }),
   };
-};
+}

@@ -36,16 +36,16 @@ export interface BenchOptions {
 const CARDS_MOST = 100_000;
 const CARDS_QUICK = 1_000;
 
-const sectionOf = (text: string): Section => {
+function sectionOf(text: string): Section {
   const found = SECTIONS.find((section) => section === text);
   if (found === undefined) {
     throw new Error(`--only takes a list of: ${SECTIONS.join(', ')}`);
   }
   return found;
-};
+}
 
 /** Reads `--quick`, `--only a,b` and `--cards N`; any other argument is refused, with a sentence for a person. */
-export const parseOptions = (args: readonly string[]): BenchOptions => {
+export function parseOptions(args: readonly string[]): BenchOptions {
   const rest = [...args];
   let isQuick = false;
   let cards = CARDS_MOST;
@@ -67,4 +67,4 @@ export const parseOptions = (args: readonly string[]): BenchOptions => {
   return isQuick
     ? { isQuick, seconds: 1, warmUpSeconds: 1, rounds: 1, repeats: 3, cards: CARDS_QUICK, sections }
     : { isQuick, seconds: 3, warmUpSeconds: 4, rounds: 3, repeats: 10, cards, sections };
-};
+}

@@ -13,14 +13,14 @@ const PASSPHRASE = 'a-passphrase-for-measurements-only';
 const CARD =
   '{"card_number":"4111111111111111","card_holder":"Ada Lovelace","expiry_month":"12","expiry_year":"2030"}';
 
-const binaries = (): string => {
+function binaries(): string {
   const root = '/usr/lib/postgresql';
   const version = existsSync(root) ? readdirSync(root).at(-1) : undefined;
   return version === undefined ? '' : join(root, version, 'bin');
-};
+}
 
 /** Runs a command to its end and gives what it printed; PostgreSQL refuses to run as root. */
-const createRun = (folder: string) => {
+function createRun(folder: string) {
   const isRoot = process.getuid?.() === 0;
   const prefix = isRoot ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
   return (command: readonly string[], input = ''): string => {
@@ -34,7 +34,7 @@ const createRun = (folder: string) => {
     }
     return stdout.toString();
   };
-};
+}
 
 type Run = ReturnType<typeof createRun>;
 
@@ -44,7 +44,7 @@ interface PgpKey {
 }
 
 /** An RSA key of 3,072 bits, whose strength is that of the vault's keys (NIST SP 800-57), in armor. */
-const newPgpKey = (run: Run, folder: string, name: string, passphrase: string): PgpKey => {
+function newPgpKey(run: Run, folder: string, name: string, passphrase: string): PgpKey {
   const home = join(folder, name);
   const gpg = [
     'gpg',
@@ -65,13 +65,13 @@ const newPgpKey = (run: Run, folder: string, name: string, passphrase: string): 
     publicKey: run([...gpg, '--armor', '--export', name]),
     privateKey: run([...gpg, '--armor', '--export-secret-keys', name]),
   };
-};
+}
 
 /** Starts a server whose every commit is on disk before it is answered, as the vault's are. */
-const startPostgres = (
+function startPostgres(
   run: Run,
   folder: string,
-): { readonly sql: (text: string) => string; readonly stop: () => void } => {
+): { readonly sql: (text: string) => string; readonly stop: () => void } {
   const bin = binaries();
   const data = join(folder, 'data');
   run([join(bin, 'initdb'), '-D', data, '-A', 'trust', '-U', 'bench', '--encoding=UTF8']);
@@ -87,31 +87,34 @@ const startPostgres = (
       forget();
     },
   };
-};
+}
 
 const STORE = `\\set n random(1, 1000000000)
 INSERT INTO cards (reference, data)
   SELECT 'order-' || :n, pgp_pub_encrypt('${CARD}', dearmor(public)) FROM keys WHERE name = 'locked';
 `;
-const decryptSql = (key: string, passphrase: string): string => `\\set id random(1, ${CARDS})
+function decryptSql(key: string, passphrase: string): string {
+  return `\\set id random(1, ${CARDS})
 SELECT pgp_pub_decrypt(data, dearmor(private), '${passphrase}') FROM cards_${key}, keys WHERE id = :id AND name = '${key}';
 `;
+}
 
 /** How often a second a script runs under pgbench, which tells no percentiles. */
-const bench = (run: Run, folder: string, file: string, seconds: number): number => {
+function bench(run: Run, folder: string, file: string, seconds: number): number {
   const output = run([
     ...['pgbench', '-h', folder, '-U', 'bench', '-n', '-M', 'prepared', '-c', String(CLIENTS), '-j', '1'],
     ...['-T', String(seconds), '-f', join(folder, file), 'postgres'],
   ]);
   return Number(/^tps = ([\d.]+)/m.exec(output)?.[1]);
-};
+}
 
 /** Whether what it needs is on this machine. */
-export const hasPostgres = (): boolean =>
-  binaries() !== '' && Bun.which('gpg') !== null && Bun.which('pgbench') !== null;
+export function hasPostgres(): boolean {
+  return binaries() !== '' && Bun.which('gpg') !== null && Bun.which('pgbench') !== null;
+}
 
 /** Measures stores and decryptions with 32 clients, in a server of its own below `folder`. */
-export const measurePgcrypto = async (folder: string, seconds: number): Promise<Figure[]> => {
+export async function measurePgcrypto(folder: string, seconds: number): Promise<Figure[]> {
   mkdirSync(folder);
   const uid = Number(Bun.spawnSync(['id', '-u', 'postgres']).stdout.toString());
   if (process.getuid?.() === 0) {
@@ -147,4 +150,4 @@ export const measurePgcrypto = async (folder: string, seconds: number): Promise<
   } finally {
     stop();
   }
-};
+}

@@ -26,22 +26,24 @@ interface Round {
   readonly split: CpuSplit;
 }
 
-const rateOf = ({ load }: Round): number => load.requests / load.seconds;
+function rateOf({ load }: Round): number {
+  return load.requests / load.seconds;
+}
 
-const measureRound = async (load: Load, { server, plan }: Phase, seconds: number): Promise<Round> => {
+async function measureRound(load: Load, { server, plan }: Phase, seconds: number): Promise<Round> {
   const redisPid = 'redisPid' in server ? server.redisPid : undefined;
   const { result, split } = await withCpu({ serverPid: server.pid, redisPid }, () =>
     load.forSeconds(server.port, plan, seconds),
   );
   return { load: result, split: { ...split, load: result.cpuSeconds } };
-};
+}
 
-const summarize = (
+function summarize(
   phase: Phase,
   rounds: readonly Round[],
   base: Phase,
   baseRounds: readonly Round[],
-): Measured => {
+): Measured {
   const ratios = rounds.map((round, i) => rateOf(round) / rateOf(baseRounds[i] ?? round));
   const total = (of: (round: Round) => number): number => rounds.reduce((sum, round) => sum + of(round), 0);
   return {
@@ -61,14 +63,14 @@ const summarize = (
       split: addSplits(rounds.map(({ split }) => split)),
     },
   };
-};
+}
 
 /** Measures phases in turns; the first is the one that the others are compared with. */
-export const comparePhases = async (
+export async function comparePhases(
   load: Load,
   phases: readonly [Phase, ...Phase[]],
   { seconds, rounds, warmUpSeconds }: BenchOptions,
-): Promise<Measured[]> => {
+): Promise<Measured[]> {
   const measured = new Map<Phase, Round[]>(phases.map((phase) => [phase, []]));
   for (const phase of phases) {
     await measureRound(load, phase, warmUpSeconds);
@@ -81,4 +83,4 @@ export const comparePhases = async (
   const [base] = phases;
   const baseRounds = measured.get(base) ?? [];
   return phases.map((phase) => summarize(phase, measured.get(phase) ?? [], base, baseRounds));
-};
+}

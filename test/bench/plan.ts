@@ -18,10 +18,12 @@ export interface Plan {
 }
 
 /** The digits that take the place of `SEQUENCE`, as many for each number. */
-export const sequenceText = (n: number): string => String(n).padStart(SEQUENCE_DIGITS, '0');
+export function sequenceText(n: number): string {
+  return String(n).padStart(SEQUENCE_DIGITS, '0');
+}
 
 /** The request of a plan as HTTP/1.1 text, its length that of every request that is made of it. */
-export const requestText = ({ method, target, headers, body }: Plan): string => {
+export function requestText({ method, target, headers, body }: Plan): string {
   if (body?.includes(LINE)) {
     throw new RangeError('a line would change the length of the body');
   }
@@ -33,13 +35,13 @@ export const requestText = ({ method, target, headers, body }: Plan): string => 
     ...(body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${length}`]),
   ];
   return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
-};
+}
 
 /** Makes the requests of a plan one after the other, the sequence beginning with `first`. */
-export const createRequests = (text: string, lines: readonly string[], first: number): (() => string) => {
+export function createRequests(text: string, lines: readonly string[], first: number): () => string {
   let n = first;
   return () => {
     const line = lines[Math.floor(Math.random() * lines.length)] ?? '';
     return text.replaceAll(SEQUENCE, sequenceText(n++)).replaceAll(LINE, line);
   };
-};
+}

@@ -24,23 +24,24 @@ const STYLE = `text{font:12px system-ui,sans-serif;fill:#1f2937}.t{font-weight:6
 .g{stroke:#9ca3af;stroke-opacity:.25}.l{fill:none;stroke-width:2}
 @media(prefers-color-scheme:dark){text{fill:#e5e7eb}}`;
 
-const short = (value: number): string =>
-  value >= 1e6 ? `${value / 1e6}M` : value >= 1e3 ? `${value / 1e3}k` : String(value);
+function short(value: number): string {
+  return value >= 1e6 ? `${value / 1e6}M` : value >= 1e3 ? `${value / 1e3}k` : String(value);
+}
 
 /** The powers of ten around some values. */
-const decades = (values: readonly number[]): number[] => {
+function decades(values: readonly number[]): number[] {
   const from = Math.floor(Math.log10(Math.min(...values)));
   const to = Math.max(from + 1, Math.ceil(Math.log10(Math.max(...values))));
   return Array.from({ length: to - from + 1 }, (_, at) => 10 ** (from + at));
-};
+}
 
 /** A place on a logarithmic axis between its first and last mark, from 0 to 1. */
-const placeOn = (marks: readonly number[]): ((value: number) => number) => {
+function placeOn(marks: readonly number[]): (value: number) => number {
   const [from, to] = [Math.log10(marks[0] ?? 1), Math.log10(marks.at(-1) ?? 10)];
   return (value) => (Math.log10(value) - from) / (to - from);
-};
+}
 
-const renderChart = ({ title, xLabel, yLabel, series }: Chart, at: number): string => {
+function renderChart({ title, xLabel, yLabel, series }: Chart, at: number): string {
   const points = series.flatMap((each) => each.points);
   const xMarks = [...new Set(points.map(([x]) => x))].toSorted((a, b) => a - b);
   const yMarks = decades(points.map(([, y]) => y));
@@ -78,14 +79,15 @@ const renderChart = ({ title, xLabel, yLabel, series }: Chart, at: number): stri
     ...lines,
     '</g>',
   ].join('\n');
-};
+}
 
 /** Charts side by side; both axes are logarithmic. */
-export const renderPlot = (charts: readonly Chart[]): string =>
-  [
+export function renderPlot(charts: readonly Chart[]): string {
+  return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${charts.length * WIDTH} ${HEIGHT}" role="img">`,
     `<title>${charts.map(({ title }) => title).join('; ')}</title>`,
     `<style>${STYLE}</style>`,
     ...charts.map(renderChart),
     '</svg>\n',
   ].join('\n');
+}

@@ -9,73 +9,75 @@ const STOP_MS_MAX = 30_000;
 const alive = new Set<number>();
 const folders = new Set<string>();
 
-const kill = (pid: number, signal: NodeJS.Signals): void => {
+function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
     // It has ended already.
   }
-};
+}
 
-const endAll = (): void => {
+function endAll(): void {
   for (const pid of alive) {
     kill(pid, 'SIGKILL');
   }
   for (const folder of folders) {
     rmSync(folder, { recursive: true, force: true });
   }
-};
+}
 process.once('exit', endAll);
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => process.exit(1));
 }
 
 /** A private folder that goes when the benchmark ends. */
-export const makeFolder = (): string => {
+export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'cardvault-bench-'));
   folders.add(folder);
   return folder;
-};
+}
 
 /** Has a process, which another one started, end with the benchmark; the returned function forgets it. */
-export const guard = (pid: number): (() => void) => {
+export function guard(pid: number): () => void {
   alive.add(pid);
   return () => void alive.delete(pid);
-};
+}
 
 interface StartOptions {
   readonly cwd?: string;
   readonly env?: Record<string, string | undefined>;
 }
 
-const guardChild = <Child extends Bun.Subprocess>(child: Child): Child => {
+function guardChild<Child extends Bun.Subprocess>(child: Child): Child {
   const forget = guard(child.pid);
   void child.exited.then(forget);
   return child;
-};
+}
 
 /** Starts a process that ends with the benchmark; its output goes into an open file, or nowhere. */
-export const start = (command: string[], output: number | 'ignore', options: StartOptions = {}) =>
-  guardChild(Bun.spawn(command, { ...options, stdio: ['ignore', output, 'inherit'] }));
+export function start(command: string[], output: number | 'ignore', options: StartOptions = {}) {
+  return guardChild(Bun.spawn(command, { ...options, stdio: ['ignore', output, 'inherit'] }));
+}
 
 /** Starts a process that ends with the benchmark, its output to be read. */
-export const startPiped = (command: string[], options: StartOptions = {}) =>
-  guardChild(Bun.spawn(command, { ...options, stdio: ['ignore', 'pipe', 'inherit'] }));
+export function startPiped(command: string[], options: StartOptions = {}) {
+  return guardChild(Bun.spawn(command, { ...options, stdio: ['ignore', 'pipe', 'inherit'] }));
+}
 
 /** Ends a process in good order, and by force when it takes too long. */
-export const stop = async (child: Bun.Subprocess): Promise<void> => {
+export async function stop(child: Bun.Subprocess): Promise<void> {
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX);
   await child.exited;
   clearTimeout(timer);
-};
+}
 
 /** Polls until `look` finds something; fails when the process ends first, or nothing is found in time. */
-export const until = async <T>(
+export async function until<T>(
   child: Bun.Subprocess,
   what: string,
   look: () => T | undefined | Promise<T | undefined>,
-): Promise<T> => {
+): Promise<T> {
   const end = performance.now() + STOP_MS_MAX;
   while (child.exitCode === null && child.signalCode === null && performance.now() < end) {
     const found = await look();
@@ -85,4 +87,4 @@ export const until = async <T>(
     await Bun.sleep(POLL_MS);
   }
   throw new Error(`${what} did not start`);
-};
+}

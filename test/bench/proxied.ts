@@ -10,7 +10,9 @@ import { type Figure, median, percentile } from './stats.ts';
 /** Pairs of calls for each repeat that the options ask for. */
 const PAIRS = 50;
 const AT_ONCE = [1, 16];
-const BODY = (number: string): string => `{"amount":1000,"currency":"eur","number":"${number}"}`;
+function BODY(number: string): string {
+  return `{"amount":1000,"currency":"eur","number":"${number}"}`;
+}
 const NUMBER = '4111111111111111';
 const CREATED = 201;
 
@@ -21,7 +23,7 @@ interface Setting {
   readonly caPem: string;
 }
 
-const callDirectly = ({ url, caPem }: Setting): Promise<void> => {
+function callDirectly({ url, caPem }: Setting): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const body = BODY(NUMBER);
   const headers = { 'Content-Type': 'application/json', 'Content-Length': body.length };
@@ -34,21 +36,21 @@ const callDirectly = ({ url, caPem }: Setting): Promise<void> => {
   sent.on('error', reject);
   sent.end(body);
   return promise;
-};
+}
 
-const timed = async (work: () => Promise<void>): Promise<number> => {
+async function timed(work: () => Promise<void>): Promise<number> {
   const from = performance.now();
   await work();
   return performance.now() - from;
-};
+}
 
 /** Direct and proxied calls in turns, so that a disturbance meets both; `atOnce` of such rows side by side. */
-const measurePairs = async (
+async function measurePairs(
   setting: Setting,
   proxied: () => Promise<void>,
   pairs: number,
   atOnce: number,
-): Promise<Figure[]> => {
+): Promise<Figure[]> {
   const [direct, through, more]: [number[], number[], number[]] = [[], [], []];
   let left = pairs;
   const row = async (): Promise<void> => {
@@ -72,13 +74,9 @@ const measurePairs = async (
     figure('Proxied call', median(through), percentile(through, 0.99)),
     figure('Proxied over direct', median(more)),
   ];
-};
+}
 
-const measure = async (
-  setting: Setting,
-  { user, credentials }: Holding,
-  repeats: number,
-): Promise<Figure[]> => {
+async function measure(setting: Setting, { user, credentials }: Holding, repeats: number): Promise<Figure[]> {
   const { vault, url } = setting;
   await makeKey(vault, credentials, user);
   await call(vault, credentials, `/v1/vault/?user=${user}&reference=order`, { card_number: NUMBER });
@@ -106,14 +104,10 @@ const measure = async (
     figures.push(...(await measurePairs(setting, proxied, pairs, atOnce)));
   }
   return figures;
-};
+}
 
 /** Measures synchronous calls through a vault of its own to a target of its own, in `folder`. */
-export const measureProxied = async (
-  folder: string,
-  holding: Holding,
-  repeats: number,
-): Promise<Figure[]> => {
+export async function measureProxied(folder: string, holding: Holding, repeats: number): Promise<Figure[]> {
   mkdirSync(folder, { mode: 0o700 });
   const authority = await newAuthority();
   const { certPem, keyPem } = await authority.issue({ names: [{ type: 'ip', value: '127.0.0.1' }] });
@@ -135,4 +129,4 @@ export const measureProxied = async (
   } finally {
     await target.stop();
   }
-};
+}

@@ -23,7 +23,7 @@ const ROOT = resolve(import.meta.dir, '../..');
 const PAGE = join(ROOT, 'docs/performance.md');
 const MARK = /(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)/gs;
 
-const chartsOf = ({ latency, growth }: BenchResult): Chart[] => {
+function chartsOf({ latency, growth }: BenchResult): Chart[] {
   const names = [...new Set(latency.map(({ name }) => name))];
   const seriesOf = (of: (row: LatencyRow) => number): Series[] =>
     names.map((name) => ({
@@ -52,7 +52,7 @@ const chartsOf = ({ latency, growth }: BenchResult): Chart[] => {
       ],
     },
   ];
-};
+}
 
 const result = JSON.parse(readFileSync(join(ROOT, 'bench-results/bench.json'), 'utf8')) as BenchResult;
 const scale = JSON.parse(readFileSync(join(ROOT, 'bench-results/scale.json'), 'utf8')) as Scale;

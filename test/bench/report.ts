@@ -35,31 +35,32 @@ export interface BenchResult {
 const UNMEASURED = '';
 
 /** A number with the digits that mean something: 12,345 / 123.4 / 1.23 / 0.123 / 0.00012. */
-export const formatNumber = (value: number): string => {
+export function formatNumber(value: number): string {
   const size = Math.abs(value);
   if (size < 0.01) {
     return value.toLocaleString('en-US', { maximumSignificantDigits: 2 });
   }
   const digits = size >= 1_000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 3;
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
-};
+}
 
-const optional = (value: number | undefined): string =>
-  value === undefined ? UNMEASURED : formatNumber(value);
+function optional(value: number | undefined): string {
+  return value === undefined ? UNMEASURED : formatNumber(value);
+}
 
-const formatAim = ({ aim, unit }: Figure): string => {
+function formatAim({ aim, unit }: Figure): string {
   if (aim === undefined) {
     return UNMEASURED;
   }
   const bound = aim.least ?? aim.most ?? Number.NaN;
   const suffix = aim.of === 'ratio' ? '' : ` ${unit}`;
   return `${aim.least === undefined ? '<=' : '>='} ${formatNumber(bound)}${suffix}`;
-};
+}
 
-const formatReached = (figure: Figure): string => {
+function formatReached(figure: Figure): string {
   const reached = isReached(figure);
   return reached === undefined ? UNMEASURED : reached ? 'yes' : 'NO';
-};
+}
 
 /** What was measured, as text in cells. The first column has names, the others have values. */
 export interface Table {
@@ -68,13 +69,13 @@ export interface Table {
 }
 
 /** A table as Markdown. */
-export const renderMarkdown = ({ head, rows }: Table): string => {
+export function renderMarkdown({ head, rows }: Table): string {
   const line = (row: readonly string[]): string => `| ${row.join(' | ')} |`;
   return [head, head.map((_, at) => (at === 0 ? '---' : '---:')), ...rows].map(line).join('\n');
-};
+}
 
 /** A table for a terminal: columns as wide as their widest cell, the names left-aligned, the values right-aligned. */
-export const renderTable = ({ head, rows }: Table): string => {
+export function renderTable({ head, rows }: Table): string {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
   const line = (row: readonly string[]): string =>
@@ -86,36 +87,42 @@ export const renderTable = ({ head, rows }: Table): string => {
       .trimEnd();
   const rule = widths.map((width) => '-'.repeat(width)).join('  ');
   return [line(head), rule, ...rows.map(line)].join('\n');
-};
+}
 
 /** The figures with their ratios and aims. */
-export const tableOfFigures = (figures: readonly Figure[]): Table => ({
-  head: ['Figure', 'Measured', 'Unit', 'p50 ms', 'p99 ms', 'Ratio', 'to', 'Aim', 'Reached'],
-  rows: figures.map((figure) => [
-    figure.name,
-    formatNumber(figure.value),
-    figure.unit,
-    optional(figure.p50Ms),
-    optional(figure.p99Ms),
-    optional(figure.ratio?.value),
-    figure.ratio?.to ?? UNMEASURED,
-    formatAim(figure),
-    formatReached(figure),
-  ]),
-});
+export function tableOfFigures(figures: readonly Figure[]): Table {
+  return {
+    head: ['Figure', 'Measured', 'Unit', 'p50 ms', 'p99 ms', 'Ratio', 'to', 'Aim', 'Reached'],
+    rows: figures.map((figure) => [
+      figure.name,
+      formatNumber(figure.value),
+      figure.unit,
+      optional(figure.p50Ms),
+      optional(figure.p99Ms),
+      optional(figure.ratio?.value),
+      figure.ratio?.to ?? UNMEASURED,
+      formatAim(figure),
+      formatReached(figure),
+    ]),
+  };
+}
 
-const microseconds = (used: number, requests: number): number => (used * 1e6) / requests;
+function microseconds(used: number, requests: number): number {
+  return (used * 1e6) / requests;
+}
 
 /** Where the CPU time went: microseconds a request, and how busy the machine was over all. */
-export const tableOfCpu = (rows: readonly CpuRow[]): Table => ({
-  head: ['CPU, us a request', 'Server main', 'Workers', 'Server other', 'Redis', 'Load', 'Cores busy'],
-  rows: rows.map(({ name, seconds, requests, split }) => {
-    const { main, workers, others, redis, load } = split;
-    const each = [main, workers, others, redis, load].map((used) => microseconds(used, requests));
-    const busy = (main + workers + others + redis + load) / seconds;
-    return [name, ...each.map(formatNumber), formatNumber(busy)];
-  }),
-});
+export function tableOfCpu(rows: readonly CpuRow[]): Table {
+  return {
+    head: ['CPU, us a request', 'Server main', 'Workers', 'Server other', 'Redis', 'Load', 'Cores busy'],
+    rows: rows.map(({ name, seconds, requests, split }) => {
+      const { main, workers, others, redis, load } = split;
+      const each = [main, workers, others, redis, load].map((used) => microseconds(used, requests));
+      const busy = (main + workers + others + redis + load) / seconds;
+      return [name, ...each.map(formatNumber), formatNumber(busy)];
+    }),
+  };
+}
 
 /** Requests that differ by one stage each: nothing but HTTP, and HTTP with a sign-in that is counted. */
 export const HTTP_ALONE = 'GET /health/live';
@@ -128,7 +135,7 @@ const STAGED: readonly (readonly [name: string, signsIn: boolean])[] = [
 ];
 
 /** CPU time by stage: the first thread's is split by what the requests use that have fewer stages. */
-export const tableOfStages = (rows: readonly CpuRow[]): Table => {
+export function tableOfStages(rows: readonly CpuRow[]): Table {
   const find = (name: string): CpuRow | undefined => rows.find((row) => row.name === name);
   const mainOf = ({ split, requests }: CpuRow): number => microseconds(split.main, requests);
   const [http, signedIn] = [HTTP_ALONE, SIGNED_IN].map(find);
@@ -154,73 +161,77 @@ export const tableOfStages = (rows: readonly CpuRow[]): Table => {
     head: ['Stage, us a request', 'HTTP', 'Sign-in', 'Route', 'Workers', 'Runtime', 'Redis', 'All'],
     rows: STAGED.flatMap(([name, signsIn]) => row(name, signsIn)),
   };
-};
+}
 
 /**
  * How often a path could go through if nothing ever waited and every core did nothing else: with all that it needs, and
  * with nothing but what seals, opens and keeps the cards. The ratio is to what the no-op server did.
  */
-export const tableOfCeilings = (
-  rows: readonly CpuRow[],
-  figures: readonly Figure[],
-  cores: number,
-): Table => ({
-  head: [
-    ...['Ceiling', 'All, us', 'a second', 'Ratio'],
-    ...['Workers and Redis, us', 'a second', 'Ratio', 'Aim'],
-  ],
-  rows: figures.flatMap((figure) => {
-    const row = rows.find(({ name }) => name === figure.name || name === `${figure.name}, a card`);
-    if (row === undefined || figure.aim === undefined) {
-      return [];
-    }
-    const { main, workers, others, redis, load } = row.split;
-    const base = figures.find(({ name }) => name === figure.ratio?.to)?.value;
-    const cellsOf = (used: number): string[] => {
-      const most = (cores * row.requests) / used;
-      const ratio = base === undefined ? UNMEASURED : formatNumber(most / base);
-      return [formatNumber(microseconds(used, row.requests)), formatNumber(most), ratio];
-    };
-    return [
-      [
-        figure.name,
-        ...cellsOf(main + workers + others + redis + load),
-        ...cellsOf(workers + redis),
-        formatAim(figure),
-      ],
-    ];
-  }),
-});
+export function tableOfCeilings(rows: readonly CpuRow[], figures: readonly Figure[], cores: number): Table {
+  return {
+    head: [
+      ...['Ceiling', 'All, us', 'a second', 'Ratio'],
+      ...['Workers and Redis, us', 'a second', 'Ratio', 'Aim'],
+    ],
+    rows: figures.flatMap((figure) => {
+      const row = rows.find(({ name }) => name === figure.name || name === `${figure.name}, a card`);
+      if (row === undefined || figure.aim === undefined) {
+        return [];
+      }
+      const { main, workers, others, redis, load } = row.split;
+      const base = figures.find(({ name }) => name === figure.ratio?.to)?.value;
+      const cellsOf = (used: number): string[] => {
+        const most = (cores * row.requests) / used;
+        const ratio = base === undefined ? UNMEASURED : formatNumber(most / base);
+        return [formatNumber(microseconds(used, row.requests)), formatNumber(most), ratio];
+      };
+      return [
+        [
+          figure.name,
+          ...cellsOf(main + workers + others + redis + load),
+          ...cellsOf(workers + redis),
+          formatAim(figure),
+        ],
+      ];
+    }),
+  };
+}
 
 /** How long requests take, by how many are under way at once. */
-const tableOfLatency = (rows: readonly LatencyRow[]): Table => ({
-  head: ['Latency', 'Connections', 'Requests/s', 'p50 ms', 'p99 ms', 'p99.9 ms'],
-  rows: rows.map(({ name, connections, rate, p50Ms, p99Ms, p999Ms }) => [
-    name,
-    String(connections),
-    ...[rate, p50Ms, p99Ms, p999Ms].map(formatNumber),
-  ]),
-});
+function tableOfLatency(rows: readonly LatencyRow[]): Table {
+  return {
+    head: ['Latency', 'Connections', 'Requests/s', 'p50 ms', 'p99 ms', 'p99.9 ms'],
+    rows: rows.map(({ name, connections, rate, p50Ms, p99Ms, p999Ms }) => [
+      name,
+      String(connections),
+      ...[rate, p50Ms, p99Ms, p999Ms].map(formatNumber),
+    ]),
+  };
+}
 
 /** What the number of stored cards changes. */
-const tableOfGrowth = (rows: readonly GrowthRow[]): Table => ({
-  head: [
-    ...['Cards', 'Stores/s', 'Decrypts/s', 'p99 ms', 'Page of 1,000, p50 ms', 'p99 ms'],
-    ...['Redis MB', 'Bytes a card', 'Server MB'],
-  ],
-  rows: rows.map((row) => [
-    row.cards.toLocaleString('en-US'),
-    ...[row.storeRate, row.decryptRate, row.decryptP99Ms, row.pageP50Ms, row.pageP99Ms].map(formatNumber),
-    ...[row.redisBytes / 1e6, row.redisBytes / row.cards, row.serverBytes / 1e6].map(formatNumber),
-  ]),
-});
+function tableOfGrowth(rows: readonly GrowthRow[]): Table {
+  return {
+    head: [
+      ...['Cards', 'Stores/s', 'Decrypts/s', 'p99 ms', 'Page of 1,000, p50 ms', 'p99 ms'],
+      ...['Redis MB', 'Bytes a card', 'Server MB'],
+    ],
+    rows: rows.map((row) => [
+      row.cards.toLocaleString('en-US'),
+      ...[row.storeRate, row.decryptRate, row.decryptP99Ms, row.pageP50Ms, row.pageP99Ms].map(formatNumber),
+      ...[row.redisBytes / 1e6, row.redisBytes / row.cards, row.serverBytes / 1e6].map(formatNumber),
+    ]),
+  };
+}
 
 /** All tables of a run, by the names of their places on the page. */
-export const tablesOf = ({ machine, figures, cpu, latency, growth }: BenchResult) => ({
-  figures: tableOfFigures(figures),
-  cpu: tableOfCpu(cpu),
-  stages: tableOfStages(cpu),
-  ceilings: tableOfCeilings(cpu, figures, machine.cores),
-  latency: tableOfLatency(latency),
-  growth: tableOfGrowth(growth),
-});
+export function tablesOf({ machine, figures, cpu, latency, growth }: BenchResult) {
+  return {
+    figures: tableOfFigures(figures),
+    cpu: tableOfCpu(cpu),
+    stages: tableOfStages(cpu),
+    ceilings: tableOfCeilings(cpu, figures, machine.cores),
+    latency: tableOfLatency(latency),
+    growth: tableOfGrowth(growth),
+  };
+}

@@ -66,11 +66,13 @@ interface Bench {
   readonly growth: GrowthRow[];
 }
 
-const say = (text: string): void => void process.stderr.write(`${text}\n`);
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
 
 /** How far the slow requests of a path are from its usual ones, where it has an aim. */
-const spreadOf = ({ name, aim, p50Ms, p99Ms }: Figure): Figure[] =>
-  aim === undefined || p50Ms === undefined || p99Ms === undefined
+function spreadOf({ name, aim, p50Ms, p99Ms }: Figure): Figure[] {
+  return aim === undefined || p50Ms === undefined || p99Ms === undefined
     ? []
     : [
         {
@@ -80,31 +82,37 @@ const spreadOf = ({ name, aim, p50Ms, p99Ms }: Figure): Figure[] =>
           aim: { of: 'value', most: SPREAD_AIM },
         },
       ];
+}
 
-const keep = (bench: Bench, measured: readonly Measured[]): void => {
+function keep(bench: Bench, measured: readonly Measured[]): void {
   bench.figures.push(...measured.flatMap(({ figure }) => [figure, ...spreadOf(figure)]));
   bench.cpu.push(...measured.map(({ cpu }) => cpu));
-};
+}
 
-const compare = async (bench: Bench, base: Phase, phases: readonly Phase[]): Promise<void> =>
-  keep(bench, await comparePhases(bench.load, [base, ...phases], bench.options));
+async function compare(bench: Bench, base: Phase, phases: readonly Phase[]): Promise<void> {
+  return keep(bench, await comparePhases(bench.load, [base, ...phases], bench.options));
+}
 
-const bytesFigure = (name: string, value: number, most: number): Figure => ({
-  name,
-  value,
-  unit: 'bytes',
-  aim: { of: 'value', most },
-});
+function bytesFigure(name: string, value: number, most: number): Figure {
+  return {
+    name,
+    value,
+    unit: 'bytes',
+    aim: { of: 'value', most },
+  };
+}
 
-const stallFigure = (name: string, vault: Vault): Figure => ({
-  name,
-  value: vault.stalls(),
-  unit: 'stalls',
-  aim: { of: 'value', most: 0 },
-});
+function stallFigure(name: string, vault: Vault): Figure {
+  return {
+    name,
+    value: vault.stalls(),
+    unit: 'stalls',
+    aim: { of: 'value', most: 0 },
+  };
+}
 
 /** Stores the cards that all later sections are about, and weighs them when that is asked for. */
-const measureMemory = async (bench: Bench, vault: Vault): Promise<void> => {
+async function measureMemory(bench: Bench, vault: Vault): Promise<void> {
   const plain = await seed(vault, bench.load, PLAIN);
   if (!bench.options.sections.has('memory')) {
     return;
@@ -114,9 +122,9 @@ const measureMemory = async (bench: Bench, vault: Vault): Promise<void> => {
     bytesFigure('Redis memory a card', plain, CARD_BYTES_AIM),
     bytesFigure('Redis memory a card with code', coded, CODED_CARD_BYTES_AIM),
   );
-};
+}
 
-const measureReads = async (bench: Bench, noop: Server, vault: Vault): Promise<void> => {
+async function measureReads(bench: Bench, noop: Server, vault: Vault): Promise<void> {
   const { sections } = bench.options;
   if (!sections.has('decrypt') && !sections.has('list')) {
     return;
@@ -143,9 +151,9 @@ const measureReads = async (bench: Bench, noop: Server, vault: Vault): Promise<v
   }
   const plan = phases[0]?.plan ?? listPlan(PLAIN);
   await compare(bench, { name: 'no-op GET', server: noop, plan }, phases);
-};
+}
 
-const measureStores = async (bench: Bench, noop: Server, vault: Vault): Promise<void> => {
+async function measureStores(bench: Bench, noop: Server, vault: Vault): Promise<void> {
   await makeKey(vault, GROWING.credentials, GROWING.user);
   const plan = storePlan(GROWING);
   const base: Phase = { name: 'no-op POST', server: noop, plan };
@@ -153,17 +161,17 @@ const measureStores = async (bench: Bench, noop: Server, vault: Vault): Promise<
     { name: 'warm store', server: vault, plan, aim: STORE_AIM },
     { name: 'warm store of one card', server: vault, plan: fixedPlan(GROWING) },
   ]);
-};
+}
 
-const measureCaptures = async (bench: Bench, noop: Server, vault: Vault): Promise<void> => {
+async function measureCaptures(bench: Bench, noop: Server, vault: Vault): Promise<void> {
   await makeKey(vault, CAPTURING.credentials, CAPTURING.user);
   const plan = await capturePlan(vault, CAPTURING);
   const base: Phase = { name: 'no-op capture', server: noop, plan };
   await compare(bench, base, [{ name: 'capture', server: vault, plan, aim: CAPTURE_AIM }]);
-};
+}
 
 /** Every main path with few and with many requests under way. */
-const measureLatencies = async (bench: Bench, noop: Server, vault: Vault): Promise<void> => {
+async function measureLatencies(bench: Bench, noop: Server, vault: Vault): Promise<void> {
   await makeKey(vault, TIMED.credentials, TIMED.user);
   const store = storePlan(TIMED);
   const phases = [
@@ -174,10 +182,10 @@ const measureLatencies = async (bench: Bench, noop: Server, vault: Vault): Promi
     { name: 'list a page of 1,000', server: vault, plan: listPlan(PLAIN) },
   ];
   bench.latency.push(...(await measureLatency(bench.load, phases, bench.options.seconds)));
-};
+}
 
 /** A vault of its own, which other cards would make larger than its rows say. */
-const measureGrown = async (bench: Bench): Promise<void> => {
+async function measureGrown(bench: Bench): Promise<void> {
   const { seconds, cards } = bench.options;
   const folder = join(bench.folder, 'grown');
   mkdirSync(folder);
@@ -197,9 +205,9 @@ const measureGrown = async (bench: Bench): Promise<void> => {
     });
   }
   bench.figures.push(stallFigure(`Event loop late by over ${STALL_MS} ms, as cards grow`, vault));
-};
+}
 
-const measureWarm = async (bench: Bench, noop: Server): Promise<string | undefined> => {
+async function measureWarm(bench: Bench, noop: Server): Promise<string | undefined> {
   const has = (...sections: readonly Section[]): boolean =>
     sections.some((section) => bench.options.sections.has(section));
   const vault = await startVault(bench.folder);
@@ -235,9 +243,9 @@ const measureWarm = async (bench: Bench, noop: Server): Promise<string | undefin
     await vault.stop();
     bench.figures.push(stallFigure(`Event loop late by over ${STALL_MS} ms`, vault));
   }
-};
+}
 
-const measureColdUnlock = async (bench: Bench, address: string): Promise<void> => {
+async function measureColdUnlock(bench: Bench, address: string): Promise<void> {
   say('unlocking from cold');
   const vault = await startVault(bench.folder, { VAULT_WARM_UNLOCK_SECONDS: '0' });
   try {
@@ -245,9 +253,9 @@ const measureColdUnlock = async (bench: Bench, address: string): Promise<void> =
   } finally {
     await vault.stop();
   }
-};
+}
 
-const measure = async (bench: Bench): Promise<void> => {
+async function measure(bench: Bench): Promise<void> {
   const { sections, seconds, repeats } = bench.options;
   if (sections.has('crypto')) {
     bench.figures.push(...(await measureCrypto()));
@@ -278,9 +286,9 @@ const measure = async (bench: Bench): Promise<void> => {
   } finally {
     await noop.stop();
   }
-};
+}
 
-const report = ({ figures, cpu, latency, growth, load, options }: Bench): void => {
+function report({ figures, cpu, latency, growth, load, options }: Bench): void {
   const machine = {
     cores: availableParallelism(),
     processor: cpus()[0]?.model ?? 'unknown',
@@ -310,9 +318,9 @@ const report = ({ figures, cpu, latency, growth, load, options }: Bench): void =
   );
   const measured = Object.values(tablesOf(result)).filter(({ rows }) => rows.length > 0);
   process.stdout.write(`${measured.map(renderTable).join('\n\n')}\n`);
-};
+}
 
-const main = async (): Promise<void> => {
+async function main(): Promise<void> {
   const options = parseOptions(process.argv.slice(2));
   const folder = makeFolder();
   const bench: Bench = {
@@ -326,7 +334,7 @@ const main = async (): Promise<void> => {
   };
   await measure(bench);
   report(bench);
-};
+}
 
 main().then(
   () => process.exit(0),

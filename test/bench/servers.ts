@@ -22,10 +22,12 @@ export const STALL_MS = 50;
 /** What the requests of an account bring along, those to the no-op server too. */
 export type Credentials = Readonly<Record<'Authorization' | 'X-Vault-Passphrase', string>>;
 
-const credentialsOf = (account: string): Credentials => ({
-  Authorization: `Basic ${btoa(`${account}:${PASSWORD}`)}`,
-  'X-Vault-Passphrase': PASSPHRASE,
-});
+function credentialsOf(account: string): Credentials {
+  return {
+    Authorization: `Basic ${btoa(`${account}:${PASSWORD}`)}`,
+    'X-Vault-Passphrase': PASSPHRASE,
+  };
+}
 
 /** The account that sees whole numbers, and the one that does not. */
 export const OWNER = credentialsOf(ACCOUNT);
@@ -48,7 +50,7 @@ export interface Vault extends Server {
 }
 
 /** Starts a server of this folder that prints its port. */
-export const startProgram = async (file: string, args: readonly string[] = []): Promise<Server> => {
+export async function startProgram(file: string, args: readonly string[] = []): Promise<Server> {
   const child = startPiped([process.execPath, join(import.meta.dir, file), ...args]);
   const reader = child.stdout.getReader();
   const line = new TextDecoder().decode((await reader.read()).value);
@@ -58,25 +60,29 @@ export const startProgram = async (file: string, args: readonly string[] = []): 
     throw new Error(`${file} did not start`);
   }
   return { pid: child.pid, port, stop: () => stop(child) };
-};
+}
 
 /** Starts the server that does nothing. */
-export const startNoop = (): Promise<Server> => startProgram('noop.ts');
+export function startNoop(): Promise<Server> {
+  return startProgram('noop.ts');
+}
 
 /** The settings of a vault on a folder; all that is not named is left at its default. */
-export const settingsOf = (folder: string): Record<string, string> => ({
-  VAULT_DATA_DIR: join(folder, 'vault'),
-  VAULT_PORT: '0',
-  VAULT_BOOTSTRAP_USER: ACCOUNT,
-  VAULT_BOOTSTRAP_PASSWORD: PASSWORD,
-  VAULT_BOOTSTRAP_UNMASKED: 'true',
-  ...(process.env['VAULT_REDIS_BIN'] === undefined
-    ? {}
-    : { VAULT_REDIS_BIN: process.env['VAULT_REDIS_BIN'] }),
-});
+export function settingsOf(folder: string): Record<string, string> {
+  return {
+    VAULT_DATA_DIR: join(folder, 'vault'),
+    VAULT_PORT: '0',
+    VAULT_BOOTSTRAP_USER: ACCOUNT,
+    VAULT_BOOTSTRAP_PASSWORD: PASSWORD,
+    VAULT_BOOTSTRAP_UNMASKED: 'true',
+    ...(process.env['VAULT_REDIS_BIN'] === undefined
+      ? {}
+      : { VAULT_REDIS_BIN: process.env['VAULT_REDIS_BIN'] }),
+  };
+}
 
 /** Counts how often the event loop came to something too late from now on: what a server does before it serves is no stall. */
-const countStalls = async (port: number) => {
+async function countStalls(port: number) {
   const look = async (): Promise<number> => {
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     const upTo = (bound: string): number =>
@@ -91,14 +97,14 @@ const countStalls = async (port: number) => {
       counted = (await look()) - before;
     },
   };
-};
+}
 
 /** Starts a vault on a folder, its log in a file there, with the runtime's `flags`. */
-export const startVault = async (
+export async function startVault(
   folder: string,
   extra: Readonly<Record<string, string>> = {},
   flags: readonly string[] = [],
-): Promise<Vault> => {
+): Promise<Vault> {
   const { PATH, HOME, LD_LIBRARY_PATH, TMPDIR } = process.env;
   const settings = { ...settingsOf(folder), ...extra };
   const logPath = join(folder, `vault-${performance.now()}.log`);
@@ -122,10 +128,10 @@ export const startVault = async (
     forget();
   };
   return { pid: child.pid, port, stop: end, redis, redisPid, settings, stalls: stalls.counted };
-};
+}
 
 /** Adds the account without unmasked output, as the operator's command line does, while the vault runs. */
-export const addMaskedAccount = async (vault: Vault): Promise<void> => {
+export async function addMaskedAccount(vault: Vault): Promise<void> {
   const opened = await openConfigured(loadConfig(vault.settings, []));
   try {
     const password = new Secret(new TextEncoder().encode(PASSWORD));
@@ -133,15 +139,15 @@ export const addMaskedAccount = async (vault: Vault): Promise<void> => {
   } finally {
     await opened.close();
   }
-};
+}
 
 /** One call of the vault's API; rejects with the vault's own words when the answer is not 200. */
-export const call = async (
+export async function call(
   vault: Server,
   credentials: Credentials,
   target: string,
   body?: object,
-): Promise<Response> => {
+): Promise<Response> {
   const response = await fetch(`http://127.0.0.1:${vault.port}${target}`, {
     headers: credentials,
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
@@ -150,9 +156,9 @@ export const call = async (
     throw new Error(`${target}: ${response.status} ${await response.text()}`);
   }
   return response;
-};
+}
 
 /** Makes a vault key that the benchmark's passphrase opens. */
-export const makeKey = async (vault: Server, credentials: Credentials, user: string): Promise<void> => {
+export async function makeKey(vault: Server, credentials: Credentials, user: string): Promise<void> {
   await call(vault, credentials, '/v1/key/', { user, passphrase: PASSPHRASE });
-};
+}

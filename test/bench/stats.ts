@@ -1,19 +1,19 @@
 /** Numbers out of samples. */
 
 /** The value below which the share `part` (0 to 1) of the samples lies, by nearest rank; NaN without samples. */
-export const percentile = (samples: Iterable<number>, part: number): number => {
+export function percentile(samples: Iterable<number>, part: number): number {
   const sorted = Float64Array.from(samples).sort();
   const rank = Math.ceil(part * sorted.length);
   return sorted[Math.min(sorted.length, Math.max(1, rank)) - 1] ?? Number.NaN;
-};
+}
 
 /** The middle sample, or the mean of the two in the middle; NaN without samples. */
-export const median = (samples: Iterable<number>): number => {
+export function median(samples: Iterable<number>): number {
   const sorted = Float64Array.from(samples).sort();
   const upper = sorted[sorted.length >> 1] ?? Number.NaN;
   const lower = sorted[(sorted.length - 1) >> 1] ?? Number.NaN;
   return (lower + upper) / 2;
-};
+}
 
 /** What a figure should come to: a ratio to the no-op server or the figure itself. */
 export interface Aim {
@@ -35,10 +35,10 @@ export interface Figure {
 }
 
 /** Whether a figure reaches its aim; undefined for one without an aim. A figure that is no number does not. */
-export const isReached = ({ value, ratio, aim }: Figure): boolean | undefined => {
+export function isReached({ value, ratio, aim }: Figure): boolean | undefined {
   if (aim === undefined) {
     return undefined;
   }
   const measured = aim.of === 'ratio' ? (ratio?.value ?? Number.NaN) : value;
   return measured >= (aim.least ?? -Infinity) && measured <= (aim.most ?? Infinity);
-};
+}

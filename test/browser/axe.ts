@@ -13,7 +13,7 @@ declare const window: {
 };
 
 /** What axe finds in the page as it is, one line for each element. */
-export const axeFaults = async (page: Page): Promise<string[]> => {
+export async function axeFaults(page: Page): Promise<string[]> {
   // Reading its half a megabyte takes longer than all that it does afterwards.
   if (!(await page.evaluate(() => window.axe !== undefined))) {
     await page.evaluate(axe.source);
@@ -27,4 +27,4 @@ export const axeFaults = async (page: Page): Promise<string[]> => {
   return violations.flatMap(({ id, impact, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${impact} ${id}: ${html.slice(0, 200)} ${failureSummary}`),
   );
-};
+}

@@ -60,8 +60,8 @@ beforeEach(async () => {
 });
 
 /** Calls the vault from inside the page with `fetch` alone. */
-const fetchInPage = (path: string, init: PageRequest): Promise<Seen> =>
-  page.evaluate(
+function fetchInPage(path: string, init: PageRequest): Promise<Seen> {
+  return page.evaluate(
     async ([url, options]) => {
       try {
         const reply = await fetch(url, options);
@@ -73,17 +73,21 @@ const fetchInPage = (path: string, init: PageRequest): Promise<Seen> =>
     },
     [`http://127.0.0.1:${server.port}${path}`, init] as const,
   );
+}
 
-const capture = (init: PageRequest = {}): Promise<Seen> =>
-  fetchInPage(made.url, {
+function capture(init: PageRequest = {}): Promise<Seen> {
+  return fetchInPage(made.url, {
     method: 'POST',
     headers: { 'X-Vault-Capture-Secret': made.secret },
     body: JSON.stringify(CARD),
     ...init,
   });
+}
 
 /** What reached the vault, one line each. */
-const requests = (): string[] => vault.lines.map(({ method, status }) => `${method} ${status}`);
+function requests(): string[] {
+  return vault.lines.map(({ method, status }) => `${method} ${status}`);
+}
 
 const BLOCKED: Seen = { error: 'TypeError: Failed to fetch' };
 

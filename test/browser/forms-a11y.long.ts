@@ -31,35 +31,35 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
-const open = async (
+async function open(
   type: FormTypeName,
   settings: FormSettings = {},
   visit: object = endpoint,
-): Promise<void> => {
+): Promise<void> {
   const own = type === 'custom' ? { additional_fields: OWN_FIELDS } : {};
   const form = await world.form(type, { ...own, ...settings });
   await page.goto(`${world.url}/v1/capture/iframe/${form}#${new URLSearchParams({ ...visit })}`);
   await page.locator('.vf-panel').waitFor();
-};
+}
 
 /** What axe finds in every look: they differ in two attributes of the page alone. */
-const faultsOfLooks = async (): Promise<string[]> => {
+async function faultsOfLooks(): Promise<string[]> {
   const found: string[] = [];
   for (const look of LOOKS) {
     await page.evaluate(`Object.assign(document.documentElement.dataset, ${JSON.stringify(look)})`);
     found.push(...(await axeFaults(page)).map((fault) => `${look.style} ${look.scheme}: ${fault}`));
   }
   return found;
-};
+}
 
-const fillIn = async (type: FormTypeName): Promise<void> => {
+async function fillIn(type: FormTypeName): Promise<void> {
   for (const [name, value] of Object.entries(VALUES[type])) {
     await page.locator(`[name=${name}]`).fill(value);
   }
   if (type === 'ach') {
     await page.locator('.vf-choice').first().click();
   }
-};
+}
 
 test.each(LOOKS)('the look $style, $scheme is what the page says of itself', async ({ style, scheme }) => {
   await open('pcd', { theme: { style }, color_mode: scheme });
@@ -139,10 +139,11 @@ describe('axe finds nothing', () => {
 });
 
 /** The name, or the words, of what has the focus. */
-const focused = (): Promise<string> =>
-  page.evaluate(
+function focused(): Promise<string> {
+  return page.evaluate(
     'document.activeElement.name || document.activeElement.textContent || document.activeElement.tagName',
   );
+}
 
 describe('with the keyboard alone', () => {
   test('one gets through a form in its order, and to what is wrong', async () => {
@@ -219,19 +220,21 @@ describe('on a narrow screen', () => {
 });
 
 /** What sticks out of the page to a side. */
-const overflow = (): Promise<string[]> =>
-  page.evaluate(`[...document.querySelectorAll('html, vault-form *:not(.vf-card *, .vf-hidden)')]
+function overflow(): Promise<string[]> {
+  return page.evaluate(`[...document.querySelectorAll('html, vault-form *:not(.vf-card *, .vf-hidden)')]
     .filter((element) => element.getBoundingClientRect().right > innerWidth + 0.5
       || element.getBoundingClientRect().left < -0.5
       || element.tagName === 'HTML' && element.scrollWidth > innerWidth)
     .map((element) => element.outerHTML.slice(0, 200))`);
+}
 
 /** What is to be hit, and is too small for it: buttons and inputs of 44 pixels, everything else of 24. */
-const small = (): Promise<string[]> =>
-  page.evaluate(`[...document.querySelectorAll('button, input, .vf-choice')]
+function small(): Promise<string[]> {
+  return page.evaluate(`[...document.querySelectorAll('button, input, .vf-choice')]
     .filter((element) => element.checkVisibility() && element.type !== 'radio')
     .filter((element) => {
       const { width, height } = element.getBoundingClientRect();
       return height < 44 || width < 44;
     })
     .map((element) => element.outerHTML.slice(0, 200))`);
+}

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 
 /** What somebody does with the keyboard alone: texts are typed, and names in capitals are keys. */
-const press = async (shown: Shown, first: string, ...strokes: string[]): Promise<void> => {
+async function press(shown: Shown, first: string, ...strokes: string[]): Promise<void> {
   await shown.form.locator(`[name=${first}]`).first().focus();
   for (const stroke of strokes) {
     if (/^(?:Tab|Enter|Space|Arrow\w+)$/.test(stroke)) {
@@ -25,7 +25,7 @@ const press = async (shown: Shown, first: string, ...strokes: string[]): Promise
       await page.keyboard.type(stroke);
     }
   }
-};
+}
 
 const OWN_FIELDS = [
   { name: 'card_number', label: 'Number', required: true },
@@ -113,17 +113,20 @@ describe.each(WAYS)('through the %s', (way) => {
 });
 
 /** Opens a form by itself, without an endpoint. */
-const open = async (type: FormTypeName, settings: FormSettings = {}): Promise<void> => {
+async function open(type: FormTypeName, settings: FormSettings = {}): Promise<void> {
   await page.goto(`${world.url}/v1/capture/iframe/${await world.form(type, settings)}`);
   await page.locator('.vf-panel').waitFor();
-};
+}
 
-const field = (name: string): Locator => page.locator(`[name="${name}"]`);
-const caretOf = (input: Locator): Promise<number> =>
-  input.evaluate((element) => (element as unknown as { selectionStart: number }).selectionStart);
+function field(name: string): Locator {
+  return page.locator(`[name="${name}"]`);
+}
+function caretOf(input: Locator): Promise<number> {
+  return input.evaluate((element) => (element as unknown as { selectionStart: number }).selectionStart);
+}
 
 /** Pastes with the keyboard what somebody has copied elsewhere. */
-const paste = async (input: Locator, text: string): Promise<void> => {
+async function paste(input: Locator, text: string): Promise<void> {
   await page.bringToFront();
   await input.fill('');
   await input.evaluate((element, copied) => {
@@ -139,7 +142,7 @@ const paste = async (input: Locator, text: string): Promise<void> => {
     ownerDocument.execCommand('copy');
   }, text);
   await input.press('Control+V');
-};
+}
 
 interface PageDocument {
   addEventListener(

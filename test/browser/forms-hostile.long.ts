@@ -32,7 +32,7 @@ beforeEach(async () => {
 });
 
 /** Every window gets a canary; scripts that a policy keeps from running are noted too, as are requests to strangers. */
-const watch = async (context: BrowserContext): Promise<void> => {
+async function watch(context: BrowserContext): Promise<void> {
   await context.exposeFunction('canary', () => void sung.push('canary'));
   context.on('request', (request) => {
     if (![world.url, world.shop, 'data:', 'about:'].some((start) => request.url().startsWith(start))) {
@@ -44,7 +44,7 @@ const watch = async (context: BrowserContext): Promise<void> => {
       sung.push(message.text());
     }
   });
-};
+}
 
 declare const window: {
   readonly events: readonly unknown[];
@@ -60,7 +60,7 @@ const MENDED = /^(?:a hidden member more|a symbol more|what a page tells)/;
  * Gives a window a function that posts messages and says how many went out: some hostile ones cannot be copied. Each
  * round ends with a plain `end`, for which any window can wait.
  */
-const arm = async (frame: Frame | Page): Promise<void> => {
+async function arm(frame: Frame | Page): Promise<void> {
   const source = new Bun.Transpiler({ loader: 'ts' }).transformSync(await Bun.file(MESSAGES).text());
   await frame.evaluate(`{
     ${source.replaceAll('export const', 'const')}
@@ -85,15 +85,16 @@ const arm = async (frame: Frame | Page): Promise<void> => {
     };
     void 0;
   }`);
-};
+}
 
 /** Lets a window wait for the end of a round. */
-const awaitEnd = (frame: Frame | Page): Promise<unknown> =>
-  frame.evaluate(`window.ended = new Promise((resolve) =>
+function awaitEnd(frame: Frame | Page): Promise<unknown> {
+  return frame.evaluate(`window.ended = new Promise((resolve) =>
     addEventListener('message', ({ data }) => { if (data === 'end') resolve(); })); void 0;`);
+}
 
 /** A form in its page, and beside it a frame that is sandboxed as well: their messages differ in their window alone. */
-const showBesideStranger = async (): Promise<{ readonly shown: Shown; readonly stranger: Frame }> => {
+async function showBesideStranger(): Promise<{ readonly shown: Shown; readonly stranger: Frame }> {
   const shown = await showForm(world, page, { way: 'function', form: 'pcd', endpoint });
   const src = world.serve('/stranger', '<!doctype html>').replace('localhost', '127.0.0.1');
   await page.evaluate(
@@ -107,7 +108,7 @@ const showBesideStranger = async (): Promise<{ readonly shown: Shown; readonly s
   }
   await Promise.all([arm(page), arm(stranger), arm(shown.inside)]);
   return { shown, stranger };
-};
+}
 
 /** All of the hostile messages that a window can post at all. */
 const POSTED_MIN = HOSTILE_DATA.length - 10;
@@ -190,8 +191,11 @@ const STRANGERS = [
   'vault-form script',
 ].join();
 
-const groupsOf = <Item>(items: readonly Item[], size: number): Item[][] =>
-  Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size));
+function groupsOf<Item>(items: readonly Item[], size: number): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
+    items.slice(at * size, (at + 1) * size),
+  );
+}
 
 describe('hostile texts stay texts', () => {
   test('in the address of a form', async () => {

@@ -10,7 +10,9 @@ const SCRIPT_HEADERS = [
   ['Content-Type', 'text/javascript'],
   ['Access-Control-Allow-Origin', '*'],
 ] as const;
-const base64 = (text: string): string => Buffer.from(text).toString('base64');
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
 
 setDefaultTimeout(CASE_MS_MAX);
 
@@ -31,7 +33,7 @@ beforeEach(async () => {
  * Keeps who connects to a port of its own, and what it hears. For some deeds browsers connect before they know
  * whether they may ask for anything.
  */
-const listenBeside = () => {
+function listenBeside() {
   const heard: string[] = [];
   const seen = { connections: 0 };
   const server = Bun.listen({
@@ -45,13 +47,13 @@ const listenBeside = () => {
     },
   });
   return { host: `127.0.0.1:${server.port}`, heard, seen, [Symbol.dispose]: () => server.stop(true) };
-};
+}
 
 /** What came of each deed of a script: its result as a text, or the name of the error. */
 type Seen = Readonly<Record<string, string>>;
 
 /** A script that tries one deed after another once the form is there, and keeps what came of each. */
-const tries = (deeds: Readonly<Record<string, string>>): string => {
+function tries(deeds: Readonly<Record<string, string>>): string {
   const steps = Object.entries(deeds).map(
     ([name, code]) => `await attempt(${JSON.stringify(name)}, async () => { ${code} });`,
   );
@@ -77,7 +79,7 @@ const tries = (deeds: Readonly<Record<string, string>>): string => {
       document.body.append(element);
     });
     addEventListener('load', async () => { ${steps.join('\n')} window.seen = seen; });`;
-};
+}
 
 declare const window: {
   readonly seen?: Seen;
@@ -86,14 +88,14 @@ declare const window: {
 };
 
 /** Opens a form by itself and gives what its owner's script has seen. */
-const seenIn = async (settings: FormSettings): Promise<Seen> => {
+async function seenIn(settings: FormSettings): Promise<Seen> {
   const form = await world.form('pcd', settings);
   const { unique_id, secret } = endpoint;
   const fragment = new URLSearchParams({ unique_id, secret });
   await page.goto(`${world.url}/v1/capture/iframe/${form}#${fragment}`);
   const found = await page.waitForFunction(() => window.seen);
   return (await found.jsonValue()) ?? {};
-};
+}
 
 describe("the owner's script", () => {
   test('reaches no host that the form does not name, in no way', async () => {

@@ -42,7 +42,7 @@ beforeEach(async () => {
   page = await world.page();
 });
 
-const show = async (more: Partial<Embedding> = {}): Promise<Shown> => {
+async function show(more: Partial<Embedding> = {}): Promise<Shown> {
   const shown = await showForm(world, page, {
     way: 'function',
     form: 'pcd',
@@ -53,9 +53,11 @@ const show = async (more: Partial<Embedding> = {}): Promise<Shown> => {
   });
   await shown.form.locator('.vf-value, .vf-alert').first().waitFor();
   return shown;
-};
+}
 
-const values = ({ form }: Shown): Promise<string[]> => form.locator('.vf-value').allTextContents();
+function values({ form }: Shown): Promise<string[]> {
+  return form.locator('.vf-value').allTextContents();
+}
 
 describe.each(['element', 'frame'] as const)('a stored card through the %s', (way) => {
   test('is hidden until somebody asks, and in no part of the page before', async () => {

@@ -39,21 +39,25 @@ beforeEach(async () => {
   before = await world.count();
 });
 
-const show = (more: Partial<Embedding> = {}): Promise<Shown> =>
-  showForm(world, page, { way: 'function', form: 'pcd', endpoint, ...more });
+function show(more: Partial<Embedding> = {}): Promise<Shown> {
+  return showForm(world, page, { way: 'function', form: 'pcd', endpoint, ...more });
+}
 
-const fillIn = async ({ form }: Shown, card: Readonly<Record<string, string>> = CARD): Promise<void> => {
+async function fillIn({ form }: Shown, card: Readonly<Record<string, string>> = CARD): Promise<void> {
   for (const [name, value] of Object.entries(card)) {
     await form.locator(`[name="${name}"]`).fill(value);
   }
-};
+}
 
-const typedIn = ({ form }: Shown): Promise<string[]> =>
-  form
+function typedIn({ form }: Shown): Promise<string[]> {
+  return form
     .locator('.vf-input')
     .evaluateAll((inputs) => inputs.map((input) => String(Reflect.get(input, 'value'))));
+}
 
-const stored = async (): Promise<number> => (await world.count()) - before;
+async function stored(): Promise<number> {
+  return (await world.count()) - before;
+}
 
 describe('what is sent', () => {
   test('is digits alone where that is set', async () => {

@@ -42,10 +42,11 @@ declare const window: {
   events: [string, unknown][];
 };
 
-const attribute = (name: string, value: string | undefined): string =>
-  value === undefined ? '' : ` ${name}="${value.replaceAll('&', '&amp;').replaceAll('"', '&quot;')}"`;
+function attribute(name: string, value: string | undefined): string {
+  return value === undefined ? '' : ` ${name}="${value.replaceAll('&', '&amp;').replaceAll('"', '&quot;')}"`;
+}
 
-const elementOf = (url: string, embedding: Embedding): string => {
+function elementOf(url: string, embedding: Embedding): string {
   const { form, endpoint, reference, token, locale, extra } = embedding;
   const attributes = [
     attribute('url', endpoint.url),
@@ -64,9 +65,9 @@ const elementOf = (url: string, embedding: Embedding): string => {
       .addEventListener('vault-' + name, ({ detail }) => events.push([name, detail]));
   }
 </script>`;
-};
+}
 
-const functionOf = (url: string, embedding: Embedding): string => {
+function functionOf(url: string, embedding: Embedding): string {
   const { form, endpoint, reference, token, locale, extra } = embedding;
   const { url: endpointUrl, secret } = endpoint;
   const options = { form, url: endpointUrl, secret, reference, token, locale, extraData: extra };
@@ -78,9 +79,9 @@ const functionOf = (url: string, embedding: Embedding): string => {
     handle.on(name, (detail) => events.push([name, detail]));
   }
 </script>`;
-};
+}
 
-const frameOf = (url: string, embedding: Embedding): string => {
+function frameOf(url: string, embedding: Embedding): string {
   const { form, endpoint, reference, token, locale, extra = {} } = embedding;
   const { unique_id, secret } = endpoint;
   const query = new URLSearchParams({ unique_id, secret, ...extra });
@@ -91,11 +92,12 @@ const frameOf = (url: string, embedding: Embedding): string => {
   }
   const kind = secret.startsWith('vrs1_') ? 'retrieve' : 'capture';
   return `<iframe sandbox="allow-scripts allow-forms" width="480" height="700"${attribute('src', `${url}/v1/${kind}/iframe/${form}?${query}`)}></iframe>`;
-};
+}
 
 const WRITE = { element: elementOf, function: functionOf, frame: frameOf };
 
-const pageOf = (url: string, embedding: Embedding): string => `<!doctype html>
+function pageOf(url: string, embedding: Embedding): string {
+  return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <link rel="icon" href="data:,">
@@ -114,9 +116,10 @@ const pageOf = (url: string, embedding: Embedding): string => `<!doctype html>
 ${WRITE[embedding.way](url, embedding)}
 <p><input id="note" aria-label="Note"></p>
 </html>`;
+}
 
 /** Shows the page and waits for the form to be ready. */
-export const showForm = async (world: FormsWorld, page: Page, embedding: Embedding): Promise<Shown> => {
+export async function showForm(world: FormsWorld, page: Page, embedding: Embedding): Promise<Shown> {
   await page.goto(world.serve('/checkout', pageOf(world.url, embedding)));
   const hear = async (type: string): Promise<Told['data']> => {
     const found = await page.waitForFunction(
@@ -142,4 +145,4 @@ export const showForm = async (world: FormsWorld, page: Page, embedding: Embeddi
     told: () => page.evaluate(() => window.told),
     events: () => page.evaluate(() => window.events),
   };
-};
+}

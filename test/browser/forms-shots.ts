@@ -30,13 +30,13 @@ const WIDTHS = [320, 1280] as const;
 const STYLES = ['vault', 'modern'] as const;
 const SCHEMES = ['light', 'dark'] as const;
 
-const type =
-  (values: Readonly<Record<string, string>>): Step =>
-  async (page) => {
+function type(values: Readonly<Record<string, string>>): Step {
+  return async (page) => {
     for (const [name, value] of Object.entries(values)) {
       await page.locator(`input[name="${name}"]`).pressSequentially(value);
     }
   };
+}
 
 /** Filled in, with the pen still on the name. */
 const filled: Step = async (page) => {
@@ -74,12 +74,12 @@ const shown: Step = async (page) => {
   await page.locator('.vf-value').first().waitFor();
 };
 
-const capture = async (world: FormsWorld): Promise<Record<string, string>> => {
+async function capture(world: FormsWorld): Promise<Record<string, string>> {
   const { unique_id, secret } = await world.capture();
   return { unique_id, secret };
-};
+}
 
-const retrieve = async (world: FormsWorld): Promise<Record<string, string>> => {
+async function retrieve(world: FormsWorld): Promise<Record<string, string>> {
   const { unique_id, secret } = await world.retrieve();
   const item = {
     card_number: '4111 1111 1111 1111',
@@ -93,7 +93,7 @@ const retrieve = async (world: FormsWorld): Promise<Record<string, string>> => {
     token: await world.owner.store('shop', item, { reference: 'r' }),
     reference: 'r',
   };
-};
+}
 
 const OWN = [
   { name: 'member', label: 'Membership number', required: true },
@@ -138,7 +138,7 @@ const SHOTS: readonly Shot[] = [
   { name: 'retrieve', type: 'pcd', settings: {}, width: 480, visit: retrieve, step: shown },
 ];
 
-const take = async (world: FormsWorld, shot: Shot, folder: string): Promise<void> => {
+async function take(world: FormsWorld, shot: Shot, folder: string): Promise<void> {
   const { name, settings, width, visit = capture, step } = shot;
   const scheme = settings.color_mode === 'dark' ? 'dark' : 'light';
   const page = await world.page({
@@ -159,7 +159,7 @@ const take = async (world: FormsWorld, shot: Shot, folder: string): Promise<void
     caret: 'hide',
     animations: 'disabled',
   });
-};
+}
 
 const folder = process.argv[2] ?? join(import.meta.dir, '..', '..', 'docs', 'forms');
 mkdirSync(folder, { recursive: true });

@@ -48,7 +48,7 @@ export interface FormsWorld {
   readonly close: () => Promise<void>;
 }
 
-const startShop = () => {
+function startShop() {
   const pages = new Map<string, string>();
   const server = Bun.serve({
     hostname: '127.0.0.1',
@@ -64,10 +64,10 @@ const startShop = () => {
     },
   });
   return { pages, server };
-};
+}
 
 /** The vault listens on 127.0.0.1 and the shop under the name localhost: these are two sites. */
-const startVault = async (bundles: FormBundles) => {
+async function startVault(bundles: FormBundles) {
   const vault = await openTestVault({ bundles });
   const port = freePort();
   const publicUrl = `http://127.0.0.1:${port}`;
@@ -80,10 +80,10 @@ const startVault = async (bundles: FormBundles) => {
   const app = createApp({ ...vault.deps, http: { ...vault.deps.http, publicUrl }, formPages });
   const server = listen(app, { hostname: '127.0.0.1', port, idleTimeoutSeconds: 30 });
   return { vault, url: publicUrl, server };
-};
+}
 
 /** What a shop's own server does: it makes endpoints and forms, and reads what was stored. */
-const createShopkeeper = (owner: AccountClient) => {
+function createShopkeeper(owner: AccountClient) {
   const make = async (kind: 'capture' | 'retrieve', query: Query = {}): Promise<Endpoint> => {
     const options = { query: { user: USER, ...query }, passphrase: PASSPHRASE };
     return (await owner.send('POST', `/${kind}`, options)).as<CaptureEndpoint>();
@@ -106,10 +106,10 @@ const createShopkeeper = (owner: AccountClient) => {
       return answer.as<Record<string, unknown[]>>()[USER]?.length ?? 0;
     },
   };
-};
+}
 
 /** Opens it all. */
-export const openFormsWorld = async (): Promise<FormsWorld> => {
+export async function openFormsWorld(): Promise<FormsWorld> {
   const [bundles, browser] = await Promise.all([buildForms(), launchChromium()]);
   const { vault, url, server } = await startVault(bundles);
   const owner = await vault.account();
@@ -142,4 +142,4 @@ export const openFormsWorld = async (): Promise<FormsWorld> => {
       await vault.close();
     },
   };
-};
+}

@@ -13,17 +13,21 @@ afterAll(() => world?.close());
 const DESKTOP = { viewport: { width: 1280, height: 900 } };
 const PHONE = { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true };
 
-const input = () => page.getByRole('combobox', { name: 'Search the guide' });
-const options = () => page.getByRole('option');
+function input() {
+  return page.getByRole('combobox', { name: 'Search the guide' });
+}
+function options() {
+  return page.getByRole('option');
+}
 
 /** The places that are found, best first, once the list is that of this query. */
-const find = async (query: string): Promise<string[]> => {
+async function find(query: string): Promise<string[]> {
   await input().fill('');
   await page.waitForFunction(`document.querySelectorAll('[role=option]').length === 0`);
   await input().fill(query);
   await options().first().waitFor();
   return page.locator('.search-where').allTextContents();
-};
+}
 
 describe('search', () => {
   test('is loaded when it is first opened, and opens by key and by press', async () => {

@@ -18,7 +18,7 @@ export interface GuideWorld {
   readonly close: () => Promise<void>;
 }
 
-export const openGuideWorld = async (): Promise<GuideWorld> => {
+export async function openGuideWorld(): Promise<GuideWorld> {
   await buildGuide();
   const browser = await launchChromium();
   const app = createApp(createStubDeps());
@@ -43,4 +43,4 @@ export const openGuideWorld = async (): Promise<GuideWorld> => {
       await server.stop(true);
     },
   };
-};
+}

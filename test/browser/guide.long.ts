@@ -15,8 +15,9 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 
 /** How many pixels of the page lie outside of the window, to the side. */
-const outside = (page: Page): Promise<number> =>
-  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+function outside(page: Page): Promise<number> {
+  return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+}
 
 describe('every page', () => {
   test.each([

@@ -10,7 +10,8 @@ export interface Shop {
   readonly stop: () => Promise<void>;
 }
 
-const pageOf = ({ url, secret }: PageEndpoint): string => `<!doctype html>
+function pageOf({ url, secret }: PageEndpoint): string {
+  return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <link rel="icon" href="data:,">
@@ -37,13 +38,14 @@ const pageOf = ({ url, secret }: PageEndpoint): string => `<!doctype html>
   });
 </script>
 </html>`;
+}
 
 /** Opens the shop on a port of its own, under the name localhost: to a vault on 127.0.0.1 that is another site. */
-export const openShop = (endpoint: PageEndpoint): Shop => {
+export function openShop(endpoint: PageEndpoint): Shop {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     fetch: () => new Response(pageOf(endpoint), { headers: { 'Content-Type': 'text/html' } }),
   });
   return { url: `http://localhost:${server.port}/`, stop: () => server.stop(true) };
-};
+}

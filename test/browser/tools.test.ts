@@ -18,26 +18,27 @@ const HINT =
 
 /** A folder that stands for the PATH of a machine on which only what a test puts there is installed. */
 let bin = '';
-const command = (name: string, lines: string): void => {
+function command(name: string, lines: string): void {
   writeFileSync(join(bin, name), `#!/bin/sh\n${lines}\n`);
   chmodSync(join(bin, name), 0o755);
-};
-const calls = (): string[] => {
+}
+function calls(): string[] {
   const log = join(bin, 'log');
   return existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : [];
-};
-const run = (): { code: number; out: string; err: string } => {
+}
+function run(): { code: number; out: string; err: string } {
   const { exitCode, stdout, stderr } = Bun.spawnSync(['/bin/sh', script], { env: { PATH: bin } });
   return { code: exitCode, out: stdout.toString(), err: stderr.toString() };
-};
+}
 /** An apt-get that notes how it is called and, for one package, puts a program in its place. */
-const aptThatKnows = (wanted: string): void =>
+function aptThatKnows(wanted: string): void {
   command(
     'apt-get',
     `echo "$*" >> '${bin}/log'
 case "$*" in *update) exit 0;; *recommends*\\ ${wanted}) ;; *) exit 100;; esac
 printf '#!/bin/sh\\n' > '${bin}/${wanted}' && chmod 755 '${bin}/${wanted}'`,
   );
+}
 
 beforeEach(() => {
   bin = mkdtempSync(join(tmpdir(), 'cv-bin-'));

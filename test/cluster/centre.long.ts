@@ -19,12 +19,12 @@ afterEach(async () => {
 }, 60_000);
 
 /** The account's own tag, of which there is one. */
-const accountTag = async ({ cluster }: Place): Promise<string> => {
+async function accountTag({ cluster }: Place): Promise<string> {
   const raw = openRaw(cluster);
   const names = await raw.keys('{a:*}keys');
   raw.disconnect();
   return names[0]?.replace(/\}keys$/, '}') ?? '';
-};
+}
 
 test.each(['{accounts}', '{a:AID}', '{vault}', '{jobs}'])(
   'the master of %s is killed: 503 until its replica is there, then all is well, and accepted requests are sent',

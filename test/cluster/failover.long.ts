@@ -9,11 +9,11 @@ afterEach(async () => {
   place = undefined;
 }, 60_000);
 
-const begin = async (replicas: boolean, settings: Readonly<Record<string, string>>) => {
+async function begin(replicas: boolean, settings: Readonly<Record<string, string>>) {
   place = await startPlace(replicas, settings);
   const { cluster, both } = place;
   return { cluster, both, load: await beginLoad(both), victim: await masterOfItems(cluster) };
-};
+}
 
 describe('a master that is killed under load', () => {
   test.each([

@@ -5,7 +5,7 @@ import { type Load, startLoad } from './load.ts';
 import { type ClusterServers, startServers } from './servers.ts';
 
 /** A master that has items alone: neither the accounts nor the record of the key. */
-export const masterOfItems = async (place: TestCluster): Promise<ClusterNode> => {
+export async function masterOfItems(place: TestCluster): Promise<ClusterNode> {
   const raw = openRaw(place);
   const [directory = ''] = await raw.keys('{a:*}keys');
   raw.disconnect();
@@ -15,7 +15,7 @@ export const masterOfItems = async (place: TestCluster): Promise<ClusterNode> =>
     throw new Error('every master is needed by every request');
   }
   return master;
-};
+}
 
 /** A Cluster and two servers on it, with a key `u` that has an item. */
 export interface Place {
@@ -25,10 +25,10 @@ export interface Place {
 }
 
 /** Starts all of it. */
-export const startPlace = async (
+export async function startPlace(
   replicas: boolean,
   settings: Parameters<typeof startServers>[1],
-): Promise<Place> => {
+): Promise<Place> {
   const cluster = await startTestCluster({ replicas });
   const both = await startServers(cluster, settings);
   await both.client.key('u');
@@ -41,13 +41,13 @@ export const startPlace = async (
       await cluster.stop();
     },
   };
-};
+}
 
 /** Starts a load, and waits until it is well under way. */
-export const beginLoad = async (both: ClusterServers): Promise<Load> => {
+export async function beginLoad(both: ClusterServers): Promise<Load> {
   const load = startLoad(both);
   while (load.stored.size < 50) {
     await Bun.sleep(10);
   }
   return load;
-};
+}

@@ -11,13 +11,13 @@ let link: RedisLink;
 /** A key of each master, in their order. */
 let keys: string[];
 
-const keyOf = async (master: ClusterNode): Promise<string> => {
+async function keyOf(master: ClusterNode): Promise<string> {
   for (let n = 0; ; n++) {
     if ((await cluster.masterOf(`{key-${n}}`)) === master) {
       return `{key-${n}}`;
     }
   }
-};
+}
 
 beforeAll(async () => {
   cluster = await startTestCluster({ replicas: true });

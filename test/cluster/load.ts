@@ -21,7 +21,7 @@ export interface Load {
 }
 
 /** Stores without a pause through both servers, until it is ended. */
-export const startLoad = ({ client }: ClusterServers): Load => {
+export function startLoad({ client }: ClusterServers): Load {
   const stored = new Map<string, string>();
   const failed = new Map<string, number>();
   let [count, through, last, going] = [0, 0, 0, true];
@@ -53,17 +53,17 @@ export const startLoad = ({ client }: ClusterServers): Load => {
       await writers;
     },
   };
-};
+}
 
 /** Waits until something is so. */
-export const until = async (isSo: () => Promise<boolean>): Promise<void> => {
+export async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) {
     await Bun.sleep(20);
   }
-};
+}
 
 /** Waits until nothing has failed for a while; gives the ms from `since` to the last failure. */
-export const recovery = async (load: Load, since: number): Promise<number> => {
+export async function recovery(load: Load, since: number): Promise<number> {
   while (performance.now() - Math.max(load.lastFailure(), since) < QUIET_MS) {
     if (performance.now() - since > RECOVERY_MS_MAX) {
       throw new Error('the servers did not recover');
@@ -71,10 +71,10 @@ export const recovery = async (load: Load, since: number): Promise<number> => {
     await Bun.sleep(20);
   }
   return Math.max(0, load.lastFailure() - since);
-};
+}
 
 /** Acknowledged items that do not open any more. */
-export const missing = async ({ client }: ClusterServers, stored: Load['stored']): Promise<string[]> => {
+export async function missing({ client }: ClusterServers, stored: Load['stored']): Promise<string[]> {
   const opened = await Promise.all(
     [...stored].map(async ([token, number]) => {
       const sending = { query: { user: 'u', token }, passphrase: PASSPHRASE };
@@ -83,4 +83,4 @@ export const missing = async ({ client }: ClusterServers, stored: Load['stored']
     }),
   );
   return opened.flat();
-};
+}

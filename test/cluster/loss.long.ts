@@ -14,13 +14,13 @@ afterEach(async () => {
 }, 60_000);
 
 /** The names in Redis of items by their tokens; a token whose item is not there has none. */
-const namesOf = async (cluster: TestCluster, tokens: readonly string[]): Promise<Map<string, string>> => {
+async function namesOf(cluster: TestCluster, tokens: readonly string[]): Promise<Map<string, string>> {
   const raw = openRaw(cluster);
   const names = await raw.keys('*i*');
   raw.disconnect();
   const ends = tokens.map((token) => [token, names.find((name) => name.endsWith(`}i${token}`))] as const);
   return new Map(ends.flatMap(([token, name]) => (name === undefined ? [] : [[token, name]])));
-};
+}
 
 test('what a promoted replica had not been sent is lost, to the item, and nothing else', async () => {
   place = await startPlace(true, { VAULT_REDIS_WAIT: '0' });

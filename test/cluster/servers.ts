@@ -40,11 +40,11 @@ export interface ClusterServers {
   readonly stop: () => Promise<readonly number[]>;
 }
 
-const startOne = async (
+async function startOne(
   folder: string,
   settings: Settings,
   printed: string[],
-): Promise<ClusterServer & { readonly stop: () => Promise<number> }> => {
+): Promise<ClusterServer & { readonly stop: () => Promise<number> }> {
   const child = spawnServer(settings, folder);
   const port = await portOf(child, printed);
   const handle = handleOf(async () => port);
@@ -58,21 +58,21 @@ const startOne = async (
       return child.exited;
     },
   };
-};
+}
 
-const runCommand = async (folder: string, settings: Settings, args: readonly string[]): Promise<string> => {
+async function runCommand(folder: string, settings: Settings, args: readonly string[]): Promise<string> {
   const { code, out, err } = await runVaultCommand(args, settings, folder);
   if (code !== 0) {
     throw new Error(`vault ${args.join(' ')}: ${err}`);
   }
   return out;
-};
+}
 
 /** Starts both; `caPem` is trusted of third parties, `settings` are added to what every such server has. */
-export const startServers = async (
+export async function startServers(
   { target }: Pick<TestCluster, 'target'>,
   { caPem, ...settings }: Settings & { readonly caPem?: string } = {},
-): Promise<ClusterServers> => {
+): Promise<ClusterServers> {
   const folder = mkdtempSync(join(tmpdir(), 'cv-servers-'));
   if (caPem !== undefined) {
     writeFileSync(join(folder, 'ca.pem'), caPem);
@@ -100,4 +100,4 @@ export const startServers = async (
       return codes;
     },
   };
-};
+}

@@ -21,10 +21,12 @@ afterAll(async () => {
   await cluster.stop();
 }, 60_000);
 
-const linesOf = (reply: string): string[] => reply.split('\r\n').filter((line) => /^[^*$]/.test(line));
+function linesOf(reply: string): string[] {
+  return reply.split('\r\n').filter((line) => /^[^*$]/.test(line));
+}
 
 /** Moves a slot with all its keys, as an operator does who adds a node. */
-const move = async (slot: number, from: ClusterNode, to: ClusterNode): Promise<void> => {
+async function move(slot: number, from: ClusterNode, to: ClusterNode): Promise<void> {
   await to.command(`CLUSTER SETSLOT ${slot} IMPORTING ${from.id}`);
   await from.command(`CLUSTER SETSLOT ${slot} MIGRATING ${to.id}`);
   for (;;) {
@@ -38,7 +40,7 @@ const move = async (slot: number, from: ClusterNode, to: ClusterNode): Promise<v
   for (const node of [to, from, ...cluster.masters.filter((other) => other !== from && other !== to)]) {
     expect(await node.command(`CLUSTER SETSLOT ${slot} NODE ${to.id}`)).toStartWith('+OK');
   }
-};
+}
 
 test('slots that move to another node under load fail no request', async () => {
   const load = startLoad(servers);

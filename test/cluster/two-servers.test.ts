@@ -31,12 +31,14 @@ afterAll(async () => {
 }, 60_000);
 
 /** What the month has cost by now, as counts of operations. */
-const countsOf = async (account: AccountClient): Promise<Readonly<Record<string, number>>> => {
+async function countsOf(account: AccountClient): Promise<Readonly<Record<string, number>>> {
   const { items } = await account.sdk.admin.billing();
   return Object.fromEntries(items.map(({ operation, count }) => [operation, count]));
-};
+}
 
-const opening = (token: string) => ({ query: { user: 'u', token }, passphrase: PASSPHRASE });
+function opening(token: string) {
+  return { query: { user: 'u', token }, passphrase: PASSPHRASE };
+}
 
 test('what one server stores, updates or deletes is so at the other at once', async () => {
   const token = await one.store('u', { number: '4111111111111111' });

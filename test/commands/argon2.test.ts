@@ -3,12 +3,14 @@ import { type Argon2Timing, suggest } from '../../server/cli/commands/argon2.ts'
 import { parseArgon2 } from '../../server/config/values.ts';
 
 const GB = 1_024 ** 3;
-const timing = (memoryKiB: number, passes: number, parallelism: number, ms: number): Argon2Timing => ({
-  memoryKiB,
-  passes,
-  parallelism,
-  ms,
-});
+function timing(memoryKiB: number, passes: number, parallelism: number, ms: number): Argon2Timing {
+  return {
+    memoryKiB,
+    passes,
+    parallelism,
+    ms,
+  };
+}
 
 describe('the suggested cost of a passphrase', () => {
   const timings = [

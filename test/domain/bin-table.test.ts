@@ -5,21 +5,21 @@ import { startCpuClock } from '../helpers/cpu-clock.ts';
 
 const HEADER = 'bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level';
 
-const rowsOf = (...lines: string[]): BinRow[] => {
+function rowsOf(...lines: string[]): BinRow[] {
   const result = parseBinCsv([HEADER, ...lines].join('\n'));
   if (result.kind === 'invalid') {
     throw new Error(`${result.error.line}: ${result.error.reason}`);
   }
   return [...result.rows];
-};
+}
 
-const errorOf = (text: string): { line: number; reason: string } => {
+function errorOf(text: string): { line: number; reason: string } {
   const result = parseBinCsv(text);
   if (result.kind === 'table') {
     throw new Error('The table was accepted.');
   }
   return result.error;
-};
+}
 
 describe('parseBinCsv', () => {
   test('bounds of six to eight digits cover the eight-digit space, both included', () => {

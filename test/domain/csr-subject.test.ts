@@ -10,14 +10,14 @@ const BOUNDS = [
   ['st', 128],
 ] as const;
 
-const refusalOf = (subject: Record<string, string>): string | undefined => {
+function refusalOf(subject: Record<string, string>): string | undefined {
   try {
     toCsrSubject({ cn: 'x', ...subject });
     return undefined;
   } catch (error) {
     return error instanceof VaultError ? `${error.code} ${error.field}` : String(error);
   }
-};
+}
 
 test.each(BOUNDS)('%s holds 1 to %d characters, counted as code points', (name, max) => {
   for (const text of ['x', 'x'.repeat(max), 'é'.repeat(max), '😀'.repeat(max), ' x ', 'a, b=c+"d"\\#']) {

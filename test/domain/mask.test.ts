@@ -4,9 +4,12 @@ import { parseStoredObject, stringifyJson } from '../../server/domain/json/json.
 import { maskFields, maskForced, maskText, maskWhole } from '../../server/domain/mask/mask.ts';
 import { anyText, jsonObject, utf8 } from './json/arbitrary.ts';
 
-const forced = (text: string): string => stringifyJson(maskForced(parseStoredObject(utf8(text))));
-const fields = (text: string, ...names: string[]): string =>
-  stringifyJson(maskFields(parseStoredObject(utf8(text)), names));
+function forced(text: string): string {
+  return stringifyJson(maskForced(parseStoredObject(utf8(text))));
+}
+function fields(text: string, ...names: string[]): string {
+  return stringifyJson(maskFields(parseStoredObject(utf8(text)), names));
+}
 
 /** The rule written down once more, slowly: walk the code points from the end. */
 function oracle(text: string): string {

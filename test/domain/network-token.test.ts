@@ -4,13 +4,17 @@ import { encodeJson } from '../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../server/domain/json/json.ts';
 import { readTokenReply, simulateToken, tokenRequest } from '../../server/domain/proxy/network-token.ts';
 
-const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
-const objectOf = (value: unknown): JsonObject => parseStoredObject(encode(value));
+function encode(value: unknown): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(value));
+}
+function objectOf(value: unknown): JsonObject {
+  return parseStoredObject(encode(value));
+}
 
-const asked = (card: unknown): unknown => {
+function asked(card: unknown): unknown {
   const request = tokenRequest(objectOf(card));
   return request && JSON.parse(Buffer.from(encodeJson(request)).toString());
-};
+}
 
 describe('what a requester is asked', () => {
   const number = '4242424242424242';

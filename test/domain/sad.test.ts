@@ -10,7 +10,9 @@ import {
 } from '../../server/domain/json/json.ts';
 import { anyText, jsonObject, textOf, utf8 } from './json/arbitrary.ts';
 
-const split = (text: string): ReturnType<typeof splitSad> => splitSad(parseStoredObject(utf8(text)));
+function split(text: string): ReturnType<typeof splitSad> {
+  return splitSad(parseStoredObject(utf8(text)));
+}
 
 /** What part 0 has to be, by a copy of the tree. */
 function without(value: JsonValue): JsonValue {

@@ -30,7 +30,7 @@ const TYPES: Readonly<Record<BodyFormat, string>> = {
 };
 
 /** The template of what was found, filled as the body of a request of that format. */
-const refill = ({ format, object }: SmartParsed): string => {
+function refill({ format, object }: SmartParsed): string {
   const { request } = parseProxyOrder(
     new Map([
       [
@@ -45,9 +45,9 @@ const refill = ({ format, object }: SmartParsed): string => {
     ]),
   );
   return fillRequest(request, object, () => 0).body ?? '';
-};
+}
 /** What a text says in its format, however it is escaped. */
-const meaning = (format: BodyFormat, text: string): unknown => {
+function meaning(format: BodyFormat, text: string): unknown {
   switch (format) {
     case 'json':
       return replyJson(text);
@@ -58,28 +58,31 @@ const meaning = (format: BodyFormat, text: string): unknown => {
     case 'text':
       return text;
   }
-};
-const expectRefilled = (result: SmartParsed, text: string): void => {
+}
+function expectRefilled(result: SmartParsed, text: string): void {
   expect(meaning(result.format, refill(result))).toEqual(meaning(result.format, text));
-};
-const found = (text: string, type?: string): SmartParsed => {
+}
+function found(text: string, type?: string): SmartParsed {
   const result = smartParse(text, type);
   if (result === undefined) {
     throw new Error('Nothing was found.');
   }
   expectRefilled(result, text);
   return result;
-};
+}
 /** Number, code, month, year and holder, `-` for what was not found. */
-const values = (text: string, type?: string): string => {
+function values(text: string, type?: string): string {
   const { object } = found(text, type);
   return ['card_number', 'cvv', 'expiry_month', 'expiry_year', 'card_holder']
     .map((name) => object.get(name) ?? '-')
     .join('|');
-};
-const original = (text: string, type?: string): JsonValue | undefined =>
-  found(text, type).object.get('original_data');
-const json = (value: unknown): string => JSON.stringify(value);
+}
+function original(text: string, type?: string): JsonValue | undefined {
+  return found(text, type).object.get('original_data');
+}
+function json(value: unknown): string {
+  return JSON.stringify(value);
+}
 
 const names: [object, string][] = [
   [{ number: CARD, cvv: '123', exp_month: 1, exp_year: 2030, name: 'A B' }, `${CARD}|123|1|2030|A B`],

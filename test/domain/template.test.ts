@@ -15,16 +15,19 @@ import { anyText, jsonObject, utf8 } from './json/arbitrary.ts';
 
 const FREE: TemplateMeter = { spend: () => undefined, write: () => undefined };
 
-const fillValue = (template: string, view: JsonValue, escaping: TemplateEscape = plainEscape): string =>
-  renderTemplate(parseTemplate(template), view, { escape: escaping, meter: FREE });
+function fillValue(template: string, view: JsonValue, escaping: TemplateEscape = plainEscape): string {
+  return renderTemplate(parseTemplate(template), view, { escape: escaping, meter: FREE });
+}
 
 /** As {@link fillValue}, with the view as a JSON text. */
-const fill = (template: string, view: string, escaping: TemplateEscape = plainEscape): string =>
-  fillValue(template, parseJson(utf8(view)), escaping);
+function fill(template: string, view: string, escaping: TemplateEscape = plainEscape): string {
+  return fillValue(template, parseJson(utf8(view)), escaping);
+}
 
 /** A template of JSON filled from `{ "x": value }`, parsed, and written again. */
-const fillJson = (template: string, value: JsonValue): string =>
-  stringifyJson(parseJson(utf8(fillValue(template, new Map([['x', value]]), createJsonEscape()))));
+function fillJson(template: string, value: JsonValue): string {
+  return stringifyJson(parseJson(utf8(fillValue(template, new Map([['x', value]]), createJsonEscape()))));
+}
 
 describe('templates', () => {
   test.each([
@@ -140,7 +143,7 @@ describe('a template is refused', () => {
 });
 
 /** The same data as plain values, for mustache.js itself. */
-const plain = (value: JsonValue): unknown => {
+function plain(value: JsonValue): unknown {
   if (value instanceof JsonNumber) {
     return Number(value.text);
   }
@@ -148,7 +151,7 @@ const plain = (value: JsonValue): unknown => {
     return Object.assign(Object.create(null), Object.fromEntries([...value].map(([n, v]) => [n, plain(v)])));
   }
   return Array.isArray(value) ? value.map(plain) : value;
-};
+}
 
 describe('mustache.js agrees', () => {
   const name = fc.constantFrom('a', 'b', 'c', 'a.b', 'b.a.c', '.');

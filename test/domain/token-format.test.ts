@@ -9,18 +9,21 @@ import {
   parseAlgorithm,
 } from '../../server/domain/card/token-format.ts';
 
-const parse = (text: string): HashedAlgorithm => {
+function parse(text: string): HashedAlgorithm {
   const algorithm = parseAlgorithm(text);
   if (algorithm === undefined || algorithm.kind === 'uuid') {
     throw new Error(`Not a hashed algorithm: ${text}`);
   }
   return algorithm;
-};
+}
 
 const HEX = `a1b2c3d4e5f60718${'0'.repeat(48)}`;
-const digestOf = (hex: string): Uint8Array => Uint8Array.fromHex(hex);
-const format = (algorithm: string, number: string, hex = HEX): string | undefined =>
-  formatToken(parse(algorithm), number, digestOf(hex));
+function digestOf(hex: string): Uint8Array {
+  return Uint8Array.fromHex(hex);
+}
+function format(algorithm: string, number: string, hex = HEX): string | undefined {
+  return formatToken(parse(algorithm), number, digestOf(hex));
+}
 
 describe('parseAlgorithm', () => {
   test.each<[string, Algorithm]>([

@@ -4,12 +4,15 @@ import { ERRORS } from '../../server/core/errors.ts';
 import { type JsonObject, parseStoredObject } from '../../server/domain/json/json.ts';
 import { type WebhookParts, webhookBody } from '../../server/domain/proxy/webhook-body.ts';
 
-const objectOf = (text: string): JsonObject => parseStoredObject(new TextEncoder().encode(text));
+function objectOf(text: string): JsonObject {
+  return parseStoredObject(new TextEncoder().encode(text));
+}
 
-const textOf = (parts: WebhookParts, metadata?: string): string =>
-  new TextDecoder('utf-8', { fatal: true }).decode(
+function textOf(parts: WebhookParts, metadata?: string): string {
+  return new TextDecoder('utf-8', { fatal: true }).decode(
     webhookBody(parts, metadata === undefined ? undefined : objectOf(metadata)),
   );
+}
 
 const INFO = '{"token":"tok","user":"customers","stored_at":"2026-01-31T12:00:00.123Z"}';
 

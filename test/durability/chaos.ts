@@ -63,10 +63,12 @@ interface Sent {
   readonly id: string | undefined;
 }
 
-const now = (): number => performance.now();
+function now(): number {
+  return performance.now();
+}
 
 /** Makes an order; one with an Idempotency-Key until it is accepted, any other once. */
-const send = async (world: World, token: string, order: Order): Promise<Sent> => {
+async function send(world: World, token: string, order: Order): Promise<Sent> {
   const { vault, target, receiver, asking } = world;
   const begun = now();
   for (;;) {
@@ -85,20 +87,20 @@ const send = async (world: World, token: string, order: Order): Promise<Sent> =>
     }
     await Bun.sleep(AGAIN_MS);
   }
-};
+}
 
-const killOnce = async (vault: MortalVault, chance: number): Promise<void> => {
+async function killOnce(vault: MortalVault, chance: number): Promise<void> {
   if (chance < REDIS_ALONE) {
     await vault.killRedis();
     return;
   }
   await vault.kill(chance < REDIS_ALONE + BOTH);
   await vault.start();
-};
+}
 
 /** The moments that a kill may wait for: most of what can go wrong lies close behind them. */
-const momentOf = (chance: number, { target, receiver, asking }: World): Promise<void> | undefined =>
-  pick<() => Promise<void> | undefined>(chance, [
+function momentOf(chance: number, { target, receiver, asking }: World): Promise<void> | undefined {
+  return pick<() => Promise<void> | undefined>(chance, [
     [20, () => undefined],
     [20, asking.next],
     [20, () => target.next('request')],
@@ -106,12 +108,13 @@ const momentOf = (chance: number, { target, receiver, asking }: World): Promise<
     [15, () => receiver.next('request')],
     [15, () => receiver.next('reply')],
   ])();
+}
 
-const killAgainAndAgain = async (
+async function killAgainAndAgain(
   world: World,
   { seed, killMs, betweenMs: [least, most] }: ChaosOptions,
   isOver: () => Promise<boolean>,
-): Promise<void> => {
+): Promise<void> {
   const end = now() + killMs;
   for (let n = 1; ; n++) {
     const drawn = (what: string): number => chanceOf(seed, `${what} of kill ${n}`);
@@ -126,9 +129,9 @@ const killAgainAndAgain = async (
     }
     await killOnce(world.vault, drawn('kind'));
   }
-};
+}
 
-const billedOf = async ({ raw }: MortalVault): Promise<Evidence['billed']> => {
+async function billedOf({ raw }: MortalVault): Promise<Evidence['billed']> {
   const counts = { proxy_attempt: 0, network_token: 0 };
   for (const name of await raw.keys('{a:*}u:*')) {
     const usage = await raw.hgetall(name);
@@ -136,12 +139,14 @@ const billedOf = async ({ raw }: MortalVault): Promise<Evidence['billed']> => {
     counts.network_token += Number(usage['network_token'] ?? 0);
   }
   return counts;
-};
+}
 
-const labelOf = ({ path }: Arrival): string => path.split('/').at(-1) ?? '';
+function labelOf({ path }: Arrival): string {
+  return path.split('/').at(-1) ?? '';
+}
 
 /** Everything by the ids under which it happened. */
-const jobsOf = (sent: readonly Sent[], target: Party, receiver: Party): Job[] => {
+function jobsOf(sent: readonly Sent[], target: Party, receiver: Party): Job[] {
   const [byTarget, byReceiver] = [
     Map.groupBy(target.arrivals, ({ header }) => header('x-vault-request-id') ?? ''),
     Map.groupBy(receiver.arrivals, ({ header }) => header('webhook-id') ?? ''),
@@ -160,10 +165,10 @@ const jobsOf = (sent: readonly Sent[], target: Party, receiver: Party): Job[] =>
     sent: byTarget.get(id) ?? [],
     told: byReceiver.get(id) ?? [],
   }));
-};
+}
 
 /** Tokens that webhooks told of, as far as they open. */
-const openedOf = async ({ client }: MortalVault, { arrivals }: Party): Promise<Set<string>> => {
+async function openedOf({ client }: MortalVault, { arrivals }: Party): Promise<Set<string>> {
   const told = new Set(arrivals.flatMap((call) => tellingOf(call).token_info?.token ?? []));
   const opened = new Set<string>();
   for (const token of told) {
@@ -172,9 +177,9 @@ const openedOf = async ({ client }: MortalVault, { arrivals }: Party): Promise<S
     }
   }
   return opened;
-};
+}
 
-const runIn = async (world: World, options: ChaosOptions): Promise<ChaosResult> => {
+async function runIn(world: World, options: ChaosOptions): Promise<ChaosResult> {
   const { vault, target, receiver } = world;
   const begun = now();
   const { seed, requests, sendMs, say = () => undefined } = options;
@@ -214,10 +219,10 @@ const runIn = async (world: World, options: ChaosOptions): Promise<ChaosResult> 
     seconds: (now() - begun) / 1_000,
     printed: vault.printed(),
   };
-};
+}
 
 /** Does one run, with a vault and third parties of its own. */
-export const runChaos = async (options: ChaosOptions): Promise<ChaosResult> => {
+export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const { seed } = options;
   let connections = 0;
   const target = await startParty(
@@ -236,4 +241,4 @@ export const runChaos = async (options: ChaosOptions): Promise<ChaosResult> => {
     target.stop();
     receiver.stop();
   }
-};
+}

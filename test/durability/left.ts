@@ -8,19 +8,21 @@ const SETTLE_MS_MAX = 240_000;
 
 type Place = Pick<MortalVault, 'raw' | 'socketPath'>;
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, one) => all + one, 0);
+}
 
 /** Jobs that the directories of accounts name, or that lie outside of them: the larger number. */
-export const jobsLeft = async ({ raw }: Pick<Place, 'raw'>): Promise<number> => {
+export async function jobsLeft({ raw }: Pick<Place, 'raw'>): Promise<number> {
   const [directories, names] = [await raw.keys('{a:*}j'), await raw.keys('{a:*}j:*')];
   const listed = await Promise.all(directories.map((name) => raw.zcard(name)));
   // What only keeps an id from being used again has no record.
   const lying = await Promise.all(names.map((name) => raw.hexists(name, 'r')));
   return Math.max(sum(listed), sum(lying));
-};
+}
 
 /** Ids in the queue: waiting, delayed or running. */
-export const queueLeft = async ({ socketPath }: Pick<Place, 'socketPath'>): Promise<number> => {
+export async function queueLeft({ socketPath }: Pick<Place, 'socketPath'>): Promise<number> {
   const queue = createJobQueue({
     target: { kind: 'socket', path: socketPath },
     run: () => Promise.resolve(undefined),
@@ -31,10 +33,10 @@ export const queueLeft = async ({ socketPath }: Pick<Place, 'socketPath'>): Prom
   } finally {
     await queue.close();
   }
-};
+}
 
 /** Looks until there is nothing, or for too long; gives what it saw last. */
-export const untilNone = async (look: () => Promise<number>): Promise<number> => {
+export async function untilNone(look: () => Promise<number>): Promise<number> {
   const end = performance.now() + SETTLE_MS_MAX;
   let left = await look();
   while (left > 0 && performance.now() < end) {
@@ -42,4 +44,4 @@ export const untilNone = async (look: () => Promise<number>): Promise<number> =>
     left = await look();
   }
   return left;
-};
+}

@@ -32,11 +32,13 @@ export interface Places {
 const TOKEN_ATTEMPTS = 8;
 
 /** Whether a request may be sent again when nobody knows what became of it. */
-export const isRepeatable = ({ kind }: Pick<Order, 'kind'>): boolean => kind !== 'post';
+export function isRepeatable({ kind }: Pick<Order, 'kind'>): boolean {
+  return kind !== 'post';
+}
 
 /** The requests of a run, made over `sendMs`. */
-export const planOrders = (seed: number, count: number, sendMs: number): Order[] =>
-  Array.from({ length: count }, (_, n) => {
+export function planOrders(seed: number, count: number, sendMs: number): Order[] {
+  return Array.from({ length: count }, (_, n) => {
     const label = `order-${n + 1}`;
     const drawn = (what: string): number => chanceOf(seed, `${what} of ${label}`);
     const kind = pick<Kind>(drawn('kind'), [
@@ -56,16 +58,21 @@ export const planOrders = (seed: number, count: number, sendMs: number): Order[]
       atMs: drawn('time') * sendMs,
     };
   });
+}
 
-const json = (body: unknown): Pick<Move, 'headers' | 'body'> => ({
-  headers: ['Content-Type: application/json'],
-  body: JSON.stringify(body),
-});
+function json(body: unknown): Pick<Move, 'headers' | 'body'> {
+  return {
+    headers: ['Content-Type: application/json'],
+    body: JSON.stringify(body),
+  };
+}
 
-const slowly = (chance: number): number => 1_000 + Math.round(chance * 2_000);
+function slowly(chance: number): number {
+  return 1_000 + Math.round(chance * 2_000);
+}
 
 /** What the target does with the n-th request to a path. */
-export const targetMove = (seed: number, path: string, n: number): Move => {
+export function targetMove(seed: number, path: string, n: number): Move {
   const afterMs = slowly(chanceOf(seed, `pause ${path} ${n}`));
   const good = { kind: 'reply', status: 200, ...json({ number: '5555555555554444', path, n }) } as const;
   const busy = { kind: 'reply', status: 503, body: `busy ${n}` } as const;
@@ -80,13 +87,15 @@ export const targetMove = (seed: number, path: string, n: number): Move => {
     [8, { ...good, kind: 'cut' }],
     [3, { kind: 'hold' }],
   ]);
-};
+}
 
 /** Whether the target cuts its n-th connection before anything was said. */
-export const isRefused = (seed: number, n: number): boolean => chanceOf(seed, `connection ${n}`) < 0.15;
+export function isRefused(seed: number, n: number): boolean {
+  return chanceOf(seed, `connection ${n}`) < 0.15;
+}
 
 /** What the receiver of webhooks does with the n-th call of a path. */
-export const receiverMove = (seed: number, path: string, n: number): Move => {
+export function receiverMove(seed: number, path: string, n: number): Move {
   const afterMs = slowly(chanceOf(seed, `pause ${path} ${n}`));
   return pick<Move>(chanceOf(seed, `move ${path} ${n}`), [
     [50, { kind: 'reply', status: 200 }],
@@ -96,11 +105,11 @@ export const receiverMove = (seed: number, path: string, n: number): Move => {
     [8, { kind: 'reset' }],
     [4, { kind: 'cut', status: 200, body: 'x' }],
   ]);
-};
+}
 
 const BODIES = { body: '{"pan":"{{card_number}}","cvc":"{{cvv}}"}' } as const;
 
-const requestOf = ({ kind, label }: Order, { target }: Places): object => {
+function requestOf({ kind, label }: Order, { target }: Places): object {
   const url = target(`/target/${label}`);
   switch (kind) {
     case 'get':
@@ -112,15 +121,10 @@ const requestOf = ({ kind, label }: Order, { target }: Places): object => {
     default:
       return { method: 'POST', url, ...BODIES };
   }
-};
+}
 
 /** Makes the request of an order once. */
-export const place = (
-  client: AccountClient,
-  token: string,
-  order: Order,
-  places: Places,
-): Promise<Answer> => {
+export function place(client: AccountClient, token: string, order: Order, places: Places): Promise<Answer> {
   const { kind, label, attempts, secret, maxAttempts, idempotencyKey } = order;
   const url = places.receiver(`/hook/${label}`);
   const webhook = { url, secret, max_attempts: maxAttempts, metadata: { label } };
@@ -149,4 +153,4 @@ export const place = (
         body: { request: requestOf(order, places), webhook },
       });
   }
-};
+}

@@ -47,7 +47,7 @@ export interface Bell {
 }
 
 /** A bell that has not rung yet. */
-export const createBell = (): Bell => {
+export function createBell(): Bell {
   let bell = Promise.withResolvers<void>();
   return {
     next: () => bell.promise,
@@ -56,14 +56,19 @@ export const createBell = (): Bell => {
       bell = Promise.withResolvers();
     },
   };
-};
+}
 
-const replyText = ({ status = 200, headers = [], body = '' }: Move): string =>
-  [`HTTP/1.1 ${status} Status`, ...headers, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join(
-    '\r\n',
-  );
+function replyText({ status = 200, headers = [], body = '' }: Move): string {
+  return [
+    `HTTP/1.1 ${status} Status`,
+    ...headers,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    '',
+    body,
+  ].join('\r\n');
+}
 
-const answer = (socket: tls.TLSSocket, arrival: Arrival, ring: () => void): void => {
+function answer(socket: tls.TLSSocket, arrival: Arrival, ring: () => void): void {
   const { move } = arrival;
   if (socket.destroyed || move.kind === 'hold') {
     return;
@@ -81,13 +86,13 @@ const answer = (socket: tls.TLSSocket, arrival: Arrival, ring: () => void): void
       }
     });
   }
-};
+}
 
 /** Starts a third party that does as `decide` says, and cuts each connection that `refuses` says so of. */
-export const startParty = async (
+export async function startParty(
   decide: (path: string, n: number) => Move,
   refuses: () => boolean = () => false,
-): Promise<Party> => {
+): Promise<Party> {
   const { credential } = await thirdPartyTrust();
   const arrivals: Arrival[] = [];
   const counts = new Map<string, number>();
@@ -142,4 +147,4 @@ export const startParty = async (
       }
     },
   };
-};
+}

@@ -29,7 +29,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => process.exit(1));
 }
 
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
 say(`Seed ${seed}: ${requests} requests, ${values.seconds} s of killing.`);
 const result = await runChaos({
   ...{ seed, requests, killMs, say },

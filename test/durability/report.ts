@@ -3,17 +3,21 @@ import type { ChaosResult } from './chaos.ts';
 import { KINDS } from './orders.ts';
 import { type Job, tellingOf } from './verdict.ts';
 
-const isDelivered = ({ told }: Job): boolean =>
-  told.some(({ move, repliedAt }) => move.status === 200 && repliedAt !== undefined);
+function isDelivered({ told }: Job): boolean {
+  return told.some(({ move, repliedAt }) => move.status === 200 && repliedAt !== undefined);
+}
 
-const codeOf = ({ told: [first] }: Job): string =>
-  first === undefined ? 'not told' : (tellingOf(first).code ?? 'reply');
+function codeOf({ told: [first] }: Job): string {
+  return first === undefined ? 'not told' : (tellingOf(first).code ?? 'reply');
+}
 
-const count = <T>(things: readonly T[], test: (thing: T) => boolean): number => things.filter(test).length;
+function count<T>(things: readonly T[], test: (thing: T) => boolean): number {
+  return things.filter(test).length;
+}
 
 type Row = readonly [name: string, value: number, meaning: string];
 
-const rowsOf = (result: ChaosResult, requests: number): Row[] => {
+function rowsOf(result: ChaosResult, requests: number): Row[] {
   const { evidence, violations, redisKills, failedStarts, calls } = result;
   const { jobs, kills, refused, billed, left } = evidence;
   const has = (code: string): number => count(jobs, (job) => codeOf(job) === code);
@@ -49,10 +53,10 @@ const rowsOf = (result: ChaosResult, requests: number): Row[] => {
     ['left behind', left.jobs + left.queued, 'jobs and ids in the queue'],
     ['violations', violations.length, 'must be 0'],
   ];
-};
+}
 
 /** The table: a name, a number, and what it means on each line, and the violations below. */
-export const reportOf = (result: ChaosResult, seed: number, requests: number): string => {
+export function reportOf(result: ChaosResult, seed: number, requests: number): string {
   const { violations, seconds } = result;
   const rows = rowsOf(result, requests);
   const widths = [0, 1].map((n) => Math.max(...rows.map((row) => String(row[n]).length)));
@@ -61,4 +65,4 @@ export const reportOf = (result: ChaosResult, seed: number, requests: number): s
   );
   const title = `Requests to third parties while processes are killed: seed ${seed}, ${Math.round(seconds)} s`;
   return ['', title, '', ...lines, '', ...violations.map((violation) => `  ! ${violation}`), ''].join('\n');
-};
+}

@@ -52,32 +52,34 @@ export interface MortalVault {
 
 const alive = new Set<number>();
 const folders = new Set<string>();
-const end = (pid: number): void => {
+function end(pid: number): void {
   alive.delete(pid);
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
     // It has ended by itself: the kernel ends the Redis of a server that is gone.
   }
-};
-const remove = (folder: string): void => {
+}
+function remove(folder: string): void {
   folders.delete(folder);
   rmSync(folder, { recursive: true, force: true });
-};
+}
 process.once('exit', () => {
   alive.forEach(end);
   folders.forEach(remove);
 });
 
-const settingsOf = (folder: string, settings: Settings): Settings => ({
-  VAULT_DATA_DIR: join(folder, 'data'),
-  VAULT_PROXY_ALLOW: '127.0.0.0/8',
-  VAULT_PROXY_CA_FILE: join(folder, 'ca.pem'),
-  ...settings,
-});
+function settingsOf(folder: string, settings: Settings): Settings {
+  return {
+    VAULT_DATA_DIR: join(folder, 'data'),
+    VAULT_PROXY_ALLOW: '127.0.0.0/8',
+    VAULT_PROXY_CA_FILE: join(folder, 'ca.pem'),
+    ...settings,
+  };
+}
 
 /** The Redis of a vault, whichever process it is just now. */
-const createRedisProcess = (raw: Redis) => {
+function createRedisProcess(raw: Redis) {
   let pid = 0;
   const note = async (): Promise<void> => {
     const found = Number(/^process_id:(\d+)/m.exec(await raw.info('server'))?.[1]);
@@ -98,10 +100,10 @@ const createRedisProcess = (raw: Redis) => {
       }
     },
   };
-};
+}
 
 /** The server of a vault, one process after the other. */
-const createServerProcess = (folder: string, settings: Settings) => {
+function createServerProcess(folder: string, settings: Settings) {
   const printed: string[] = [];
   let child: Server | undefined;
   let up = Promise.withResolvers<number>();
@@ -125,13 +127,13 @@ const createServerProcess = (folder: string, settings: Settings) => {
       return code;
     },
   };
-};
+}
 
 type ServerProcess = ReturnType<typeof createServerProcess>;
 type RedisProcess = ReturnType<typeof createRedisProcess>;
 
 /** Starts a server as a supervisor does; gives how many starts have failed before. */
-const startServer = async (server: ServerProcess, redis: RedisProcess): Promise<number> => {
+async function startServer(server: ServerProcess, redis: RedisProcess): Promise<number> {
   for (let failed = 0; ; failed++) {
     try {
       const port = await server.launch();
@@ -147,13 +149,13 @@ const startServer = async (server: ServerProcess, redis: RedisProcess): Promise<
       await Bun.sleep(RESTART_MS);
     }
   }
-};
+}
 
 /**
  * A vault with data of its own, not started yet; it trusts third parties whose authority is `caPem`. `settings` are
  * added to those that every such vault has.
  */
-export const newMortalVault = (caPem: string, settings: Settings = {}): MortalVault => {
+export function newMortalVault(caPem: string, settings: Settings = {}): MortalVault {
   const folder = mkdtempSync(join(tmpdir(), 'cv-mortal-'));
   folders.add(folder);
   writeFileSync(join(folder, 'ca.pem'), caPem);
@@ -194,4 +196,4 @@ export const newMortalVault = (caPem: string, settings: Settings = {}): MortalVa
       remove(folder);
     },
   };
-};
+}

@@ -7,7 +7,7 @@ import { type Evidence, findViolations, type Job, type Told } from './verdict.ts
 const ID = 'id-1';
 const SECRET = 'secret of the webhook';
 
-const arrival = (path: string, at: number, move: Move, body: string, signed = SECRET): Arrival => {
+function arrival(path: string, at: number, move: Move, body: string, signed = SECRET): Arrival {
   const headers = [
     ['webhook-timestamp', '7'],
     ['webhook-signature', signatureOf(signed, ID, '7', Buffer.from(body))],
@@ -19,26 +19,30 @@ const arrival = (path: string, at: number, move: Move, body: string, signed = SE
   const header = (name: string): string | undefined => headers.find(([found]) => found === name)?.[1];
   const made = { path, n: 1, request, header, at, move };
   return move.kind === 'reply' ? { ...made, repliedAt: at + 1 } : made;
-};
-const sentTo = (...moves: (Move | number)[]): Arrival[] =>
-  moves.map((move, n) => {
+}
+function sentTo(...moves: (Move | number)[]): Arrival[] {
+  return moves.map((move, n) => {
     const made = typeof move === 'number' ? ({ kind: 'reply', status: move, body: 'x' } as const) : move;
     return arrival('/target/a', 10 + 1_000 * n, made, 'body');
   });
-const told = (tells: Told, ...statuses: number[]): Arrival[] =>
-  statuses.map((status, n) =>
+}
+function told(tells: Told, ...statuses: number[]): Arrival[] {
+  return statuses.map((status, n) =>
     arrival('/hook/a', 5_000 + 10 * n, { kind: 'reply', status }, JSON.stringify({ label: 'a', ...tells })),
   );
+}
 const OK: Told = { status_code: 200, body: 'x' };
 const UNKNOWN: Told = { code: 'outcome_unknown' };
 const RESET: Move = { kind: 'reset' };
 
-const jobOf = (kind: Kind, changes: Partial<Job>): Job => ({
-  order: { label: 'a', kind, attempts: 3, maxAttempts: 3, secret: SECRET, atMs: 0 },
-  ...{ id: ID, since: 0, accepted: true },
-  ...{ sent: sentTo(200), told: told(OK, 200), ...changes },
-});
-const judged = (kind: Kind, changes: Partial<Job>, rest: Partial<Evidence> = {}): string[] => {
+function jobOf(kind: Kind, changes: Partial<Job>): Job {
+  return {
+    order: { label: 'a', kind, attempts: 3, maxAttempts: 3, secret: SECRET, atMs: 0 },
+    ...{ id: ID, since: 0, accepted: true },
+    ...{ sent: sentTo(200), told: told(OK, 200), ...changes },
+  };
+}
+function judged(kind: Kind, changes: Partial<Job>, rest: Partial<Evidence> = {}): string[] {
   const job = jobOf(kind, changes);
   return findViolations({
     ...{ jobs: [job], kills: [], refused: 0, stored: new Set() },
@@ -46,7 +50,7 @@ const judged = (kind: Kind, changes: Partial<Job>, rest: Partial<Evidence> = {})
     left: { jobs: 0, queued: 0 },
     ...rest,
   });
-};
+}
 
 describe('the verdict', () => {
   test.each<[string, Kind, Partial<Job>, Partial<Evidence>]>([

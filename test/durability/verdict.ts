@@ -41,77 +41,91 @@ export interface Told {
 const JOBS_OF_ACCOUNT_AT_ONCE = 32;
 const CODES = new Set(['outcome_unknown', 'target_unreachable', 'target_timeout']);
 
-const bodyOf = ({ request }: Arrival): string => request.body.toString();
+function bodyOf({ request }: Arrival): string {
+  return request.body.toString();
+}
 
 /** What a call of a webhook tells. */
-export const tellingOf = (arrival: Arrival): Told => JSON.parse(bodyOf(arrival)) as Told;
+export function tellingOf(arrival: Arrival): Told {
+  return JSON.parse(bodyOf(arrival)) as Told;
+}
 
 /** Whether a request got a whole reply. */
-const isReplied = ({ repliedAt }: Arrival): boolean => repliedAt !== undefined;
+function isReplied({ repliedAt }: Arrival): boolean {
+  return repliedAt !== undefined;
+}
 
-const asksForMore = ({ move: { status = 0 } }: Arrival): boolean => status === 429 || status >= 500;
+function asksForMore({ move: { status = 0 } }: Arrival): boolean {
+  return status === 429 || status >= 500;
+}
 
-const pairsOf = <T>(things: readonly T[]): [T, T][] =>
-  things.slice(1).map((thing, n) => [things[n] as T, thing]);
+function pairsOf<T>(things: readonly T[]): [T, T][] {
+  return things.slice(1).map((thing, n) => [things[n] as T, thing]);
+}
 
 type Finding = string | false;
 
 /** The shortest pause before another attempt, less what clocks may differ by; `Retry-After` is one second here. */
-const leastPauseMs = ({ move: { status } }: Arrival): number => (status === 429 ? 990 : 490);
+function leastPauseMs({ move: { status } }: Arrival): number {
+  return status === 429 ? 990 : 490;
+}
 
 /** The rules for how often and when a target gets a request. */
-const judgeSending = (
-  { order, sent }: Job,
-  wasKilled: (from?: number, to?: number) => boolean,
-): Finding[] => [
-  sent.length > order.attempts && `${sent.length} requests of at most ${order.attempts}`,
-  sent.some(({ path }) => path !== `/target/${order.label}`) && 'went to the target of another request',
-  new Set(sent.map(bodyOf)).size > 1 && 'its requests differ',
-  ...pairsOf(sent).map(([before, after]): Finding => {
-    if (before.repliedAt !== undefined && asksForMore(before)) {
-      const ms = Math.round(after.at - before.repliedAt);
-      return ms < leastPauseMs(before) && `sent again ${ms} ms after a ${before.move.status}`;
-    }
-    return isRepeatable(order)
-      ? isReplied(before) && !wasKilled(before.repliedAt, after.at) && 'sent again behind a final reply'
-      : `sent again after ${isReplied(before) ? 'a final reply' : 'an unknown outcome'}`;
-  }),
-];
+function judgeSending({ order, sent }: Job, wasKilled: (from?: number, to?: number) => boolean): Finding[] {
+  return [
+    sent.length > order.attempts && `${sent.length} requests of at most ${order.attempts}`,
+    sent.some(({ path }) => path !== `/target/${order.label}`) && 'went to the target of another request',
+    new Set(sent.map(bodyOf)).size > 1 && 'its requests differ',
+    ...pairsOf(sent).map(([before, after]): Finding => {
+      if (before.repliedAt !== undefined && asksForMore(before)) {
+        const ms = Math.round(after.at - before.repliedAt);
+        return ms < leastPauseMs(before) && `sent again ${ms} ms after a ${before.move.status}`;
+      }
+      return isRepeatable(order)
+        ? isReplied(before) && !wasKilled(before.repliedAt, after.at) && 'sent again behind a final reply'
+        : `sent again after ${isReplied(before) ? 'a final reply' : 'an unknown outcome'}`;
+    }),
+  ];
+}
 
 /** The rules for how often and when a webhook is called. */
-const judgeCalls = (
+function judgeCalls(
   { order, id, told, accepted }: Job,
   wasKilled: (from?: number, to?: number) => boolean,
   kills: number,
-): Finding[] => [
-  accepted && told.length === 0 && 'its webhook was never called',
-  told.length > order.maxAttempts && `${told.length} calls of at most ${order.maxAttempts}`,
-  told.some(({ path }) => path !== `/hook/${order.label}`) && 'told to the webhook of another request',
-  told.some((call) => tellingOf(call).label !== order.label) && 'told with other metadata',
-  new Set(told.map(bodyOf)).size > 1 && 'its webhook was told different things',
-  told.some(({ header, request }) => {
-    const signed = signatureOf(order.secret, id, header('webhook-timestamp') ?? '', request.body);
-    return header('webhook-signature') !== signed;
-  }) && 'a call is not signed',
-  // A call that was noted and then killed was never seen.
-  told.length > 0 &&
-    !told.some(isDelivered) &&
-    told.length + kills < order.maxAttempts &&
-    `given up after ${told.length} calls of ${order.maxAttempts}`,
-  ...pairsOf(told).map(
-    ([before, after]): Finding =>
-      isDelivered(before) && !wasKilled(before.repliedAt, after.at) && 'told again behind a 200',
-  ),
-];
+): Finding[] {
+  return [
+    accepted && told.length === 0 && 'its webhook was never called',
+    told.length > order.maxAttempts && `${told.length} calls of at most ${order.maxAttempts}`,
+    told.some(({ path }) => path !== `/hook/${order.label}`) && 'told to the webhook of another request',
+    told.some((call) => tellingOf(call).label !== order.label) && 'told with other metadata',
+    new Set(told.map(bodyOf)).size > 1 && 'its webhook was told different things',
+    told.some(({ header, request }) => {
+      const signed = signatureOf(order.secret, id, header('webhook-timestamp') ?? '', request.body);
+      return header('webhook-signature') !== signed;
+    }) && 'a call is not signed',
+    // A call that was noted and then killed was never seen.
+    told.length > 0 &&
+      !told.some(isDelivered) &&
+      told.length + kills < order.maxAttempts &&
+      `given up after ${told.length} calls of ${order.maxAttempts}`,
+    ...pairsOf(told).map(
+      ([before, after]): Finding =>
+        isDelivered(before) && !wasKilled(before.repliedAt, after.at) && 'told again behind a 200',
+    ),
+  ];
+}
 
-const isDelivered = (call: Arrival): boolean => isReplied(call) && call.move.status === 200;
+function isDelivered(call: Arrival): boolean {
+  return isReplied(call) && call.move.status === 200;
+}
 
 /** What is told must be what happened. */
-const judgeOutcome = (
+function judgeOutcome(
   { order, sent, told, since }: Job,
   wasKilled: (from?: number) => boolean,
   stored: ReadonlySet<string>,
-): Finding[] => {
+): Finding[] {
   const first = told[0];
   if (first === undefined) {
     return [];
@@ -146,9 +160,9 @@ const judgeOutcome = (
       last.move.body !== body &&
       'another reply told than the target gave',
   ];
-};
+}
 
-const judgeTotals = ({ jobs, kills, refused, billed, left }: Evidence): Finding[] => {
+function judgeTotals({ jobs, kills, refused, billed, left }: Evidence): Finding[] {
   const tokens = jobs.filter(({ order }) => order.kind === 'token');
   const others = jobs.filter(({ order }) => order.kind !== 'token');
   const seen = others.reduce((sum, { sent }) => sum + sent.length, 0);
@@ -164,15 +178,15 @@ const judgeTotals = ({ jobs, kills, refused, billed, left }: Evidence): Finding[
     left.jobs > 0 && `${left.jobs} jobs left`,
     left.queued > 0 && `${left.queued} ids left in the queue`,
   ];
-};
+}
 
-const repeatedLabels = (jobs: readonly Job[]): Finding[] => {
+function repeatedLabels(jobs: readonly Job[]): Finding[] {
   const labels = jobs.map(({ order }) => order.label);
   return labels.filter((label, n) => labels.indexOf(label) !== n).map((label) => `${label}: has two ids`);
-};
+}
 
 /** Everything that should not have happened, in words; empty when all is well. */
-export const findViolations = (evidence: Evidence): string[] => {
+export function findViolations(evidence: Evidence): string[] {
   const { jobs, kills, stored } = evidence;
   const wasKilled = (from = 0, to = Number.POSITIVE_INFINITY): boolean =>
     kills.some((at) => at >= from && at <= to);
@@ -187,4 +201,4 @@ export const findViolations = (evidence: Evidence): string[] => {
   return [...ofJobs, ...repeatedLabels(jobs), ...judgeTotals(evidence)].filter(
     (finding) => finding !== false,
   );
-};
+}

@@ -150,15 +150,15 @@ class Writer {
 }
 
 /** The marks of all items of the key, by their tokens. */
-const marksOf = async ({ sdk }: AccountClient): Promise<Map<string, State>> => {
+async function marksOf({ sdk }: AccountClient): Promise<Map<string, State>> {
   const marks = new Map<string, State>();
   for await (const { token, data } of sdk.vault.decryptAll({ user: USER, passphrase: PASSPHRASE })) {
     marks.set(token, data['cvv'] === CODE ? Number(data['mark']) : 'without its code');
   }
   return marks;
-};
+}
 
-const differences = (writers: readonly Writer[], found: ReadonlyMap<string, State>): string[] => {
+function differences(writers: readonly Writer[], found: ReadonlyMap<string, State>): string[] {
   const entries = writers.flatMap((writer) => writer.entries);
   const known = new Set(entries.map(({ token }) => token));
   const wrong = entries.flatMap(({ token, states }) => {
@@ -169,10 +169,10 @@ const differences = (writers: readonly Writer[], found: ReadonlyMap<string, Stat
     ([token, mark]) => !known.has(token) && !writers.some(({ doubtful }) => doubtful.has(mark)),
   );
   return [...wrong, ...unasked.map(([token, mark]) => `${token} (${mark}) was never stored`)];
-};
+}
 
 /** Makes a key and a capture endpoint, and writes to them without a pause until the load is stopped. */
-export const startLoad = async (place: Place, chanceOf: (writer: number) => Chance): Promise<Load> => {
+export async function startLoad(place: Place, chanceOf: (writer: number) => Chance): Promise<Load> {
   await place.client.key(USER);
   const endpoint = await place.client.sdk.capture.create({ user: USER, ttl: '0', passphrase: PASSPHRASE });
   const ends = new Ends();
@@ -198,4 +198,4 @@ export const startLoad = async (place: Place, chanceOf: (writer: number) => Chan
     },
     check: async () => differences(writers, await marksOf(place.client)),
   };
-};
+}

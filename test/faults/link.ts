@@ -12,7 +12,7 @@ export interface Link {
 }
 
 /** Opens a way to a port of 127.0.0.1. */
-export const openLink = async (to: number): Promise<Link> => {
+export async function openLink(to: number): Promise<Link> {
   const sockets = new Set<Socket>();
   let [replies, lost] = [0, 0];
   const hold = (socket: Socket): Socket => {
@@ -50,4 +50,4 @@ export const openLink = async (to: number): Promise<Link> => {
     },
   };
   return link;
-};
+}

@@ -45,21 +45,24 @@ export interface Place {
   readonly remove: () => Promise<void>;
 }
 
-const isRunning = (child: Bun.Subprocess | undefined): boolean =>
-  child !== undefined && child.exitCode === null && child.signalCode === null;
+function isRunning(child: Bun.Subprocess | undefined): boolean {
+  return child !== undefined && child.exitCode === null && child.signalCode === null;
+}
 
-const end = async (child: Bun.Subprocess | undefined): Promise<void> => {
+async function end(child: Bun.Subprocess | undefined): Promise<void> {
   child?.kill('SIGKILL');
   await child?.exited;
-};
+}
 
-const redisArguments = (folder: string, port: number, fsync: string): string[] => [
-  ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', ''],
-  ...['--appendonly', 'yes', '--appendfsync', fsync, '--maxmemory-policy', 'noeviction'],
-];
+function redisArguments(folder: string, port: number, fsync: string): string[] {
+  return [
+    ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', ''],
+    ...['--appendonly', 'yes', '--appendfsync', fsync, '--maxmemory-policy', 'noeviction'],
+  ];
+}
 
 /** Makes a place with data of its own; nothing runs yet. */
-export const newPlace = async (library: string, fsync: 'always' | 'everysec' = 'always'): Promise<Place> => {
+export async function newPlace(library: string, fsync: 'always' | 'everysec' = 'always'): Promise<Place> {
   const folder = mkdtempSync(join(tmpdir(), 'cv-faults-'));
   const redisFolder = join(folder, 'redis');
   mkdirSync(redisFolder);
@@ -137,4 +140,4 @@ export const newPlace = async (library: string, fsync: 'always' | 'everysec' = '
       rmSync(folder, { recursive: true, force: true });
     },
   };
-};
+}

@@ -26,9 +26,11 @@ const { values } = parseArgs({
   options: { seed: { type: 'string' }, only: { type: 'string', default: '' }, rounds: { type: 'string' } },
 });
 const seed = Number(values.seed ?? randomInt(1_000_000));
-const say = (text: string): void => void process.stdout.write(`${text}\n`);
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
 
-const runRound = async (scene: Scene, round: number, library: string): Promise<Round> => {
+async function runRound(scene: Scene, round: number, library: string): Promise<Round> {
   const place = await newPlace(library, scene.fsync);
   try {
     await place.start();
@@ -46,15 +48,18 @@ const runRound = async (scene: Scene, round: number, library: string): Promise<R
   } finally {
     await place.remove();
   }
-};
+}
 
-const isGood = (scene: Scene, rounds: readonly Round[]): boolean =>
-  rounds.every(({ broken, verify }) => broken === undefined && verify.startsWith('ok')) &&
-  rounds.some(({ lost }) => lost.length > 0) === (scene.mustLose ?? false);
+function isGood(scene: Scene, rounds: readonly Round[]): boolean {
+  return (
+    rounds.every(({ broken, verify }) => broken === undefined && verify.startsWith('ok')) &&
+    rounds.some(({ lost }) => lost.length > 0) === (scene.mustLose ?? false)
+  );
+}
 
 const chosen = SCENES.filter(({ name }) => name.includes(values.only));
 
-const main = async (): Promise<number> => {
+async function main(): Promise<number> {
   if (chosen.length === 0) {
     say(`--only takes a part of: ${SCENES.map(({ name }) => name).join('; ')}`);
     return 2;
@@ -98,7 +103,7 @@ const main = async (): Promise<number> => {
   const head = ['What failed', 'Rounds', 'Acknowledged', 'Lost', 'Half written', 'As it must be'];
   say(`\nSeed ${seed}\n\n${renderTable({ head, rows })}`);
   return failed;
-};
+}
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => process.exit(1));

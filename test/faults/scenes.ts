@@ -31,40 +31,43 @@ const CUT_MS_MAX = 60_000;
 const CLOCK_MS_MAX = 2_500;
 const HOUR_MS = 3_600_000;
 
-const demand = (isSo: boolean, otherwise: string): void => {
+function demand(isSo: boolean, otherwise: string): void {
   if (!isSo) {
     throw new Error(otherwise);
   }
-};
+}
 
-const someLoad = (chance: Chance, most = 1_500): Promise<void> => Bun.sleep(300 + chance.int(most));
+function someLoad(chance: Chance, most = 1_500): Promise<void> {
+  return Bun.sleep(300 + chance.int(most));
+}
 
 /** Waits until a write goes through again; gives the ms from now. */
-const recovery = async ({ load }: Stage): Promise<number> => {
+async function recovery({ load }: Stage): Promise<number> {
   const since = performance.now();
   while (load.ends.lastWrite < since) {
     demand(performance.now() - since < RECOVERY_MS_MAX * 5, 'nothing could be written any more');
     await Bun.sleep(5);
   }
   return load.ends.lastWrite - since;
-};
+}
 
-const timely = async (stage: Stage): Promise<string> => {
+async function timely(stage: Stage): Promise<string> {
   const ms = await recovery(stage);
   demand(ms <= RECOVERY_MS_MAX, `writes went through only ${Math.round(ms)} ms after it was over`);
   return `back in ${Math.round(ms)} ms`;
-};
+}
 
-const refused = ({ ends }: Load): number =>
-  [...ends.counts].reduce((sum, [name, count]) => sum + (name.includes(' 503 ') ? count : 0), 0);
+function refused({ ends }: Load): number {
+  return [...ends.counts].reduce((sum, [name, count]) => sum + (name.includes(' 503 ') ? count : 0), 0);
+}
 
-const restarted = async (stage: Stage): Promise<string> => {
+async function restarted(stage: Stage): Promise<string> {
   await stage.place.start();
   return `back in ${Math.round(await recovery(stage))} ms`;
-};
+}
 
 /** The memory and the answers while nothing can be written. */
-const whileAway = async (stage: Stage, ms: number, begin: () => void, over: () => void): Promise<string> => {
+async function whileAway(stage: Stage, ms: number, begin: () => void, over: () => void): Promise<string> {
   const { place, load } = stage;
   const [before, refusedBefore] = [place.memoryMb(), refused(load)];
   begin();
@@ -76,9 +79,9 @@ const whileAway = async (stage: Stage, ms: number, begin: () => void, over: () =
   demand(load.ends.slowestMs < ANSWER_MS_MAX, `a request took ${Math.round(load.ends.slowestMs)} ms`);
   demand(refused(load) > refusedBefore, 'nothing was refused');
   return `${back}, ${refused(load) - refusedBefore} refused, slowest ${Math.round(load.ends.slowestMs)} ms`;
-};
+}
 
-const powerCut = async (stage: Stage): Promise<string> => {
+async function powerCut(stage: Stage): Promise<string> {
   const since = performance.now();
   while (stage.load.ends.acknowledged < ACKNOWLEDGED_BEFORE_CUT) {
     demand(performance.now() - since < CUT_MS_MAX, 'too few writes went through');
@@ -87,9 +90,9 @@ const powerCut = async (stage: Stage): Promise<string> => {
   await someLoad(stage.chance);
   const lost = await stage.place.cutPower();
   return `${lost} bytes were not synced, ${await restarted(stage)}`;
-};
+}
 
-const stalled = async (stage: Stage, ms: number): Promise<string> => {
+async function stalled(stage: Stage, ms: number): Promise<string> {
   await someLoad(stage.chance);
   const { place } = stage;
   return whileAway(
@@ -98,7 +101,7 @@ const stalled = async (stage: Stage, ms: number): Promise<string> => {
     () => place.signalRedis('SIGSTOP'),
     () => place.signalRedis('SIGCONT'),
   );
-};
+}
 
 export const SCENES: readonly Scene[] = [
   {

@@ -26,7 +26,7 @@ export interface Shim {
 }
 
 /** Compiles the shim into a folder; needs `cc`. */
-export const buildShim = (folder: string): string => {
+export function buildShim(folder: string): string {
   const library = join(folder, 'shim.so');
   const source = join(import.meta.dir, 'shim.c');
   const { exitCode, stderr } = Bun.spawnSync([
@@ -43,15 +43,16 @@ export const buildShim = (folder: string): string => {
     throw new Error(`cc: ${stderr.toString()}`);
   }
   return library;
-};
+}
 
-const filesBelow = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name));
+}
 
 /** The length of each file, by its inode, that a sync has reached last. */
-const syncedLengths = (notes: string): Map<number, number> => {
+function syncedLengths(notes: string): Map<number, number> {
   const text = existsSync(notes) ? readFileSync(notes, 'utf8') : '';
   return new Map(
     text
@@ -59,10 +60,10 @@ const syncedLengths = (notes: string): Map<number, number> => {
       .filter((line) => line !== '')
       .map((line) => line.split(' ').map(Number) as [number, number]),
   );
-};
+}
 
 /** A shim with controls of its own. */
-export const openShim = (library: string, folder: string): Shim => {
+export function openShim(library: string, folder: string): Shim {
   const [control, notes] = [join(folder, 'control'), join(folder, 'synced')];
   const fd = openSync(control, 'w+', 0o600);
   const set = (at: number, value: number): void => {
@@ -87,4 +88,4 @@ export const openShim = (library: string, folder: string): Shim => {
       }, 0);
     },
   };
-};
+}

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { createReplyEnd } from './reply-end.ts';
 
-const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+function bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
 
 describe('the end of a reply', () => {
   const replies: readonly (readonly [string, string])[] = [

@@ -7,7 +7,7 @@ const LAST_CHUNK = '\r\n0\r\n\r\n';
 export type ReplyEnd = (chunk: Uint8Array) => number | undefined;
 
 /** One request at a time is under way: what follows a reply belongs to the next one. */
-export const createReplyEnd = (): ReplyEnd => {
+export function createReplyEnd(): ReplyEnd {
   let head = '';
   let status: number | undefined;
   let left: number | undefined;
@@ -52,4 +52,4 @@ export const createReplyEnd = (): ReplyEnd => {
     status = undefined;
     return done;
   };
-};
+}

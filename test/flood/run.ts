@@ -22,11 +22,15 @@ const { values } = parseArgs({
   },
 });
 
-const say = (text: string): void => void process.stderr.write(`${text}\n`);
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
 
-const verdict = ({ isReached }: Row): string => (isReached === undefined ? '' : isReached ? 'yes' : 'NO');
+function verdict({ isReached }: Row): string {
+  return isReached === undefined ? '' : isReached ? 'yes' : 'NO';
+}
 
-const main = async (): Promise<void> => {
+async function main(): Promise<void> {
   const folder = makeFolder();
   const vault = await startVault(folder);
   const rows: Row[] = [];
@@ -52,7 +56,7 @@ const main = async (): Promise<void> => {
       `${renderTable({ head: ['Flood', 'Measured', 'Value', 'Aim', 'Reached'], rows: lines })}\n`,
     );
   }
-};
+}
 
 main().then(
   () => process.exit(0),

@@ -7,21 +7,24 @@ import type { SlowResult } from './slow.ts';
 import { HEALTH, type Prepared, run, type Traffic, type World } from './traffic.ts';
 import { FLOOD, storing } from './world.ts';
 
-const residentMb = (pid: number): number =>
-  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024;
+function residentMb(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024;
+}
 
-const round = (value: number | null): string =>
-  value === null ? 'none' : value >= 100 ? value.toFixed(0) : value.toFixed(1);
+function round(value: number | null): string {
+  return value === null ? 'none' : value >= 100 ? value.toFixed(0) : value.toFixed(1);
+}
 
-const refusalsOf = ({ statuses }: Sent): number =>
-  Object.entries(statuses).reduce((sum, [status, n]) => sum + (status === '200' ? 0 : n), 0);
+function refusalsOf({ statuses }: Sent): number {
+  return Object.entries(statuses).reduce((sum, [status, n]) => sum + (status === '200' ? 0 : n), 0);
+}
 
 /** Runs traffic under a flood that begins a second before it and ends with it; also the growth of memory, in MB. */
-const under = async (
+async function under(
   world: World,
   flood: Traffic,
   traffic: readonly Traffic[],
-): Promise<{ readonly flood: Sent; readonly sent: readonly Sent[]; readonly grownMb: number }> => {
+): Promise<{ readonly flood: Sent; readonly sent: readonly Sent[]; readonly grownMb: number }> {
   const before = residentMb(world.vault.pid);
   let most = before;
   const watch = setInterval(() => {
@@ -33,16 +36,16 @@ const under = async (
   const done = await flooding;
   clearInterval(watch);
   return { flood: done, sent, grownMb: most - before };
-};
+}
 
-const timesIdle = (
+function timesIdle(
   world: World,
   flood: string,
   measured: string,
   idle: Sent,
   sent: Sent,
   most: number,
-): void => {
+): void {
   const ratio = sent.p99Ms / idle.p99Ms;
   const rejects = refusalsOf(sent);
   world.rows.push({
@@ -52,9 +55,9 @@ const timesIdle = (
     aim: `<= ${most}, none refused`,
     isReached: ratio <= most && rejects === 0,
   });
-};
+}
 
-const floodLine = (world: World, flood: string, { statuses, okPerSecond, p99Ms, otherP99Ms }: Sent): void => {
+function floodLine(world: World, flood: string, { statuses, okPerSecond, p99Ms, otherP99Ms }: Sent): void {
   world.rows.push({
     flood,
     measured: 'the flood itself',
@@ -62,16 +65,16 @@ const floodLine = (world: World, flood: string, { statuses, okPerSecond, p99Ms, 
     aim: '',
     isReached: undefined,
   });
-};
+}
 
-const isAtMost = (
+function isAtMost(
   world: World,
   flood: string,
   measured: string,
   value: number,
   most: number,
   unit: string,
-): void => {
+): void {
   world.rows.push({
     flood,
     measured,
@@ -79,9 +82,9 @@ const isAtMost = (
     aim: `<= ${most} ${unit}`,
     isReached: value <= most,
   });
-};
+}
 
-const idleOf = async (world: World, { small }: Prepared): Promise<readonly [Sent, Sent, Sent]> => {
+async function idleOf(world: World, { small }: Prepared): Promise<readonly [Sent, Sent, Sent]> {
   const [store, decrypt, health] = await Promise.all(
     [small.store, small.decrypt, HEALTH].map((each) => run(world, each)),
   );
@@ -89,7 +92,7 @@ const idleOf = async (world: World, { small }: Prepared): Promise<readonly [Sent
     throw new Error('the idle service did not answer');
   }
   return [store, decrypt, health];
-};
+}
 
 /** One account unlocks from cold a hundred times a second; lists and reads whole keys; sends five times too much. */
 export const FLOODS: Readonly<Record<string, (world: World, prepared: Prepared) => Promise<void>>> = {

@@ -41,7 +41,7 @@ const TICK_MS = 2;
 /** How long replies are waited for behind the last request. */
 const PATIENCE_MS = 5_000;
 
-const runOrder = async (order: Order): Promise<Sent> => {
+async function runOrder(order: Order): Promise<Sent> {
   const statuses: Record<string, number> = {};
   const ok: number[] = [];
   const other: number[] = [];
@@ -150,7 +150,7 @@ const runOrder = async (order: Order): Promise<Sent> => {
     otherP99Ms: percentile(other, 0.99),
     unanswered: order.perSecond === undefined ? 0 : Math.max(0, made - answered()),
   };
-};
+}
 
 if (import.meta.main) {
   const sent = await runOrder(JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as Order);

@@ -22,7 +22,7 @@ export interface SlowResult {
 
 const BYTE_MS = 5_000;
 
-const holdAll = async (order: SlowOrder): Promise<SlowResult> => {
+async function holdAll(order: SlowOrder): Promise<SlowResult> {
   const cut = { slow: 0, unread: 0 };
   const slow: Bun.Socket<undefined>[] = [];
   const connect = (kind: 'slow' | 'unread'): Promise<unknown> =>
@@ -53,7 +53,7 @@ const holdAll = async (order: SlowOrder): Promise<SlowResult> => {
   await Bun.sleep(order.seconds * 1_000);
   clearInterval(drip);
   return { slowCut: cut.slow, unreadCut: cut.unread };
-};
+}
 
 if (import.meta.main) {
   const result = await holdAll(JSON.parse(process.argv[2] ?? '{}') as SlowOrder);

@@ -46,11 +46,13 @@ const IDLE_PER_SECOND = 20;
 const COLD_KEYS = 8;
 
 /** Sends traffic; resolves when it is done. */
-export const run = (
+export function run(
   { vault, folder, seconds }: World,
   traffic: Traffic,
   forSeconds = seconds,
-): Promise<Sent> => send(folder, { port: vault.port, seconds: forSeconds, ...traffic });
+): Promise<Sent> {
+  return send(folder, { port: vault.port, seconds: forSeconds, ...traffic });
+}
 
 /** The longest that the thread of HTTP kept anybody waiting: what health answered at its slowest. */
 export const HEALTH: Traffic = {
@@ -60,7 +62,7 @@ export const HEALTH: Traffic = {
 };
 
 /** Everything that the floods are made of, and the small account's traffic. */
-export const prepare = async (world: World, listed: number) => {
+export async function prepare(world: World, listed: number) {
   const { vault, say } = world;
   say('making keys');
   const warm = await makeKey(vault, FLOOD, 'warm', 100);
@@ -102,7 +104,7 @@ export const prepare = async (world: World, listed: number) => {
     listAll: { requests: get('user=big&limit=-1'), connections: 2 },
     openAll: { requests: get('user=some&decrypt_all=true&limit=-1'), connections: 2 },
   };
-};
+}
 
 /** Everything that the floods are made of, and the small account's traffic. */
 export type Prepared = Awaited<ReturnType<typeof prepare>>;

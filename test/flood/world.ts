@@ -13,10 +13,12 @@ export const WARM = 'a-passphrase-for-floods-only';
 export const COLD = 'short-passphrase';
 const PASSWORD = 'a-password-for-floods-only';
 
-const credentialsOf = (account: string, passphrase: string): Credentials => ({
-  Authorization: `Basic ${btoa(`${account}:${PASSWORD}`)}`,
-  'X-Vault-Passphrase': passphrase,
-});
+function credentialsOf(account: string, passphrase: string): Credentials {
+  return {
+    Authorization: `Basic ${btoa(`${account}:${PASSWORD}`)}`,
+    'X-Vault-Passphrase': passphrase,
+  };
+}
 
 /** Who floods, and who is there beside it. */
 export const FLOOD = credentialsOf('flood', WARM);
@@ -24,36 +26,37 @@ export const FLOOD_COLD = credentialsOf('flood', COLD);
 export const SMALL = credentialsOf('small', WARM);
 
 /** The text of a request. */
-export const requestOf = (
+export function requestOf(
   method: string,
   target: string,
   headers: Readonly<Record<string, string>>,
   body?: string,
-): string => {
+): string {
   const length =
     body === undefined
       ? []
       : [`Content-Length: ${Buffer.byteLength(body.replaceAll('@SEQ@', '0'.repeat(10)))}`];
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return `${[`${method} ${target} HTTP/1.1`, 'Host: localhost', ...lines, ...length].join('\r\n')}\r\n\r\n${body ?? ''}`;
-};
+}
 
 const CARD =
   '{"card_number":"411111@SEQ@","card_holder":"Ada Lovelace","expiry_month":"12","expiry_year":"2030"}';
 
 /** Stores a new card with each request. */
-export const storing = (credentials: Credentials, user: string): readonly string[] => [
-  requestOf('POST', `/v1/vault/?user=${user}&reference=r-@SEQ@`, credentials, CARD),
-];
+export function storing(credentials: Credentials, user: string): readonly string[] {
+  return [requestOf('POST', `/v1/vault/?user=${user}&reference=r-@SEQ@`, credentials, CARD)];
+}
 
 /** Opens one card after the other. */
-export const decrypting = (credentials: Credentials, addresses: readonly string[]): readonly string[] =>
-  addresses.map((address) => requestOf('GET', `/v1/vault/?${address}`, credentials));
+export function decrypting(credentials: Credentials, addresses: readonly string[]): readonly string[] {
+  return addresses.map((address) => requestOf('GET', `/v1/vault/?${address}`, credentials));
+}
 
 let orders = 0;
 
 /** Starts a sender; resolves when it is done. */
-export const send = async (folder: string, order: Omit<Order, 'first'>): Promise<Sent> => {
+export async function send(folder: string, order: Omit<Order, 'first'>): Promise<Sent> {
   orders += 1;
   const file = join(folder, `order-${orders}.json`);
   writeFileSync(file, JSON.stringify({ ...order, first: orders * 10_000_000 }));
@@ -64,10 +67,10 @@ export const send = async (folder: string, order: Omit<Order, 'first'>): Promise
     throw new Error(`a sender failed: ${output.slice(-500)}`);
   }
   return JSON.parse(line) as Sent;
-};
+}
 
 /** Makes the two accounts, as the operator's command line does. */
-export const makeAccounts = async (vault: Vault): Promise<void> => {
+export async function makeAccounts(vault: Vault): Promise<void> {
   const opened = await openConfigured(loadConfig(vault.settings, []));
   try {
     for (const name of ['flood', 'small']) {
@@ -78,15 +81,15 @@ export const makeAccounts = async (vault: Vault): Promise<void> => {
   } finally {
     await opened.close();
   }
-};
+}
 
 /** Makes a key, and stores some cards under it; gives their addresses as they stand in a query. */
-export const makeKey = async (
+export async function makeKey(
   vault: Vault,
   credentials: Credentials,
   user: string,
   cards: number,
-): Promise<readonly string[]> => {
+): Promise<readonly string[]> {
   const { 'X-Vault-Passphrase': passphrase } = credentials;
   await call(vault, credentials, '/v1/key/', { user, passphrase });
   const store = async (_: unknown, n: number): Promise<string> => {
@@ -96,6 +99,6 @@ export const makeKey = async (
     return `user=${user}&token=${token}&reference=s-${n}`;
   };
   return Promise.all(Array.from({ length: cards }, store));
-};
+}
 
 export { startVault, type Vault };

@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** The project's sources in another folder. */
-const copyTo = (name: string): string => {
+function copyTo(name: string): string {
   const copy = join(folder, name);
   mkdirSync(copy);
   for (const source of SOURCES) {
@@ -41,10 +41,10 @@ const copyTo = (name: string): string => {
   rmSync(join(copy, 'forms', 'dist'), { recursive: true, force: true });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   return copy;
-};
+}
 
 /** Builds in a process of its own, in that folder and with that environment; gives version and hashes. */
-const buildIn = async (copy: string, env: Record<string, string>): Promise<unknown> => {
+async function buildIn(copy: string, env: Record<string, string>): Promise<unknown> {
   const program = `
     import { buildForms } from ${JSON.stringify(join(copy, 'forms', 'build.ts'))};
     const { version, files } = await buildForms();
@@ -63,7 +63,7 @@ const buildIn = async (copy: string, env: Record<string, string>): Promise<unkno
     throw new Error(errors);
   }
   return JSON.parse(output);
-};
+}
 
 describe('the build', () => {
   test('is the same in every folder and surrounding', async () => {

@@ -9,7 +9,7 @@ import {
 } from '../../forms/fields/expiry-input.ts';
 
 /** Types one key after the other at the end; `<` deletes. */
-const type = (keys: string, start = ''): string => {
+function type(keys: string, start = ''): string {
   let held = start;
   for (const key of keys) {
     const remove = key === '<';
@@ -18,10 +18,11 @@ const type = (keys: string, start = ''): string => {
     held = editExpiry({ before: held, value, caret: value.length, kind }).value;
   }
   return held;
-};
+}
 
-const fillIn = (value: string, kind = ''): string =>
-  editExpiry({ before: '', value, caret: value.length, kind }).value;
+function fillIn(value: string, kind = ''): string {
+  return editExpiry({ before: '', value, caret: value.length, kind }).value;
+}
 
 describe('typing', () => {
   test.each([

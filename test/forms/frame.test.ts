@@ -5,7 +5,7 @@ import { isFrameMessage, isParentMessage } from '../../forms/frame/messages.ts';
 type Listener = Parameters<FrameWindow['addEventListener']>[1];
 
 /** A window inside another, which keeps what it sends; time passes only when told. */
-const framed = () => {
+function framed() {
   const sent: [unknown, string][] = [];
   const timers: (() => void)[] = [];
   const listeners: Listener[] = [];
@@ -27,7 +27,7 @@ const framed = () => {
     }
   };
   return { own, parent, sent, say, pass };
-};
+}
 
 const SUCCESS = { type: 'vault.success', token: 't', reference: 'r', user: 'u' } as const;
 

@@ -9,22 +9,22 @@ const CAPTURE: FormOptions = { url: '/v1/capture/shop', secret: 'vcs1_open-sesam
 const RETRIEVE: FormOptions = { url: '/v1/retrieve/desk', secret: 'vrs1_open-sesame', token: 'ab12' };
 
 /** What the form's page reads out of its address. */
-const partsOf = (given: FormOptions, base: string | null = BASE) => {
+function partsOf(given: FormOptions, base: string | null = BASE) {
   const { origin, pathname, searchParams, hash } = new URL(planForm(given, base ?? undefined).src);
   return {
     at: origin + pathname,
     query: Object.fromEntries(searchParams),
     fragment: Object.fromEntries(new URLSearchParams(hash.slice(1))),
   };
-};
+}
 
-const refusalOf = (given: unknown, base: string | null = BASE): string => {
+function refusalOf(given: unknown, base: string | null = BASE): string {
   try {
     return planForm(given as FormOptions, base ?? undefined).src;
   } catch (error) {
     return error instanceof TypeError ? error.message : String(error);
   }
-};
+}
 
 describe('a frame', () => {
   test('of a capture endpoint has id and secret in the fragment, and nothing in the query', () => {

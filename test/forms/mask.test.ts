@@ -3,11 +3,14 @@ import { readConfig } from '../../forms/base/config.ts';
 import { hiddenText, NUMBERS, shownText, storedValues } from '../../forms/fields/mask.ts';
 import { NUMBER_NAMES } from '../../server/domain/card/number.ts';
 
-const config = (given: unknown) => readConfig(JSON.stringify(given));
+function config(given: unknown) {
+  return readConfig(JSON.stringify(given));
+}
 const CARD = { card_number: '4111111111111111', card_holder: 'Ada', expiry: '08/29', cvv: '123', extra: 'x' };
 
-const names = (item: Record<string, unknown>, given: unknown): string[] =>
-  storedValues(item, config(given)).map(({ name }) => name);
+function names(item: Record<string, unknown>, given: unknown): string[] {
+  return storedValues(item, config(given)).map(({ name }) => name);
+}
 
 describe('what is shown', () => {
   test('of a card its four fields, in their order, and what was added', () => {

@@ -6,7 +6,9 @@ import { fill, pickLocale, type Texts, textsOf } from '../../forms/messages/mess
 const NAMES = Object.keys(EN) as (keyof Texts)[];
 const LOCALES = ['en', 'es', 'fr', 'de', 'ar'] as const;
 
-const places = (text: string): string[] => (text.match(/\{\w+\}/g) ?? []).sort();
+function places(text: string): string[] {
+  return (text.match(/\{\w+\}/g) ?? []).sort();
+}
 
 describe.each(LOCALES)('%s', (locale) => {
   test.each(NAMES)('has %s with the same places', (name) => {

@@ -10,7 +10,9 @@ export const TOLD: readonly FrameMessage[] = [
 ];
 
 const success = { type: 'vault.success', token: 't', reference: 'r', user: 'u' };
-const inherited = (own: object, parent: object): object => Object.assign(Object.create(parent), own);
+function inherited(own: object, parent: object): object {
+  return Object.assign(Object.create(parent), own);
+}
 
 /** Data that no form sends, each with a name. */
 export const HOSTILE_DATA: readonly (readonly [string, unknown])[] = [

@@ -4,7 +4,7 @@ import { onlyDigits, plainDigits } from '../../forms/fields/digits.ts';
 import { editNumber, groupNumber, isCardNumber, pickNumber } from '../../forms/fields/number-input.ts';
 
 /** Puts a text in where `|` is, as a browser does, and shows the caret as `|` again. */
-const change = (before: string, replaced: string, kind: string): string => {
+function change(before: string, replaced: string, kind: string): string {
   const had = before.replace('|', '');
   const { value, caret } = editNumber({
     before: had,
@@ -13,7 +13,7 @@ const change = (before: string, replaced: string, kind: string): string => {
     kind,
   });
   return `${value.slice(0, caret)}|${value.slice(caret)}`;
-};
+}
 
 describe('groups', () => {
   test.each([

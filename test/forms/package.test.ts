@@ -9,9 +9,11 @@ const ROOT = join(import.meta.dir, '..', '..');
 /** The package must do no harm in Node, where pages are made; where there is none, Bun stands in. */
 const node = Bun.which('node') ?? process.execPath;
 let folder = '';
-const installed = (name: string): string => join(folder, 'node_modules/@cardvault/forms', name);
+function installed(name: string): string {
+  return join(folder, 'node_modules/@cardvault/forms', name);
+}
 
-const run = async (command: string[], cwd: string) => {
+async function run(command: string[], cwd: string) {
   const child = Bun.spawn(command, { cwd, stdout: 'pipe', stderr: 'pipe' });
   const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),
@@ -19,7 +21,7 @@ const run = async (command: string[], cwd: string) => {
     child.exited,
   ]);
   return { code, stdout: stdout.trim(), stderr };
-};
+}
 
 const IMPORTS =
   "import { defineVaultCardForm, mountCardForm, mountForm, VaultCardForm } from '@cardvault/forms';\n";

@@ -4,10 +4,9 @@ import { type FillRandom, newKey, shuffle } from '../../forms/fields/random.ts';
 const DIGITS = [...'0123456789'];
 
 /** Random bytes that are these, in turn. */
-const fixed =
-  (...bytes: number[]): FillRandom =>
-  (target) =>
-    target.map(() => bytes.shift() ?? 0);
+function fixed(...bytes: number[]): FillRandom {
+  return (target) => target.map(() => bytes.shift() ?? 0);
+}
 
 test('every item comes once', () => {
   for (let round = 0; round < 100; round++) {

@@ -5,7 +5,7 @@ import { bodyOf, call, callUrl, createAttempts, readJson } from '../../forms/pag
 import { ERRORS } from '../../server/core/errors.ts';
 
 /** Answers with the replies in turn, and keeps what it was asked and how long was waited. */
-const service = (...replies: (Response | Error)[]) => {
+function service(...replies: (Response | Error)[]) {
   const asked: { url: string; init: RequestInit }[] = [];
   const waits: number[] = [];
   const fetch = async (url: string, init: RequestInit): Promise<Response> => {
@@ -20,10 +20,14 @@ const service = (...replies: (Response | Error)[]) => {
     waits.push(seconds);
   };
   return { asked, waits, deps: { fetch, wait } };
-};
+}
 
-const refusal = (status: number, code: string, headers: Record<string, string> = {}): Response =>
-  Response.json({ error: 'A sentence.', code, field: 'body.cvv', request_id: '1' }, { status, headers });
+function refusal(status: number, code: string, headers: Record<string, string> = {}): Response {
+  return Response.json(
+    { error: 'A sentence.', code, field: 'body.cvv', request_id: '1' },
+    { status, headers },
+  );
+}
 
 const INIT = { method: 'POST', headers: { 'Idempotency-Key': 'k' }, body: '{}' };
 

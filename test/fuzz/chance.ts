@@ -11,7 +11,7 @@ export interface Chance {
 }
 
 /** The chance of one case: the same for the same seed, suite and number, whichever cases ran before. */
-export const chanceOfCase = (seed: number, suite: string, number: number): Chance => {
+export function chanceOfCase(seed: number, suite: string, number: number): Chance {
   let drawn = 0;
   const next = (): number => {
     drawn += 1;
@@ -24,4 +24,4 @@ export const chanceOfCase = (seed: number, suite: string, number: number): Chanc
     pick: <T>(things: readonly [T, ...T[]]): T => things[int(things.length)] ?? things[0],
     bytes: (length) => Uint8Array.from({ length }, () => int(256)),
   };
-};
+}

@@ -35,7 +35,7 @@ interface Format {
 
 const MARK = { sequence: 0, link: filled(32, 0), latestMs: 0, stepBackMs: 0 };
 
-const sealedFormats = async (): Promise<Format[]> => {
+async function sealedFormats(): Promise<Format[]> {
   const sealer = sealerOf();
   const { key, record: keyRecord } = await openNewKey();
   const part0 = utf8('{"card_number":"4111111111111111"}');
@@ -89,9 +89,9 @@ const sealedFormats = async (): Promise<Format[]> => {
     }),
     { name: 'key record', record: keyRecord, read: parseVaultKey, isSealed: false },
   ];
-};
+}
 
-const frameFormat = (): Format => {
+function frameFormat(): Format {
   const frame = encodeFrame([{ kind: 3, id: 7, fields: [utf8('one'), filled(40, 1)] }]);
   return {
     name: 'frame between threads',
@@ -99,10 +99,10 @@ const frameFormat = (): Format => {
     read: (bytes) => decodeFrame(bytes.slice().buffer as ArrayBuffer),
     isSealed: false,
   };
-};
+}
 
 /** Half of the cases are damage, the rest bytes of chance, or one record's bytes for another. */
-const otherBytes = (formats: readonly [Format, ...Format[]], format: Format, chance: Chance): Uint8Array => {
+function otherBytes(formats: readonly [Format, ...Format[]], format: Format, chance: Chance): Uint8Array {
   const drawn = chance.int(4);
   if (drawn < 2) {
     return damagedBytes(format.record, chance);
@@ -113,9 +113,11 @@ const otherBytes = (formats: readonly [Format, ...Format[]], format: Format, cha
   const other = chance.pick(formats).record;
   const at = chance.int(Math.min(other.length, format.record.length) + 1);
   return concat([format.record.subarray(0, at), other.subarray(at)]);
-};
+}
 
-const same = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
+function same(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}
 
 export const FORMATS: Suite = {
   name: 'formats',

@@ -39,26 +39,28 @@ const TEXTS: Readonly<Record<string, readonly [string, ...string[]]>> = {
   value: ['uuid', '10', 'true'],
 };
 
-const oneOf = <T>(things: readonly T[], chance: Chance): T | undefined => things[chance.int(things.length)];
+function oneOf<T>(things: readonly T[], chance: Chance): T | undefined {
+  return things[chance.int(things.length)];
+}
 
-const objectFrom = ({ properties = {}, required = [] }: Schema, source: Source, chance: Chance): object => {
+function objectFrom({ properties = {}, required = [] }: Schema, source: Source, chance: Chance): object {
   const members = Object.entries(properties).filter(([member]) =>
     chance.hits(required.includes(member) ? REQUIRED_SHARE : OPTIONAL_SHARE),
   );
   return Object.fromEntries(
     members.map(([member, inner]) => [member, fromSchema(inner, source, chance, member)]),
   );
-};
+}
 
-const textFrom = ({ examples = [] }: Schema, { fitting }: Source, chance: Chance, name: string): unknown => {
+function textFrom({ examples = [] }: Schema, { fitting }: Source, chance: Chance, name: string): unknown {
   const texts = fitting.get(name) ?? TEXTS[name] ?? [];
   if (texts.length > 0 || (examples.length > 0 && chance.hits(EXAMPLE_SHARE))) {
     return oneOf<unknown>(texts.length > 0 ? texts : examples, chance);
   }
   return `text-${chance.int(5)}`;
-};
+}
 
-const fromSchema = (schema: Schema, source: Source, chance: Chance, name: string): unknown => {
+function fromSchema(schema: Schema, source: Source, chance: Chance, name: string): unknown {
   const { $ref, const: only, enum: listed = [], anyOf = [], items, type } = schema;
   if ($ref !== undefined) {
     return fromSchema(source.schemas[$ref.split('/').at(-1) ?? ''] ?? {}, source, chance, name);
@@ -82,19 +84,19 @@ const fromSchema = (schema: Schema, source: Source, chance: Chance, name: string
     return chance.pick([schema.minimum ?? 0, 1, 2, 10, 1_024]);
   }
   return type === 'boolean' ? chance.hits(0.5) : textFrom(schema, source, chance, name);
-};
+}
 
 /** The text of a parameter. */
-export const textFor = (name: string, schema: Schema, source: Source, chance: Chance): string => {
+export function textFor(name: string, schema: Schema, source: Source, chance: Chance): string {
   const value = fromSchema(schema, source, chance, name);
   return typeof value === 'string' ? value : JSON.stringify(value);
-};
+}
 
 /** What a body of stored data holds, so that most stores get as far as storing. */
 const CARD = { card_number: '4111111111111111', expiry: '12/29', cvv: '123' };
 
 /** The bytes of a body: as its schema has it, with a member that does not fit, or damaged. */
-export const bodyOf = (schema: Schema, source: Source, chance: Chance): string => {
+export function bodyOf(schema: Schema, source: Source, chance: Chance): string {
   const made = fromSchema(schema, source, chance, 'body');
   const isObject = typeof made === 'object' && made !== null && !Array.isArray(made);
   const object: Record<string, unknown> = isObject ? { ...made } : { ...CARD };
@@ -105,4 +107,4 @@ export const bodyOf = (schema: Schema, source: Source, chance: Chance): string =
   }
   const bytes = Buffer.from(JSON.stringify(Array.isArray(made) ? made : object)).toString('latin1');
   return drawn === 11 ? damagedText(bytes, chance) : bytes;
-};
+}

@@ -19,7 +19,7 @@ const MS_MAX = 60_000 + 12 * CASES;
 const FAULTS_MAX = 20;
 
 /** The cases of a suite, some of them at once, and what was wrong with those that found a fault. */
-const runCases = async ({ name, atOnce }: Suite, { run }: OpenSuite, cases: number): Promise<string[]> => {
+async function runCases({ name, atOnce }: Suite, { run }: OpenSuite, cases: number): Promise<string[]> {
   const faults: string[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -35,7 +35,7 @@ const runCases = async ({ name, atOnce }: Suite, { run }: OpenSuite, cases: numb
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
   return faults;
-};
+}
 
 describe.each(SUITES.map((suite) => [suite.name, suite] as const))('%s', (_, suite) => {
   const cases = Math.round((CASES * suite.share) / 1_000);

@@ -44,11 +44,16 @@ const MEANINGFUL: readonly [string, ...string[]] = [
   '&#0;',
 ];
 
-const joined = (...parts: readonly Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(parts));
-const place = (bytes: Uint8Array, chance: Chance): number => chance.int(bytes.length + 1);
+function joined(...parts: readonly Uint8Array[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(parts));
+}
+function place(bytes: Uint8Array, chance: Chance): number {
+  return chance.int(bytes.length + 1);
+}
 
-const insertAt = (bytes: Uint8Array, at: number, more: Uint8Array): Uint8Array =>
-  joined(bytes.subarray(0, at), more, bytes.subarray(at));
+function insertAt(bytes: Uint8Array, at: number, more: Uint8Array): Uint8Array {
+  return joined(bytes.subarray(0, at), more, bytes.subarray(at));
+}
 
 const DAMAGES: readonly [Damage, ...Damage[]] = [
   (bytes, chance) => {
@@ -83,14 +88,15 @@ const DAMAGES: readonly [Damage, ...Damage[]] = [
 ];
 
 /** The bytes with one to four damages; now and then a damage undoes another. */
-export const damagedBytes = (bytes: Uint8Array, chance: Chance): Uint8Array => {
+export function damagedBytes(bytes: Uint8Array, chance: Chance): Uint8Array {
   let changed = bytes;
   for (let left = 1 + chance.int(4); left > 0; left -= 1) {
     changed = chance.pick(DAMAGES)(changed, chance);
   }
   return changed;
-};
+}
 
 /** As {@link damagedBytes}, of a text whose characters are bytes. */
-export const damagedText = (text: string, chance: Chance): string =>
-  Buffer.from(damagedBytes(Buffer.from(text, 'latin1'), chance)).toString('latin1');
+export function damagedText(text: string, chance: Chance): string {
+  return Buffer.from(damagedBytes(Buffer.from(text, 'latin1'), chance)).toString('latin1');
+}

@@ -21,7 +21,9 @@ import { hostileText, hostileValue } from './values.ts';
 
 /** On a busy machine; every one of them bounds itself at a fifth of it. */
 const MS_MAX = 1_500;
-const utf8 = (text: string): Uint8Array => Buffer.from(text, 'latin1');
+function utf8(text: string): Uint8Array {
+  return Buffer.from(text, 'latin1');
+}
 
 const JSON_TEXTS: readonly [string, ...string[]] = [
   '{"card_number":"4111111111111111","expiry":"12/29","n":[1,2.50,-0,1e400],"o":{"a":null,"b":true}}',
@@ -50,7 +52,7 @@ const TEMPLATES: readonly [string, ...string[]] = [
 ];
 
 /** The work must return, or refuse as callers know it, in time. */
-const bounded = (what: string, work: () => unknown): void => {
+function bounded(what: string, work: () => unknown): void {
   const cpuMs = startCpuClock();
   try {
     work();
@@ -59,30 +61,30 @@ const bounded = (what: string, work: () => unknown): void => {
   }
   const ms = cpuMs();
   hold(ms < MS_MAX, () => `${what} took ${Math.round(ms)} ms of CPU time`);
-};
+}
 
 /** Ours refuses more (repeated names, depth, bytes that are not UTF-8), never less, and reads the same values. */
-const readAlike = (bytes: Uint8Array): void => {
+function readAlike(bytes: Uint8Array): void {
   const own = stringifyJson(parseJson(bytes));
   const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   const theirs: unknown = JSON.parse(text);
   hold(Bun.deepEquals(JSON.parse(own), theirs), () => `JSON reads ${text} as ${own}`);
-};
+}
 
-const parseAsJson = (chance: Chance): void => {
+function parseAsJson(chance: Chance): void {
   const bytes = utf8(damagedText(chance.pick(JSON_TEXTS), chance));
   bounded('JSON', () => readAlike(bytes));
-};
+}
 
-const parseReply = (chance: Chance): void => {
+function parseReply(chance: Chance): void {
   const text = damagedText(chance.pick(REPLIES), chance);
   bounded('smart parse', () => smartParse(text, chance.pick(TYPES)));
-};
+}
 
-const parseQuery = (chance: Chance): void => {
+function parseQuery(chance: Chance): void {
   const text = hostileText(chance);
   bounded('query', () => [parseBooleanText(text), parseIntegerText(text), parseListText(text)]);
-};
+}
 
 const ARGUMENTS = ['start', 'pattern', 'template', 'value', 'separator', 'map', 'length', 'with'] as const;
 const NAMES = [...OPERATION_NAMES] as unknown as readonly [string, ...string[]];
@@ -101,7 +103,7 @@ const CHANGES: readonly [Spoil, ...Spoil[]] = [
 type Spoil = (given: object, chance: Chance) => object;
 
 /** A rule of any operations, with arguments of any kind, over an object of another. */
-const runRule = (chance: Chance): void => {
+function runRule(chance: Chance): void {
   const spoiled = (operation: Operation): unknown => ({
     ...operation,
     ...chance.pick(CHANGES)(operation.arguments ?? {}, chance),
@@ -116,7 +118,7 @@ const runRule = (chance: Chance): void => {
       randomBytes: (length) => chance.bytes(Math.min(length, 4_096)),
     });
   });
-};
+}
 
 const VIEW = parseStoredObject(
   Buffer.from(
@@ -124,7 +126,7 @@ const VIEW = parseStoredObject(
   ),
 );
 
-const fillTemplate = (chance: Chance): void => {
+function fillTemplate(chance: Chance): void {
   const template =
     damagedText(chance.pick(TEMPLATES), chance) + chance.pick(['', ...HOSTILE] as [string, ...string[]]);
   bounded('template', () => parseTemplate(template));
@@ -138,7 +140,7 @@ const fillTemplate = (chance: Chance): void => {
     const { url: filled } = fillRequest(request, VIEW, startCpuClock());
     hold(new URL(filled).origin === 'https://a.example', () => `a template leads to ${filled}`);
   });
-};
+}
 
 export const PARSERS: Suite = {
   name: 'parsers',

@@ -42,7 +42,7 @@ type Operations = readonly [Operation, ...Operation[]];
 
 const DOCUMENT = buildOpenApi(ROUTES, 'http://localhost');
 
-const operationsOf = (): Operations => {
+function operationsOf(): Operations {
   const [first, ...rest] = Object.entries(DOCUMENT.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]): Operation => {
       const {
@@ -66,7 +66,7 @@ const operationsOf = (): Operations => {
     throw new Fault('the document has no operations');
   }
   return [first, ...rest];
-};
+}
 
 interface Draft {
   path: string;
@@ -75,7 +75,7 @@ interface Draft {
   body: string | undefined;
 }
 
-const draftOf = ({ parameters, path, body }: Operation, source: Source, chance: Chance): Draft => {
+function draftOf({ parameters, path, body }: Operation, source: Source, chance: Chance): Draft {
   const draft: Draft = { path, query: [], headers: new Map(), body: undefined };
   for (const { name, in: place, required = false, schema } of parameters) {
     if (place === 'path') {
@@ -94,14 +94,14 @@ const draftOf = ({ parameters, path, body }: Operation, source: Source, chance: 
     draft.headers.set('Content-Type', body.type);
   }
   return draft;
-};
+}
 
 /** Percent escapes that are none, that are not UTF-8, or that hide what they are. */
 const BROKEN = ['%', '%zz', '%ff', '%ed%a0%80', '%00', '%2e%2e', '%252f', '+', '%0d%0a'] as const;
 const HEADERS = ['Content-Type', 'Accept', 'X-Forwarded-For', 'User-Agent', 'Idempotency-Key'] as const;
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD'] as const;
 
-const spoil = (draft: Draft, known: readonly Parameter[], chance: Chance): void => {
+function spoil(draft: Draft, known: readonly Parameter[], chance: Chance): void {
   const inQuery = known.filter((each) => each.in === 'query' && each.name !== 'passphrase');
   const any = inQuery[chance.int(inQuery.length)]?.name ?? 'user';
   const latin = (text: string): string => text.replaceAll(/[^\x20-\x7e\xa0-\xff]/g, '').trim();
@@ -128,12 +128,13 @@ const spoil = (draft: Draft, known: readonly Parameter[], chance: Chance): void 
       draft.body = hostileText(chance);
     },
   ])();
-};
+}
 
-const kindOf = (path: string): keyof World['secrets'] =>
-  path.startsWith('/capture') ? 'capture' : 'retrieve';
+function kindOf(path: string): keyof World['secrets'] {
+  return path.startsWith('/capture') ? 'capture' : 'retrieve';
+}
 
-const requestOf = (operation: Operation, world: World, chance: Chance): Request => {
+function requestOf(operation: Operation, world: World, chance: Chance): Request {
   const schemas = DOCUMENT.components.schemas as Source['schemas'];
   const kind = kindOf(operation.path);
   const draft = draftOf(operation, { schemas, fitting: world.fitting(chance, kind) }, chance);
@@ -157,16 +158,16 @@ const requestOf = (operation: Operation, world: World, chance: Chance): Request 
   const hasBody = draft.body !== undefined && method !== 'GET' && method !== 'HEAD';
   const body = hasBody ? Buffer.from(draft.body ?? '', 'latin1') : undefined;
   return new Request(url, { method, headers: Object.fromEntries(draft.headers), ...(body && { body }) });
-};
+}
 
-const checkRefusal = (answer: Answer, about: string): void => {
+function checkRefusal(answer: Answer, about: string): void {
   const { code, request_id } = answer.as<{ code?: string; request_id?: string }>();
   hold(isErrorCode(code ?? ''), () => `${about} was answered ${answer.status} without a code`);
   hold(request_id === answer.headers.get('x-request-id'), () => `${about}: two request ids`);
   const told = `${answer.text}${JSON.stringify([...answer.headers])}`;
   hold(!told.includes(CANARY), () => `${about} was answered with what was sent`);
   hold(answer.status < 500 || BUSY.includes(answer.outcome), () => `${about} was answered ${answer.outcome}`);
-};
+}
 
 export const REQUESTS: Suite = {
   name: 'requests',

@@ -46,7 +46,7 @@ const TEXTS: readonly [string, ...string[]] = [
 ];
 
 /** A text that means something to some parser, is very long, or is made of chance. */
-export const hostileText = (chance: Chance): string => {
+export function hostileText(chance: Chance): string {
   const text = chance.pick<(chance: Chance) => string>([
     () => chance.pick(TEXTS),
     () => chance.pick(TEXTS),
@@ -55,19 +55,19 @@ export const hostileText = (chance: Chance): string => {
     () => Buffer.from(chance.bytes(chance.int(40))).toString('latin1'),
   ])(chance);
   return chance.hits(0.5) ? `${text}${CANARY}` : text;
-};
+}
 
-const nested = (levels: number, inside: unknown): unknown => {
+function nested(levels: number, inside: unknown): unknown {
   let value = inside;
   for (let level = 0; level < levels; level += 1) {
     value = level % 2 === 0 ? [value] : { a: value };
   }
   return value;
-};
+}
 
 /** A value of JSON that a member was not made for. */
-export const hostileValue = (chance: Chance): unknown =>
-  chance.pick<() => unknown>([
+export function hostileValue(chance: Chance): unknown {
+  return chance.pick<() => unknown>([
     () => hostileText(chance),
     () => hostileText(chance),
     () => chance.pick([0, -1, 1e21, -0.5, Number.MAX_SAFE_INTEGER, 2 ** 53]),
@@ -76,3 +76,4 @@ export const hostileValue = (chance: Chance): unknown =>
     () => ({ [hostileText(chance).slice(0, 60)]: hostileText(chance) }),
     () => nested(chance.int(80), hostileText(chance).slice(0, 40)),
   ])();
+}

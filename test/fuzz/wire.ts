@@ -13,7 +13,7 @@ import { openWorld } from './world.ts';
 const PATIENCE_MS = 150;
 const HEAD_END = '\r\n\r\n';
 
-const rawRequests = (credentials: string, id: string, secret: string): readonly [string, ...string[]] => {
+function rawRequests(credentials: string, id: string, secret: string): readonly [string, ...string[]] {
   const head = `Host: vault.test\r\nAuthorization: ${credentials}\r\nX-Note: ${CANARY}\r\n`;
   const card = '{"card_number":"4111111111111111"}';
   const sized = `Content-Type: application/json\r\nContent-Length: ${card.length}\r\n\r\n${card}`;
@@ -29,7 +29,7 @@ const rawRequests = (credentials: string, id: string, secret: string): readonly 
     `OPTIONS /v1/capture/${id} HTTP/1.1\r\nHost: vault.test\r\nOrigin: https://shop.example\r\n\r\n`,
     `GET /v1/whoami HTTP/1.1\r\n${head}\r\nGET /v1/whoami HTTP/1.1\r\n${head}\r\n`,
   ];
-};
+}
 
 export const WIRE: Suite = {
   name: 'wire',

@@ -20,17 +20,18 @@ export interface World {
   readonly secrets: { readonly capture: string; readonly retrieve: string };
 }
 
-const storeCards = async (owner: AccountClient): Promise<readonly Texts[]> =>
-  Promise.all(
+async function storeCards(owner: AccountClient): Promise<readonly Texts[]> {
+  return Promise.all(
     Array.from({ length: CARDS }, async (_, n): Promise<Texts> => {
       const data = { card_number: CARD, expiry: '12/29', cvv: '123', n };
       const reference = `order-${n}`;
       return [await owner.store('shop', data, { reference, algorithm: 'uuid' }), reference];
     }),
   );
+}
 
 /** Adds two accounts to a vault, with something of everything. */
-export const openWorld = async (vault: TestVault): Promise<World> => {
+export async function openWorld(vault: TestVault): Promise<World> {
   const [owner, victim] = await Promise.all([vault.account(), vault.account()]);
   await Promise.all([owner.key('shop'), victim.key('shop')]);
   const { capture, retrieve, rules, forms, certificates } = owner.sdkWith({ passphrase: PASSPHRASE });
@@ -74,4 +75,4 @@ export const openWorld = async (vault: TestVault): Promise<World> => {
       ]);
     },
   };
-};
+}

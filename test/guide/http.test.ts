@@ -14,8 +14,9 @@ import { talkTo } from '../http/talk.ts';
 
 const NOBODY = { headers: { authorization: '' } };
 const client = createClient();
-const get = (path: string, headers: Record<string, string> = {}) =>
-  client.send('GET', path, { headers: { ...NOBODY.headers, ...headers } });
+function get(path: string, headers: Record<string, string> = {}) {
+  return client.send('GET', path, { headers: { ...NOBODY.headers, ...headers } });
+}
 
 let html = '';
 beforeAll(async () => {
@@ -23,8 +24,9 @@ beforeAll(async () => {
   html = (await get('/guide/capture')).text;
 }, 60_000);
 
-const loadedBy = (page: string): string[] =>
-  [...page.matchAll(/(?:src|href)="(\/guide\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
+function loadedBy(page: string): string[] {
+  return [...page.matchAll(/(?:src|href)="(\/guide\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
+}
 
 describe('a page of the guide', () => {
   test('is HTML for everybody, to be asked for again', async () => {

@@ -18,11 +18,12 @@ beforeAll(async () => {
   }
 }, 60_000);
 
-const attributesOf = (html: string, name: string): string[] =>
-  [...html.matchAll(new RegExp(`<[a-z][^>]* ${name}="([^"]*)"`, 'g'))].map(([, value = '']) => value);
+function attributesOf(html: string, name: string): string[] {
+  return [...html.matchAll(new RegExp(`<[a-z][^>]* ${name}="([^"]*)"`, 'g'))].map(([, value = '']) => value);
+}
 
 /** What is wrong with a link of a page; undefined where all is well. */
-const faultOf = (from: string, href: string): string | undefined => {
+function faultOf(from: string, href: string): string | undefined {
   const [path, anchor] = href.split('#');
   const target = path === '' ? from : (path ?? '');
   if (target.startsWith('https://') || OUTSIDE.includes(target) || target.startsWith('/guide/assets/')) {
@@ -34,7 +35,7 @@ const faultOf = (from: string, href: string): string | undefined => {
   }
   const ids = attributesOf(html, 'id');
   return anchor === undefined || ids.includes(anchor) ? undefined : `${href}: there is no such place`;
-};
+}
 
 describe.each(PAGES)('%s', (path) => {
   test('has links that lead somewhere', () => {

@@ -2,8 +2,12 @@ import { describe, expect, test } from 'bun:test';
 import { renderMarkdown } from '../../scripts/guide/markdown.ts';
 
 const images = new Map([['forms/gallery.png', { width: 640, height: 480 }]]);
-const render = (text: string, file = 'guides/capture.md') => renderMarkdown({ file, text, images });
-const fenced = (info: string, code: string): string => `\`\`\`${info}\n${code}\n\`\`\`\n`;
+function render(text: string, file = 'guides/capture.md') {
+  return renderMarkdown({ file, text, images });
+}
+function fenced(info: string, code: string): string {
+  return `\`\`\`${info}\n${code}\n\`\`\`\n`;
+}
 
 describe('text', () => {
   test.each([

@@ -63,24 +63,25 @@ export interface Credentials {
 }
 
 /** Basic Auth as RFC 7617 has it, in UTF-8. */
-export const basicAuth = (name: string, password: string): string =>
-  `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+export function basicAuth(name: string, password: string): string {
+  return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+}
 
-const parsed = (text: string): unknown => {
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
   }
-};
+}
 
-const memberOf = (json: unknown, name: string): string | undefined => {
+function memberOf(json: unknown, name: string): string | undefined {
   const value: unknown = typeof json === 'object' && json !== null ? Reflect.get(json, name) : undefined;
   return typeof value === 'string' ? value : undefined;
-};
+}
 
 /** Reads a reply whole. */
-export const answerOf = async (response: Response): Promise<Answer> => {
+export async function answerOf(response: Response): Promise<Answer> {
   const text = await response.text();
   const json = parsed(text);
   const { status, headers } = response;
@@ -93,17 +94,20 @@ export const answerOf = async (response: Response): Promise<Answer> => {
     field: response.ok ? undefined : memberOf(json, 'field'),
     as: <T>() => json as T,
   };
-};
+}
 
 /** A refusal without its request id, for comparing one with another. */
-export const refusalOf = ({ status, json }: Answer): unknown => ({ status, ...Object(json), request_id: '' });
+export function refusalOf({ status, json }: Answer): unknown {
+  return { status, ...Object(json), request_id: '' };
+}
 
-const bodyOf = (body: unknown): string | Uint8Array<ArrayBuffer> =>
-  typeof body === 'string' || body instanceof Uint8Array
+function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> {
+  return typeof body === 'string' || body instanceof Uint8Array
     ? (body as string | Uint8Array<ArrayBuffer>)
     : JSON.stringify(body);
+}
 
-const urlOf = (path: string, query: Query = {}): string => {
+function urlOf(path: string, query: Query = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) {
@@ -112,17 +116,17 @@ const urlOf = (path: string, query: Query = {}): string => {
   }
   const search = parameters.toString();
   return `http://localhost/v1${path}${search === '' ? '' : `${path.includes('?') ? '&' : '?'}${search}`}`;
-};
+}
 
-const succeeded = (answer: Answer): Answer => {
+function succeeded(answer: Answer): Answer {
   if (answer.status !== 200) {
     throw new Error(`The vault answered ${answer.status} ${answer.text}`);
   }
   return answer;
-};
+}
 
 /** A client of one account over whatever answers requests. */
-export const createAccountClient = (handle: Handle, credentials: Credentials): AccountClient => {
+export function createAccountClient(handle: Handle, credentials: Credentials): AccountClient {
   const { name, password } = credentials;
   const authorization = basicAuth(name, password);
 
@@ -179,4 +183,4 @@ export const createAccountClient = (handle: Handle, credentials: Credentials): A
     },
     via: (other) => createAccountClient(other, credentials),
   };
-};
+}

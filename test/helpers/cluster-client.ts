@@ -24,13 +24,13 @@ const OF_EVERY_MASTER: Readonly<Record<string, Join>> = {
 /** What takes several keys, which can lie on several nodes: each is asked for by itself. */
 const OF_EVERY_KEY: Readonly<Record<string, Join>> = { del: sum, exists: sum, mget: all, mgetBuffer: all };
 
-const callOf = (client: object, name: string): Call => {
+function callOf(client: object, name: string): Call {
   const method: unknown = Reflect.get(client, name);
   return (...args) => Promise.resolve(Reflect.apply(method as Call, client, args));
-};
+}
 
 /** What every master is asked to do, as one stream of events in the manner of MONITOR. */
-const monitorAll = async (cluster: Cluster): Promise<EventEmitter & { disconnect(): void }> => {
+async function monitorAll(cluster: Cluster): Promise<EventEmitter & { disconnect(): void }> {
   const monitors = await Promise.all(cluster.nodes('master').map((node) => node.duplicate().monitor()));
   const joined = new EventEmitter();
   for (const monitor of monitors) {
@@ -43,10 +43,10 @@ const monitorAll = async (cluster: Cluster): Promise<EventEmitter & { disconnect
       }
     },
   });
-};
+}
 
 /** Opens a client that looks like one of a single Redis, and asks every node where that is needed for the same answer. */
-export const openAllNodes = (urls: readonly string[]): Redis => {
+export function openAllNodes(urls: readonly string[]): Redis {
   const cluster = new Cluster([...urls]);
   const untilReady = async (): Promise<void> => void (await cluster.call('PING'));
   const ask = (name: string): Call | undefined => {
@@ -75,4 +75,4 @@ export const openAllNodes = (urls: readonly string[]): Redis => {
       return typeof value === 'function' && own === undefined ? value.bind(target) : value;
     },
   }) as unknown as Redis;
-};
+}

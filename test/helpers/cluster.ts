@@ -46,7 +46,7 @@ export interface TestCluster {
   stop(): Promise<void>;
 }
 
-const until = async (isSo: () => Promise<boolean>, what: string): Promise<void> => {
+async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
   const end = Date.now() + READY_MS_MAX;
   while (!(await isSo().catch(() => false))) {
     if (Date.now() > end) {
@@ -54,13 +54,13 @@ const until = async (isSo: () => Promise<boolean>, what: string): Promise<void> 
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-};
+}
 
-const startNode = async (
+async function startNode(
   folder: string,
   durable: boolean,
   slots: ClusterNode['slots'],
-): Promise<ClusterNode> => {
+): Promise<ClusterNode> {
   const [port, busPort] = [freePort(), freePort()];
   mkdirSync(folder);
   const options = [
@@ -88,9 +88,9 @@ const startNode = async (
       child = await launchRedis(folder, durable, options);
     },
   };
-};
+}
 
-const isOk = async ({ command }: ClusterNode, masters: number, replicas = 0): Promise<boolean> => {
+async function isOk({ command }: ClusterNode, masters: number, replicas = 0): Promise<boolean> {
   const [info, known] = [await command('CLUSTER INFO'), await command('CLUSTER NODES')];
   const countOf = (role: RegExp): number => known.match(role)?.length ?? 0;
   return (
@@ -98,10 +98,10 @@ const isOk = async ({ command }: ClusterNode, masters: number, replicas = 0): Pr
     countOf(/\bmaster - .* connected \d/g) === masters &&
     countOf(/\bslave [0-9a-f]{40} .* connected$/gm) === replicas
   );
-};
+}
 
 /** Makes masters known to each other, and waits until each says that all slots are served. */
-const unite = async (masters: readonly ClusterNode[]): Promise<void> => {
+async function unite(masters: readonly ClusterNode[]): Promise<void> {
   const [first] = masters;
   for (const [place, { command, slots }] of masters.entries()) {
     await command(`CLUSTER SET-CONFIG-EPOCH ${place + 1}`);
@@ -113,10 +113,10 @@ const unite = async (masters: readonly ClusterNode[]): Promise<void> => {
   for (const master of masters) {
     await until(() => isOk(master, masters.length), 'all slots served');
   }
-};
+}
 
 /** Has each replica follow its master, and waits until it has all of it. */
-const follow = async (masters: readonly ClusterNode[], replicas: readonly ClusterNode[]): Promise<void> => {
+async function follow(masters: readonly ClusterNode[], replicas: readonly ClusterNode[]): Promise<void> {
   const [first] = masters;
   for (const { command } of replicas) {
     await command(`CLUSTER MEET 127.0.0.1 ${first?.port} ${first?.busPort}`);
@@ -130,12 +130,12 @@ const follow = async (masters: readonly ClusterNode[], replicas: readonly Cluste
   for (const node of [...masters, ...replicas]) {
     await until(() => isOk(node, masters.length, replicas.length), 'all nodes known');
   }
-};
+}
 
 /** Starts a Cluster; `durable` syncs every write of every node, as production requires. */
-export const startTestCluster = async (
+export async function startTestCluster(
   options: { readonly durable?: boolean; readonly replicas?: boolean } = {},
-): Promise<TestCluster> => {
+): Promise<TestCluster> {
   const { durable = true, replicas: wanted = false } = options;
   const folder = newRedisFolder();
   const step = Math.ceil(SLOTS / MASTERS);
@@ -184,4 +184,4 @@ export const startTestCluster = async (
       rmSync(folder, { recursive: true, force: true });
     },
   };
-};
+}

@@ -14,10 +14,10 @@ export interface Ran {
 type RunSettings = Partial<Pick<Terminal, 'open' | 'config' | 'isTerminal' | 'now' | 'signal'>>;
 
 /** Runs a command line in this process, by default on a vault that the test has open, which stays open. */
-export const runCommand = async (
+export async function runCommand(
   args: readonly string[],
   settings: RunSettings & { readonly vault?: TestVault } = {},
-): Promise<Ran> => {
+): Promise<Ran> {
   const { vault } = settings;
   const out: string[] = [];
   const err: string[] = [];
@@ -56,13 +56,13 @@ export const runCommand = async (
     throw new Error('a command did not close the vault that it had opened');
   }
   return { code, out: out.join(''), err: err.join(''), opened };
-};
+}
 
 /** The JSON that a command prints with `--json`; throws unless it ended with exit code 0. */
-export const commandJson = async <T>(vault: TestVault, ...args: readonly string[]): Promise<T> => {
+export async function commandJson<T>(vault: TestVault, ...args: readonly string[]): Promise<T> {
   const { code, out, err } = await runCommand([...args, '--json'], { vault });
   if (code !== 0) {
     throw new Error(`vault ${args.join(' ')}: ${err}`);
   }
   return JSON.parse(out) as T;
-};
+}

@@ -2,15 +2,18 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The path of a file in test/vectors. */
-export const vectorPath = (name: string): string => join(import.meta.dir, '..', 'vectors', name);
+export function vectorPath(name: string): string {
+  return join(import.meta.dir, '..', 'vectors', name);
+}
 
 /** A master key in base64 that differs for every seed. */
-export const keyText = (seed: number): string =>
-  Buffer.from(Array.from({ length: 32 }, (_, index) => (index + seed) % 256)).toString('base64');
+export function keyText(seed: number): string {
+  return Buffer.from(Array.from({ length: 32 }, (_, index) => (index + seed) % 256)).toString('base64');
+}
 
 /** Writes a file with exactly this mode, whatever the umask, and gives its path. */
-export const writePrivate = (path: string, text: string, mode = 0o600): string => {
+export function writePrivate(path: string, text: string, mode = 0o600): string {
   writeFileSync(path, text);
   chmodSync(path, mode);
   return path;
-};
+}

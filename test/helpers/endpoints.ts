@@ -23,9 +23,11 @@ export interface Use {
 /** A vault of the tests, or what answers its requests. */
 export type Reached = Handle | { readonly handle: Handle };
 
-const handleOf = (reached: Reached): Handle => (typeof reached === 'function' ? reached : reached.handle);
+function handleOf(reached: Reached): Handle {
+  return typeof reached === 'function' ? reached : reached.handle;
+}
 
-const urlOf = (path: string, query: Query = {}): string => {
+function urlOf(path: string, query: Query = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) {
@@ -34,18 +36,19 @@ const urlOf = (path: string, query: Query = {}): string => {
   }
   const search = parameters.toString();
   return `http://localhost${path}${search === '' ? '' : `${path.includes('?') ? '&' : '?'}${search}`}`;
-};
+}
 
-const secretHeader = (path: string): string =>
-  path.startsWith('/v1/retrieve') ? 'x-vault-retrieve-secret' : 'x-vault-capture-secret';
+function secretHeader(path: string): string {
+  return path.startsWith('/v1/retrieve') ? 'x-vault-retrieve-secret' : 'x-vault-capture-secret';
+}
 
 /** Sends a request to a path of the server without any account, with the secret in the header of the path's kind. */
-export const useEndpoint = async (
+export async function useEndpoint(
   reached: Reached,
   method: string,
   path: string,
   { secret, query, body, headers, idempotencyKey }: Use = {},
-): Promise<Answer> => {
+): Promise<Answer> {
   const all = new Headers({ 'user-agent': 'visitor/1.0', ...headers });
   if (secret !== undefined) {
     all.set(secretHeader(path), secret);
@@ -61,47 +64,55 @@ export const useEndpoint = async (
         : JSON.stringify(body);
   }
   return answerOf(await handleOf(reached)(new Request(urlOf(path, query), init)));
-};
+}
 
-const create = async (
+async function create(
   account: AccountClient,
   kind: 'capture' | 'retrieve',
   query: Query,
   passphrase: string,
-): Promise<MadeEndpoint> => {
+): Promise<MadeEndpoint> {
   const answer = await account.send('POST', `/${kind}`, { query, passphrase });
   if (answer.status !== 200) {
     throw new Error(`The vault answered ${answer.status} ${answer.text}`);
   }
   return answer.as<MadeEndpoint>();
-};
+}
 
 /** Makes a capture endpoint of a key; throws unless the answer is 200. */
-export const createCapture = (
+export function createCapture(
   account: AccountClient,
   user: string,
   query: Query = {},
   passphrase = PASSPHRASE,
-): Promise<MadeEndpoint> => create(account, 'capture', { user, ...query }, passphrase);
+): Promise<MadeEndpoint> {
+  return create(account, 'capture', { user, ...query }, passphrase);
+}
 
 /** Makes a retrieval endpoint of a key; throws unless the answer is 200. */
-export const createRetrieve = (
+export function createRetrieve(
   account: AccountClient,
   user: string,
   query: Query = {},
   passphrase = PASSPHRASE,
-): Promise<MadeEndpoint> => create(account, 'retrieve', { user, ...query }, passphrase);
+): Promise<MadeEndpoint> {
+  return create(account, 'retrieve', { user, ...query }, passphrase);
+}
 
 /** Posts to a capture endpoint with its own secret, unless `sending` brings another; `secret: undefined` sends none. */
-export const capture = (
+export function capture(
   reached: Reached,
   { url, secret }: Pick<MadeEndpoint, 'url' | 'secret'>,
   sending: Use = {},
-): Promise<Answer> => useEndpoint(reached, 'POST', url, { secret, ...sending });
+): Promise<Answer> {
+  return useEndpoint(reached, 'POST', url, { secret, ...sending });
+}
 
 /** Reads through a retrieval endpoint, with its own secret as {@link capture} does. */
-export const retrieve = (
+export function retrieve(
   reached: Reached,
   { url, secret }: Pick<MadeEndpoint, 'url' | 'secret'>,
   sending: Use = {},
-): Promise<Answer> => useEndpoint(reached, 'GET', url, { secret, ...sending });
+): Promise<Answer> {
+  return useEndpoint(reached, 'GET', url, { secret, ...sending });
+}

@@ -1,10 +1,10 @@
 import type { FormBundle, FormBundles } from '../../forms/build.ts';
 
-const bundle = (name: string, text: string): FormBundle => {
+function bundle(name: string, text: string): FormBundle {
   const bytes = new TextEncoder().encode(text);
   const integrity = `sha384-${new Bun.CryptoHasher('sha384').update(bytes).digest('base64')}`;
   return { name, text, bytes, integrity };
-};
+}
 
 /** Scripts in place of those of the build, for tests that are not about what they do. */
 export const SMALL_BUNDLES: FormBundles = {

@@ -40,16 +40,16 @@ export interface Furnished {
   readonly replied: Answer;
 }
 
-const good = async (work: Promise<Answer>): Promise<Answer> => {
+async function good(work: Promise<Answer>): Promise<Answer> {
   const answer = await work;
   if (answer.outcome !== '200') {
     throw new Error(`The vault answered ${answer.status} ${answer.text}`);
   }
   return answer;
-};
+}
 
 /** Makes an account with a record of every kind. The vault's jobs must not run, so that one waits. */
-export const furnish = async (vault: TestVault): Promise<Furnished> => {
+export async function furnish(vault: TestVault): Promise<Furnished> {
   const client = await vault.account();
   await vault.opened.services.accounts.set(client.name, { paying: true });
   await vault.opened.services.compliance.load(Buffer.from('%PDF-1.7\n%%EOF\n'));
@@ -98,4 +98,4 @@ export const furnish = async (vault: TestVault): Promise<Furnished> => {
     csr: csr.id,
     certificate: certificate.id,
   };
-};
+}

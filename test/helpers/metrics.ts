@@ -18,17 +18,17 @@ export interface Scrape {
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 
-const seriesOf = (line: string): Series => {
+function seriesOf(line: string): Series {
   const [, name = '', labels = '', value = ''] = LINE.exec(line) ?? [];
   if (name === '') {
     throw new Error(`not a line of the format: ${line}`);
   }
   const pairs = [...labels.matchAll(LABEL)].map(([, label = '', text = '']) => [label, text] as const);
   return { name, labels: Object.fromEntries(pairs), value: Number(value) };
-};
+}
 
 /** Reads `/metrics` whole, and refuses a line that is not of the format. */
-export const scrape = async (handle: Handle): Promise<Scrape> => {
+export async function scrape(handle: Handle): Promise<Scrape> {
   const response = await handle(new Request('http://localhost/metrics'));
   const text = await response.text();
   const series = text
@@ -44,4 +44,4 @@ export const scrape = async (handle: Handle): Promise<Scrape> => {
           one.name === name && Object.entries(labels).every(([label, text]) => one.labels[label] === text),
       )?.value ?? 0,
   };
-};
+}

@@ -6,7 +6,7 @@ const root = join(import.meta.dir, '..', '..');
 const PACKED = join(root, 'dist/sdk');
 
 /** What a command printed; one that fails throws with what it said. */
-export const run = async (command: readonly string[], cwd: string): Promise<string> => {
+export async function run(command: readonly string[], cwd: string): Promise<string> {
   const child = Bun.spawn([...command], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),
@@ -17,16 +17,16 @@ export const run = async (command: readonly string[], cwd: string): Promise<stri
     throw new Error(`${command.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
   }
   return stdout;
-};
+}
 
 /** Packs the SDK where its sources have changed, and gives the folder with the tarball and the module. */
-export const packSdk = async (): Promise<string> => {
+export async function packSdk(): Promise<string> {
   await run([process.execPath, join(root, 'scripts/pack-sdk.ts'), '--if-changed'], root);
   return PACKED;
-};
+}
 
 /** Installs the tarball with npm into a folder that may be empty. No registry is asked: it depends on nothing. */
-export const installSdk = async (folder: string): Promise<void> => {
+export async function installSdk(folder: string): Promise<void> {
   const tarball = join(await packSdk(), `cardvault-sdk-${manifest.version}.tgz`);
   await run(['npm', 'install', '--offline', '--no-audit', '--no-fund', tarball], folder);
-};
+}

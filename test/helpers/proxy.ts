@@ -22,23 +22,28 @@ export const CHARGE = '{"pan":"{{card_number}}","cvc":"{{cvv}}","amount":1000}';
 export const CHARGED = `{"pan":"${CARD.card_number}","cvc":"${CARD.cvv}","amount":1000}`;
 
 /** What reaches this machine: the addresses of the tests, and the authority of their third parties. */
-export const localProxy = async (): Promise<NonNullable<VaultSettings['proxy']>> => ({
-  allow: ['127.0.0.0/8'],
-  caPem: (await thirdPartyTrust()).authority.pem,
-});
+export async function localProxy(): Promise<NonNullable<VaultSettings['proxy']>> {
+  return {
+    allow: ['127.0.0.0/8'],
+    caPem: (await thirdPartyTrust()).authority.pem,
+  };
+}
 
 /** A vault whose proxy reaches the third parties of the tests. */
-export const openProxyVault = async (settings: VaultSettings = {}): Promise<TestVault> =>
-  openTestVault({ ...settings, proxy: { ...(await localProxy()), ...settings.proxy } });
+export async function openProxyVault(settings: VaultSettings = {}): Promise<TestVault> {
+  return openTestVault({ ...settings, proxy: { ...(await localProxy()), ...settings.proxy } });
+}
 
 type Requester = NonNullable<NonNullable<VaultSettings['proxy']>['requesters']>[number];
 
 /** A requester of network tokens as the operator's file describes one. */
-export const requester = (
+export function requester(
   id: string,
   url: string,
   { headers = {}, client_cert_id }: { headers?: Record<string, string>; client_cert_id?: string } = {},
-): Requester => ({ id, url, headers: new Secret(headers), client_cert_id });
+): Requester {
+  return { id, url, headers: new Secret(headers), client_cert_id };
+}
 
 /** An item of an account, as requests name it. */
 export interface Item {
@@ -49,21 +54,23 @@ export interface Item {
 }
 
 /** Makes an account with a key `u` and {@link CARD}, or something else, in it. */
-export const newItem = async (
+export async function newItem(
   vault: TestVault,
   body: unknown = CARD,
   settings: Parameters<TestVault['account']>[0] = {},
-): Promise<Item> => {
+): Promise<Item> {
   const account = await vault.account(settings);
   await account.key('u');
   return { account, user: 'u', token: await account.store('u', body) };
-};
+}
 
 /** Stores another object under the key of an item. */
-export const anotherItem = async (item: Item, body: unknown, query: Query = {}): Promise<Item> => ({
-  ...item,
-  token: await item.account.store(item.user, body, query),
-});
+export async function anotherItem(item: Item, body: unknown, query: Query = {}): Promise<Item> {
+  return {
+    ...item,
+    token: await item.account.store(item.user, body, query),
+  };
+}
 
 /** What a test says of a request to send; a method other than POST and a body of its own where it matters. */
 export interface OrderChanges {
@@ -74,99 +81,105 @@ export interface OrderChanges {
 }
 
 /** The `request` of a proxy order: a POST of {@link CHARGE} unless told otherwise. */
-export const requestTo = (url: string, changes: OrderChanges = {}): Readonly<Record<string, unknown>> => ({
-  method: 'POST',
-  url,
-  body: CHARGE,
-  ...changes,
-});
+export function requestTo(url: string, changes: OrderChanges = {}): Readonly<Record<string, unknown>> {
+  return {
+    method: 'POST',
+    url,
+    body: CHARGE,
+    ...changes,
+  };
+}
 
 /** Calls POST /proxy/post for an item. */
-export const proxyPost = (
+export function proxyPost(
   item: Item,
   body: unknown,
   query: Query = {},
   sending: Sending = {},
-): Promise<Answer> =>
-  item.account.send('POST', '/proxy/post', {
+): Promise<Answer> {
+  return item.account.send('POST', '/proxy/post', {
     passphrase: PASSPHRASE,
     body,
     ...sending,
     query: { user: item.user, token: item.token, reference: item.reference, ...query },
   });
+}
 
 /** Calls POST /proxy/get for the key `u` of an account. */
-export const proxyGet = (
+export function proxyGet(
   account: AccountClient,
   body: unknown,
   query: Query = {},
   sending: Sending = {},
-): Promise<Answer> =>
-  account.send('POST', '/proxy/get', {
+): Promise<Answer> {
+  return account.send('POST', '/proxy/get', {
     passphrase: PASSPHRASE,
     body,
     ...sending,
     query: { user: 'u', ...query },
   });
+}
 
 /** Calls POST /proxy/network_token for an item. */
-export const networkToken = (
+export function networkToken(
   item: Item,
   body: unknown,
   query: Query = {},
   sending: Sending = {},
-): Promise<Answer> =>
-  item.account.send('POST', '/proxy/network_token', {
+): Promise<Answer> {
+  return item.account.send('POST', '/proxy/network_token', {
     passphrase: PASSPHRASE,
     body,
     ...sending,
     query: { user: item.user, token: item.token, reference: item.reference, ...query },
   });
+}
 
 /** The id of a request that was accepted; throws unless it was. */
-export const acceptedId = (answer: Answer): string => {
+export function acceptedId(answer: Answer): string {
   const id = answer.status === 200 ? Object(answer.json).id : undefined;
   if (typeof id !== 'string') {
     throw new Error(`The vault answered ${answer.status} ${answer.text}`);
   }
   return id;
-};
+}
 
 /** The id of a request that was accepted, and what its webhook is told first. */
-export const settled = async (
+export async function settled(
   answer: Answer | Promise<Answer>,
   receiver: { readonly next: () => Promise<WebhookEvent> },
-): Promise<WebhookEvent> => {
+): Promise<WebhookEvent> {
   const id = acceptedId(await answer);
   const event = await receiver.next();
   if (event.id !== id) {
     throw new Error('the webhook was told of another request');
   }
   return event;
-};
+}
 
 /** How many accepted requests of an account are not done yet. */
-export const jobsOf = (vault: TestVault, { aid }: Pick<AccountClient, 'aid'>): Promise<number> =>
-  vault.raw.zcard(`{a:${aid}}j`);
+export function jobsOf(vault: TestVault, { aid }: Pick<AccountClient, 'aid'>): Promise<number> {
+  return vault.raw.zcard(`{a:${aid}}j`);
+}
 
 /** Resolves when nothing that an account had accepted is left to be sent or told. */
-export const jobsDone = async (vault: TestVault, account: Pick<AccountClient, 'aid'>): Promise<void> => {
+export async function jobsDone(vault: TestVault, account: Pick<AccountClient, 'aid'>): Promise<void> {
   while ((await jobsOf(vault, account)) > 0) {
     await Bun.sleep(POLL_MS);
   }
-};
+}
 
 /** What an account has been billed for attempts, of either kind. */
-export const attemptsBilled = async (vault: TestVault, account: AccountClient): Promise<number> => {
+export async function attemptsBilled(vault: TestVault, account: AccountClient): Promise<number> {
   const usage = await vault.usage(account);
   return (usage['proxy_attempt'] ?? 0) + (usage['network_token'] ?? 0);
-};
+}
 
 /** The action log of an item by source, newest first. */
-export const sourcesOf = async ({ account, user, token, reference }: Item): Promise<string[]> => {
+export async function sourcesOf({ account, user, token, reference }: Item): Promise<string[]> {
   const query = { user, token, reference };
   const entries = (await account.send('GET', '/vault/metadata', { query })).as<
     { readonly action: string; readonly source: string }[]
   >();
   return entries.map(({ action, source }) => `${action} ${source}`);
-};
+}

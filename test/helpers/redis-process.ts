@@ -10,8 +10,8 @@ import { GUARD } from './guard.ts';
 const START_MS_MAX = 60_000;
 
 /** Sends one inline command to a Redis on a unix socket and gives its short reply as RESP text. */
-export const sendCommand = (socketPath: string, command: string): Promise<string> =>
-  new Promise((resolve, reject) => {
+export function sendCommand(socketPath: string, command: string): Promise<string> {
+  return new Promise((resolve, reject) => {
     const socket = connect(socketPath, () => socket.write(`${command}\r\n`));
     socket.on('error', reject);
     socket.once('data', (data) => {
@@ -19,14 +19,19 @@ export const sendCommand = (socketPath: string, command: string): Promise<string
       resolve(data.toString().trimEnd());
     });
   });
+}
 
 /** A folder of its own for what Redis keeps; short, since socket paths are. */
-export const newRedisFolder = (): string => mkdtempSync(join(tmpdir(), 'cv-redis-'));
+export function newRedisFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'cv-redis-'));
+}
 
 /** The path of the socket that a Redis in a folder listens on. */
-export const socketIn = (folder: string): string => join(folder, 's');
+export function socketIn(folder: string): string {
+  return join(folder, 's');
+}
 
-const untilReady = async (child: Bun.Subprocess, socketPath: string): Promise<void> => {
+async function untilReady(child: Bun.Subprocess, socketPath: string): Promise<void> {
   const end = Date.now() + START_MS_MAX;
   while (child.exitCode === null && Date.now() < end) {
     const peer = await reachRedis(socketPath);
@@ -37,14 +42,14 @@ const untilReady = async (child: Bun.Subprocess, socketPath: string): Promise<vo
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   throw new Error('redis-server did not start for the tests');
-};
+}
 
 /** Starts a Redis with its files and its socket in a folder; `durable` syncs every write, as the server's default does. */
-export const launchRedis = async (
+export async function launchRedis(
   folder: string,
   durable: boolean,
   options: readonly string[] = ['--port', '0'],
-): Promise<Bun.Subprocess> => {
+): Promise<Bun.Subprocess> {
   const binary = findRedisBinary();
   if (binary === undefined) {
     throw new Error('No redis-server for the tests: run scripts/redis-vendor.sh');
@@ -62,4 +67,4 @@ export const launchRedis = async (
   child.unref();
   await untilReady(child, socketPath);
   return child;
-};
+}

@@ -28,19 +28,20 @@ export interface TestRedis {
 export type RedisPlace = Pick<TestRedis, 'socketPath'> & Partial<Pick<TestRedis, 'target'>>;
 
 /** Where the vault finds a Redis that may be one of the server's own making, which has a socket alone. */
-export const targetOf = ({ target, socketPath }: RedisPlace): RedisTarget =>
-  target ?? { kind: 'socket', path: socketPath };
+export function targetOf({ target, socketPath }: RedisPlace): RedisTarget {
+  return target ?? { kind: 'socket', path: socketPath };
+}
 
 /** A client past the vault; on a Cluster it asks every node where one alone would know a part. */
-export const openRaw = (place: RedisPlace): Redis => {
+export function openRaw(place: RedisPlace): Redis {
   const target = targetOf(place);
   const raw = target.kind === 'cluster' ? openAllNodes(target.urls) : new Redis({ path: place.socketPath });
   // Without a listener the client prints that a Redis went away, which some tests make happen.
   raw.on('error', () => undefined);
   return raw;
-};
+}
 
-const launch = async (durable: boolean): Promise<TestRedis> => {
+async function launch(durable: boolean): Promise<TestRedis> {
   if (ON_CLUSTER) {
     return startTestCluster({ durable });
   }
@@ -59,7 +60,7 @@ const launch = async (durable: boolean): Promise<TestRedis> => {
       rmSync(folder, { recursive: true, force: true });
     },
   };
-};
+}
 
 let shared: Promise<TestRedis> | undefined;
 
@@ -67,17 +68,17 @@ let shared: Promise<TestRedis> | undefined;
  * The tests' Redis: one per test process, without a file, so that it is fast. With `durable` a Redis of the
  * caller's own that syncs every write, as the server's default does; the caller stops it.
  */
-export const startTestRedis = async (options: { readonly durable?: boolean } = {}): Promise<TestRedis> => {
+export async function startTestRedis(options: { readonly durable?: boolean } = {}): Promise<TestRedis> {
   if (options.durable === true) {
     return launch(true);
   }
   shared ??= launch(false);
   return { ...(await shared), stop: () => Promise.resolve() };
-};
+}
 
 /** Ends the shared Redis; the preload calls it when all tests are done. */
-export const stopSharedRedis = async (): Promise<void> => {
+export async function stopSharedRedis(): Promise<void> {
   const redis = await shared;
   shared = undefined;
   await redis?.stop();
-};
+}

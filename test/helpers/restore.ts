@@ -3,7 +3,7 @@ import type { RedisTarget } from '../../server/store/redis/client.ts';
 import { type Ran, runCommand } from './command.ts';
 import type { TestVault } from './vault.ts';
 
-const urlOf = (target: RedisTarget): string => {
+function urlOf(target: RedisTarget): string {
   switch (target.kind) {
     case 'socket':
       return `unix:${target.path}`;
@@ -12,25 +12,26 @@ const urlOf = (target: RedisTarget): string => {
     case 'cluster':
       return target.urls.join(',');
   }
-};
+}
 
 /** The settings of a server on another Redis, with the master keys of a vault. */
-export const configOn = (
+export function configOn(
   target: RedisTarget,
   { ring }: Pick<TestVault, 'ring'>,
   settings: Readonly<Record<string, string>> = {},
-): Config => {
+): Config {
   const keys = [...ring.keys].map(([id, key]) => `${id}:${Buffer.from(key).toString('base64')}`);
   const argon2 = 'm=19456,t=2,p=1';
   const env = { VAULT_REDIS_URL: urlOf(target), VAULT_MASTER_KEY: keys.join(','), VAULT_ARGON2: argon2 };
   return loadConfig({ ...env, ...settings }, []);
-};
+}
 
 /** Runs `vault restore FILE` into a Redis. */
-export const restoreInto = (
+export function restoreInto(
   target: RedisTarget,
   file: string,
   vault: Pick<TestVault, 'ring'>,
   settings: Readonly<Record<string, string>> = {},
-): Promise<Ran> =>
-  runCommand(['restore', file, '--json'], { config: () => configOn(target, vault, settings) });
+): Promise<Ran> {
+  return runCommand(['restore', file, '--json'], { config: () => configOn(target, vault, settings) });
+}

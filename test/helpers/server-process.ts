@@ -13,7 +13,7 @@ export const OWNER = { name: 'owner', password: 'a password for this place only'
 export type Settings = Readonly<Record<string, string | undefined>>;
 export type Server = Bun.Subprocess<'ignore', 'pipe', 'pipe'>;
 
-const environmentOf = (settings: Settings): Record<string, string | undefined> => {
+function environmentOf(settings: Settings): Record<string, string | undefined> {
   const { PATH, HOME, LD_LIBRARY_PATH, VAULT_REDIS_BIN } = process.env;
   return {
     ...{ PATH, HOME, LD_LIBRARY_PATH, VAULT_REDIS_BIN },
@@ -26,15 +26,16 @@ const environmentOf = (settings: Settings): Record<string, string | undefined> =
     VAULT_BOOTSTRAP_UNMASKED: 'true',
     ...settings,
   };
-};
+}
 
 /** Starts a server. `settings` come before those that all of them have; `folder` is where it runs. */
-export const spawnServer = (settings: Settings, folder: string): Server =>
-  Bun.spawn([...GUARD, process.execPath, MAIN], {
+export function spawnServer(settings: Settings, folder: string): Server {
+  return Bun.spawn([...GUARD, process.execPath, MAIN], {
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: folder,
     env: environmentOf(settings),
   });
+}
 
 const PORT = / API +https?:\/\/\S+:(\d+)\/v1$/m;
 
@@ -42,7 +43,7 @@ const PORT = / API +https?:\/\/\S+:(\d+)\/v1$/m;
  * Reads what a server prints, into `printed`, for as long as it runs; gives its port as soon as that is known, and
  * rejects with all that was printed when the server ends before.
  */
-export const portOf = (child: Server, printed: string[]): Promise<number> => {
+export function portOf(child: Server, printed: string[]): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const read = async (stream: Server['stdout']): Promise<void> => {
     const decoder = new TextDecoder();
@@ -64,23 +65,23 @@ export const portOf = (child: Server, printed: string[]): Promise<number> => {
     .then(() => reject(new Error(`the server ended: ${printed.join('')}`)))
     .catch(reject);
   return promise;
-};
+}
 
 /** Sends requests to the server that listens on a port of this machine, as soon as that is known. */
-export const handleOf =
-  (port: () => Promise<number>, msMax?: number): Handle =>
-  async ({ url, method, headers, body }) => {
+export function handleOf(port: () => Promise<number>, msMax?: number): Handle {
+  return async ({ url, method, headers, body }) => {
     const here = url.replace('http://localhost', `http://127.0.0.1:${await port()}`);
     const signal = msMax === undefined ? null : AbortSignal.timeout(msMax);
     return fetch(here, { method, headers, body, signal });
   };
+}
 
 /** Runs a command of the operator on the vault that the settings describe. */
-export const runVaultCommand = async (
+export async function runVaultCommand(
   args: readonly string[],
   settings: Settings,
   folder: string,
-): Promise<{ readonly code: number; readonly out: string; readonly err: string }> => {
+): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
   const child = Bun.spawn([process.execPath, CLI, ...args], {
     cwd: folder,
     env: environmentOf(settings),
@@ -88,4 +89,4 @@ export const runVaultCommand = async (
   });
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   return { code: await child.exited, out, err };
-};
+}

@@ -57,20 +57,20 @@ interface Trust {
 
 let trust: Promise<Trust> | undefined;
 
-const newTrust = async (): Promise<Trust> => {
+async function newTrust(): Promise<Trust> {
   const authority = await newAuthority('Third Party Root');
   const names = [
     { type: 'dns', value: 'localhost' },
     { type: 'ip', value: '127.0.0.1' },
   ] as const;
   return { authority, credential: await authority.issue({ subject: 'CN=third party', names }) };
-};
+}
 
 /** The trust that all third parties of this process share. */
-export const thirdPartyTrust = (): Promise<Trust> => {
+export function thirdPartyTrust(): Promise<Trust> {
   trust ??= newTrust();
   return trust;
-};
+}
 
 /** A third party whose act waits until the test lets it go on. */
 export interface Gate {
@@ -79,7 +79,7 @@ export interface Gate {
 }
 
 /** A gate that is closed; every act behind it waits. */
-export const createGate = (): Gate => {
+export function createGate(): Gate {
   const { promise, resolve } = Promise.withResolvers<void>();
   return {
     act: (then) => async () => {
@@ -88,14 +88,19 @@ export const createGate = (): Gate => {
     },
     open: () => resolve(),
   };
-};
+}
 
-const headOf = ({ status = 200, headers = [] }: Reply, framing: string): string =>
-  [`HTTP/1.1 ${status} Status`, ...headers.map(([name, value]) => `${name}: ${value}`), framing, '', ''].join(
-    '\r\n',
-  );
+function headOf({ status = 200, headers = [] }: Reply, framing: string): string {
+  return [
+    `HTTP/1.1 ${status} Status`,
+    ...headers.map(([name, value]) => `${name}: ${value}`),
+    framing,
+    '',
+    '',
+  ].join('\r\n');
+}
 
-const writeEndless = (socket: tls.TLSSocket, piece: Uint8Array): void => {
+function writeEndless(socket: tls.TLSSocket, piece: Uint8Array): void {
   const more = (): void => {
     while (!socket.destroyed && socket.writable && socket.write(piece)) {
       // The socket takes more.
@@ -103,9 +108,9 @@ const writeEndless = (socket: tls.TLSSocket, piece: Uint8Array): void => {
   };
   socket.on('drain', more);
   more();
-};
+}
 
-const writeReply = (socket: tls.TLSSocket, request: Received, reply: Reply): void => {
+function writeReply(socket: tls.TLSSocket, request: Received, reply: Reply): void {
   const body = Buffer.from(reply.body ?? '');
   if (reply.endless === true) {
     socket.write(Buffer.from(headOf(reply, 'Connection: close'), 'latin1'));
@@ -122,18 +127,19 @@ const writeReply = (socket: tls.TLSSocket, request: Received, reply: Reply): voi
   if (unfinished === 'cut' || request.header('connection')?.toLowerCase() === 'close') {
     socket.end();
   }
-};
+}
 
-const settle = async (request: Received, act: Act): Promise<Reply | 'reset'> => {
+async function settle(request: Received, act: Act): Promise<Reply | 'reset'> {
   const result = typeof act === 'function' ? await act(request) : act;
   if (typeof result === 'function') {
     return settle(request, result);
   }
   return typeof result === 'number' ? { status: result } : result;
-};
+}
 
-const clientOf = (socket: tls.TLSSocket): string | undefined =>
-  socket.authorized ? String(socket.getPeerCertificate().subject.CN) : undefined;
+function clientOf(socket: tls.TLSSocket): string | undefined {
+  return socket.authorized ? String(socket.getPeerCertificate().subject.CN) : undefined;
+}
 
 interface Watcher {
   readonly path: string;
@@ -142,7 +148,7 @@ interface Watcher {
 }
 
 /** What was received, and who waits for more. */
-const createRecord = () => {
+function createRecord() {
   const received: Received[] = [];
   const watchers = new Set<Watcher>();
   const calls = (path: string): Received[] => received.filter((request) => request.path === path);
@@ -168,19 +174,19 @@ const createRecord = () => {
       return promise;
     },
   };
-};
+}
 
-const listen = async (server: net.Server, port: number): Promise<number> => {
+async function listen(server: net.Server, port: number): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject);
   server.listen(port, '127.0.0.1', resolve);
   await promise;
   const address = server.address();
   return typeof address === 'object' && address !== null ? address.port : 0;
-};
+}
 
 /** Starts a third party on 127.0.0.1, at a free port unless one is given; `options` go to its TLS server. */
-export const startThirdParty = async (options: tls.TlsOptions = {}, wanted = 0): Promise<ThirdParty> => {
+export async function startThirdParty(options: tls.TlsOptions = {}, wanted = 0): Promise<ThirdParty> {
   const { credential } = await thirdPartyTrust();
   const scripts = new Map<string, Act[]>();
   const record = createRecord();
@@ -251,4 +257,4 @@ export const startThirdParty = async (options: tls.TlsOptions = {}, wanted = 0):
       }
     },
   };
-};
+}

@@ -99,15 +99,17 @@ interface VaultEvent extends Readonly<Record<string, unknown>> {
 
 let accountsMade = 0;
 
-const ringOf = ({
+function ringOf({
   masterKey = MASTER_KEY,
   masterKeys = new Map([['k1', masterKey]]),
-}: VaultSettings): SystemOptions['ring'] => ({
-  writeId: [...masterKeys.keys()][0] ?? '',
-  keys: masterKeys,
-});
+}: VaultSettings): SystemOptions['ring'] {
+  return {
+    writeId: [...masterKeys.keys()][0] ?? '',
+    keys: masterKeys,
+  };
+}
 
-const serviceSettingsOf = ({
+function serviceSettingsOf({
   environment = 'staging',
   version = '0.0.0-test',
   authFailuresMax = 10,
@@ -117,17 +119,19 @@ const serviceSettingsOf = ({
   sadTtlMs = 0,
   sadAfterProxy = false,
   auditRetentionMs = 0,
-}: VaultSettings): ServiceSettings => ({
-  ...{ environment, version, authFailuresMax, ratePerAccount, ratePerSource },
-  ...{ warmUnlockSeconds, sadTtlMs, sadAfterProxy, auditRetentionMs },
-});
+}: VaultSettings): ServiceSettings {
+  return {
+    ...{ environment, version, authFailuresMax, ratePerAccount, ratePerSource },
+    ...{ warmUnlockSeconds, sadTtlMs, sadAfterProxy, auditRetentionMs },
+  };
+}
 
-const openSystem = (
+function openSystem(
   settings: VaultSettings,
   redis: RedisPlace,
   events: VaultEvent[],
   metrics: ServerMetrics,
-): Promise<System> => {
+): Promise<System> {
   const { workers = 1, now = Date.now, proxy = {}, prices = FREE, replicas = 0, traces } = settings;
   return assemble({
     redis: targetOf(redis),
@@ -146,16 +150,18 @@ const openSystem = (
       events.push({ event, ...fields });
     },
   });
-};
+}
 
-const httpConfigOf = ({ trustedProxies = [], formsUrl }: VaultSettings): HttpConfig => ({
-  ...{ publicUrl: 'http://localhost', formsUrl, trustedProxies },
-  tls: false,
-  bodyTimeoutMs: 30_000,
-  checkReplies: true,
-});
+function httpConfigOf({ trustedProxies = [], formsUrl }: VaultSettings): HttpConfig {
+  return {
+    ...{ publicUrl: 'http://localhost', formsUrl, trustedProxies },
+    tls: false,
+    bodyTimeoutMs: 30_000,
+    checkReplies: true,
+  };
+}
 
-const makeAccount = async (opened: System, handle: Handle, settings: NewAccount): Promise<AccountClient> => {
+async function makeAccount(opened: System, handle: Handle, settings: NewAccount): Promise<AccountClient> {
   accountsMade += 1;
   const name = `account-${accountsMade}`;
   const { unmasked = true, password = `password of ${name}: ü`, hosts } = settings;
@@ -165,19 +171,19 @@ const makeAccount = async (opened: System, handle: Handle, settings: NewAccount)
     throw new Error('the account was there before');
   }
   return createAccountClient(handle, { name, password, aid: made.aid });
-};
+}
 
 interface Noted {
   readonly lines: LogLine[];
   readonly events: VaultEvent[];
 }
 
-const openServer = async (
+async function openServer(
   settings: VaultSettings,
   redis: RedisPlace,
   { lines, events }: Noted,
   handleOf: (own: Handle) => Handle,
-): Promise<TestVault> => {
+): Promise<TestVault> {
   const { now = Date.now } = settings;
   const raw = openRaw(redis);
   if (settings.join !== true) {
@@ -226,7 +232,7 @@ const openServer = async (
       await opened.close();
     },
   };
-};
+}
 
 /** With `VAULT_TEST_SERVERS=2` each request of each test goes at random to one of two servers of the same vault. */
 const TWO_SERVERS = process.env['VAULT_TEST_SERVERS'] === '2';
@@ -235,7 +241,7 @@ const TWO_SERVERS = process.env['VAULT_TEST_SERVERS'] === '2';
  * Two servers as one vault. A test that looks into a server (`opened`, `deps`, `app`) has named the one that it is
  * about: from then on every request of this vault goes to that one.
  */
-const openTwoServers = async (settings: VaultSettings, redis: RedisPlace): Promise<TestVault> => {
+async function openTwoServers(settings: VaultSettings, redis: RedisPlace): Promise<TestVault> {
   const noted: Noted = { lines: [], events: [] };
   let other: TestVault | undefined;
   let isLookedInto = false;
@@ -264,13 +270,13 @@ const openTwoServers = async (settings: VaultSettings, redis: RedisPlace): Promi
     },
     close: async () => void (await Promise.all([close(), vault.close()])),
   };
-};
+}
 
 /** Opens a vault on the tests' Redis, which is emptied first unless the vault joins one that is there. */
-export const openTestVault = async (settings: VaultSettings = {}): Promise<TestVault> => {
+export async function openTestVault(settings: VaultSettings = {}): Promise<TestVault> {
   const redis = settings.redis ?? (await startTestRedis());
   if (TWO_SERVERS && settings.join !== true && settings.alone !== true) {
     return openTwoServers(settings, redis);
   }
   return openServer(settings, redis, { lines: [], events: [] }, (own) => own);
-};
+}

@@ -24,26 +24,29 @@ export interface Receiver {
   readonly next: () => Promise<WebhookEvent>;
 }
 
-const eventOf = (received: Received): WebhookEvent => ({
-  id: received.header('webhook-id'),
-  json: JSON.parse(received.text),
-  received,
-});
+function eventOf(received: Received): WebhookEvent {
+  return {
+    id: received.header('webhook-id'),
+    json: JSON.parse(received.text),
+    received,
+  };
+}
 
 /** The signature that Standard Webhooks asks for: `v1,` and Base64 of HMAC-SHA-256 over id, time and body. */
-export const signatureOf = (secret: string, id: string, timestamp: string, body: Uint8Array): string => {
+export function signatureOf(secret: string, id: string, timestamp: string, body: Uint8Array): string {
   const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : Buffer.from(secret);
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
-};
+}
 
 /** The signature that a call must have for its own id, time and body. */
-export const expectedSignature = (secret: string, { header, body }: Received): string =>
-  signatureOf(secret, header('webhook-id') ?? '', header('webhook-timestamp') ?? '', body);
+export function expectedSignature(secret: string, { header, body }: Received): string {
+  return signatureOf(secret, header('webhook-id') ?? '', header('webhook-timestamp') ?? '', body);
+}
 
 let receivers = 0;
 
 /** Has a third party receive webhooks at a path of their own; it answers 200 unless `acts` say otherwise. */
-export const createReceiver = (party: ThirdParty, ...acts: Act[]): Receiver => {
+export function createReceiver(party: ThirdParty, ...acts: Act[]): Receiver {
   receivers += 1;
   const path = `/webhook-${receivers}`;
   let given = 0;
@@ -56,15 +59,16 @@ export const createReceiver = (party: ThirdParty, ...acts: Act[]): Receiver => {
       return eventOf(await party.call(path, given));
     },
   };
-};
+}
 
 /** The call that tells of a declined request of order 4711, signed now, as the vault makes it. */
-export const webhookCall = (
-  secret: string,
-): { readonly headers: Readonly<Record<string, string>>; readonly body: string } => {
+export function webhookCall(secret: string): {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+} {
   const parts = { kind: 'post', headers: [['X-A', 'b']], statusCode: 402, body: 'declined' } as const;
   const body = webhookBody(parts, new Map([['order', '4711']]));
   const timestampSeconds = Math.floor(Date.now() / 1000);
   const headers = webhookHeaders({ id: 'evt_1', timestampSeconds, body, secret: new Secret(secret) });
   return { headers: Object.fromEntries(headers), body: new TextDecoder().decode(body) };
-};
+}

@@ -17,22 +17,23 @@ export interface WireRequest {
 const HEAD_END = '\r\n\r\n';
 
 /** The values of a header joined as one, undefined when there is none. */
-export const headerOf = ({ headers }: Pick<WireRequest, 'headers'>, name: string): string | undefined => {
+export function headerOf({ headers }: Pick<WireRequest, 'headers'>, name: string): string | undefined {
   const values = headers.filter(([found]) => found.toLowerCase() === name.toLowerCase());
   return values.length === 0 ? undefined : values.map(([, value]) => value).join(', ');
-};
+}
 
-const parseHeaders = (lines: readonly string[]): [string, string][] =>
-  lines.map((line) => {
+function parseHeaders(lines: readonly string[]): [string, string][] {
+  return lines.map((line) => {
     const colon = line.indexOf(':');
     return [line.slice(0, colon), line.slice(colon + 1).trim()];
   });
+}
 
 /**
  * Takes what arrives on one connection and gives each request once it is whole. Throws for a message that is
  * framed by anything but a length: nothing here sends one.
  */
-export const createRequestReader = (): ((chunk: Buffer) => WireRequest[]) => {
+export function createRequestReader(): (chunk: Buffer) => WireRequest[] {
   let waiting: Buffer = Buffer.alloc(0);
   const readOne = (): WireRequest | undefined => {
     const headEnd = waiting.indexOf(HEAD_END);
@@ -63,4 +64,4 @@ export const createRequestReader = (): ((chunk: Buffer) => WireRequest[]) => {
     }
     return requests;
   };
-};
+}

@@ -5,7 +5,9 @@ import { ROUTES } from '../../server/http/routes/table.ts';
 import { createClient, samplePath } from './client.ts';
 import { AUTHORIZATION, createStubDeps } from './stub-deps.ts';
 
-const basic = (text: string | Uint8Array) => `Basic ${Buffer.from(text).toString('base64')}`;
+function basic(text: string | Uint8Array) {
+  return `Basic ${Buffer.from(text).toString('base64')}`;
+}
 
 describe('200', () => {
   test.each([AUTHORIZATION, AUTHORIZATION.replace('Basic', 'bASIC'), AUTHORIZATION.replace(' ', '  ')])(

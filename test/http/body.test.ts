@@ -8,7 +8,7 @@ import { createClient } from './client.ts';
 const KEY = '/v1/key';
 const STORE = '/v1/vault?user=u1&passphrase=pass';
 
-const inChunks = (length: number, chunk = 65_536): ReadableStream<Uint8Array> => {
+function inChunks(length: number, chunk = 65_536): ReadableStream<Uint8Array> {
   let left = length;
   return new ReadableStream({
     pull: (controller) => {
@@ -21,7 +21,7 @@ const inChunks = (length: number, chunk = 65_536): ReadableStream<Uint8Array> =>
       }
     },
   });
-};
+}
 
 describe('200', () => {
   test.each([

@@ -22,13 +22,15 @@ export interface Client {
 }
 
 /** A path of the table as a request has it: its parameters name the endpoint that there is. */
-export const samplePath = (path: string): string => path.replaceAll(/\{\w+\}/g, ENDPOINT.id);
+export function samplePath(path: string): string {
+  return path.replaceAll(/\{\w+\}/g, ENDPOINT.id);
+}
 
 /** An application over stub services, as a client in the same process. */
-export const createClient = (
+export function createClient(
   override: Partial<Deps> = {},
   makeApp: (deps: Deps) => Elysia = createApp,
-): Client => {
+): Client {
   const deps = createStubDeps(override);
   const app = makeApp(deps);
   return {
@@ -52,4 +54,4 @@ export const createClient = (
       };
     },
   };
-};
+}

@@ -11,13 +11,14 @@ const FROM_PAGE = { authorization: '', Origin: 'https://elsewhere.test', 'Sec-Fe
 const OF_CAPTURE = { ...FROM_PAGE, 'X-Vault-Capture-Secret': ENDPOINT.secret };
 const OF_RETRIEVE = { ...FROM_PAGE, 'X-Vault-Retrieve-Secret': ENDPOINT.secret };
 
-const open = (override = {}) => {
+function open(override = {}) {
   const seen: Seen[] = [];
   return { seen, client: createClient(override, createStubApp(seen)) };
-};
+}
 
-const corsOf = ({ headers }: Answer): Record<string, string> =>
-  Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control')));
+function corsOf({ headers }: Answer): Record<string, string> {
+  return Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control')));
+}
 
 const ANY_ORIGIN = {
   'access-control-allow-origin': '*',

@@ -7,10 +7,10 @@ const CAPTURE = `/v1/capture/${ENDPOINT.id}`;
 const RETRIEVE = `/v1/retrieve/${ENDPOINT.id}`;
 const NOBODY = { authorization: '' };
 
-const open = () => {
+function open() {
   const seen: Seen[] = [];
   return { seen, client: createClient({}, createStubApp(seen)) };
-};
+}
 
 describe('the secret', () => {
   const secrets: readonly (readonly [string, string])[] = [

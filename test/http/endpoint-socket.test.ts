@@ -23,9 +23,12 @@ beforeAll(() => {
 afterAll(() => server.stop(true));
 beforeEach(() => seen.splice(0));
 
-const talk = (...args: TalkArguments) => talkTo(server.port, ...args);
-const statuses = (text: string) =>
-  [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
+function talk(...args: TalkArguments) {
+  return talkTo(server.port, ...args);
+}
+function statuses(text: string) {
+  return [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
+}
 
 describe('a preflight', () => {
   test('has no body and no length, and the connection goes on', async () => {

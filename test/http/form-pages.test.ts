@@ -9,7 +9,7 @@ import { ENDPOINT } from './stub-endpoints.ts';
 const FORMS = 'https://forms.test';
 const NOBODY = { headers: { authorization: '' } };
 
-const pagesWith = (options: Partial<FormPagesOptions> = {}) => {
+function pagesWith(options: Partial<FormPagesOptions> = {}) {
   let made = 0;
   const newNonce = (): string => {
     made += 1;
@@ -17,7 +17,7 @@ const pagesWith = (options: Partial<FormPagesOptions> = {}) => {
   };
   const common = { bundles: SMALL_BUNDLES, publicUrl: 'https://vault.test', gallery: true, newNonce };
   return createFormPages({ ...common, ...options });
-};
+}
 
 describe('bundles', () => {
   const get = (path: string, headers: Record<string, string> = {}): Promise<Answer> =>

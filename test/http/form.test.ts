@@ -8,7 +8,9 @@ const NOBODY = { headers: { authorization: '' } };
 const OTHER_SITE = { Origin: 'https://elsewhere.test', 'Sec-Fetch-Site': 'cross-site' };
 const BASES = ['/v1/retrieve/iframe', '/v1/capture/iframe'] as const;
 
-const corsOf = ({ headers }: Answer): string | null => headers.get('Access-Control-Allow-Origin');
+function corsOf({ headers }: Answer): string | null {
+  return headers.get('Access-Control-Allow-Origin');
+}
 
 describe.each(BASES)('%s', (base) => {
   test('creates, with settings in the body and names in the query', async () => {

@@ -26,13 +26,13 @@ let item: Item;
 let certificate: string;
 
 /** A certificate that the account shows to third parties. */
-const issued = async (account: AccountClient): Promise<string> => {
+async function issued(account: AccountClient): Promise<string> {
   const csr = await account.send('POST', '/proxy/csr', { body: { cn: 'shop.example' } });
   const { id, data } = csr.as<{ id: string; data: string }>();
   const query = { csr_id: id };
   const made = await account.send('POST', '/proxy/cert', { query, body: await authority.issue(data) });
   return made.as<{ id: string }>().id;
-};
+}
 
 beforeAll(async () => {
   authority = await newAuthority('Clients');
@@ -53,16 +53,16 @@ afterEach(() => {
   undo = () => undefined;
 });
 
-const remember = (spy: { readonly mockRestore: () => void }): void => {
+function remember(spy: { readonly mockRestore: () => void }): void {
   undo = () => spy.mockRestore();
-};
+}
 
-const faultyWork = async (): Promise<never> => {
+async function faultyWork(): Promise<never> {
   throw new TypeError(`no such thing: ${CANARY}`);
-};
+}
 
 /** The application with a route whose handler fails. */
-const withFaultyRoute = (): Handle => {
+function withFaultyRoute(): Handle {
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } });
   const routes = ROUTES.map((route) =>
     route.operationId === 'storeItem' ? { ...route, handle: faultyWork } : route,
@@ -70,17 +70,17 @@ const withFaultyRoute = (): Handle => {
   mountRoutes(app, routes, vault.deps);
   app.compile();
   return (request) => app.handle(request);
-};
+}
 
-const withFaultyService = (): Handle => {
+function withFaultyService(): Handle {
   const app = createApp({ ...vault.deps, vault: { ...vault.deps.vault, store: faultyWork } });
   return (request) => app.handle(request);
-};
+}
 
 type Run = RedisLink['run'];
 
 /** Lets a script of this name do something else. */
-const whenRun = (name: string, work: (run: Run, ...call: Parameters<Run>) => Promise<unknown>): void => {
+function whenRun(name: string, work: (run: Run, ...call: Parameters<Run>) => Promise<unknown>): void {
   const { redis } = vault.opened;
   const run = redis.run.bind(redis);
   remember(
@@ -88,38 +88,41 @@ const whenRun = (name: string, work: (run: Run, ...call: Parameters<Run>) => Pro
       wanted.name === name ? work(run, wanted, keys, args) : run(wanted, keys, args),
     ),
   );
-};
+}
 
 /** The same script with another text, which Redis really runs. */
-const insteadOf = (name: string, lua: string): void =>
+function insteadOf(name: string, lua: string): void {
   whenRun(name, (run, _, keys, args) => run(script('-- prelude\n', `-- ${name}\n${lua}`), keys, args));
+}
 
-const store = (handle: Handle = vault.handle): Promise<Answer> =>
-  item.account.via(handle).send('POST', '/vault', {
+function store(handle: Handle = vault.handle): Promise<Answer> {
+  return item.account.via(handle).send('POST', '/vault', {
     query: { user: item.user, reference: CANARY },
     passphrase: PASSPHRASE,
     headers: { 'User-Agent': CANARY },
     body: { card_number: '4111111111111111', note: CANARY },
   });
+}
 
-const remove = (): Promise<Answer> =>
-  item.account.send('DELETE', '/vault', {
+function remove(): Promise<Answer> {
+  return item.account.send('DELETE', '/vault', {
     query: { user: item.user, token: item.token },
     headers: { 'User-Agent': CANARY },
   });
+}
 
-const charge = (more: object = { synchronous: true }): Promise<Answer> => {
+function charge(more: object = { synchronous: true }): Promise<Answer> {
   const request = requestTo(thirdParty.url('/charge'), { client_cert_id: certificate, body: CANARY });
   return proxyPost(item, { request, ...more }, {}, { headers: { 'User-Agent': CANARY } });
-};
+}
 
 /** Sending fails where the certificate is about to be shown. */
-const breakSending = (): void => {
+function breakSending(): void {
   const check = spyOn(X509Certificate.prototype, 'checkPrivateKey').mockImplementation(() => {
     throw new RangeError(`cannot send: ${CANARY}`);
   });
   remember(check);
-};
+}
 
 interface Fault {
   readonly layer: string;
@@ -201,11 +204,11 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-const expectPlaces = (stack: readonly string[], places: readonly RegExp[]): void => {
+function expectPlaces(stack: readonly string[], places: readonly RegExp[]): void {
   for (const place of places) {
     expect(stack.filter((frame) => place.test(frame))).not.toBeEmpty();
   }
-};
+}
 
 describe('a fault in our code is answered without a word of it, and found in the log', () => {
   test.each(FAULTS.map((fault) => [fault.layer, fault] as const))('%s', async (_, fault) => {

@@ -2,14 +2,16 @@ import { describe, expect, test } from 'bun:test';
 import type { StoreInput } from '../../server/services/vault/vault.ts';
 import { createClient } from './client.ts';
 
-const store = async (query: string, header?: string) => {
+async function store(query: string, header?: string) {
   const client = createClient();
   const headers: Record<string, string> = header === undefined ? {} : { 'X-Vault-Passphrase': header };
   const answer = await client.send('POST', `/v1/vault?user=u1${query}`, { headers, body: '{}' });
   const input = client.lastInput() as StoreInput;
   return { answer, passphrase: () => Buffer.from(input.passphrase.expose()).toString('hex'), input };
-};
-const hex = (text: string) => Buffer.from(text).toString('hex');
+}
+function hex(text: string) {
+  return Buffer.from(text).toString('hex');
+}
 
 describe('200', () => {
   const accepted: readonly (readonly [string, string | undefined, string])[] = [

@@ -8,10 +8,10 @@ import { createStubApp, type Seen, stubRoutes } from './stub-routes.ts';
 
 const SECRET = { 'X-Vault-Capture-Secret': '', 'X-Vault-Retrieve-Secret': '' };
 
-const open = () => {
+function open() {
   const seen: Seen[] = [];
   return { seen, client: createClient({}, createStubApp(seen)) };
-};
+}
 
 describe('the parameter of a path', () => {
   const long = 'x'.repeat(5_000);

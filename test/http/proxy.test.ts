@@ -29,11 +29,11 @@ const BODY =
   '{"request":{"url":"https://pay.example.com","body":"{{n}}"},"big":123456789012345678901234567890}';
 const PASSPHRASE = { 'X-Vault-Passphrase': 'pass' };
 
-const sent = async (target: string, headers: Record<string, string> = {}, body = BODY) => {
+async function sent(target: string, headers: Record<string, string> = {}, body = BODY) {
   const client = createClient();
   const answer = await client.send('POST', target, { headers: { ...PASSPHRASE, ...headers }, body });
   return { client, answer };
-};
+}
 
 describe('what the service is given', () => {
   test('of a request that is filled', async () => {

@@ -7,13 +7,13 @@ import { createStubDeps, TOKEN_INFO } from './stub-deps.ts';
 const CANARY = 'canary-4929123412341234';
 const STORE = '/v1/vault?user=u1&passphrase=pass';
 
-const failing = (error: unknown) => {
+function failing(error: unknown) {
   const { vault } = createStubDeps();
   const remove = async () => {
     throw error;
   };
   return createClient({ vault: { ...vault, remove } });
-};
+}
 const REMOVE = '/v1/vault?user=u1&token=tok';
 
 describe('headers of every reply under /v1', () => {

@@ -24,16 +24,20 @@ beforeAll(() => {
 });
 afterAll(() => server.stop(true));
 
-const talk = (...args: TalkArguments) => talkTo(server.port, ...args);
+function talk(...args: TalkArguments) {
+  return talkTo(server.port, ...args);
+}
 
 /** Writes for as long as the other side takes it. */
-const flood = (piece: string) => (socket: net.Socket) => {
-  const pump = (): void => {
-    while (socket.writable && socket.write(piece)) {}
-    socket.once('drain', pump);
+function flood(piece: string) {
+  return (socket: net.Socket) => {
+    const pump = (): void => {
+      while (socket.writable && socket.write(piece)) {}
+      socket.once('drain', pump);
+    };
+    pump();
   };
-  pump();
-};
+}
 
 const PIECE = `10000\r\n${' '.repeat(65_536)}\r\n`;
 

@@ -56,16 +56,17 @@ export const TOKEN_INFO = { token: 'tok', user: 'u1', stored_at: '2026-01-31T12:
 const PREFERENCE = '{"key":"k","value":1.10,"is_default":false}';
 const encoder = new TextEncoder();
 
-const streamOf = (text: string) =>
-  new ReadableStream<Uint8Array>({
+function streamOf(text: string) {
+  return new ReadableStream<Uint8Array>({
     start: (controller) => {
       controller.enqueue(new TextEncoder().encode(text));
       controller.close();
     },
   });
+}
 
 /** Services that answer at once and remember what they were asked: the shell is tested against them. */
-export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
+export function createStubDeps(override: Partial<Deps> = {}): StubDeps {
   const asked: Asked[] = [];
   const lines: LogLine[] = [];
   const metered: string[] = [];
@@ -173,4 +174,4 @@ export const createStubDeps = (override: Partial<Deps> = {}): StubDeps => {
     newRequestId: () => 'fresh-request-id',
     ...override,
   };
-};
+}

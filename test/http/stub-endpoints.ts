@@ -17,7 +17,9 @@ export const ENDPOINT = { id: 'shop', secret: 'vcs1_the-right-one' };
 export const RULE: Rule = { id: 'short-year', operations: [{ name: 'substr', input_field: 'expiry_year' }] };
 
 /** The text of a secret that a route was given. */
-export const textOf = (secret: SecretBytes): string => new TextDecoder().decode(secret.expose());
+export function textOf(secret: SecretBytes): string {
+  return new TextDecoder().decode(secret.expose());
+}
 
 const CSR = { id: 'csr-1', cn: 'shop.example', data: 'PEM' };
 const CERTIFICATE = { id: 'cert-1', csr_id: CSR.id, data: 'PEM', expiry: '2030-01-01T00:00:00.000Z' };
@@ -29,31 +31,31 @@ const NEW_ENDPOINT: NewEndpoint = {
   expires_at: '2026-02-01T12:00:00Z',
 };
 
-const refuseOthers = ({ unique_id, secret }: EndpointAddress): void => {
+function refuseOthers({ unique_id, secret }: EndpointAddress): void {
   if (unique_id !== ENDPOINT.id || textOf(secret) !== ENDPOINT.secret) {
     throw new VaultError('endpoint_refused');
   }
-};
+}
 
 /** The one form that there is. */
 export const FORM: HostedForm = { id: 'shop', form_type: 'pcd', settings: { hide_card: true } };
 
-const textStream = (text: string): ReadableStream<Uint8Array> =>
-  new Response(text).body ?? new ReadableStream<Uint8Array>();
+function textStream(text: string): ReadableStream<Uint8Array> {
+  return new Response(text).body ?? new ReadableStream<Uint8Array>();
+}
 
 /** What a request to a third party was answered with. */
 export const PROXY_REPLY = '{"status_code":201,"headers":[{"X-A":"b"}],"body":"1.10"}';
 export const ACCEPTED = '{"message":"The request was accepted.","id":"job-1"}';
 
-const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+function bytesOf(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
 
 /** Services of endpoints, rules and third parties that answer at once and remember what they were asked, if they were let to. */
-export const createStubEndpoints = (
+export function createStubEndpoints(
   note: Note,
-): Pick<
-  Deps,
-  'captures' | 'retrievals' | 'endpoints' | 'rules' | 'certs' | 'forms' | 'formPages' | 'proxy'
-> => {
+): Pick<Deps, 'captures' | 'retrievals' | 'endpoints' | 'rules' | 'certs' | 'forms' | 'formPages' | 'proxy'> {
   const captured = note('capture', () => ({
     reply: { token: 'tok', user: 'u1', reference: 'shop' },
     replayed: false,
@@ -120,4 +122,4 @@ export const createStubEndpoints = (
       removeCertificate: note('removeCertificate', () => undefined),
     },
   };
-};
+}

@@ -29,16 +29,17 @@ const Query = Type.Object({
   ),
 });
 
-const streamOf = (text: string) =>
-  new ReadableStream<Uint8Array>({
+function streamOf(text: string) {
+  return new ReadableStream<Uint8Array>({
     start: (controller) => {
       controller.enqueue(new TextEncoder().encode(text));
       controller.close();
     },
   });
+}
 
 /** What the endpoint's service would do, with the kinds of replies and errors to be had by asking for them. */
-const use = (id: string, secret: string, wanted: string | null): Reply => {
+function use(id: string, secret: string, wanted: string | null): Reply {
   if (id !== ENDPOINT.id || secret !== ENDPOINT.secret) {
     throw new VaultError('endpoint_refused');
   }
@@ -56,7 +57,7 @@ const use = (id: string, secret: string, wanted: string | null): Reply => {
     default:
       return { json: { ok: true } };
   }
-};
+}
 
 const COMMON = {
   noun: 'capture',
@@ -72,7 +73,7 @@ const COMMON = {
 const NO_BODY = { kind: 'none' } as const;
 
 /** Routes as they are with endpoints: open and closed ones on one path, plain words beside parameters. */
-export const stubRoutes = (seen: Seen[]): readonly Route[] => {
+export function stubRoutes(seen: Seen[]): readonly Route[] {
   const closed =
     (operation: string) => async (call: { readonly params: object; readonly secret: undefined }) => {
       seen.push({ operation, params: { ...call.params } });
@@ -156,12 +157,11 @@ export const stubRoutes = (seen: Seen[]): readonly Route[] => {
       },
     }),
   ];
-};
+}
 
 /** The stub routes as an application, with what the whole one does about unknown paths. */
-export const createStubApp =
-  (seen: Seen[]) =>
-  (deps: Deps): Elysia => {
+export function createStubApp(seen: Seen[]) {
+  return (deps: Deps): Elysia => {
     const app = new Elysia({ normalize: false, handler: { standardHostname: false } });
     app.onError(({ code, error, request }) =>
       answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, deps),
@@ -170,3 +170,4 @@ export const createStubApp =
     app.compile();
     return app;
   };
+}

@@ -14,11 +14,11 @@ export type TalkArguments = readonly [
 ];
 
 /** Sends bytes to a server as they are and gives what comes back, once it is enough or the connection ends. */
-export const talkTo = (
+export function talkTo(
   port: number | undefined,
   ...[bytes, isEnough = () => false, feed = () => undefined]: TalkArguments
-): Promise<Talk> =>
-  new Promise((resolve) => {
+): Promise<Talk> {
+  return new Promise((resolve) => {
     let text = '';
     const socket = net.connect(port ?? 0, '127.0.0.1', () => {
       socket.write(bytes, 'latin1');
@@ -35,3 +35,4 @@ export const talkTo = (
     socket.on('error', () => undefined);
     socket.on('close', () => resolve({ text, isClosed: true }));
   });
+}

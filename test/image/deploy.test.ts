@@ -4,7 +4,9 @@ import { Glob, YAML } from 'bun';
 import { SETTING_NAMES } from '../../server/config/names.ts';
 
 const root = join(import.meta.dir, '..', '..');
-const read = (path: string): Promise<string> => Bun.file(join(root, path)).text();
+function read(path: string): Promise<string> {
+  return Bun.file(join(root, path)).text();
+}
 const files = ['Dockerfile', ...new Glob('deploy/**/*').scanSync({ cwd: root })];
 
 test('there is something to deploy with', () => {
@@ -43,7 +45,9 @@ interface Workload {
 }
 
 /** The documents of a file, one after the other. */
-const documentsOf = (text: string): Workload[] => [YAML.parse(text)].flat() as Workload[];
+function documentsOf(text: string): Workload[] {
+  return [YAML.parse(text)].flat() as Workload[];
+}
 
 describe('on Kubernetes', () => {
   test('all that runs is without rights, on a read-only root, and asked whether it is ready', async () => {

@@ -13,7 +13,9 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const filesOf = (pattern: string): string[] => [...new Glob(pattern).scanSync({ cwd: folder, dot: true })];
+function filesOf(pattern: string): string[] {
+  return [...new Glob(pattern).scanSync({ cwd: folder, dot: true })];
+}
 
 interface Bom {
   readonly components: readonly {

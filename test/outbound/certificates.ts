@@ -38,25 +38,29 @@ export interface Authority {
 }
 
 let serial = 1;
-const nextSerial = (): string => (serial++).toString(16).padStart(4, '0');
-const newKeys = (): Promise<CryptoKeyPair> => crypto.subtle.generateKey(EC, true, ['sign', 'verify']);
+function nextSerial(): string {
+  return (serial++).toString(16).padStart(4, '0');
+}
+function newKeys(): Promise<CryptoKeyPair> {
+  return crypto.subtle.generateKey(EC, true, ['sign', 'verify']);
+}
 
-const keyPemOf = async ({ privateKey }: CryptoKeyPair): Promise<string> => {
+async function keyPemOf({ privateKey }: CryptoKeyPair): Promise<string> {
   const der = Buffer.from(await crypto.subtle.exportKey('pkcs8', privateKey));
   return `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`;
-};
+}
 
-const extensionsOf = ({ names, use, unknownCritical }: Terms): Extension[] => {
+function extensionsOf({ names, use, unknownCritical }: Terms): Extension[] {
   const found = names ?? [{ type: 'dns', value: 'target.example' }];
   return [
     new ExtendedKeyUsageExtension([ExtendedKeyUsage[use ?? 'serverAuth']]),
     ...(found.length === 0 ? [] : [new SubjectAlternativeNameExtension([...found])]),
     ...(unknownCritical === true ? [UNKNOWN_CRITICAL] : []),
   ];
-};
+}
 
 /** A new root, and what it issues. */
-export const newAuthority = async (name = 'Outbound Test Root'): Promise<Authority> => {
+export async function newAuthority(name = 'Outbound Test Root'): Promise<Authority> {
   const rootKeys = await newKeys();
   const valid = {
     notBefore: new Date(Date.now() - DAY_MS),
@@ -87,7 +91,9 @@ export const newAuthority = async (name = 'Outbound Test Root'): Promise<Authori
     return { certPem: certificate.toString('pem'), keyPem: await keyPemOf(keys) };
   };
   return { pem: root.toString('pem'), issue };
-};
+}
 
 /** A credential as a call takes it. */
-export const asClientCert = ({ certPem, keyPem }: Credential) => ({ certPem, keyPem: new Secret(keyPem) });
+export function asClientCert({ certPem, keyPem }: Credential) {
+  return { certPem, keyPem: new Secret(keyPem) };
+}

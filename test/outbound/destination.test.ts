@@ -7,10 +7,11 @@ import { createOutbound } from '../../server/outbound/https.ts';
 import { startListener, stopTargets } from './target.ts';
 
 const policy = createAddressPolicy({ allow: [] });
-const take = (url: string, hosts?: readonly string[]) =>
-  checkDestination(url, { policy, hosts, field: 'body.request.url' });
+function take(url: string, hosts?: readonly string[]) {
+  return checkDestination(url, { policy, hosts, field: 'body.request.url' });
+}
 
-const refusalOf = (url: string, hosts?: readonly string[]): VaultError => {
+function refusalOf(url: string, hosts?: readonly string[]): VaultError {
   try {
     take(url, hosts);
   } catch (error) {
@@ -19,7 +20,7 @@ const refusalOf = (url: string, hosts?: readonly string[]): VaultError => {
     }
   }
   throw new TypeError(`${url} was not refused`);
-};
+}
 
 /** `PORT` is where a listener waits that must never hear of any of them. */
 const REFUSED = [

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
 import { checkHeaders, type HeaderList } from '../../server/outbound/headers.ts';
 
-const refusal = (headers: HeaderList): VaultError => {
+function refusal(headers: HeaderList): VaultError {
   try {
     checkHeaders(headers, { field: 'body.request.headers' });
   } catch (error) {
@@ -11,7 +11,7 @@ const refusal = (headers: HeaderList): VaultError => {
     }
   }
   throw new TypeError('was not refused');
-};
+}
 
 const NAMES =
   `Host host HOST Connection connection Content-Length content-length Transfer-Encoding transfer-encoding TE te

@@ -4,15 +4,15 @@ import type { RedisTarget } from '../../server/store/redis/client.ts';
 import { type RedisPlace, targetOf } from '../helpers/redis.ts';
 
 /** Starts a process that takes one id of the queue and holds it; gives the process and the id. */
-export const holdAlone = async (
+export async function holdAlone(
   redis: RedisPlace,
-): Promise<{ readonly child: Bun.Subprocess; readonly id: string }> => {
+): Promise<{ readonly child: Bun.Subprocess; readonly id: string }> {
   const child = Bun.spawn([process.execPath, import.meta.path, JSON.stringify(targetOf(redis))], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const { value } = await child.stdout.getReader().read();
   return { child, id: new TextDecoder().decode(value) };
-};
+}
 
 if (import.meta.main) {
   const held = Promise.withResolvers<undefined>();

@@ -10,7 +10,9 @@ const AWAY = { code: 'store_unavailable' };
 
 let dataDir: string;
 let redis: EmbeddedRedis;
-const start = () => startEmbeddedRedis({ dataDir, log: () => undefined });
+function start() {
+  return startEmbeddedRedis({ dataDir, log: () => undefined });
+}
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'cv-queue-'));

@@ -226,7 +226,7 @@ describe('a process that is killed', () => {
 });
 
 /** Everything that Redis holds, as text. */
-const contents = async (): Promise<string> => {
+async function contents(): Promise<string> {
   const parts: string[] = [];
   for (const key of await raw.keys('*')) {
     const read: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -240,7 +240,7 @@ const contents = async (): Promise<string> => {
     parts.push(key, JSON.stringify(await read[await raw.type(key)]?.()));
   }
   return parts.join('\n');
-};
+}
 
 describe('Redis', () => {
   test('holds ids and nothing of what runs give or throw, and is not told of it', async () => {

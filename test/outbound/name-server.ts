@@ -20,7 +20,7 @@ export interface NameServer {
 
 type Question = { readonly name: string; readonly type: 'A' | 'AAAA'; readonly end: number };
 
-const readQuestion = (message: Buffer): Question => {
+function readQuestion(message: Buffer): Question {
   const labels: string[] = [];
   let at = 12;
   for (let length = message[at] ?? 0; length > 0; length = message[at] ?? 0) {
@@ -32,10 +32,10 @@ const readQuestion = (message: Buffer): Question => {
     type: message.readUInt16BE(at + 1) === 1 ? 'A' : 'AAAA',
     end: at + 5,
   };
-};
+}
 
-const bytesOf = (address: string): Buffer =>
-  address.includes(':')
+function bytesOf(address: string): Buffer {
+  return address.includes(':')
     ? Buffer.from(
         address
           .split(':')
@@ -44,16 +44,17 @@ const bytesOf = (address: string): Buffer =>
         'hex',
       )
     : Buffer.from(address.split('.').map(Number));
+}
 
-const recordOf = (address: string): Buffer => {
+function recordOf(address: string): Buffer {
   const data = bytesOf(address);
   const head = Buffer.from([0xc0, 12, 0, data.length === 4 ? 1 : 28, 0, 1, 0, 0, 0, 0, 0, data.length]);
   return Buffer.concat([head, data]);
-};
+}
 
 const CODES = { none: 3, failure: 2 } as const;
 
-const reply = (message: Buffer, end: number, answer: NameAnswer, overTcp: boolean): Buffer => {
+function reply(message: Buffer, end: number, answer: NameAnswer, overTcp: boolean): Buffer {
   const cut = typeof answer === 'object' && 'overTcp' in answer && !overTcp;
   const long = typeof answer === 'object' && 'overTcp' in answer && overTcp ? answer.overTcp : [];
   const addresses = Array.isArray(answer) ? (answer as readonly string[]) : long;
@@ -63,12 +64,12 @@ const reply = (message: Buffer, end: number, answer: NameAnswer, overTcp: boolea
   head.writeUInt16BE(addresses.length, 6);
   head.writeUInt32BE(0, 8);
   return Buffer.concat([head, message.subarray(12, end), ...addresses.map(recordOf)]);
-};
+}
 
 /** Starts one; IPv6 addresses of answers are written out in all eight parts. */
-export const startNameServer = async (
+export async function startNameServer(
   answerFor: (name: string, type: 'A' | 'AAAA') => NameAnswer,
-): Promise<NameServer> => {
+): Promise<NameServer> {
   const questions: string[] = [];
   const answer = (message: Buffer, over: 'udp' | 'tcp'): Buffer | undefined => {
     const { name, type, end } = readQuestion(message);
@@ -104,4 +105,4 @@ export const startNameServer = async (
       tcp.close();
     },
   };
-};
+}

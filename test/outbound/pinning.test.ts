@@ -13,22 +13,24 @@ const authority = await newAuthority();
 const caPem = authority.pem;
 const good = await authority.issue();
 const REFUSED: OutboundFailure = { ok: false, code: 'destination_refused', sent: false };
-const unreachable = (reason: OutboundFailure['reason']): OutboundFailure => ({
-  ok: false,
-  code: 'target_unreachable',
-  sent: false,
-  reason,
-});
+function unreachable(reason: OutboundFailure['reason']): OutboundFailure {
+  return {
+    ok: false,
+    code: 'target_unreachable',
+    sent: false,
+    reason,
+  };
+}
 
 /** A resolver that gives one answer after the other, the last one for ever. */
-const answering = (...answers: string[][]): { readonly resolve: Resolve; asked(): number } => {
+function answering(...answers: string[][]): { readonly resolve: Resolve; asked(): number } {
   let asked = 0;
   const resolve: Resolve = async () => {
     asked += 1;
     return answers[Math.min(asked, answers.length) - 1] ?? [];
   };
   return { resolve, asked: () => asked };
-};
+}
 
 describe('a name is refused before anybody is dialled when it stands for', () => {
   const closed = createAddressPolicy({ allow: [] });

@@ -6,7 +6,7 @@ import { type RedisPlace, targetOf } from '../helpers/redis.ts';
 export const EARLY_MS = 1;
 
 /** What runs have begun, and when; `until` waits for some. */
-export const createRuns = () => {
+export function createRuns() {
   const begun: { readonly id: string; readonly at: number }[] = [];
   let wake: () => void = () => undefined;
   return {
@@ -24,7 +24,7 @@ export const createRuns = () => {
     },
     ids: () => begun.map(({ id }) => id),
   };
-};
+}
 
 type Runs = ReturnType<typeof createRuns>;
 type Settings = Partial<Omit<JobQueueOptions, 'target'>>;
@@ -32,7 +32,7 @@ type Settings = Partial<Omit<JobQueueOptions, 'target'>>;
 const opened: JobQueue[] = [];
 
 /** A queue that runs everything once, unless it is told otherwise. */
-export const openQueue = (redis: RedisPlace, runs: Runs, { run, ...rest }: Settings = {}): JobQueue => {
+export function openQueue(redis: RedisPlace, runs: Runs, { run, ...rest }: Settings = {}): JobQueue {
   const queue = createJobQueue({
     target: targetOf(redis),
     concurrency: 5,
@@ -44,16 +44,16 @@ export const openQueue = (redis: RedisPlace, runs: Runs, { run, ...rest }: Setti
   });
   opened.push(queue);
   return queue;
-};
+}
 
 /** Closes all queues that a test has opened. */
-export const closeQueues = async (): Promise<void> => {
+export async function closeQueues(): Promise<void> {
   await Promise.all(opened.splice(0).map((queue) => queue.close()));
-};
+}
 
 /** Waits until everything in the queue is done; one that cannot tell, since it is on its way back to Redis, is not empty. */
-export const untilEmpty = async (queue: JobQueue): Promise<void> => {
+export async function untilEmpty(queue: JobQueue): Promise<void> {
   while ((await queue.size().catch(() => 1)) > 0) {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-};
+}

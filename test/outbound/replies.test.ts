@@ -22,22 +22,23 @@ const outbound = localOutbound({ caPem });
 const MIB = 1_048_576;
 
 /** Sends one request to a target that answers so, waits until the connection is gone, and gives both ends. */
-const talk = async (answer: Answer, changes: Parameters<typeof postTo>[1] = {}, sender = outbound) => {
+async function talk(answer: Answer, changes: Parameters<typeof postTo>[1] = {}, sender = outbound) {
   const target = await startTarget(good, answer);
   const startedAt = performance.now();
   const outcome = await sender.send(postTo(target.port, changes));
   const ms = performance.now() - startedAt;
   await target.quiet();
   return { outcome, target, ms };
-};
+}
 
-const withBody = (body: Uint8Array, ...headers: string[]): Uint8Array => {
+function withBody(body: Uint8Array, ...headers: string[]): Uint8Array {
   const head = ['HTTP/1.1 200 OK', `Content-Length: ${body.length}`, ...headers].join('\r\n');
   return Buffer.concat([Buffer.from(`${head}\r\n\r\n`), body]);
-};
+}
 
-const bodyOf = (outcome: OutboundResult): string =>
-  outcome.ok ? Buffer.from(outcome.body).toString() : outcome.code;
+function bodyOf(outcome: OutboundResult): string {
+  return outcome.ok ? Buffer.from(outcome.body).toString() : outcome.code;
+}
 
 const BROKEN_OFF = {
   ok: false,
@@ -165,9 +166,8 @@ describe('replies come as they are', () => {
 });
 
 /** Writes again and again as fast as the other end reads, until it is gone. */
-const flood =
-  (start: string, again: string): Answer =>
-  (socket) => {
+function flood(start: string, again: string): Answer {
+  return (socket) => {
     const more = (): void => {
       while (!socket.destroyed && socket.write(again)) {
         // until the buffer is full
@@ -177,6 +177,7 @@ const flood =
     socket.write(start);
     more();
   };
+}
 
 const zeros = Buffer.alloc(64 * MIB);
 const fast = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };

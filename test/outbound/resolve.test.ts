@@ -31,16 +31,20 @@ const server = await startNameServer(
 const folder = mkdtempSync(join(tmpdir(), 'hosts-'));
 const hostsPath = join(folder, 'hosts');
 let clock = 0;
-const now = (): number => clock;
-const resolver = (options: Parameters<typeof createSystemResolver>[0] = {}) =>
-  createSystemResolver({ servers: [server.address], hostsPath, now, ...options });
-const codeOf = (asked: Promise<unknown>): Promise<unknown> =>
-  asked.then(
+function now(): number {
+  return clock;
+}
+function resolver(options: Parameters<typeof createSystemResolver>[0] = {}) {
+  return createSystemResolver({ servers: [server.address], hostsPath, now, ...options });
+}
+function codeOf(asked: Promise<unknown>): Promise<unknown> {
+  return asked.then(
     (found) => found,
     (error: { code?: unknown }) => error.code,
   );
+}
 /** How many of these have ended by then. */
-const countEnds = (asked: readonly Promise<unknown>[]): (() => number) => {
+function countEnds(asked: readonly Promise<unknown>[]): () => number {
   let ends = 0;
   for (const each of asked) {
     each.finally(() => {
@@ -48,13 +52,13 @@ const countEnds = (asked: readonly Promise<unknown>[]): (() => number) => {
     });
   }
   return () => ends;
-};
+}
 /** Settles when the server has heard of a name. */
-const heardOf = async (name: string): Promise<void> => {
+async function heardOf(name: string): Promise<void> {
   while (!server.questions.some((question) => question.endsWith(` ${name}`))) {
     await new Promise(setImmediate);
   }
-};
+}
 
 beforeEach(() => writeFileSync(hostsPath, ''));
 afterAll(() => {

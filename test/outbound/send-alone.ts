@@ -9,19 +9,19 @@ interface Alone {
   readonly careless: boolean;
 }
 
-const isCareless = async (port: number): Promise<boolean> => {
+async function isCareless(port: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ host: '127.0.0.1', port }, () => resolve(true));
   socket.on('error', () => resolve(false));
   return await promise.finally(() => socket.destroy());
-};
+}
 
 /** Sends to a target from a new process with these variables, trusting this authority besides the known ones. */
-export const sendAlone = async (
+export async function sendAlone(
   port: number,
   caPem: string,
   variables: Record<string, string>,
-): Promise<Alone> => {
+): Promise<Alone> {
   const child = Bun.spawn([process.execPath, import.meta.path, String(port)], {
     env: { ...process.env, ...variables },
     stdin: Buffer.from(caPem),
@@ -29,7 +29,7 @@ export const sendAlone = async (
     stderr: 'ignore',
   });
   return JSON.parse(await child.stdout.text());
-};
+}
 
 if (import.meta.main) {
   const port = Number(process.argv[2]);

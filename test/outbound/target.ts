@@ -22,7 +22,7 @@ export type Answer = (socket: tls.TLSSocket, text: string) => void;
 
 const servers: net.Server[] = [];
 
-const listen = async (server: net.Server, host = '127.0.0.1', port = 0): Promise<number> => {
+async function listen(server: net.Server, host = '127.0.0.1', port = 0): Promise<number> {
   servers.push(server);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject);
@@ -30,30 +30,29 @@ const listen = async (server: net.Server, host = '127.0.0.1', port = 0): Promise
   await promise;
   const address = server.address();
   return typeof address === 'object' && address !== null ? address.port : 0;
-};
+}
 
 /** Stops every server of this file. */
-export const stopTargets = (): void => {
+export function stopTargets(): void {
   for (const server of servers.splice(0)) {
     server.close();
   }
-};
+}
 
 /** Answers each request whose head is complete with the same bytes and leaves the connection open. */
-export const always =
-  (reply: string | Uint8Array): Answer =>
-  (socket) =>
-    socket.write(reply);
+export function always(reply: string | Uint8Array): Answer {
+  return (socket) => socket.write(reply);
+}
 
 export const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
 /** A TLS server; `answer` is called once for each connection, when the head of the request is there. */
-export const startTarget = async (
+export async function startTarget(
   { certPem, keyPem }: Credential,
   answer: Answer,
   options: tls.TlsOptions = {},
   host = '127.0.0.1',
-): Promise<Target> => {
+): Promise<Target> {
   let received = '';
   const open = new Set<Promise<unknown>>();
   let connections = 0;
@@ -88,14 +87,14 @@ export const startTarget = async (
       await Promise.all(open);
     },
   };
-};
+}
 
 /** A TCP listener that says what `greet` says and counts who comes. */
-export const startListener = async (
+export async function startListener(
   greet: (socket: net.Socket) => void = (socket) => socket.destroy(),
   host = '127.0.0.1',
   port = 0,
-): Promise<{ readonly port: number; connections(): number }> => {
+): Promise<{ readonly port: number; connections(): number }> {
   let connections = 0;
   const server = net.createServer((socket) => {
     connections += 1;
@@ -103,22 +102,25 @@ export const startListener = async (
     greet(socket);
   });
   return { port: await listen(server, host, port), connections: () => connections };
-};
+}
 
 /** An outbound that may reach this machine and takes every name for it. */
-export const localOutbound = (options: Partial<OutboundOptions> = {}): Outbound =>
-  createOutbound({
+export function localOutbound(options: Partial<OutboundOptions> = {}): Outbound {
+  return createOutbound({
     policy: createAddressPolicy({ allow: ['127.0.0.0/8'] }),
     resolve: async () => ['127.0.0.1'],
     ...options,
   });
+}
 
 /** A small POST to `target.example` at this port. */
-export const postTo = (port: number, changes: Partial<OutboundRequest> = {}): OutboundRequest => ({
-  method: 'POST',
-  url: `https://target.example:${port}/pay?x=1`,
-  headers: [['X-Key', 'third party key']],
-  body: Buffer.from('4111111111111111'),
-  deadlineMs: 5000,
-  ...changes,
-});
+export function postTo(port: number, changes: Partial<OutboundRequest> = {}): OutboundRequest {
+  return {
+    method: 'POST',
+    url: `https://target.example:${port}/pay?x=1`,
+    headers: [['X-Key', 'third party key']],
+    body: Buffer.from('4111111111111111'),
+    deadlineMs: 5000,
+    ...changes,
+  };
+}

@@ -12,7 +12,9 @@ const stranger = await newAuthority('Some Other Root');
 const caPem = authority.pem;
 const good = await authority.issue();
 const { send } = localOutbound({ caPem });
-const dns = (...values: string[]) => values.map((value) => ({ type: 'dns' as const, value }));
+function dns(...values: string[]) {
+  return values.map((value) => ({ type: 'dns' as const, value }));
+}
 
 const BAD: [string, Terms][] = [
   ['signed by itself', { selfSigned: true, subject: 'CN=target.example' }],
@@ -42,14 +44,14 @@ const UNTRUSTED = {
   reason: 'certificate',
 } as const;
 
-const expectNothingSent = async (credential: Credential): Promise<void> => {
+async function expectNothingSent(credential: Credential): Promise<void> {
   const target = await startTarget(credential, always(OK));
   let written = 0;
   const call = postTo(target.port, { onWritten: () => (written += 1) });
   expect(await send(call)).toEqual(UNTRUSTED);
   await target.quiet();
   expect([written, target.received(), target.connections()]).toEqual([0, '', 1]);
-};
+}
 
 describe('not a byte of a request goes to a certificate', () => {
   test.each(BAD)('%s', async (_name, terms) => expectNothingSent(await authority.issue(terms)));

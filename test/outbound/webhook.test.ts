@@ -5,7 +5,9 @@ import { Secret } from '../../server/core/secret.ts';
 import { isDelivered, type WebhookMessage, webhookHeaders } from '../../server/outbound/webhook.ts';
 import { startCpuClock } from '../helpers/cpu-clock.ts';
 
-const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+function bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
 
 /** The published example of Standard Webhooks. */
 const KEY = 'MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
@@ -16,8 +18,9 @@ const CALL: WebhookMessage = {
 };
 const SIGNATURE = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=';
 
-const headersWith = (secret: string, call: Partial<WebhookMessage> = {}) =>
-  Object.fromEntries(webhookHeaders({ ...CALL, ...call, secret: new Secret(secret) }));
+function headersWith(secret: string, call: Partial<WebhookMessage> = {}) {
+  return Object.fromEntries(webhookHeaders({ ...CALL, ...call, secret: new Secret(secret) }));
+}
 
 describe('the headers of a webhook call', () => {
   test('hold the secret, and the signature of the published example', () => {

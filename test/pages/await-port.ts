@@ -5,14 +5,14 @@ const port = Number(process.argv[2]);
 const untilMs = Date.now() + 60_000;
 const socket = { data: () => undefined };
 
-const listens = async (): Promise<boolean> => {
+async function listens(): Promise<boolean> {
   try {
     (await connect({ hostname: '127.0.0.1', port, socket })).end();
     return true;
   } catch {
     return false;
   }
-};
+}
 
 while (!(await listens())) {
   if (Date.now() > untilMs) {

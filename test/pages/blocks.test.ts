@@ -4,7 +4,9 @@ import { ALL_BLOCKS, type CodeBlock, codeBlocksOf } from './code-blocks.ts';
 import { commandFaults } from './commands.ts';
 import { typeErrors } from './type-errors.ts';
 
-const nameOf = ({ page, line, info }: CodeBlock): string => `${page}:${line} (${info ?? 'indented'})`;
+function nameOf({ page, line, info }: CodeBlock): string {
+  return `${page}:${line} (${info ?? 'indented'})`;
+}
 
 test('every block of code of every page is run, or somebody answers for it', () => {
   expect(ALL_BLOCKS.length).toBeGreaterThan(300);

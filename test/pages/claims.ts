@@ -23,42 +23,47 @@ const RUN_INFO = /^(?:sh|ts|html)(?: \S+)?$|^text \S+$/;
 const OUTPUT_INFO = /^(?:json|text)$/;
 
 /** Whether the block is run with its page, or shows what the one before it prints. */
-export const isRun = ({ page, info = '', after }: CodeBlock): boolean =>
-  RUNS.flat().includes(page) &&
-  (RUN_INFO.test(info) || (OUTPUT_INFO.test(info) && after !== undefined && RUN_INFO.test(after.info ?? '')));
+export function isRun({ page, info = '', after }: CodeBlock): boolean {
+  return (
+    RUNS.flat().includes(page) &&
+    (RUN_INFO.test(info) ||
+      (OUTPUT_INFO.test(info) && after !== undefined && RUN_INFO.test(after.info ?? '')))
+  );
+}
 
 const FILES = [...new Glob('{server,workers,forms}/**/*.ts').scanSync({ cwd: ROOT })];
 
 /** A figure names files by their whole names, or by the part before the dot where that is several words. */
-const figureFaults = ({ code }: CodeBlock): readonly string[] => {
+function figureFaults({ code }: CodeBlock): readonly string[] {
   const names = code.match(/\b[a-z]+(?:-[a-z]+)+(?:\.ts)?\b|\b[a-z]+\.ts\b|\bserver\/\w+\b/g) ?? [];
   return names.filter((name) => !FILES.some((file) => `/${file}`.includes(`/${name}`)));
-};
+}
 
-const settingFaults = ({ code }: CodeBlock): readonly string[] => {
+function settingFaults({ code }: CodeBlock): readonly string[] {
   const settings = code
     .trim()
     .split('\n')
     .map((line) => line.split(/=(.*)/s));
   const { redis } = loadConfig(Object.fromEntries(settings));
   return redis.kind === 'cluster' ? [] : ['does not name a Cluster'];
-};
+}
 
 /** Data that a page tells of before it is sent: by a block that is run, to the letter. */
-const sentFaults = ({ page, code }: CodeBlock): readonly string[] =>
-  ALL_BLOCKS.some((block) => block.page === page && isRun(block) && block.code.includes(code.trim()))
+function sentFaults({ page, code }: CodeBlock): readonly string[] {
+  return ALL_BLOCKS.some((block) => block.page === page && isRun(block) && block.code.includes(code.trim()))
     ? []
     : ['is sent by no block of the page'];
+}
 
 const WEBHOOK_CHECKS = Object.values(WEBHOOKS).map((schema) => TypeCompiler.Compile(schema));
 
-const webhookFaults = ({ code }: CodeBlock): readonly string[] => {
+function webhookFaults({ code }: CodeBlock): readonly string[] {
   const value: unknown = JSON.parse(code);
   return WEBHOOK_CHECKS.some((check) => check.Check(value)) ? [] : ['is no webhook'];
-};
+}
 
 /** The tag of the element may have the attributes that it knows, and the script is one that the vault serves. */
-const elementFaults = async ({ code }: CodeBlock): Promise<readonly string[]> => {
+async function elementFaults({ code }: CodeBlock): Promise<readonly string[]> {
   const faults: string[] = [];
   const tags: string[] = [];
   const known = [...ATTRIBUTES, 'secret'];
@@ -75,7 +80,7 @@ const elementFaults = async ({ code }: CodeBlock): Promise<readonly string[]> =>
     .text();
   const isWhole = tags.join() === 'script,vault-card-form' && code.includes('/forms/vault-forms.js"');
   return isWhole ? faults : [...faults, 'is not the script and the element'];
-};
+}
 
 export const CLAIMS: readonly Claim[] = [
   {
@@ -111,5 +116,6 @@ export const CLAIMS: readonly Claim[] = [
 ];
 
 /** The claims on a block; one that is run needs none. */
-export const claimsOn = (block: CodeBlock): readonly Claim[] =>
-  isRun(block) ? [] : CLAIMS.filter(({ page, info }) => page.test(block.page) && info === block.info);
+export function claimsOn(block: CodeBlock): readonly Claim[] {
+  return isRun(block) ? [] : CLAIMS.filter(({ page, info }) => page.test(block.page) && info === block.info);
+}

@@ -20,7 +20,7 @@ const INDENTED = /^ {4,}\S/;
 const OF_LIST = /^ *(?:[-*+]|\d+\.) | {2,}\S/;
 
 /** All code blocks of a page, with a fence or without. */
-export const codeBlocksOf = (page: string, markdown: string): readonly CodeBlock[] => {
+export function codeBlocksOf(page: string, markdown: string): readonly CodeBlock[] {
   const lines = markdown.split('\n');
   const blocks: CodeBlock[] = [];
   let end = -1;
@@ -53,7 +53,7 @@ export const codeBlocksOf = (page: string, markdown: string): readonly CodeBlock
     spoken = '';
   }
   return blocks;
-};
+}
 
 /** All code blocks of all pages of the project. */
 export const ALL_BLOCKS: readonly CodeBlock[] = ALL_PAGES.flatMap((page) =>

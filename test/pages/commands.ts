@@ -17,7 +17,7 @@ const TAKES_FILES: ReadonlySet<string> = new Set(['test', 'test:long']);
 const OPENED = 'a vault was opened';
 
 /** What a command line of the operator comes to: whatever is well-formed gets as far as the vault. */
-const faultOfVault = async (line: string): Promise<string | undefined> => {
+async function faultOfVault(line: string): Promise<string | undefined> {
   const args = line.trim().split(/\s+/);
   const { code, err } = await runCommand(args, {
     open: () => Promise.reject(new Error(OPENED)),
@@ -26,10 +26,10 @@ const faultOfVault = async (line: string): Promise<string | undefined> => {
     signal: AbortSignal.abort(),
   }).catch((error: Error) => ({ code: error.message === OPENED ? 1 : 2, err: error.message }));
   return code === 2 ? `${line}: ${err}` : undefined;
-};
+}
 
 /** What is wrong with a line; nothing where it names what there is. */
-const faultsOf = async (line: string): Promise<readonly string[]> => {
+async function faultsOf(line: string): Promise<readonly string[]> {
   const settings: Record<string, string> = {};
   let rest = line;
   for (let found = SETTING.exec(rest); found !== null; found = SETTING.exec(rest)) {
@@ -51,13 +51,13 @@ const faultsOf = async (line: string): Promise<readonly string[]> => {
   const shapes = new Set([args.replaceAll(OPTIONAL, ''), args.replaceAll(OPTIONAL, '$1')]);
   const faults = await Promise.all([...shapes].map(faultOfVault));
   return faults.flatMap((fault) => fault ?? []);
-};
+}
 
 /** What is wrong with the commands of a block, line by line; comments are for people. */
-export const commandFaults = async (code: string): Promise<readonly string[]> => {
+export async function commandFaults(code: string): Promise<readonly string[]> {
   const lines = code
     .split('\n')
     .map((line) => line.replace(/\s+#.*$/, '').trim())
     .filter((line) => line !== '');
   return (await Promise.all(lines.map(faultsOf))).flat();
-};
+}

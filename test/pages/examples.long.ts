@@ -15,7 +15,9 @@ const MS_MAX = 300_000;
 const ROOT = join(import.meta.dir, '..', '..');
 
 const folder = mkdtempSync(join(tmpdir(), 'cv-guides-'));
-const textOf = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+function textOf(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
 
 /** What the blocks of each page printed. */
 const ran = new Map<string, Awaited<ReturnType<typeof runBlocks>>>();
@@ -23,7 +25,7 @@ const ran = new Map<string, Awaited<ReturnType<typeof runBlocks>>>();
 let greeting = '';
 
 /** Tries the pages of one server, one after the other as a reader does, with third parties of their own. */
-const tryPages = async (pages: readonly string[], browser: string): Promise<void> => {
+async function tryPages(pages: readonly string[], browser: string): Promise<void> {
   const own = mkdtempSync(join(folder, 'pages-'));
   const parties = await startParties(own);
   const server = await startServer(join(own, 'data'), {
@@ -45,7 +47,7 @@ const tryPages = async (pages: readonly string[], browser: string): Promise<void
       .replaceAll(server.url, 'http://127.0.0.1:8080')
       .replace(server.password, 'the-password-that-was-printed');
   }
-};
+}
 
 beforeAll(async () => {
   // Pages install the SDK that the server gives out.

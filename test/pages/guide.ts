@@ -25,41 +25,49 @@ export interface Block {
 }
 
 /** All blocks of a page in `sh`, `ts` and `html`: each of them is run. Anything else is for reading only. */
-export const blocksOf = (path: string, markdown: string): Block[] =>
-  [...markdown.matchAll(BLOCK)].map(({ index, 1: language = '', 2: file, 3: code = '', 4: output }) => {
-    const line = markdown.slice(0, index).split('\n').length;
-    const name = `${path}:${line} (${language})`;
-    return { name, language, file, code, output: language === 'text' ? code : output };
-  });
+export function blocksOf(path: string, markdown: string): Block[] {
+  return [...markdown.matchAll(BLOCK)].map(
+    ({ index, 1: language = '', 2: file, 3: code = '', 4: output }) => {
+      const line = markdown.slice(0, index).split('\n').length;
+      const name = `${path}:${line} (${language})`;
+      return { name, language, file, code, output: language === 'text' ? code : output };
+    },
+  );
+}
 
 /** The text without line breaks and the indentation behind them: a page breaks long lines, the vault does not. */
-const unbroken = (text: string): string => text.trim().replaceAll(/\s*\n\s*/g, '');
+function unbroken(text: string): string {
+  return text.trim().replaceAll(/\s*\n\s*/g, '');
+}
 
 /** What a block printed, in the words of the page where it fits these. */
-export const inWordsOf = (expected: string, printed: string): string => {
+export function inWordsOf(expected: string, printed: string): string {
   const pattern = unbroken(expected).split('…').map(RegExp.escape).join('[^"\\s]+');
   return new RegExp(`^${pattern}$`).test(unbroken(printed)) ? expected : printed;
-};
+}
 
 /** Waits for as many lines of the program beside as the page shows. */
-const readLines = (output: string): string =>
-  '\n'
+function readLines(output: string): string {
+  return '\n'
     .repeat(output.trimEnd().split('\n').length)
     .replaceAll('\n', 'IFS= read -r LINE <&3; printf \'%s\\n\' "$LINE"\n');
+}
 
 const LISTENS = join(import.meta.dir, 'await-port.ts');
 
 /** Starts a program that serves something on PORT, and waits until it does. */
-const beginBeside = (path: string): string => `mkfifo '${path}.out'
+function beginBeside(path: string): string {
+  return `mkfifo '${path}.out'
 exec 3<>'${path}.out'
 bun '${path}' >&3 &
 BESIDE=$!
 trap 'kill $BESIDE; wait $BESIDE || true' EXIT
 bun '${LISTENS}' "$PORT"
 `;
+}
 
 /** The command that runs a block in the shell of its page, whose folder holds what the page says to save. */
-const commandOf = ({ language, file, code }: Block, path: string, beside: ReadonlySet<string>): string => {
+function commandOf({ language, file, code }: Block, path: string, beside: ReadonlySet<string>): string {
   if (language === 'sh') {
     return code;
   }
@@ -71,32 +79,33 @@ const commandOf = ({ language, file, code }: Block, path: string, beside: Readon
     return beside.has(file) ? beginBeside(path) : '';
   }
   return language === 'html' ? `bun '${PAGE_RUNNER}' '${path}'\n` : `bun '${path}'\n`;
-};
+}
 
-const replaced = (text: string, pairs: Iterable<readonly [from: string, to: string]>): string =>
-  [...pairs].reduce((changed, [from, to]) => changed.replaceAll(from, to), text);
+function replaced(text: string, pairs: Iterable<readonly [from: string, to: string]>): string {
+  return [...pairs].reduce((changed, [from, to]) => changed.replaceAll(from, to), text);
+}
 
 /** Makes a folder that is a project with the SDK, and in which the operator's commands work as in the checkout. */
-const makeFolder = (folder: string): void => {
+function makeFolder(folder: string): void {
   mkdirSync(folder);
   const paths = { '@cardvault/sdk': [join(ROOT, 'sdk', 'index.ts')] };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { paths } }));
   const scripts = { vault: `cd '${ROOT}' && bun run --silent vault` };
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', scripts }));
-};
+}
 
 /**
  * Runs the blocks of a page one after another in one shell, whose variables the later ones see, against a server
  * that stands for the one of the page. Gives what each printed, up to the first that failed, and the errors. Pages are
  * shown in the Chromium at an address.
  */
-export const runBlocks = async (
+export async function runBlocks(
   blocks: readonly Block[],
   { url, password, dataDir }: GuideServer,
   { here, caFile, shopPort }: GuideParties,
   browser: string,
   folder: string,
-): Promise<{ readonly printed: readonly string[]; readonly errors: string }> => {
+): Promise<{ readonly printed: readonly string[]; readonly errors: string }> {
   makeFolder(folder);
   const beside = new Set(blocks.flatMap(({ language, file }) => (language === 'text' && file) || []));
   const meant = (text: string): string =>
@@ -137,4 +146,4 @@ export const runBlocks = async (
     here.map(([page, meant]) => [meant, page]),
   );
   return { printed: said.split(SEPARATOR).slice(0, -1), errors };
-};
+}

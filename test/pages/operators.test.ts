@@ -14,8 +14,9 @@ const PRODUCTION = 'docs/guides/production.md';
 const MS_MAX = 120_000;
 const MARK = '\x1e';
 
-const blocksOf = (page: string, info: string): readonly CodeBlock[] =>
-  ALL_BLOCKS.filter((block) => block.page === page && block.info === info);
+function blocksOf(page: string, info: string): readonly CodeBlock[] {
+  return ALL_BLOCKS.filter((block) => block.page === page && block.info === info);
+}
 
 const BLOCKS = blocksOf(PRODUCTION, 'sh');
 const USERS = blocksOf(PRODUCTION, 'acl')[0]?.code ?? '';
@@ -29,12 +30,12 @@ let printed: readonly string[] = [];
 let errors = '';
 
 /** A shell of somebody with an empty home, in the checkout, who has redis-server and saves what the page says to save. */
-const scriptOf = (blocks: readonly CodeBlock[]): string => {
+function scriptOf(blocks: readonly CodeBlock[]): string {
   const [first = '', ...others] = blocks.map(
     ({ code }) => `${code.replaceAll('6390', redisPort).replaceAll('8443', port)}printf '\\036'\n`,
   );
   return [LEAVE, first, 'cp ~/users.acl ~/cardvault/users.acl\n', ...others].join('');
-};
+}
 
 beforeAll(async () => {
   writeFileSync(join(home, 'users.acl'), USERS);

@@ -16,32 +16,34 @@ export interface GuideParties {
   readonly stop: () => void;
 }
 
-const reply = (status: number, body: object): Act => ({
-  status,
-  headers: [['Content-Type', 'application/json']],
-  body: JSON.stringify(body),
-});
+function reply(status: number, body: object): Act {
+  return {
+    status,
+    headers: [['Content-Type', 'application/json']],
+    body: JSON.stringify(body),
+  };
+}
 
 /** Who pays is charged, if the card is told as the guides tell it. */
-const charge = ({ text }: Received): Act => {
+function charge({ text }: Received): Act {
   const { amount, number } = JSON.parse(text);
   return typeof amount === 'number' && /^\d{16}$/.test(number)
     ? reply(201, { id: 'ch_1001', status: 'paid', last_four: number.slice(-4) })
     : reply(400, { error: 'no card' });
-};
+}
 
 const OLD_VAULT_KEY = 'Bearer key-of-the-old-vault';
 
 /** A card that another vault shows to whoever has its key. */
-const oldCard =
-  (customer: string, number: string) =>
-  ({ header }: Received): Act =>
+function oldCard(customer: string, number: string) {
+  return ({ header }: Received): Act =>
     header('authorization') === OLD_VAULT_KEY
       ? reply(200, { customer, card: { number, exp_month: 4, exp_year: 2031, name: 'Ada Lovelace' } })
       : reply(401, { error: 'no key' });
+}
 
 /** A payment service. It asks for client certificates of an authority of its own, which it also issues. */
-const startPay = async () => {
+async function startPay() {
   const clients = await newAuthority('Pay Example Clients');
   const pay = await startThirdParty({ requestCert: true, rejectUnauthorized: false, ca: clients.pem });
   pay.script('/charges', charge);
@@ -63,10 +65,10 @@ const startPay = async () => {
     client === undefined ? reply(403, { error: 'no certificate' }) : reply(200, { client }),
   );
   return pay;
-};
+}
 
 /** A shop whose own server hands the calls on to whoever listens on a port behind it. */
-const startShop = async (port: number) => {
+async function startShop(port: number) {
   const shop = await startThirdParty();
   shop.script('/webhooks', async ({ headers, body }) => {
     const handed = headers.map(([name, value]): [string, string] => [name, value]);
@@ -74,10 +76,10 @@ const startShop = async (port: number) => {
     return answer.status;
   });
   return shop;
-};
+}
 
 /** Starts them on free ports of 127.0.0.1 and writes their authority into a folder. */
-export const startParties = async (folder: string): Promise<GuideParties> => {
+export async function startParties(folder: string): Promise<GuideParties> {
   const caFile = join(folder, 'third-parties.pem');
   writeFileSync(caFile, (await thirdPartyTrust()).authority.pem);
   const shopPort = freePort();
@@ -95,4 +97,4 @@ export const startParties = async (folder: string): Promise<GuideParties> => {
       shop.stop();
     },
   };
-};
+}

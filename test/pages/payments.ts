@@ -12,14 +12,16 @@ const BUSY_AMOUNT = 50_300;
 const LOST_AMOUNT = 50_400;
 const FAILURES = 2;
 
-const reply = (status: number, body: object): Act => ({
-  status,
-  headers: [['Content-Type', 'application/json']],
-  body: JSON.stringify(body),
-});
+function reply(status: number, body: object): Act {
+  return {
+    status,
+    headers: [['Content-Type', 'application/json']],
+    body: JSON.stringify(body),
+  };
+}
 
 /** Makes a payment once for each Idempotency-Key; a GET lists all that there are. */
-export const createPayments = (): ((request: Received) => Act) => {
+export function createPayments(): (request: Received) => Act {
   const made = new Map<string, Payment>();
   const requests = new Map<string, number>();
 
@@ -45,4 +47,4 @@ export const createPayments = (): ((request: Received) => Act) => {
     }
     return reply(payment.status === 'paid' ? 201 : 402, payment);
   };
-};
+}

@@ -17,20 +17,23 @@ const KEYS = new Map<unknown, string>([
 type Arguments = Readonly<Record<string, unknown>>;
 
 /** The cells of all rows of that many that begin with the name of an operation, with that first. */
-const rowsOf = (cells: number): string[][] =>
-  markdown
+function rowsOf(cells: number): string[][] {
+  return markdown
     .split('\n')
     .filter((line) => line.startsWith('| `'))
     .map((line) => line.split('|').slice(1, -1))
     .filter((row) => row.length === cells)
     .map(([name = '', ...rest]) => [name.replaceAll(/[` ]/g, ''), ...rest.map((cell) => cell.trim())])
     .filter(([name]) => OPERATION_NAMES.some((known) => known === name));
+}
 
 /** What stands in a cell as code. */
-const codeOf = (cell: string): string => /^`(.*)`$/.exec(cell)?.[1] ?? '';
+function codeOf(cell: string): string {
+  return /^`(.*)`$/.exec(cell)?.[1] ?? '';
+}
 
 /** What an operation makes of the field `a` in the field `out`, in the words of the guide. */
-const outOf = (name: string, given: Arguments, a: string): string => {
+function outOf(name: string, given: Arguments, a: string): string {
   const filled = Object.entries(given).map(([key, value]) => [key, KEYS.get(value) ?? value]);
   const operation = { name, input_field: 'a', output_field: 'out', arguments: Object.fromEntries(filled) };
   const result = outcome(() => run([operation as Operation], a === '' ? '{}' : `{"a":${a}}`));
@@ -39,7 +42,7 @@ const outOf = (name: string, given: Arguments, a: string): string => {
   }
   const out = objectOf(result).get('out');
   return out === undefined ? 'skipped' : stringifyJson(out);
-};
+}
 
 const EXAMPLES = rowsOf(5).map(([name = '', kind, args = '', a = '', out = '']) => ({
   name,

@@ -17,17 +17,17 @@ const CARD: Readonly<Record<string, string>> = {
   cvv: '123',
 };
 
-const fill = async (place: Frame | FrameLocator): Promise<void> => {
+async function fill(place: Frame | FrameLocator): Promise<void> {
   for (const [name, value] of Object.entries(CARD)) {
     const input = place.locator(`input[name="${name}"]`);
     if ((await input.count()) > 0 && (await input.inputValue()) === '') {
       await input.fill(value);
     }
   }
-};
+}
 
 /** A page's own button is pressed; the one of the vault's form where it has none. */
-const use = async (page: Page): Promise<void> => {
+async function use(page: Page): Promise<void> {
   const own = page.locator('button');
   if ((await page.locator('iframe').count()) === 0) {
     await fill(page.mainFrame());
@@ -43,10 +43,10 @@ const use = async (page: Page): Promise<void> => {
   }
   await fill(form);
   await ((await own.count()) > 0 ? own : form.locator('.vf-button').first()).click();
-};
+}
 
 /** Serves the page of a file; of a page at a URL nothing. */
-const serve = async (file: string) => {
+async function serve(file: string) {
   const html = (await Bun.file(file).text()).replaceAll(
     /\bTHE_([A-Z_]+)\b/g,
     (_, name: string) => process.env[name] ?? '',
@@ -56,7 +56,7 @@ const serve = async (file: string) => {
     port: 0,
     fetch: () => new Response(html, { headers: { 'Content-Type': 'text/html; charset=utf-8' } }),
   });
-};
+}
 
 const [, , place = ''] = process.argv;
 const shop = place.startsWith('http') ? undefined : await serve(place);

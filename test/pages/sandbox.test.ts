@@ -10,7 +10,9 @@ import { type GuideServer, startServer } from './server.ts';
 
 const MS_MAX = 120_000;
 const BLOCKS = ALL_BLOCKS.filter(({ page }) => page === 'docs/guides/sandbox.md');
-const codeOf = (info: string): string => BLOCKS.find((block) => block.info === info)?.code ?? '';
+function codeOf(info: string): string {
+  return BLOCKS.find((block) => block.info === info)?.code ?? '';
+}
 const [certificate, charge] = BLOCKS.filter(({ info }) => info === 'sh').map(({ code }) => code);
 
 const folder = mkdtempSync(join(tmpdir(), 'cv-sandbox-'));
@@ -32,27 +34,29 @@ let server: GuideServer;
 let sandbox: Bun.Subprocess<'ignore', 'pipe', 'inherit'>;
 let said: AsyncIterator<string>;
 
-const here = (text: string): string =>
-  text
+function here(text: string): string {
+  return text
     .replaceAll('http://127.0.0.1:8080', server?.url)
     .replaceAll('the-password-that-was-printed', server?.password)
     .replaceAll('8443', String(port))
     .replaceAll('3000', String(receiver.port));
+}
 
-const shell = (code = ''): string => {
+function shell(code = ''): string {
   const done = Bun.spawnSync(['sh', '-eu', '-c', here(code)], { cwd: folder });
   expect(done.stderr.toString()).toBe('');
   return done.stdout.toString();
-};
+}
 
 /** The settings that the page starts the vault with; the one of a folder is that of this test. */
-const settings = (): Record<string, string> =>
-  Object.fromEntries(
+function settings(): Record<string, string> {
+  return Object.fromEntries(
     [...codeOf('console').matchAll(/(VAULT_\w+)=(\S+)/g)].map(([, name = '', value = '']) => [
       name,
       value.replace('/home/ada/shop', folder),
     ]),
   );
+}
 
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   let text = '';
@@ -64,7 +68,7 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
   }
 }
 
-const isUp = async (): Promise<void> => {
+async function isUp(): Promise<void> {
   const listening = await Bun.connect({
     hostname: 'localhost',
     port,
@@ -75,7 +79,7 @@ const isUp = async (): Promise<void> => {
     return isUp();
   }
   listening.end();
-};
+}
 
 beforeAll(async () => {
   shell(certificate);
@@ -102,11 +106,7 @@ test(
   MS_MAX,
 );
 
-const payAt = async (
-  order: string,
-  amount: number,
-  number = '4111111111111111',
-): Promise<number | string> => {
+async function payAt(order: string, amount: number, number = '4111111111111111'): Promise<number | string> {
   const headers = { 'Idempotency-Key': order };
   const body = JSON.stringify({ order, amount, card: { number, expiry: '12/40' } });
   const tls = { ca: await Bun.file(join(folder, 'sandbox.pem')).text() };
@@ -114,7 +114,7 @@ const payAt = async (
     ({ status }) => status,
     () => 'lost',
   );
-};
+}
 
 test('it declines, is busy and loses answers where it is asked to, and who asks again pays once', async () => {
   expect(await payAt('order-2', 1000, '4000000000000002')).toBe(402);

@@ -16,10 +16,10 @@ const MAIN = join(import.meta.dir, '..', '..', 'server', 'main.ts');
 const GREETING = /API +(?<url>http:\S+)\/v1.*password +(?<password>\S+)\n/s;
 
 /** Starts a server on an empty data folder and a free port, and reads what it prints for its first user. */
-export const startServer = async (
+export async function startServer(
   dataDir: string,
   settings: Readonly<Record<string, string>>,
-): Promise<GuideServer> => {
+): Promise<GuideServer> {
   // Forms name the server's own URL, which therefore has to be known before it listens.
   const port = String(freePort());
   const server = Bun.spawn([process.execPath, MAIN], {
@@ -45,4 +45,4 @@ export const startServer = async (
     await server.exited;
   };
   return { ...(await ready.promise), dataDir, stop };
-};
+}

@@ -44,7 +44,7 @@ const OPTIONS: ts.CompilerOptions = {
 };
 
 /** The errors of each program, by its name; a program without any is not in it. */
-export const typeErrors = (programs: ReadonlyMap<string, string>): ReadonlyMap<string, readonly string[]> => {
+export function typeErrors(programs: ReadonlyMap<string, string>): ReadonlyMap<string, readonly string[]> {
   const texts = new Map([[GIVEN, SURROUNDINGS]]);
   const names = new Map<string, string>();
   for (const [name, code] of programs) {
@@ -72,4 +72,4 @@ export const typeErrors = (programs: ReadonlyMap<string, string>): ReadonlyMap<s
     ] as const;
   });
   return new Map(found.filter(([, errors]) => errors.length > 0));
-};
+}

@@ -35,7 +35,7 @@ const [rate, cards] = [Number(values.rate), Number(values.cards)];
 const result = JSON.parse(readFileSync(RESULT, 'utf8')) as BenchResult;
 
 /** Seconds that a small write takes to be on this machine's disk. */
-const measureSync = (): number => {
+function measureSync(): number {
   const file = join(tmpdir(), `cardvault-sync-${process.pid}`);
   const fd = openSync(file, 'w');
   const took = Array.from({ length: 200 }, () => {
@@ -47,18 +47,18 @@ const measureSync = (): number => {
   closeSync(fd);
   unlinkSync(file);
   return median(took);
-};
+}
 
-const rowOf = (name: string): CpuRow => {
+function rowOf(name: string): CpuRow {
   const row = result.cpu.find((each) => each.name === name);
   if (row === undefined) {
     throw new Error(`bench.json has no "${name}": run bun run bench first`);
   }
   return row;
-};
+}
 
 /** Stores and captures: seal, then write. Decryptions: read, open, and write the log. */
-const kindOf = (name: string, share: number): Kind => {
+function kindOf(name: string, share: number): Kind {
   const { split, requests } = rowOf(name);
   const main = (split.main + split.others) / requests;
   const [worker, redis] = [split.workers / requests, split.redis / requests];
@@ -79,40 +79,44 @@ const kindOf = (name: string, share: number): Kind => {
       { at: 'main', seconds: main * (1 - BEFORE_REPLY) },
     ],
   };
-};
+}
 
 const KINDS = [kindOf('warm store', 0.2), kindOf('capture', 0.3), kindOf('warm decrypt', 0.5)];
-const secondsAt = (place: 'main' | 'worker' | 'redis'): number =>
-  KINDS.reduce(
+function secondsAt(place: 'main' | 'worker' | 'redis'): number {
+  return KINDS.reduce(
     (sum, { share, steps }) =>
       sum + share * steps.filter(({ at }) => at === place).reduce((part, { seconds }) => part + seconds, 0),
     0,
   );
+}
 
-const bytesACard = (): number =>
-  result.figures.find(({ name }) => name === 'Redis memory a card with code')?.value ?? Number.NaN;
+function bytesACard(): number {
+  return result.figures.find(({ name }) => name === 'Redis memory a card with code')?.value ?? Number.NaN;
+}
 
-const random = (seed: number): (() => number) => {
+function random(seed: number): () => number {
   let drawn = 0;
   return () => {
     drawn += 1;
     return chanceOf(seed, String(drawn));
   };
-};
+}
 
 const syncSeconds = measureSync();
 
 /** What a rate needs, each kind of thread no busier than it may be. */
-const deploymentFor = (perSecond: number, cardsStored: number): Deployment => ({
-  processes: Math.ceil((perSecond * secondsAt('main')) / BUSY_MAX),
-  workersEach: Math.ceil(secondsAt('worker') / secondsAt('main')),
-  shards: Math.ceil(
-    Math.max((perSecond * secondsAt('redis')) / BUSY_MAX, (cardsStored * bytesACard()) / SHARD_BYTES_MAX),
-  ),
-  syncSeconds,
-});
+function deploymentFor(perSecond: number, cardsStored: number): Deployment {
+  return {
+    processes: Math.ceil((perSecond * secondsAt('main')) / BUSY_MAX),
+    workersEach: Math.ceil(secondsAt('worker') / secondsAt('main')),
+    shards: Math.ceil(
+      Math.max((perSecond * secondsAt('redis')) / BUSY_MAX, (cardsStored * bytesACard()) / SHARD_BYTES_MAX),
+    ),
+    syncSeconds,
+  };
+}
 
-const rowFor = (perSecond: number, cardsStored: number): string[] => {
+function rowFor(perSecond: number, cardsStored: number): string[] {
   const place = deploymentFor(perSecond, cardsStored);
   const outcome: Outcome = simulate(place, KINDS, perSecond, SECONDS, random(1));
   const percent = (share: number): string => `${Math.round(share * 100)} %`;
@@ -127,10 +131,10 @@ const rowFor = (perSecond: number, cardsStored: number): string[] => {
     formatNumber(outcome.p50Ms),
     formatNumber(outcome.p99Ms),
   ];
-};
+}
 
 /** The most that one process on one Redis does before its queues grow. */
-const mostOfOne = (): string[][] => {
+function mostOfOne(): string[][] {
   const place: Deployment = { processes: 1, workersEach: 1, shards: 1, syncSeconds };
   const limit = 1 / Math.max(secondsAt('main'), secondsAt('worker'), secondsAt('redis'));
   return [0.3, 0.6, 0.8, 0.9].map((part) => {
@@ -142,9 +146,11 @@ const mostOfOne = (): string[][] => {
       formatNumber(p99Ms),
     ];
   });
-};
+}
 
-const us = (seconds: number): string => `${formatNumber(seconds * 1e6)} us`;
+function us(seconds: number): string {
+  return `${formatNumber(seconds * 1e6)} us`;
+}
 /** A sign-in reads one hash of all accounts, and each request counts in one of its account: no shard divides either. */
 const signInSeconds = ((row) => row.split.redis / row.requests)(rowOf(SIGNED_IN));
 const tables = {

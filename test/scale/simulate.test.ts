@@ -3,13 +3,13 @@ import { chanceOf } from '../durability/chance.ts';
 import { Events } from './events.ts';
 import { type Deployment, type Kind, simulate } from './simulate.ts';
 
-const randomOf = (seed: number): (() => number) => {
+function randomOf(seed: number): () => number {
   let drawn = 0;
   return () => {
     drawn += 1;
     return chanceOf(seed, `arrival ${drawn}`);
   };
-};
+}
 const ONE: Deployment = { processes: 1, workersEach: 1, shards: 1, syncSeconds: 0 };
 
 test('events come in the order of their times', () => {

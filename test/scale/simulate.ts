@@ -114,22 +114,21 @@ class Shard {
   }
 }
 
-const times = <T>(count: number, make: () => T): readonly T[] => Array.from({ length: count }, make);
-const busyOf = (
-  threads: readonly { readonly busySeconds: number }[],
-  each: number,
-  seconds: number,
-): number =>
-  threads.reduce((sum, { busySeconds }) => sum + busySeconds, 0) / (threads.length * each * seconds);
+function times<T>(count: number, make: () => T): readonly T[] {
+  return Array.from({ length: count }, make);
+}
+function busyOf(threads: readonly { readonly busySeconds: number }[], each: number, seconds: number): number {
+  return threads.reduce((sum, { busySeconds }) => sum + busySeconds, 0) / (threads.length * each * seconds);
+}
 
 /** Lets requests come for some seconds; the first tenth warms up and is not counted. */
-export const simulate = (
+export function simulate(
   { processes, workersEach, shards, syncSeconds }: Deployment,
   kinds: readonly Kind[],
   perSecond: number,
   seconds: number,
   random: () => number,
-): Outcome => {
+): Outcome {
   const events = new Events();
   let now = 0;
   const after: After = (later, run) => events.add(now + later, run);
@@ -183,4 +182,4 @@ export const simulate = (
     },
     doneShare: done / come,
   };
-};
+}

@@ -13,7 +13,7 @@ afterEach(async () => {
   }
 });
 
-const setUp = (answers: Answer[], more: Partial<VaultOptions> = {}) => {
+function setUp(answers: Answer[], more: Partial<VaultOptions> = {}) {
   const peer = openPeer(...answers);
   closers.push(peer.close);
   const attempts: Attempt[] = [];
@@ -26,7 +26,7 @@ const setUp = (answers: Answer[], more: Partial<VaultOptions> = {}) => {
     ...more,
   });
   return { peer, client, attempts };
-};
+}
 
 describe('whoever wants to know of attempts', () => {
   test('is told of each, with how it ended', async () => {

@@ -25,7 +25,7 @@ let base = '';
 /** Each request of the page to the vault but for preflights. */
 let sent: Request[] = [];
 
-const openShop = async (): Promise<Bun.Server<undefined>> => {
+async function openShop(): Promise<Bun.Server<undefined>> {
   const built = await Bun.build({ entrypoints: [SDK], target: 'browser', format: 'esm', minify: true });
   const bundle = (await built.outputs[0]?.text()) ?? '';
   const html = `<!doctype html><link rel="icon" href="data:,"><script type="module">
@@ -40,7 +40,7 @@ const openShop = async (): Promise<Bun.Server<undefined>> => {
         ? new Response(bundle, { headers: { 'Content-Type': 'text/javascript' } })
         : new Response(html, { headers: { 'Content-Type': 'text/html' } }),
   });
-};
+}
 
 beforeAll(async () => {
   [live, shop, browser] = await Promise.all([openLive(), openShop(), launchChromium()]);
@@ -67,16 +67,18 @@ beforeEach(async () => {
 });
 
 /** All that the browser sent with the requests so far, its own headers included. */
-const headersSent = () => Promise.all(sent.map((request) => request.allHeaders()));
+function headersSent() {
+  return Promise.all(sent.map((request) => request.allHeaders()));
+}
 
-const openPage = async (url: string): Promise<void> => {
+async function openPage(url: string): Promise<void> {
   await page.goto(url);
   await page.waitForFunction("document.title === 'ready'");
-};
+}
 
 /** Captures an item with the page's own copy of the SDK. */
-const captureInPage = (options: { readonly url: string; readonly secret: string }, number: string) =>
-  page.evaluate(
+function captureInPage(options: { readonly url: string; readonly secret: string }, number: string) {
+  return page.evaluate(
     async ([given, card_number]) => {
       const { captureClient } = (globalThis as unknown as Shown).sdk;
       const checkout = captureClient(given);
@@ -88,6 +90,7 @@ const captureInPage = (options: { readonly url: string; readonly secret: string 
     },
     [options, number] as const,
   );
+}
 
 describe('in a page of another site', () => {
   beforeEach(() => openPage(`http://localhost:${shop.port}/`));

@@ -31,8 +31,9 @@ beforeAll(async () => {
 });
 afterAll(() => live.vault.close());
 
-const checkoutOf = ({ url, secret }: NewCaptureEndpoint): CaptureClient =>
-  captureClient({ url: `${BASE}${url}`, secret, fetch: fetchOf(live.vault.handle) });
+function checkoutOf({ url, secret }: NewCaptureEndpoint): CaptureClient {
+  return captureClient({ url: `${BASE}${url}`, secret, fetch: fetchOf(live.vault.handle) });
+}
 
 describe('capture', () => {
   test('is created, listed, used and deleted', async () => {

@@ -22,7 +22,7 @@ afterEach(async () => {
   }
 });
 
-const setUp = (...answers: Answer[]) => {
+function setUp(...answers: Answer[]) {
   const peer = openPeer(...answers);
   closers.push(peer.close);
   const client = new Vault({
@@ -41,16 +41,16 @@ const setUp = (...answers: Answer[]) => {
   const checkout = captureClient(at('capture'));
   const desk = retrieveClient(at('retrieve'));
   return { peer, client, checkout, desk };
-};
+}
 
-const failureOf = async (call: () => Promise<unknown>): Promise<unknown> => {
+async function failureOf(call: () => Promise<unknown>): Promise<unknown> {
   try {
     await call();
   } catch (error) {
     return error;
   }
   throw new Error('The call was expected to fail.');
-};
+}
 
 const item = { user: 'shop', token: 't1', reference: 'r&1' };
 const data = { card_number: CANARY_NUMBER };

@@ -12,15 +12,16 @@ export interface Documented {
 }
 
 /** Compiles a file of declarations, with the names of browsers. */
-export const programOf = (path: string): ts.Program =>
-  ts.createProgram([path], {
+export function programOf(path: string): ts.Program {
+  return ts.createProgram([path], {
     target: ts.ScriptTarget.ES2022,
     lib: ['lib.es2022.d.ts', 'lib.dom.d.ts'],
     strict: true,
   });
+}
 
 /** All that a file of declarations exports, members of members too where these have types of the file's own. */
-export const documentedOf = (program: ts.Program, path: string): readonly Documented[] => {
+export function documentedOf(program: ts.Program, path: string): readonly Documented[] {
   const checker = program.getTypeChecker();
   const file = program.getSourceFile(path);
   const module = file && checker.getSymbolAtLocation(file);
@@ -76,4 +77,4 @@ export const documentedOf = (program: ts.Program, path: string): readonly Docume
     visitMembers(exported.name, type);
   }
   return found;
-};
+}

@@ -12,9 +12,12 @@ const NO_CALLS = /^WebhookHeaders\./;
 
 let path = '';
 let names: readonly Documented[] = [];
-const calls = (): readonly Documented[] => names.filter(({ name, isCall }) => isCall && !NO_CALLS.test(name));
-const textsOf = ({ tags }: Documented, tag: string): string[] =>
-  tags.filter(({ name }) => name === tag).map(({ text }) => text);
+function calls(): readonly Documented[] {
+  return names.filter(({ name, isCall }) => isCall && !NO_CALLS.test(name));
+}
+function textsOf({ tags }: Documented, tag: string): string[] {
+  return tags.filter(({ name }) => name === tag).map(({ text }) => text);
+}
 
 beforeAll(async () => {
   path = join(await packSdk(), 'cardvault-sdk.d.ts');
@@ -64,7 +67,7 @@ const HOVERED: readonly (readonly [line: string, text: RegExp])[] = [
 ];
 
 /** An editor's help for a program next to the declarations. */
-const editorOf = (text: string): ((at: number) => string) => {
+function editorOf(text: string): (at: number) => string {
   const file = join(path, '../program.ts');
   const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.Preserve, strict: true };
   const service = ts.createLanguageService({
@@ -85,7 +88,7 @@ const editorOf = (text: string): ((at: number) => string) => {
     const tags = (info?.tags ?? []).map((tag) => `@${tag.name} ${ts.displayPartsToString(tag.text).trim()}`);
     return [ts.displayPartsToString(info?.documentation), ...tags].join('\n');
   };
-};
+}
 
 test(
   'an editor says what options, calls and members of results are',

@@ -23,30 +23,30 @@ afterEach(async () => {
   }
 });
 
-const openTo = (...answers: Answer[]) => {
+function openTo(...answers: Answer[]) {
   const peer = openPeer(...answers);
   closers.push(peer.close);
   return peer;
-};
+}
 
-const failureOf = async (call: () => Promise<unknown>): Promise<unknown> => {
+async function failureOf(call: () => Promise<unknown>): Promise<unknown> {
   try {
     await call();
   } catch (error) {
     return error;
   }
   throw new Error('The call was expected to fail.');
-};
+}
 
 /** A fetch that sends nothing and notes with which settings it was called. */
-const noting = () => {
+function noting() {
   const inits: RequestInit[] = [];
   const fetch = async (_: string, init: RequestInit): Promise<Response> => {
     inits.push(init);
     return Response.json({});
   };
   return { inits, fetch };
-};
+}
 
 describe('an endpoint that cannot be right is refused before anything is sent', () => {
   const { capture: secret } = SECRETS;

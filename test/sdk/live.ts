@@ -14,7 +14,7 @@ export interface Live {
 }
 
 /** Opens an empty vault with one account and its key. */
-export const openLive = async (): Promise<Live> => {
+export async function openLive(): Promise<Live> {
   let aheadMs = 0;
   const vault = await openTestVault({ now: () => Date.now() + aheadMs });
   const owner = await vault.account();
@@ -26,18 +26,17 @@ export const openLive = async (): Promise<Live> => {
       aheadMs += ms;
     },
   };
-};
+}
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** The way to an application in this process. */
-export const fetchOf =
-  (handle: Handle): Fetch =>
-  async (url, init) =>
-    handle(new Request(url, init));
+export function fetchOf(handle: Handle): Fetch {
+  return async (url, init) => handle(new Request(url, init));
+}
 
 /** A way on which the first reply is lost after the application has done its work. */
-export const losingFirstReply = (handle: Handle): Fetch => {
+export function losingFirstReply(handle: Handle): Fetch {
   let lost = false;
   return async (url, init) => {
     const response = await handle(new Request(url, init));
@@ -48,10 +47,10 @@ export const losingFirstReply = (handle: Handle): Fetch => {
     }
     return response;
   };
-};
+}
 
 /** A way on which something in between answers the first request as the service does when it is busy. */
-export const busyAtFirst = (handle: Handle, retryAfterSeconds: number): Fetch => {
+export function busyAtFirst(handle: Handle, retryAfterSeconds: number): Fetch {
   let asked = false;
   return async (url, init) => {
     if (!asked) {
@@ -61,10 +60,10 @@ export const busyAtFirst = (handle: Handle, retryAfterSeconds: number): Fetch =>
     }
     return handle(new Request(url, init));
   };
-};
+}
 
 /** A way that tells when the reader of a reply has lost interest in it. */
-export const watchingCancel = (handle: Handle) => {
+export function watchingCancel(handle: Handle) {
   const cancelled = Promise.withResolvers<void>();
   const fetch: Fetch = async (url, init) => {
     const response = await handle(new Request(url, init));
@@ -86,10 +85,10 @@ export const watchingCancel = (handle: Handle) => {
     return new Response(body, { status: response.status, headers: response.headers });
   };
   return { fetch, cancelled: cancelled.promise };
-};
+}
 
 /** How a call failed, as `403 endpoint_refused`; throws when it did not. */
-export const outcomeOf = async (call: () => Promise<unknown>): Promise<string> => {
+export async function outcomeOf(call: () => Promise<unknown>): Promise<string> {
   try {
     await call();
   } catch (error) {
@@ -97,10 +96,12 @@ export const outcomeOf = async (call: () => Promise<unknown>): Promise<string> =
     return code === undefined ? String(error) : `${status} ${code}`;
   }
   throw new Error('The call was expected to fail.');
-};
+}
 
 /** The item of most captures, together with the endpoint that it goes to where that is not known already. */
-export const cardFor = <Made extends object>(
+export function cardFor<Made extends object>(
   made: Made,
   more: Partial<CaptureItem> = {},
-): Made & CaptureItem => ({ ...made, data: { card_number: CARD }, ...more });
+): Made & CaptureItem {
+  return { ...made, data: { card_number: CARD }, ...more };
+}

@@ -12,7 +12,7 @@ afterEach(async () => {
   }
 });
 
-const setUp = (answers: Answer[]) => {
+function setUp(answers: Answer[]) {
   const peer = openPeer(...answers);
   closers.push(peer.close);
   const { baseUrl } = peer;
@@ -20,11 +20,12 @@ const setUp = (answers: Answer[]) => {
     peer,
     client: new Vault({ baseUrl, username: 'shop', password: 'p', passphrase: 'p', retries: 0 }),
   };
-};
+}
 
 /** Many pages, each of which names the next one. */
-const pagesTo = (...tokens: string[]): Answer[] =>
-  tokens.map((token) => json({}, { 'X-Vault-Next-Token': token }));
+function pagesTo(...tokens: string[]): Answer[] {
+  return tokens.map((token) => json({}, { 'X-Vault-Next-Token': token }));
+}
 
 describe('pages that lead back', () => {
   test.each([

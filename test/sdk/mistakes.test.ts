@@ -13,27 +13,33 @@ beforeAll(() => {
 });
 afterAll(() => peer.close());
 
-const account = () => ({
-  baseUrl: peer.baseUrl,
-  username: 'shop',
-  password: 'p',
-  passphrase: 'q',
-  retries: 0,
-});
+function account() {
+  return {
+    baseUrl: peer.baseUrl,
+    username: 'shop',
+    password: 'p',
+    passphrase: 'q',
+    retries: 0,
+  };
+}
 const secret = 'vcs1_secret';
 
-const messageOf = async (call: () => unknown): Promise<string> => {
+async function messageOf(call: () => unknown): Promise<string> {
   try {
     await call();
   } catch (error) {
     return `${(error as Error).name}: ${(error as Error).message}`;
   }
   return 'It was done.';
-};
+}
 
 /** A program without types: everything may be given to everything. */
-const made = (options: object) => new Vault({ ...account(), ...options });
-const loose = () => made({}) as unknown as Record<string, Record<string, (...given: unknown[]) => unknown>>;
+function made(options: object) {
+  return new Vault({ ...account(), ...options });
+}
+function loose() {
+  return made({}) as unknown as Record<string, Record<string, (...given: unknown[]) => unknown>>;
+}
 const item = { user: 'shop', token: 't' };
 const data = { card_number: '4111111111111111' };
 

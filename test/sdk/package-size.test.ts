@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { installSdk, run } from '../helpers/packed-sdk.ts';
 
-const tool = (path: string): string => join(import.meta.dir, '../../node_modules', path);
+function tool(path: string): string {
+  return join(import.meta.dir, '../../node_modules', path);
+}
 /** What a page may cost for all of the SDK: bytes of the module, minified and packed as a server sends it. */
 const GZIP_MAX = 12 * 1024;
 
@@ -45,7 +47,9 @@ const ENTRIES = {
   package: '@cardvault/sdk',
   file: './node_modules/@cardvault/sdk/dist/index.js',
 } as const;
-const entryOf = (kind: string, part: string): string => `${kind}-${part === '*' ? 'all' : part}.mjs`;
+function entryOf(kind: string, part: string): string {
+  return `${kind}-${part === '*' ? 'all' : part}.mjs`;
+}
 
 let folder = '';
 const sizes: Record<string, string | number>[] = [];
@@ -66,7 +70,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const gzipOf = (text: string): number => Bun.gzipSync(text, { level: 9 }).length;
+function gzipOf(text: string): number {
+  return Bun.gzipSync(text, { level: 9 }).length;
+}
 
 test('the module of the package, minified and packed, is small', async () => {
   const file = join(folder, 'node_modules/@cardvault/sdk/dist/index.js');

@@ -50,17 +50,18 @@ const DECLARED = [
 ];
 
 /** One function of each text, among the names that examples use. */
-const functionsOf = (texts: readonly string[]): string => {
+function functionsOf(texts: readonly string[]): string {
   const declared = DECLARED.map((name) => `declare const ${name};\n`).join('');
   const functions = texts.map((text, index) => `export const f${index} = async () => { ${text} };\n`);
   return `${IMPORTS}${declared}${functions.join('')}`;
-};
+}
 
 /** The examples of the docstrings as the package publishes them. */
-const examplesOf = (declarations: string): string[] =>
-  [...declarations.matchAll(/@example\n(.*?)\*\//gs)].map(([, text = '']) =>
+function examplesOf(declarations: string): string[] {
+  return [...declarations.matchAll(/@example\n(.*?)\*\//gs)].map(([, text = '']) =>
     text.replaceAll(/^ *\* ?/gm, ''),
   );
+}
 
 /** The file in which every function is a mistake. */
 const MISTAKEN = 'mistakes.mts';
@@ -83,16 +84,18 @@ const FLAGS =
 const COMPILE_MS_MAX = 60_000;
 
 /** The errors that the compiler finds, one a line. */
-const compile = async (flags: string, files: readonly string[]): Promise<string[]> => {
+async function compile(flags: string, files: readonly string[]): Promise<string[]> {
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   const command = [process.execPath, tsc, ...`${FLAGS} --pretty false ${flags}`.split(' '), ...files];
   const { stdout } = Bun.spawn(command, { cwd: folder, stdin: 'ignore', stderr: 'inherit' });
   return (await stdout.text()).split('\n').filter((line) => line.includes('error TS'));
-};
+}
 
 /** By project; all are compiled side by side. */
 const errors = new Map<string, Promise<readonly string[]>>();
-const isMistaken = (line: string): boolean => line.startsWith(MISTAKEN);
+function isMistaken(line: string): boolean {
+  return line.startsWith(MISTAKEN);
+}
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cardvault-types-'));

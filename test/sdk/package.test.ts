@@ -10,7 +10,9 @@ const root = join(import.meta.dir, '../..');
 /** A compiler that everything else on the machine competes with. */
 const PACK_MS_MAX = 120_000;
 let folder = '';
-const installed = (path: string) => Bun.file(join(folder, 'node_modules/@cardvault/sdk', path));
+function installed(path: string) {
+  return Bun.file(join(folder, 'node_modules/@cardvault/sdk', path));
+}
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cardvault-package-'));

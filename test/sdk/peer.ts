@@ -18,7 +18,7 @@ export interface Peer {
 }
 
 /** Gives each request the next answer; one request too many is told so by a status that no test expects. */
-export const openPeer = (...answers: Answer[]): Peer => {
+export function openPeer(...answers: Answer[]): Peer {
   const seen: Seen[] = [];
   const server = Bun.serve({
     hostname: '127.0.0.1',
@@ -32,24 +32,24 @@ export const openPeer = (...answers: Answer[]): Peer => {
     },
   });
   return { baseUrl: `http://127.0.0.1:${server.port}`, seen, close: () => server.stop(true) };
-};
+}
 
-export const json = (body: unknown, headers: Record<string, string> = {}): Answer => {
+export function json(body: unknown, headers: Record<string, string> = {}): Answer {
   return () => Response.json(body, { headers });
-};
+}
 
-export const refusal = (
+export function refusal(
   status: number,
   code: string,
   headers: Record<string, string> = {},
   more: Record<string, unknown> = {},
-): Answer => {
+): Answer {
   const body = { error: 'A sentence.', code, request_id: 'req-1', ...more };
   return () => Response.json(body, { status, headers });
-};
+}
 
 /** A peer that speaks raw bytes: each connection gets the next script, written once its request has come. */
-export const openRawPeer = (...scripts: ((socket: Socket<undefined>) => void)[]) => {
+export function openRawPeer(...scripts: ((socket: Socket<undefined>) => void)[]) {
   const requests: string[] = [];
   const listener = Bun.listen({
     hostname: '127.0.0.1',
@@ -71,26 +71,28 @@ export const openRawPeer = (...scripts: ((socket: Socket<undefined>) => void)[])
     requests,
     close: () => listener.stop(true),
   };
-};
+}
 
 export const HEAD_CHUNKED =
   'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n';
 
-export const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+export function chunk(text: string): string {
+  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+}
 
 /** An address of the loopback interface where nothing listens. */
-export const closedBaseUrl = (): string => {
+export function closedBaseUrl(): string {
   const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } });
   const { port } = listener;
   listener.stop(true);
   return `http://127.0.0.1:${port}`;
-};
+}
 
 /**
  * A clock on which pauses pass at once and are noted, and the time limit, known by its length, comes only when
  * a test says so.
  */
-export const createTestClock = (limitMs: number) => {
+export function createTestClock(limitMs: number) {
   const pausesMs: number[] = [];
   let nowMs = 0;
   let limit = (): void => {};
@@ -111,4 +113,4 @@ export const createTestClock = (limitMs: number) => {
     },
   };
   return { clock, pausesMs, elapse: () => limit() };
-};
+}

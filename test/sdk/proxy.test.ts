@@ -30,14 +30,15 @@ afterEach(async () => {
   }
 });
 
-const clientTo = (baseUrl: string, retries: number): Vault =>
-  new Vault({ baseUrl, username: 'shop', password: 'p', passphrase: 'pass', retries });
+function clientTo(baseUrl: string, retries: number): Vault {
+  return new Vault({ baseUrl, username: 'shop', password: 'p', passphrase: 'pass', retries });
+}
 
-const setUp = (retries: number, ...answers: Answer[]) => {
+function setUp(retries: number, ...answers: Answer[]) {
   const peer = openPeer(...answers);
   closers.push(peer.close);
   return { peer, client: clientTo(peer.baseUrl, retries) };
-};
+}
 
 const charge = { user: 'shop', token: 't1', request: CHARGE, synchronous: true } as const;
 
@@ -109,7 +110,7 @@ test("a call's own passphrase and key come before the client's", async () => {
 });
 
 /** Compiles only as long as a receiver can tell what it was told. */
-const tellOf = (event: WebhookPayload & { readonly order?: string }): string => {
+function tellOf(event: WebhookPayload & { readonly order?: string }): string {
   if ('error' in event) {
     const code: ErrorCode = event.code;
     return code;
@@ -121,7 +122,7 @@ const tellOf = (event: WebhookPayload & { readonly order?: string }): string => 
   const status: number = event.status_code;
   const info: TokenInfo | undefined = 'token_info' in event ? event.token_info : undefined;
   return `${status} ${info === undefined ? 'nothing stored' : 'stored'}`;
-};
+}
 
 test('the kinds of webhooks are told apart', () => {
   const token_info = { token: 't1', user: 'shop', stored_at: '2026-01-31T12:00:00.123Z' };

@@ -10,8 +10,9 @@ import { README_GIVEN, readmeProgram } from './readme.ts';
 const WEBHOOK_SECRET = 'a secret of the page';
 const SDK = join(import.meta.dir, '../../sdk/index.ts');
 
-const receivedCall = (): Request =>
-  new Request('https://shop.example/webhooks', { method: 'POST', ...webhookCall(WEBHOOK_SECRET) });
+function receivedCall(): Request {
+  return new Request('https://shop.example/webhooks', { method: 'POST', ...webhookCall(WEBHOOK_SECRET) });
+}
 
 let folder = '';
 let vault: TestVault;

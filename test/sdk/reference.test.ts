@@ -84,14 +84,14 @@ const NEVER: Readonly<Record<string, readonly string[]>> = {
   'admin.listPreferences': ['preference_not_found'],
 };
 
-const routeOf = (request: string) => {
+function routeOf(request: string) {
   const [method = '', path = ''] = request.split(/[ ?]/);
   const fitting = ROUTES.filter(
     (route) =>
       route.method === method && new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
   );
   return fitting.find((route) => route.path === path) ?? fitting[0];
-};
+}
 
 test.each(calls.filter((name) => name !== 'webhooks.verify'))(
   '%s throws what its operation answers',

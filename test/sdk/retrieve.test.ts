@@ -43,8 +43,9 @@ beforeAll(async () => {
 });
 afterAll(() => live.vault.close());
 
-const deskOf = ({ url, secret }: NewRetrieveEndpoint, fetch = fetchOf(live.vault.handle)): RetrieveClient =>
-  retrieveClient({ url: `${BASE}${url}`, secret, fetch });
+function deskOf({ url, secret }: NewRetrieveEndpoint, fetch = fetchOf(live.vault.handle)): RetrieveClient {
+  return retrieveClient({ url: `${BASE}${url}`, secret, fetch });
+}
 
 /** The same calls, by a third party and by the owner's client. */
 const ways: Readonly<Record<string, () => RetrieveClient>> = {
@@ -61,7 +62,9 @@ const ways: Readonly<Record<string, () => RetrieveClient>> = {
   },
 };
 
-const numbersOf = (items: readonly DecryptedItem[]): unknown[] => items.map(({ data }) => data['n']);
+function numbersOf(items: readonly DecryptedItem[]): unknown[] {
+  return items.map(({ data }) => data['n']);
+}
 
 describe.each(Object.entries(ways))('reading %s', (_, way) => {
   test('opens one item, with or without a reference', async () => {

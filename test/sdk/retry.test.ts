@@ -16,35 +16,36 @@ afterEach(async () => {
   }
 });
 
-const transportTo = (baseUrl: string, retries?: number) => {
+function transportTo(baseUrl: string, retries?: number) {
   const time = createTestClock(LIMIT_MS);
   const options = { baseUrl, authorization: 'Basic c2hvcDpw', timeoutMs: LIMIT_MS, retries };
   return { ...time, transport: createTransport(options, time.clock) };
-};
+}
 
-const setUp = (answers: Answer[], retries?: number) => {
+function setUp(answers: Answer[], retries?: number) {
   const peer = openPeer(...answers);
   closers.push(peer.close);
   return { peer, ...transportTo(peer.baseUrl, retries) };
-};
+}
 
-const setUpRaw = (...scripts: Parameters<typeof openRawPeer>) => {
+function setUpRaw(...scripts: Parameters<typeof openRawPeer>) {
   const peer = openRawPeer(...scripts);
   closers.push(peer.close);
   return { peer, ...transportTo(peer.baseUrl) };
-};
+}
 
-const failureOf = async (promise: Promise<unknown>): Promise<unknown> => {
+async function failureOf(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise;
   } catch (error) {
     return error;
   }
   throw new Error('The call was expected to fail.');
-};
+}
 
-const keyOf = (seen: { headers: Headers } | undefined): string | null | undefined =>
-  seen?.headers.get('idempotency-key');
+function keyOf(seen: { headers: Headers } | undefined): string | null | undefined {
+  return seen?.headers.get('idempotency-key');
+}
 
 describe('an attempt that the service refused for now', () => {
   test.each([

@@ -9,7 +9,7 @@ afterEach(async () => {
   }
 });
 
-const clientOf = <P extends { baseUrl: string; close: () => unknown }>(peer: P) => {
+function clientOf<P extends { baseUrl: string; close: () => unknown }>(peer: P) {
   closers.push(peer.close);
   const options = {
     baseUrl: peer.baseUrl,
@@ -19,13 +19,14 @@ const clientOf = <P extends { baseUrl: string; close: () => unknown }>(peer: P) 
     retries: 0,
   };
   return { peer, vault: new Vault(options).vault };
-};
+}
 
-const itemText = (token: string): string =>
-  `{"token":"${token}","stored_at":"2026-01-31T12:00:00.000Z","data":{"card_number":"4111","name":"Zoë ]}"}}`;
+function itemText(token: string): string {
+  return `{"token":"${token}","stored_at":"2026-01-31T12:00:00.000Z","data":{"card_number":"4111","name":"Zoë ]}"}}`;
+}
 
 /** Collects tokens until the loop ends or throws, and tells which. */
-const collect = async (items: AsyncIterable<{ token: string }>) => {
+async function collect(items: AsyncIterable<{ token: string }>) {
   const tokens: string[] = [];
   try {
     for await (const item of items) {
@@ -35,7 +36,7 @@ const collect = async (items: AsyncIterable<{ token: string }>) => {
   } catch (error) {
     return { tokens, error };
   }
-};
+}
 
 describe('decryptAll', () => {
   test('yields every item of a reply that arrives in pieces, cut inside characters too', async () => {

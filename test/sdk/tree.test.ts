@@ -3,18 +3,18 @@ import fc from 'fast-check';
 import { VaultConnectionError } from '../../sdk/transport/errors.ts';
 import { createTreeReader } from '../../sdk/transport/tree.ts';
 
-const readAll = (pieces: readonly string[]): string[] => {
+function readAll(pieces: readonly string[]): string[] {
   const reader = createTreeReader();
   const items = pieces.flatMap((piece) => [...reader.push(piece)]);
   reader.end();
   return items;
-};
+}
 
 /** Cuts a text at the given places. */
-const cut = (text: string, places: readonly number[]): string[] => {
+function cut(text: string, places: readonly number[]): string[] {
   const edges = [0, ...places.map((place) => place % (text.length + 1)).sort((a, b) => a - b), text.length];
   return edges.slice(1).map((edge, index) => text.slice(edges[index], edge));
-};
+}
 
 const item = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ stringUnit: 'binary' }));
 const tree = fc.dictionary(fc.string({ unit: 'binary' }), fc.array(item, { maxLength: 4 }), { maxKeys: 3 });

@@ -24,19 +24,21 @@ const PLAIN = 'a plain secret';
 const encoder = new TextEncoder();
 
 /** A call as the vault makes it. */
-const callOf = (secret = PLAIN, body = '{"error":"e","code":"internal"}', timestampSeconds = SECONDS) => ({
-  secret,
-  headers: Object.fromEntries(
-    webhookHeaders({
-      id: 'evt_1',
-      timestampSeconds,
-      body: encoder.encode(body),
-      secret: new Secret(secret),
-    }),
-  ),
-  body,
-  now: SECONDS * 1000,
-});
+function callOf(secret = PLAIN, body = '{"error":"e","code":"internal"}', timestampSeconds = SECONDS) {
+  return {
+    secret,
+    headers: Object.fromEntries(
+      webhookHeaders({
+        id: 'evt_1',
+        timestampSeconds,
+        body: encoder.encode(body),
+        secret: new Secret(secret),
+      }),
+    ),
+    body,
+    now: SECONDS * 1000,
+  };
+}
 
 /** A webhook call with the secret and the clock to check it with. */
 interface Received {
@@ -47,11 +49,12 @@ interface Received {
   readonly now?: number | undefined;
 }
 
-const verify = <Metadata extends object>({ headers, body, secret, ...options }: Received) =>
-  webhooks.verify<Metadata>(headers, body, secret, options);
+function verify<Metadata extends object>({ headers, body, secret, ...options }: Received) {
+  return webhooks.verify<Metadata>(headers, body, secret, options);
+}
 
 /** What a check ends with: `ok`, the code of a refusal, or `VaultError` for a call that makes no sense. */
-const outcomeOf = async (received: Received): Promise<string> => {
+async function outcomeOf(received: Received): Promise<string> {
   try {
     await verify(received);
     return 'ok';
@@ -59,9 +62,11 @@ const outcomeOf = async (received: Received): Promise<string> => {
     expect(error).toBeInstanceOf(VaultError);
     return error instanceof VaultWebhookError ? error.code : (error as VaultError).name;
   }
-};
+}
 
-const exampleWith = (headers: WebhookHeaders): Promise<string> => outcomeOf({ ...EXAMPLE, headers });
+function exampleWith(headers: WebhookHeaders): Promise<string> {
+  return outcomeOf({ ...EXAMPLE, headers });
+}
 
 describe('a webhook call is believed', () => {
   test('as the published example has it', async () => {

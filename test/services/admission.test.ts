@@ -4,7 +4,7 @@ import { createAdmission } from '../../server/services/request/admission.ts';
 const BURST = 2_400;
 const STEADY = 512;
 
-const createWorld = () => {
+function createWorld() {
   let now = 0;
   const admission = createAdmission(() => now);
   const ends: (() => void)[] = [];
@@ -29,7 +29,7 @@ const createWorld = () => {
       now += ms;
     },
   };
-};
+}
 
 describe('short work', () => {
   test('of one account takes most places, and a newcomer still finds one', () => {

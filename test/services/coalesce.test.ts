@@ -19,7 +19,9 @@ function deferred<T>() {
   return { promise, resolve, reject };
 }
 
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
 
 describe('coalesce', () => {
   test('joins callers of one tick, and starts anew for those who come while it runs', async () => {

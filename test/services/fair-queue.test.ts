@@ -4,7 +4,7 @@ import { createFairQueue, enter, leave } from '../../server/services/common/fair
 const MAX = 8;
 
 /** Tasks by queue that have started, and a way to end the oldest of them. */
-const createWorld = () => {
+function createWorld() {
   const fair = createFairQueue(MAX);
   const begun: string[] = [];
   const running: string[] = [];
@@ -31,7 +31,7 @@ const createWorld = () => {
       await Promise.resolve();
     },
   };
-};
+}
 
 test('one queue has most places, a newcomer begins at once', () => {
   const world = createWorld();

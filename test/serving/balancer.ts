@@ -13,7 +13,7 @@ export interface Balancer {
   readonly close: () => void;
 }
 
-const isWell = async (port: number): Promise<boolean> => {
+async function isWell(port: number): Promise<boolean> {
   try {
     const reply = await fetch(`http://127.0.0.1:${port}/health/ready`, { keepalive: false });
     await reply.arrayBuffer();
@@ -21,9 +21,9 @@ const isWell = async (port: number): Promise<boolean> => {
   } catch {
     return false;
   }
-};
+}
 
-export const startBalancer = async (): Promise<Balancer> => {
+export async function startBalancer(): Promise<Balancer> {
   const servers = new Map<number, boolean>();
   let turn = 0;
   let isOver = false;
@@ -80,4 +80,4 @@ export const startBalancer = async (): Promise<Balancer> => {
       listener.close();
     },
   };
-};
+}

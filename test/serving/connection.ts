@@ -20,7 +20,7 @@ export interface Caller {
 }
 
 /** A whole reply at the beginning of what has come; lengths in bytes, as latin1 has one character for each. */
-const parseReply = (text: string): Reply | undefined => {
+function parseReply(text: string): Reply | undefined {
   const end = text.indexOf('\r\n\r\n');
   if (end < 0) {
     return undefined;
@@ -35,10 +35,10 @@ const parseReply = (text: string): Reply | undefined => {
   return /^transfer-encoding: chunked/im.test(head) && !rest.endsWith('0\r\n\r\n')
     ? undefined
     : { status, head, body: rest };
-};
+}
 
-const open = (port: number): Promise<Socket> =>
-  new Promise((resolve, reject) => {
+function open(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     socket.setEncoding('latin1');
     socket.once('error', reject);
@@ -47,9 +47,10 @@ const open = (port: number): Promise<Socket> =>
       resolve(socket);
     });
   });
+}
 
-const exchange = (socket: Socket, request: string): Promise<Reply> =>
-  new Promise((resolve, reject) => {
+function exchange(socket: Socket, request: string): Promise<Reply> {
+  return new Promise((resolve, reject) => {
     let text = '';
     const settle = (act: () => void): void => {
       socket.off('data', take).off('error', fail).off('close', fail);
@@ -69,8 +70,9 @@ const exchange = (socket: Socket, request: string): Promise<Reply> =>
     socket.on('data', take).on('error', fail).on('close', fail);
     socket.write(request);
   });
+}
 
-export const createCaller = (port: number): Caller => {
+export function createCaller(port: number): Caller {
   let socket: Socket | undefined;
   let opened = 0;
   const drop = (): void => {
@@ -103,4 +105,4 @@ export const createCaller = (port: number): Caller => {
     connections: () => opened,
     end: drop,
   };
-};
+}

@@ -13,7 +13,7 @@ const POLL_MS = 20;
 /** On a machine that does nothing else it is one second. */
 const BACK_MS_MAX = 15_000;
 
-const isReady = async (port: number): Promise<boolean> => {
+async function isReady(port: number): Promise<boolean> {
   try {
     const reply = await fetch(`http://127.0.0.1:${port}/health/ready`, { keepalive: false });
     await reply.arrayBuffer();
@@ -21,19 +21,19 @@ const isReady = async (port: number): Promise<boolean> => {
   } catch {
     return false;
   }
-};
+}
 
 /** How long it takes until the port answers that it is ready, in ms. */
-const untilReady = async (port: number): Promise<number> => {
+async function untilReady(port: number): Promise<number> {
   const begun = performance.now();
   while (!(await isReady(port))) {
     await Bun.sleep(POLL_MS);
   }
   return performance.now() - begun;
-};
+}
 
 /** Starts a server again as soon as it has ended, as a supervisor does. */
-const supervise = async (settings: Settings) => {
+async function supervise(settings: Settings) {
   let server: ServerProcess = startProcess(settings);
   const port = await server.ready;
   let isOver = false;
@@ -57,10 +57,11 @@ const supervise = async (settings: Settings) => {
       return server.exited;
     },
   };
-};
+}
 
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}
 
 test(
   'a server that dies is back within seconds, and has lost nothing',

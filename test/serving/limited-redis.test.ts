@@ -33,10 +33,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const denied = async (): Promise<readonly string[]> => {
+async function denied(): Promise<readonly string[]> {
   const log = await sendCommand(socketIn(folder), 'ACL LOG 100');
   return [...log.matchAll(/object\r\n\$\d+\r\n([^\r]+)/g)].map(([, command = '']) => command);
-};
+}
 
 describe('the documented user of Redis', () => {
   test('may do all that the command line needs', async () => {

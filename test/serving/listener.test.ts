@@ -14,7 +14,7 @@ afterEach(async () => {
 });
 
 /** An application that says its name, and one request of which waits until it is let go. */
-const open = (name: string, port = 0, tls?: Bun.TLSOptions) => {
+function open(name: string, port = 0, tls?: Bun.TLSOptions) {
   const held = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
   const app = new Elysia();
@@ -27,7 +27,7 @@ const open = (name: string, port = 0, tls?: Bun.TLSOptions) => {
   const listener = openListener(app, { ...HOST, port, ...(tls === undefined ? {} : { tls }) });
   listeners.push(listener);
   return { listener, reached: reached.promise, letGo: held.resolve };
-};
+}
 
 describe('a listener that closes', () => {
   test('accepts no new connection once it is closed; a server on the same port does', async () => {
@@ -88,8 +88,8 @@ describe('a listener that closes', () => {
 });
 
 /** Sends a request on a connection that has had none. */
-const createCallerOn = (socket: Bun.Socket<undefined>): Promise<string> =>
-  new Promise((resolve) => {
+function createCallerOn(socket: Bun.Socket<undefined>): Promise<string> {
+  return new Promise((resolve) => {
     let text = '';
     socket.reload({
       socket: {
@@ -101,22 +101,25 @@ const createCallerOn = (socket: Bun.Socket<undefined>): Promise<string> =>
     });
     socket.write('GET / HTTP/1.1\r\nHost: vault.test\r\n\r\n');
   });
+}
 
 /** Connects with TLS, and gives the socket when the handshake is done. */
-const greet = (port: number, options: object = {}): Promise<TLSSocket> =>
-  new Promise((resolve, reject) => {
+function greet(port: number, options: object = {}): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options }, () =>
       resolve(socket),
     );
     socket.on('error', reject);
   });
+}
 
-const ask = (socket: TLSSocket, path = '/'): Promise<string> =>
-  new Promise((resolve) => {
+function ask(socket: TLSSocket, path = '/'): Promise<string> {
+  return new Promise((resolve) => {
     socket.setEncoding('latin1');
     socket.once('data', (chunk) => resolve(String(chunk)));
     socket.write(`GET ${path} HTTP/1.1\r\nHost: vault.test\r\n\r\n`);
   });
+}
 
 describe('TLS', () => {
   const newPair = async (subject: string) => {

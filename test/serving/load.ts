@@ -35,17 +35,18 @@ export interface Load {
   readonly stop: () => Promise<Tally>;
 }
 
-const cardOf = (reference: string): string =>
-  JSON.stringify({ card_number: '4111111111111111', card_holder: reference, expiry_month: '12' });
+function cardOf(reference: string): string {
+  return JSON.stringify({ card_number: '4111111111111111', card_holder: reference, expiry_month: '12' });
+}
 
 type Request = Parameters<Caller['send']>;
 
 /** Sends a request, and again until a moment while the server asks for that; gives the last reply and the repeats. */
-const sendPatiently = async (
+async function sendPatiently(
   caller: Caller,
   request: Request,
   untilMs = performance.now() + PATIENCE_MS,
-): Promise<{ readonly reply: Reply; readonly retries: number }> => {
+): Promise<{ readonly reply: Reply; readonly retries: number }> {
   for (let retries = 0; ; retries++) {
     const reply = await caller.send(...request);
     if (reply.status !== 503 || !/^retry-after: \d/im.test(reply.head) || performance.now() > untilMs) {
@@ -53,12 +54,14 @@ const sendPatiently = async (
     }
     await Bun.sleep(RETRY_MS);
   }
-};
+}
 
-const json = (reply: Reply): Record<string, string> => JSON.parse(reply.body);
+function json(reply: Reply): Record<string, string> {
+  return JSON.parse(reply.body);
+}
 
 /** Makes the key, unless it is there, and a capture endpoint, which loads work with; gives that endpoint. */
-export const prepareLoad = async (port: number): Promise<Capture> => {
+export async function prepareLoad(port: number): Promise<Capture> {
   const caller = createCaller(port);
   const key = await caller.send(
     'POST',
@@ -73,19 +76,19 @@ export const prepareLoad = async (port: number): Promise<Capture> => {
   }
   const { unique_id, secret } = json(capture);
   return { path: `/v1/capture/${unique_id}`, headers: `X-Vault-Capture-Secret: ${secret}\r\n` };
-};
+}
 
 /**
  * Starts callers, each given as what it waits between two items with its connection open, in ms; `fresh` has a new
  * connection for every item. Callers that `repeat` send a request once more, under the same idempotency key, when the
  * connection that they opened for it is reset, as the SDK does.
  */
-export const startLoad = (
+export function startLoad(
   port: number,
   capture: Capture,
   callers: readonly (number | 'fresh')[],
   { repeat = false }: { readonly repeat?: boolean } = {},
-): Load => {
+): Load {
   const acknowledged = new Map<string, string>();
   const failures: string[] = [];
   const counts = { answered: 0, retried: 0 };
@@ -159,13 +162,13 @@ export const startLoad = (
       return tally();
     },
   };
-};
+}
 
 /** Those acknowledged items that cannot be opened any more, or hold something else. */
-export const findLost = async (
+export async function findLost(
   port: number,
   acknowledged: Tally['acknowledged'],
-): Promise<readonly string[]> => {
+): Promise<readonly string[]> {
   const caller = createCaller(port);
   const lost: string[] = [];
   const untilMs = performance.now() + PATIENCE_MS;
@@ -178,4 +181,4 @@ export const findLost = async (
   }
   caller.end();
   return lost;
-};
+}

@@ -21,14 +21,14 @@ const alive = new Set<Bun.Subprocess>();
 const folders = new Set<string>();
 
 /** A folder that `endAll` removes. */
-export const newFolder = (): string => {
+export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'cv-serving-'));
   folders.add(folder);
   return folder;
-};
+}
 
 /** Kills what is still running of these processes, and removes their folders. */
-export const endAll = async (): Promise<void> => {
+export async function endAll(): Promise<void> {
   for (const child of alive) {
     child.kill('SIGKILL');
     await child.exited;
@@ -37,10 +37,10 @@ export const endAll = async (): Promise<void> => {
     rmSync(folder, { recursive: true, force: true });
   }
   folders.clear();
-};
+}
 
 /** Starts a server; what is set to undefined is left out of what these tests set otherwise. */
-export const startProcess = (settings: Settings): ServerProcess => {
+export function startProcess(settings: Settings): ServerProcess {
   const child = spawnServer(settings, ROOT);
   alive.add(child);
   const exited = child.exited.finally(() => alive.delete(child));
@@ -54,4 +54,4 @@ export const startProcess = (settings: Settings): ServerProcess => {
     printed: () => printed.join(''),
     signal: (signal) => child.kill(signal),
   };
-};
+}

@@ -23,11 +23,11 @@ const SETTINGS = { VAULT_DRAIN_SECONDS: '1' };
 const TEST_MS_MAX = 180_000;
 const TOLD = 'Another server of this vault has this port already';
 
-const newVault = async (): Promise<(settings?: Settings) => ServerProcess> => {
+async function newVault(): Promise<(settings?: Settings) => ServerProcess> {
   await redis.flush();
   const shared = { VAULT_DATA_DIR: newFolder(), VAULT_REDIS_URL: `unix:${redis.socketPath}` };
   return (settings) => startProcess({ ...shared, ...settings });
-};
+}
 
 test(
   'servers behind a balancer are replaced one by one, and no request fails',

@@ -37,7 +37,7 @@ interface Item {
 }
 
 /** Makes a key and an endpoint for the mix. */
-export const prepareMix = async (vault: Vault): Promise<Mix> => {
+export async function prepareMix(vault: Vault): Promise<Mix> {
   await makeKey(vault, OWNER, USER);
   const made = await call(vault, OWNER, `/v1/capture?user=${USER}&ttl=0`, {});
   const { url, secret } = (await made.json()) as { readonly url: string; readonly secret: string };
@@ -111,4 +111,4 @@ export const prepareMix = async (vault: Vault): Promise<Mix> => {
     run,
     saturate: async (seconds) => (await run(seconds, 1e9)).latenciesMs.length / seconds,
   };
-};
+}

@@ -20,7 +20,9 @@ const DRIFT_MAX = 1.5;
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '30' } } });
 const minutes = Number(values.minutes);
-const say = (text: string): void => void process.stdout.write(`${text}\n`);
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
 
 interface Row {
   readonly minute: number;
@@ -34,15 +36,17 @@ interface Row {
   readonly connections: number;
 }
 
-const look = async ({ pid, redis, redisPid }: Vault) => ({
-  serverMb: residentBytes(pid) / 1e6,
-  redisMb: residentBytes(redisPid) / 1e6,
-  descriptors: readdirSync(`/proc/${pid}/fd`).length,
-  connections: Number(/^connected_clients:(\d+)/m.exec(await redis.info('clients'))?.[1]),
-});
+async function look({ pid, redis, redisPid }: Vault) {
+  return {
+    serverMb: residentBytes(pid) / 1e6,
+    redisMb: residentBytes(redisPid) / 1e6,
+    descriptors: readdirSync(`/proc/${pid}/fd`).length,
+    connections: Number(/^connected_clients:(\d+)/m.exec(await redis.info('clients'))?.[1]),
+  };
+}
 
 /** Least squares: how much a figure grows from one row to the next. */
-const slope = (ys: readonly number[]): number => {
+function slope(ys: readonly number[]): number {
   const middle = (ys.length - 1) / 2;
   const mean = ys.reduce((sum, y) => sum + y, 0) / ys.length;
   const [over, under] = ys.reduce(
@@ -50,9 +54,9 @@ const slope = (ys: readonly number[]): number => {
     [0, 0] as readonly [number, number],
   );
   return under === 0 ? 0 : over / under;
-};
+}
 
-const faultsOf = (rows: readonly Row[]): string[] => {
+function faultsOf(rows: readonly Row[]): string[] {
   const settled = rows.filter(({ minute }) => minute > Math.min(SETTLED_MINUTE, minutes / 3));
   const half = Math.ceil(settled.length / 2);
   const [early, late] = [settled.slice(0, half), settled.slice(-half)];
@@ -76,21 +80,23 @@ const faultsOf = (rows: readonly Row[]): string[] => {
     ],
   ];
   return faults.flatMap(([isSo, text]) => (isSo ? [text] : []));
-};
+}
 
-const cellsOf = (row: Row): string[] => [
-  String(row.minute),
-  String(row.requests),
-  String(row.failed),
-  row.p50Ms.toFixed(2),
-  row.p99Ms.toFixed(2),
-  row.serverMb.toFixed(0),
-  row.redisMb.toFixed(0),
-  String(row.descriptors),
-  String(row.connections),
-];
+function cellsOf(row: Row): string[] {
+  return [
+    String(row.minute),
+    String(row.requests),
+    String(row.failed),
+    row.p50Ms.toFixed(2),
+    row.p99Ms.toFixed(2),
+    row.serverMb.toFixed(0),
+    row.redisMb.toFixed(0),
+    String(row.descriptors),
+    String(row.connections),
+  ];
+}
 
-const main = async (): Promise<number> => {
+async function main(): Promise<number> {
   const vault = await startVault(makeFolder());
   const mix = await prepareMix(vault);
   await mix.saturate(SATURATION_SECONDS / 2);
@@ -123,6 +129,6 @@ const main = async (): Promise<number> => {
   say(faults.length === 0 ? 'Flat.' : faults.map((fault) => `Not flat: ${fault}.`).join('\n'));
   await vault.stop();
   return faults.length;
-};
+}
 
 process.exit((await main()) === 0 ? 0 : 1);

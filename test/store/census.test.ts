@@ -9,8 +9,9 @@ const KINDS: readonly (readonly [string, RecordKind])[] = Object.entries(RECORD_
 const BUCKET = { kid: 'kid', number: 3 };
 const NO_BUCKET = { kid: '', number: 0 };
 
-const nameOf = ({ name }: RecordKind): string =>
-  name.scope === 'bucket' ? name.make(BUCKET, 'one') : keyOf(name, 'owner', 'one');
+function nameOf({ name }: RecordKind): string {
+  return name.scope === 'bucket' ? name.make(BUCKET, 'one') : keyOf(name, 'owner', 'one');
+}
 
 test.each(KINDS)('the name of %s is read as the name of nothing else', (_, kind) => {
   const all = KINDS.map(([, one]) => one);

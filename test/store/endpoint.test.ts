@@ -26,11 +26,13 @@ afterAll(async () => {
   await link.close();
 });
 
-const commit = (nonce = 'nonce'): Promise<boolean> => store.commit('shop', { nonce, aid: 'aid', ...RECORDS });
-const stop = async (): Promise<void> => {
+function commit(nonce = 'nonce'): Promise<boolean> {
+  return store.commit('shop', { nonce, aid: 'aid', ...RECORDS });
+}
+async function stop(): Promise<void> {
   await store.enter('aid', ENTRY, 0, 1);
   await store.stopBefore('aid', 'kid', 2);
-};
+}
 
 test('an id is reserved for one, for a minute, and then kept by its endpoint', async () => {
   expect(await store.reserve('shop', 'nonce')).toBe(true);

@@ -19,12 +19,14 @@ beforeAll(async () => {
 beforeEach(() => server.flush());
 afterAll(() => redis.close());
 
-const claim = () => store.claim('d', PRINT, 'seed', 'aid');
+function claim() {
+  return store.claim('d', PRINT, 'seed', 'aid');
+}
 /** What a repeat is told after the request gave up its place. */
-const claimAgain = async () => {
+async function claimAgain() {
   await store.yield('d', 'seed');
   return claim();
-};
+}
 
 describe('the mark of what may have been sent', () => {
   test('is told to whoever takes over', async () => {

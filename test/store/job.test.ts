@@ -28,21 +28,29 @@ afterAll(async () => {
   await link.close();
 });
 
-const create = async (id = 'job', at = 5): Promise<string> =>
-  (await store.create('aid', { id, record: RECORD, again: false }, at)).kind;
-const begin = (seen: Parameters<JobStore['beginAttempt']>[2], nonce: string, bill?: typeof BILL) =>
-  store.beginAttempt('aid', 'job', seen, nonce, bill);
-const read = () => store.read('aid', 'job');
-const billed = () => raw.hgetall(redisKeys.usage('aid', BILL.month));
-const ids = async (): Promise<string[]> => (await Array.fromAsync(store.list('aid'))).flat();
-const fill = async (scores: readonly number[], from = 0): Promise<string[]> => {
+async function create(id = 'job', at = 5): Promise<string> {
+  return (await store.create('aid', { id, record: RECORD, again: false }, at)).kind;
+}
+function begin(seen: Parameters<JobStore['beginAttempt']>[2], nonce: string, bill?: typeof BILL) {
+  return store.beginAttempt('aid', 'job', seen, nonce, bill);
+}
+function read() {
+  return store.read('aid', 'job');
+}
+function billed() {
+  return raw.hgetall(redisKeys.usage('aid', BILL.month));
+}
+async function ids(): Promise<string[]> {
+  return (await Array.fromAsync(store.list('aid'))).flat();
+}
+async function fill(scores: readonly number[], from = 0): Promise<string[]> {
   const names = scores.map((_, i) => `x${String(from + i).padStart(6, '0')}`);
   for (let i = 0; i < names.length; i += 10_000) {
     const part = names.slice(i, i + 10_000).flatMap((name, j) => [String(scores[i + j]), name]);
     await raw.zadd(redisKeys.jobDirectory('aid'), ...part);
   }
   return names;
-};
+}
 
 describe('a job', () => {
   test('is created once and reads back as it was', async () => {

@@ -22,7 +22,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const SAFE = ['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
 
 /** A redis-server with these options besides; gives the path of its socket. */
-const start = async (options: readonly string[], port = '0'): Promise<string> => {
+async function start(options: readonly string[], port = '0'): Promise<string> {
   const dir = mkdtempSync(join(root, 'r-'));
   const socketPath = join(dir, 's');
   const command = [findRedisBinary() ?? '', '--port', port, '--unixsocket', socketPath, '--dir', dir];
@@ -39,16 +39,16 @@ const start = async (options: readonly string[], port = '0'): Promise<string> =>
     }
     await Bun.sleep(5);
   }
-};
+}
 
-const unsafeOf = async (path: string): Promise<readonly string[]> => {
+async function unsafeOf(path: string): Promise<readonly string[]> {
   const link = await openRedis({ kind: 'socket', path }, { replicas: 0 });
   try {
     return await findUnsafe(link);
   } finally {
     await link.close();
   }
-};
+}
 
 describe('what could lose acknowledged writes is found', () => {
   test.each([

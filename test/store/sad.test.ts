@@ -23,17 +23,18 @@ beforeEach(async () => {
 });
 afterAll(() => redis.close());
 
-const write = (meta: Uint8Array, replaces?: Uint8Array) =>
-  items.write('kid', {
+function write(meta: Uint8Array, replaces?: Uint8Array) {
+  return items.write('kid', {
     ...{ token: 't', gen: 1, item: Buffer.from('item'), meta, sad: Buffer.from('code'), sadExpiresAt: 0 },
     ...{ refMember: NONE, logEntry: Buffer.from('entry of the log'), seen: 0, identity: NONE },
     ...(replaces === undefined ? {} : { replaces }),
   });
+}
 
-const read = async () => {
+async function read() {
   const item = await items.read('kid', 't', 1);
   return item?.kind === 'item' ? item : undefined;
-};
+}
 
 test('sensitive data goes, and the rest stays as it was', async () => {
   const before = await read();

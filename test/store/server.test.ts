@@ -14,16 +14,18 @@ beforeAll(async () => {
 beforeEach(() => redis.flush());
 afterAll(() => link.close());
 
-const entryOf = (id: string): ServerEntry => ({
-  id,
-  host: 'a host',
-  network: 'net:[1] x',
-  address: '::1',
-  port: 8080,
-  pid: 7,
-  version: '1.0',
-  started: '2026-01-01T00:00:00.000Z',
-});
+function entryOf(id: string): ServerEntry {
+  return {
+    id,
+    host: 'a host',
+    network: 'net:[1] x',
+    address: '::1',
+    port: 8080,
+    pid: 7,
+    version: '1.0',
+    started: '2026-01-01T00:00:00.000Z',
+  };
+}
 
 test('a server on another network stack shares no port, whatever its address', async () => {
   const store = createServerStore(link);

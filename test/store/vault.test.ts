@@ -22,25 +22,33 @@ afterAll(async () => {
   await server.stop();
 });
 
-const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text.padEnd(24, '.'));
+function bytesOf(text: string): Uint8Array {
+  return new TextEncoder().encode(text.padEnd(24, '.'));
+}
 const NONE = new Uint8Array(0);
 
-const write = (token: string, changes: Partial<ItemWrite> = {}): ItemWrite => ({
-  token,
-  gen: 1,
-  item: bytesOf(`item ${token} ${Math.random()}`),
-  meta: bytesOf(`meta ${Math.random()}`),
-  sad: NONE,
-  sadExpiresAt: 0,
-  refMember: NONE,
-  logEntry: bytesOf('entry'),
-  seen: 0,
-  identity: NONE,
-  ...changes,
-});
+function write(token: string, changes: Partial<ItemWrite> = {}): ItemWrite {
+  return {
+    token,
+    gen: 1,
+    item: bytesOf(`item ${token} ${Math.random()}`),
+    meta: bytesOf(`meta ${Math.random()}`),
+    sad: NONE,
+    sadExpiresAt: 0,
+    refMember: NONE,
+    logEntry: bytesOf('entry'),
+    seen: 0,
+    identity: NONE,
+    ...changes,
+  };
+}
 
-const bucketFor = (token: string) => items.bucketOf(KID, token);
-const fenceOf = (token: string) => redisKeys.fence(bucketFor(token));
+function bucketFor(token: string) {
+  return items.bucketOf(KID, token);
+}
+function fenceOf(token: string) {
+  return redisKeys.fence(bucketFor(token));
+}
 
 describe('write', () => {
   test('stores an item that reads back whole, with its log begun', async () => {

@@ -19,7 +19,9 @@ const channel = new BroadcastChannel('measure');
 let recording: Recording | undefined;
 
 // The one clock that threads have in common: `process.hrtime` starts at zero in each.
-const now = (): number => performance.timeOrigin + performance.now();
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}
 
 function obey(order: unknown): void {
   if (order === 'record') {

@@ -7,7 +7,7 @@ import type { TestRedis } from '../helpers/redis.ts';
 export type Canaries = Readonly<Record<string, string | Uint8Array>>;
 
 /** The forms in which a text, or bytes, could lie somewhere. */
-export const formsOf = (canary: string | Uint8Array): string[] => {
+export function formsOf(canary: string | Uint8Array): string[] {
   const bytes = Buffer.from(canary);
   // Of base64 only the part that does not depend on what stands before and behind.
   const base64 = [0, 1, 2].flatMap((shift) => {
@@ -28,16 +28,17 @@ export const formsOf = (canary: string | Uint8Array): string[] => {
     ...ofText,
     ...base64,
   ];
-};
+}
 
 /** Which canaries a text of latin1 characters holds. */
-export const canariesIn = (canaries: Canaries, text: string): string[] =>
-  Object.entries(canaries).flatMap(([name, canary]) =>
+export function canariesIn(canaries: Canaries, text: string): string[] {
+  return Object.entries(canaries).flatMap(([name, canary]) =>
     formsOf(canary).some((form) => text.includes(form)) ? [name] : [],
   );
+}
 
 /** Every name and every value of a Redis, as one text of latin1 characters. */
-export const dumpRedis = async (raw: Redis): Promise<string> => {
+export async function dumpRedis(raw: Redis): Promise<string> {
   const parts: string[] = [];
   for (const name of await raw.keysBuffer('*')) {
     parts.push(name.toString('latin1'), ((await raw.dumpBuffer(name)) ?? Buffer.alloc(0)).toString('latin1'));
@@ -59,12 +60,13 @@ export const dumpRedis = async (raw: Redis): Promise<string> => {
     }
   }
   return parts.join('\n');
-};
+}
 
 /** All that the append-only files of a Redis hold, as one text of latin1 characters. */
-export const appendOnlyText = ({ socketPath }: Pick<TestRedis, 'socketPath'>): string =>
-  readdirSync(dirname(socketPath), { recursive: true, encoding: 'utf8' })
+export function appendOnlyText({ socketPath }: Pick<TestRedis, 'socketPath'>): string {
+  return readdirSync(dirname(socketPath), { recursive: true, encoding: 'utf8' })
     .map((name) => join(dirname(socketPath), name))
     .filter((path) => statSync(path).isFile() && path.includes('.aof'))
     .map((path) => readFileSync(path, 'latin1'))
     .join('\n');
+}

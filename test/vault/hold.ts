@@ -6,23 +6,23 @@ export interface Held {
   readonly release: () => void;
 }
 
-const methodOf = (target: object, name: string): CallableFunction => {
+function methodOf(target: object, name: string): CallableFunction {
   const method: unknown = Reflect.get(target, name);
   if (typeof method !== 'function') {
     throw new TypeError(`${name} is no method`);
   }
   return method;
-};
+}
 
 /**
  * Stops a call of a method until it is released, so that a test can put something between two steps of the
  * vault: the next call, or the one after `skip` others. The method is the vault's own again afterwards.
  */
-export const holdNext = <Target extends object>(
+export function holdNext<Target extends object>(
   target: Target,
   name: keyof Target & string,
   { skip = 0 }: { readonly skip?: number } = {},
-): Held => {
+): Held {
   const method = methodOf(target, name);
   const reached = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
@@ -50,24 +50,26 @@ export const holdNext = <Target extends object>(
       released.resolve();
     },
   };
-};
+}
 
 /** Has the next call of a method answered without reaching the vault's own. */
-export const answerNext = <Target extends object>(
+export function answerNext<Target extends object>(
   target: Target,
   name: keyof Target & string,
   answer: () => Promise<unknown>,
-): void => {
+): void {
   const method = methodOf(target, name);
   Reflect.set(target, name, () => {
     Reflect.set(target, name, method);
     return answer();
   });
-};
+}
 
 /** Makes the next call of a method fail without reaching the vault's own. */
-export const failNext = <Target extends object>(
+export function failNext<Target extends object>(
   target: Target,
   name: keyof Target & string,
   error: Error,
-): void => answerNext(target, name, () => Promise.reject(error));
+): void {
+  answerNext(target, name, () => Promise.reject(error));
+}

@@ -3,15 +3,16 @@ import type { Tree } from '../../sdk/index.ts';
 import type { AccountClient, Answer, Query } from '../helpers/clients.ts';
 
 /** Key and token of each item of a tree, in its order. */
-export const namesOf = (tree: Tree): string[] =>
-  Object.entries(tree).flatMap(([user, items]) => items.map(({ token }) => `${user} ${token}`));
+export function namesOf(tree: Tree): string[] {
+  return Object.entries(tree).flatMap(([user, items]) => items.map(({ token }) => `${user} ${token}`));
+}
 
 /** Walks a listing page by page; `between` runs after each page but the last. */
-export const walk = async (
+export async function walk(
   client: AccountClient,
   query: Query,
   between: (page: string[]) => Promise<unknown> = async () => undefined,
-): Promise<string[]> => {
+): Promise<string[]> {
   const walked: string[] = [];
   let next: string | null = null;
   do {
@@ -30,4 +31,4 @@ export const walk = async (
     }
   } while (next !== null);
   return walked;
-};
+}

@@ -19,7 +19,7 @@ const FAULTS = [
 const ISOLATED_FAULTS = FAULTS.filter(({ kind }) => kind !== FIXTURE.garbles);
 
 /** A loop has a short deadline; while it waits it may run out, and then it has not been injected yet. */
-const inject = async (rig: Rig, { kind, mark }: (typeof FAULTS)[number]): Promise<string> => {
+async function inject(rig: Rig, { kind, mark }: (typeof FAULTS)[number]): Promise<string> {
   const limits = kind === FIXTURE.loops ? { deadlineMs: LOOP_DEADLINE_MS } : {};
   for (;;) {
     const outcome = await rig.outcome(kind, { mark, ...limits });
@@ -27,10 +27,10 @@ const inject = async (rig: Rig, { kind, mark }: (typeof FAULTS)[number]): Promis
       return outcome;
     }
   }
-};
+}
 
 /** Collects events and lets a test wait for the next of a type. */
-const createEventLog = () => {
+function createEventLog() {
   const waiters: { type: PoolEvent['type']; resolve: () => void }[] = [];
   return {
     onEvent(event: PoolEvent): void {
@@ -44,7 +44,7 @@ const createEventLog = () => {
       return new Promise((resolve) => waiters.push({ type, resolve }));
     },
   };
-};
+}
 
 describe('a fault', () => {
   test.each(FAULTS)('$name costs its own job, and the thread is replaced', async (fault) => {

@@ -4,25 +4,29 @@ import * as lanes from '../../workers/pool/lanes.ts';
 
 const DEADLINE_MS = 20_000;
 
-const jobOf = (id: number, lane: 'hot' | 'bulk', waitedMs: number, account = ''): PendingJob => ({
-  id,
-  kind: 1,
-  fields: [],
-  lane,
-  account,
-  deadlineMs: DEADLINE_MS,
-  queuedAt: 0,
-  dueAt: performance.now() + DEADLINE_MS - waitedMs,
-  requeues: 0,
-  abandoned: false,
-  resolve: () => undefined,
-  reject: () => undefined,
-});
+function jobOf(id: number, lane: 'hot' | 'bulk', waitedMs: number, account = ''): PendingJob {
+  return {
+    id,
+    kind: 1,
+    fields: [],
+    lane,
+    account,
+    deadlineMs: DEADLINE_MS,
+    queuedAt: 0,
+    dueAt: performance.now() + DEADLINE_MS - waitedMs,
+    requeues: 0,
+    abandoned: false,
+    resolve: () => undefined,
+    reject: () => undefined,
+  };
+}
 
-const idleThread = (): lanes.ThreadLoad => ({ jobs: new Map(), held: 0 });
+function idleThread(): lanes.ThreadLoad {
+  return { jobs: new Map(), held: 0 };
+}
 
 /** The jobs that one thread gets, frame by frame, when it is done with each at once. */
-const framesOf = (jobs: readonly PendingJob[]): readonly (readonly number[])[] => {
+function framesOf(jobs: readonly PendingJob[]): readonly (readonly number[])[] {
   const frames: number[][] = [];
   const state = lanes.createLanes({
     threads: 1,
@@ -42,7 +46,7 @@ const framesOf = (jobs: readonly PendingJob[]): readonly (readonly number[])[] =
     lanes.dispatch(state, [idleThread()]);
   }
   return frames;
-};
+}
 
 test('bulk jobs stand back for hot ones', () => {
   expect(framesOf([jobOf(1, 'bulk', 0), jobOf(2, 'hot', 0), jobOf(3, 'hot', 0)])).toEqual([[2, 3], [1]]);

@@ -3,11 +3,11 @@ import { FIXTURE, WORD, wordReaches } from './fixtures/kinds.ts';
 import { createRig, type Rig } from './fixtures/rig.ts';
 
 const rigs: Rig[] = [];
-const rigOf = (...options: Parameters<typeof createRig>): Rig => {
+function rigOf(...options: Parameters<typeof createRig>): Rig {
   const rig = createRig(...options);
   rigs.push(rig);
   return rig;
-};
+}
 afterEach(async () => {
   for (const rig of rigs.splice(0)) {
     rig.openGate();

@@ -80,7 +80,7 @@ describe('a frame', () => {
   });
 });
 
-const expectBounded = (bytes: Uint8Array<ArrayBuffer>): void => {
+function expectBounded(bytes: Uint8Array<ArrayBuffer>): void {
   try {
     const read = decodeFrame(bytes.buffer).flatMap(({ fields }) => fields);
     const total = read.reduce((sum, field) => sum + field.length, 0);
@@ -89,4 +89,4 @@ const expectBounded = (bytes: Uint8Array<ArrayBuffer>): void => {
     expect(error).toBeInstanceOf(RangeError);
     expect((error as Error).message).toBe('malformed frame');
   }
-};
+}

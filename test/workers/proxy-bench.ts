@@ -20,7 +20,9 @@ export const KID = 'key-1';
 export const JOB = 'job-1';
 export const USER = 'customers';
 export const NO_RULES: RuleSet = [];
-export const idsOf = (rules: RuleSet): string[] => rules.map(({ id }) => id);
+export function idsOf(rules: RuleSet): string[] {
+  return rules.map(({ id }) => id);
+}
 export const NOTHING = new Uint8Array(0);
 export const KEY = { aid: AID, kid: KID, user: USER } as const;
 
@@ -31,22 +33,28 @@ const TAG_BYTES = 16;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-export const utf8 = (text: string): Uint8Array => encoder.encode(text);
-export const textOf = (bytes: Uint8Array): string => decoder.decode(bytes);
-export const secret = (text: string): Secret<Uint8Array> => new Secret(utf8(text));
+export function utf8(text: string): Uint8Array {
+  return encoder.encode(text);
+}
+export function textOf(bytes: Uint8Array): string {
+  return decoder.decode(bytes);
+}
+export function secret(text: string): Secret<Uint8Array> {
+  return new Secret(utf8(text));
+}
 
 /** The result of a job that needs the key, which must open. */
-export const opened = <T extends { readonly kind: string }>(
+export function opened<T extends { readonly kind: string }>(
   result: T,
-): Exclude<T, { readonly kind: 'warm_miss' }> => {
+): Exclude<T, { readonly kind: 'warm_miss' }> {
   if (result.kind === 'warm_miss') {
     throw new Error('the key did not open');
   }
   return result as Exclude<T, { readonly kind: 'warm_miss' }>;
-};
+}
 
 /** `ok`, or the code of the refusal with its place. */
-export const outcomeOf = async (work: Promise<unknown>): Promise<string> => {
+export async function outcomeOf(work: Promise<unknown>): Promise<string> {
   try {
     await work;
     return 'ok';
@@ -56,14 +64,14 @@ export const outcomeOf = async (work: Promise<unknown>): Promise<string> => {
     }
     return error.field === undefined ? error.code : `${error.code} ${error.field}`;
   }
-};
+}
 
 /** The bytes with one bit turned. */
-export const flipped = (bytes: Uint8Array, at: number): Uint8Array => {
+export function flipped(bytes: Uint8Array, at: number): Uint8Array {
   const copy = bytes.slice();
   copy[at] = (copy[at] ?? 0) ^ 1;
   return copy;
-};
+}
 
 /** An item with the fields that it has in the store. */
 export interface BenchItem {
@@ -73,34 +81,40 @@ export interface BenchItem {
 
 const actor = { ip: '203.0.113.7', ua: 'shop/1', now: NOW } as const;
 
-const storeParams = (changes: Partial<StoreParams> = {}): StoreParams => ({
-  ...actor,
-  source: 'proxy',
-  aid: AID,
-  kid: KID,
-  algorithm: 'full',
-  candidate: 0,
-  refuseTestCards: false,
-  wantsCard: false,
-  sadExpiresAt: 0,
-  seen: 0,
-  ...changes,
-});
+function storeParams(changes: Partial<StoreParams> = {}): StoreParams {
+  return {
+    ...actor,
+    source: 'proxy',
+    aid: AID,
+    kid: KID,
+    algorithm: 'full',
+    candidate: 0,
+    refuseTestCards: false,
+    wantsCard: false,
+    sadExpiresAt: 0,
+    seen: 0,
+    ...changes,
+  };
+}
 
-export const benchItem = ({ facts, item, meta, sad, logEntry }: StoredParts): BenchItem => ({
-  token: facts.token,
-  fields: { item, meta, sad, logTail: logEntry.slice(-TAG_BYTES) },
-});
+export function benchItem({ facts, item, meta, sad, logEntry }: StoredParts): BenchItem {
+  return {
+    token: facts.token,
+    fields: { item, meta, sad, logTail: logEntry.slice(-TAG_BYTES) },
+  };
+}
 
 /** The members of a request to a third party that a test does not care about. */
-export const request = (changes: object = {}): object => ({
-  method: 'POST',
-  url: 'https://psp.example/charges',
-  headers: [{ 'Content-Type': 'application/json' }],
-  ...changes,
-});
+export function request(changes: object = {}): object {
+  return {
+    method: 'POST',
+    url: 'https://psp.example/charges',
+    headers: [{ 'Content-Type': 'application/json' }],
+    ...changes,
+  };
+}
 
-export const openProxyBench = async () => {
+export async function openProxyBench() {
   const data: ThreadData = {
     env: 'staging',
     writeId: 'k1',
@@ -270,6 +284,6 @@ export const openProxyBench = async () => {
     reports,
     close: () => pool.drain(),
   };
-};
+}
 
 export type ProxyBench = Awaited<ReturnType<typeof openProxyBench>>;

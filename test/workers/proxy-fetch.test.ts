@@ -34,12 +34,13 @@ afterAll(() => bench.close());
 type Storing = Parameters<ProxyBench['storeReply']>[2];
 
 /** What a reply is stored as, and what is told of it. */
-const stored = async (job: Uint8Array, body: string | Uint8Array, storing: Storing = {}) => {
+async function stored(job: Uint8Array, body: string | Uint8Array, storing: Storing = {}) {
   const { parts, extra } = await bench.storeReply(job, body, storing);
   return { text: await bench.read(benchItem(parts), storing?.reference), extra: textOf(extra), parts };
-};
-const refusal = (job: Uint8Array, body: string | Uint8Array, storing: Storing = {}) =>
-  outcomeOf(bench.storeReply(job, body, storing));
+}
+function refusal(job: Uint8Array, body: string | Uint8Array, storing: Storing = {}) {
+  return outcomeOf(bench.storeReply(job, body, storing));
+}
 
 describe('a reply that is stored as it is', () => {
   test('keeps its text, and its token is that of the number', async () => {

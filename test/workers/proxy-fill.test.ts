@@ -47,19 +47,22 @@ const webhook = {
   secret: CANARIES.secret,
   metadata: { a: CANARIES.metadata },
 };
-const order = (changes: object = {}, more: object = { webhook }): object => ({
-  request: request({ body: BODY, ...changes }),
-  ...more,
-});
+function order(changes: object = {}, more: object = { webhook }): object {
+  return {
+    request: request({ body: BODY, ...changes }),
+    ...more,
+  };
+}
 
 /** The request of a job as it is sent. */
-const sent = async (job: Uint8Array) => {
+async function sent(job: Uint8Array) {
   const { facts, request: sealed } = await bench.crypto.openJob({ place: { aid: AID, id: JOB }, job });
   const { body, ...rest } = sealed.expose();
   return { facts, ...rest, body: body && textOf(body) };
-};
-const shownOf = async (...args: Parameters<ProxyBench['fill']>): Promise<unknown> =>
-  JSON.parse(textOf((await bench.fill(...args)).shown));
+}
+async function shownOf(...args: Parameters<ProxyBench['fill']>): Promise<unknown> {
+  return JSON.parse(textOf((await bench.fill(...args)).shown));
+}
 
 describe('a request filled from an item', () => {
   test('holds its values where the tags were, escaped for each place', async () => {

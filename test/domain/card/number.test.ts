@@ -4,8 +4,9 @@ import { binOf, checkNumber, findNumber, NUMBER_NAMES } from '../../../server/do
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
 import { anyText, utf8 } from '../json/arbitrary.ts';
 
-const find = (body: string, query?: string): string | undefined =>
-  findNumber(parseStoredObject(utf8(body)), query);
+function find(body: string, query?: string): string | undefined {
+  return findNumber(parseStoredObject(utf8(body)), query);
+}
 
 describe('findNumber', () => {
   test.each([

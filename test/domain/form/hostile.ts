@@ -40,9 +40,10 @@ export interface PageElement {
 }
 
 /** What a page holds for a parser that works as browsers do: its elements in order, and the text of some. */
-export const parsePage = (
-  html: string,
-): { readonly elements: readonly PageElement[]; readonly texts: readonly string[] } => {
+export function parsePage(html: string): {
+  readonly elements: readonly PageElement[];
+  readonly texts: readonly string[];
+} {
   const elements: PageElement[] = [];
   const texts: string[] = [];
   const raw: { text: string }[] = [];
@@ -66,4 +67,4 @@ export const parsePage = (
     .transform(html);
   texts.push(...raw.map(({ text }) => text));
   return { elements, texts };
-};
+}

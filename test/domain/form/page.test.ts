@@ -9,10 +9,12 @@ import type { ShownFormSettings } from '../../../server/http/schema/form.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
 import { HOSTILE, type PageElement, parsePage } from './hostile.ts';
 
-const base64 = (text: string): string => Buffer.from(text).toString('base64');
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
 
-const render = (settings: unknown = {}, parts: Partial<FormPageParts> = {}): string =>
-  renderFormPage({
+function render(settings: unknown = {}, parts: Partial<FormPageParts> = {}): string {
+  return renderFormPage({
     form_type: 'pcd',
     // What no schema would let through must not get out of its place either.
     settings: settings as ShownFormSettings,
@@ -22,9 +24,11 @@ const render = (settings: unknown = {}, parts: Partial<FormPageParts> = {}): str
     testing: false,
     ...parts,
   });
+}
 
-const outlineOf = (html: string): readonly string[] =>
-  parsePage(html).elements.map(({ tag, attributes }) => [tag, ...Object.keys(attributes)].join(' '));
+function outlineOf(html: string): readonly string[] {
+  return parsePage(html).elements.map(({ tag, attributes }) => [tag, ...Object.keys(attributes)].join(' '));
+}
 
 const HEAD = [
   'head',
@@ -43,10 +47,10 @@ const PLAIN = [HTML, ...HEAD, ...OURS, ...BODY];
 const CODE = 'script';
 
 /** The configuration as the page will read it. */
-const configOf = (html: string): Record<string, unknown> => {
+function configOf(html: string): Record<string, unknown> {
   const { texts } = parsePage(html);
   return JSON.parse(texts.find((text) => text.startsWith('{"form_type"')) ?? '');
-};
+}
 
 describe('the page', () => {
   test('has these elements and no others', () => {

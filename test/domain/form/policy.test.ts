@@ -11,14 +11,23 @@ const OURS = `${PUBLIC}/forms/1/page.js`;
 const STYLES = "'sha256-styles'";
 const BOTH = 'https://both.example/x';
 
-const headersOf = (settings: ShownFormSettings, parts: Partial<FormPolicyParts> = {}) =>
-  formHeaders({ settings, connect: [PUBLIC], script: OURS, styles: STYLES, sandboxed: true, ...parts });
+function headersOf(settings: ShownFormSettings, parts: Partial<FormPolicyParts> = {}) {
+  return formHeaders({
+    settings,
+    connect: [PUBLIC],
+    script: OURS,
+    styles: STYLES,
+    sandboxed: true,
+    ...parts,
+  });
+}
 
-const sha256 = (text: string): string =>
-  `'sha256-${new Bun.CryptoHasher('sha256').update(text).digest('base64')}'`;
+function sha256(text: string): string {
+  return `'sha256-${new Bun.CryptoHasher('sha256').update(text).digest('base64')}'`;
+}
 
 /** The directives of a policy; a name that stands twice, or nothing between two `;`, fails. */
-const parsePolicy = (policy: string): Readonly<Record<string, string[]>> => {
+function parsePolicy(policy: string): Readonly<Record<string, string[]>> {
   const directives = policy.split('; ').map((text) => {
     const [name = '', ...values] = text.split(' ');
     expect(name).toMatch(/^[a-z-]+$/);
@@ -26,7 +35,7 @@ const parsePolicy = (policy: string): Readonly<Record<string, string[]>> => {
   });
   expect(new Set(directives.map(([name]) => name)).size).toBe(directives.length);
   return Object.fromEntries(directives);
-};
+}
 
 const NONE = ["'none'"];
 const COMMON = {

@@ -7,11 +7,14 @@ import { checkFormSettings } from '../../../server/domain/form/settings.ts';
 import { FormSettings } from '../../../server/http/schema/form.ts';
 import { HOSTILE } from './hostile.ts';
 
-const base64 = (text: string | Uint8Array): string => Buffer.from(text).toString('base64');
-const check = (settings: FormSettings, type: 'pcd' | 'ach' | 'custom' = 'pcd', env = 'staging' as const) =>
-  checkFormSettings(type, settings, env);
+function base64(text: string | Uint8Array): string {
+  return Buffer.from(text).toString('base64');
+}
+function check(settings: FormSettings, type: 'pcd' | 'ach' | 'custom' = 'pcd', env = 'staging' as const) {
+  return checkFormSettings(type, settings, env);
+}
 /** The place that is refused. */
-const placeOf = (settings: FormSettings, type?: 'pcd' | 'ach' | 'custom'): string | undefined => {
+function placeOf(settings: FormSettings, type?: 'pcd' | 'ach' | 'custom'): string | undefined {
   try {
     check(settings, type);
     return undefined;
@@ -20,7 +23,7 @@ const placeOf = (settings: FormSettings, type?: 'pcd' | 'ach' | 'custom'): strin
     expect(error).toMatchObject({ code: 'invalid_request' });
     return (error as VaultError).field;
   }
-};
+}
 
 describe('a link', () => {
   const hash = `sha512-${'A'.repeat(86)}==`;

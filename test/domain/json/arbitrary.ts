@@ -30,8 +30,8 @@ const numberLiteral = fc.oneof(
 );
 
 /** Generated JSON objects whose member names come from `name`. */
-export const jsonObject = (name: fc.Arbitrary<string>): fc.Arbitrary<JsonObject> =>
-  fc.letrec<{ value: JsonValue; object: JsonObject }>((tie) => ({
+export function jsonObject(name: fc.Arbitrary<string>): fc.Arbitrary<JsonObject> {
+  return fc.letrec<{ value: JsonValue; object: JsonObject }>((tie) => ({
     value: fc.oneof(
       { maxDepth: 4, depthIdentifier: 'json' },
       anyText,
@@ -44,6 +44,11 @@ export const jsonObject = (name: fc.Arbitrary<string>): fc.Arbitrary<JsonObject>
       .array(fc.tuple(name, tie('value')), { maxLength: 6, depthIdentifier: 'json' })
       .map((members) => new Map(members)),
   })).object;
+}
 
-export const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
-export const textOf = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+export function utf8(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+export function textOf(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+}

@@ -12,7 +12,7 @@ import {
 } from '../../../server/domain/json/json.ts';
 import { anyText, jsonObject, utf8 } from './arbitrary.ts';
 
-const refusal = (act: () => unknown): VaultError => {
+function refusal(act: () => unknown): VaultError {
   try {
     act();
   } catch (error) {
@@ -22,12 +22,15 @@ const refusal = (act: () => unknown): VaultError => {
     throw error;
   }
   throw new Error('Nothing was refused.');
-};
+}
 
-const codeOf = (text: string | Uint8Array): string =>
-  refusal(() => parseJson(typeof text === 'string' ? utf8(text) : text)).code;
+function codeOf(text: string | Uint8Array): string {
+  return refusal(() => parseJson(typeof text === 'string' ? utf8(text) : text)).code;
+}
 
-const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+function nested(depth: number): string {
+  return '['.repeat(depth) + ']'.repeat(depth);
+}
 
 describe('parseJson and stringifyJson', () => {
   test.each([

@@ -27,24 +27,31 @@ interface Sent {
   readonly body?: string;
 }
 
-const requestOf = ({ url = 'https://a.example/', type, headers = [], body }: Sent) => {
+function requestOf({ url = 'https://a.example/', type, headers = [], body }: Sent) {
   const all = type === undefined ? headers : [{ 'Content-Type': type }, ...headers];
   const request = { method: 'POST', url, headers: all, body };
   return parseProxyOrder(parseStoredObject(utf8(JSON.stringify({ request })))).request;
-};
-const fill = (sent: Sent, view: JsonObject, now: () => number = () => 0): FilledRequest =>
-  fillRequest(requestOf(sent), view, now);
-const bodyOf = (sent: Sent, view: JsonObject): string => fill(sent, view).body ?? '';
-const refusal = (run: () => unknown): unknown => {
+}
+function fill(sent: Sent, view: JsonObject, now: () => number = () => 0): FilledRequest {
+  return fillRequest(requestOf(sent), view, now);
+}
+function bodyOf(sent: Sent, view: JsonObject): string {
+  return fill(sent, view).body ?? '';
+}
+function refusal(run: () => unknown): unknown {
   try {
     run();
   } catch (error) {
     return error instanceof VaultError ? [error.code, error.field] : error;
   }
   return undefined;
-};
-const json = (text: string): JsonObject => parseStoredObject(utf8(text));
-const x = (value: JsonValue): JsonObject => new Map([['x', value]]);
+}
+function json(text: string): JsonObject {
+  return parseStoredObject(utf8(text));
+}
+function x(value: JsonValue): JsonObject {
+  return new Map([['x', value]]);
+}
 
 const JSON_TYPE = 'application/json';
 const FORM_TYPE = 'application/x-www-form-urlencoded';
@@ -65,26 +72,26 @@ const text = fc.oneof(
   fc.array(fc.constantFrom(...HOSTILE), { maxLength: 4 }).map((parts) => parts.join('')),
 );
 
-const checkJson = (value: string): void => {
+function checkJson(value: string): void {
   const body = bodyOf({ type: JSON_TYPE, body: '{"s":"<{{x}}>","o":{{x}},"l":[{{x}},1]}' }, x(value));
   expect(JSON.parse(body)).toEqual({ s: `<${value}>`, o: value, l: [value, 1] });
-};
-const checkForm = (value: string): void => {
+}
+function checkForm(value: string): void {
   const body = bodyOf({ type: FORM_TYPE, body: 'a={{x}}&b=1&c=<{{x}}>' }, x(value));
   expect([...new URLSearchParams(body)]).toEqual([
     ['a', value],
     ['b', '1'],
     ['c', `<${value}>`],
   ]);
-};
+}
 const XML_BODY =
   '<r a="{{x}}" b=\'{{x}}\'><t>[{{x}}]</t><!-- {{x}} --><d><![CDATA[[{{x}}]]{{x}}>]]></d><e/></r>';
-const checkXml = (value: string): void => {
+function checkXml(value: string): void {
   const body = bodyOf({ type: XML_TYPE, body: XML_BODY }, x(value));
   expect(xml.parse(body)).toEqual({
     r: { '@a': value, '@b': value, t: `[${value}]`, d: `[${value}]]${value}>`, e: '' },
   });
-};
+}
 
 describe('values come back whole and change nothing around them', () => {
   test('200 hostile values', () => {

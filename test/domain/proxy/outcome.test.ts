@@ -1,20 +1,26 @@
 import { describe, expect, test } from 'bun:test';
 import { type Attempt, type AttemptState, judgeAttempt } from '../../../server/domain/proxy/outcome.ts';
 
-const state = (changes: Partial<AttemptState> = {}): AttemptState => ({
-  made: 1,
-  attempts: 8,
-  repeatable: false,
-  now: Date.UTC(2026, 10, 21),
-  random: 0,
-  ...changes,
-});
-const replied = (status: number, retryAfter?: string): Attempt => ({ ok: true, status, retryAfter });
-const broken = (code: 'target_unreachable' | 'target_timeout', sent: boolean): Attempt => ({
-  ok: false,
-  code,
-  sent,
-});
+function state(changes: Partial<AttemptState> = {}): AttemptState {
+  return {
+    made: 1,
+    attempts: 8,
+    repeatable: false,
+    now: Date.UTC(2026, 10, 21),
+    random: 0,
+    ...changes,
+  };
+}
+function replied(status: number, retryAfter?: string): Attempt {
+  return { ok: true, status, retryAfter };
+}
+function broken(code: 'target_unreachable' | 'target_timeout', sent: boolean): Attempt {
+  return {
+    ok: false,
+    code,
+    sent,
+  };
+}
 
 describe('a reply', () => {
   test.each([200, 201, 204, 301, 304, 400, 401, 404, 409, 422, 428, 499])('%d is the answer', (status) => {

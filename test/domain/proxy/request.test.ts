@@ -15,14 +15,18 @@ import {
 import { bodyFormat } from '../../../server/domain/text/media-type.ts';
 import { utf8 } from '../json/arbitrary.ts';
 
-const toJson = (value: unknown): JsonObject => parseStoredObject(utf8(JSON.stringify(value)));
+function toJson(value: unknown): JsonObject {
+  return parseStoredObject(utf8(JSON.stringify(value)));
+}
 /** Rows of one value each; a list alone would be spread over the arguments. */
-const each = (...values: readonly unknown[]): [unknown][] => values.map((value) => [value]);
+function each(...values: readonly unknown[]): [unknown][] {
+  return values.map((value) => [value]);
+}
 
 const request = { method: 'POST', url: 'https://api.example.com/v1/charge?x={{n}}' };
 const webhook = { url: 'https://hooks.example.com/a' };
 
-const fieldOf = (run: () => unknown): string | undefined => {
+function fieldOf(run: () => unknown): string | undefined {
   try {
     run();
   } catch (error) {
@@ -31,12 +35,16 @@ const fieldOf = (run: () => unknown): string | undefined => {
     return error instanceof VaultError ? error.field : undefined;
   }
   return 'accepted';
-};
-const orderField = (value: unknown): string | undefined => fieldOf(() => parseProxyOrder(toJson(value)));
-const requestField = (part: object): string | undefined =>
-  orderField({ request: { ...request, ...part } })?.replace('body.request.', '');
-const webhookField = (part: object): string | undefined =>
-  orderField({ request, webhook: { ...webhook, ...part } })?.replace('body.webhook.', '');
+}
+function orderField(value: unknown): string | undefined {
+  return fieldOf(() => parseProxyOrder(toJson(value)));
+}
+function requestField(part: object): string | undefined {
+  return orderField({ request: { ...request, ...part } })?.replace('body.request.', '');
+}
+function webhookField(part: object): string | undefined {
+  return orderField({ request, webhook: { ...webhook, ...part } })?.replace('body.webhook.', '');
+}
 
 describe('a proxy order', () => {
   test('comes out whole', () => {

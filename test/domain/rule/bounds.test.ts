@@ -25,7 +25,7 @@ const MS_MAX = 1500;
 const REAL: RuleEnvironment = { now: startCpuClock(), randomBytes };
 
 /** How a program ends: `result`, or `limit`. The result is within all bounds. */
-const ending = (operations: readonly Operation[], object: JsonObject): string => {
+function ending(operations: readonly Operation[], object: JsonObject): string {
   let result: JsonObject;
   try {
     result = runRules(compileRules([checkOperations(operations)]), object, REAL);
@@ -36,7 +36,7 @@ const ending = (operations: readonly Operation[], object: JsonObject): string =>
   }
   expect(jsonByteLength(result)).toBeLessThanOrEqual(BYTES_MAX);
   return 'result';
-};
+}
 
 describe('hostile programs end in time', () => {
   test.each(HOSTILE_PROGRAMS.map((entry) => [entry.about, entry] as const))('%s', (_about, entry) => {

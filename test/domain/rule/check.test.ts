@@ -5,7 +5,7 @@ import { checkOperations } from '../../../server/domain/rule/check.ts';
 import { rsaKeys } from './run.ts';
 
 /** The place of the refusal; the error must be `invalid_request` and say nothing else. */
-const refusedAt = (body: unknown): string | undefined => {
+function refusedAt(body: unknown): string | undefined {
   try {
     checkOperations(body);
   } catch (error) {
@@ -14,12 +14,14 @@ const refusedAt = (body: unknown): string | undefined => {
     return (error as VaultError).field ?? '(no field)';
   }
   return undefined;
-};
+}
 
 const CANARY = '4242424242424242';
 const noop = { name: 'noop' };
 const pem = rsaKeys(2048);
-const withArguments = (name: string, args: unknown): unknown => [noop, { name, arguments: args }];
+function withArguments(name: string, args: unknown): unknown {
+  return [noop, { name, arguments: args }];
+}
 
 describe('the list', () => {
   test.each([
@@ -99,20 +101,21 @@ describe('an operation', () => {
   });
 });
 
-const ecPem = (): string =>
-  generateKeyPairSync('ec', {
+function ecPem(): string {
+  return generateKeyPairSync('ec', {
     namedCurve: 'P-256',
     publicKeyEncoding: { type: 'spki', format: 'pem' },
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   }).publicKey;
+}
 
 /** A key under which a ciphertext is the padded text itself. */
-const exponentOnePem = (): string => {
+function exponentOnePem(): string {
   const jwk = createPublicKey(pem.publicKey).export({ format: 'jwk' });
   return String(
     createPublicKey({ key: { ...jwk, e: 'AQ' }, format: 'jwk' }).export({ type: 'spki', format: 'pem' }),
   );
-};
+}
 
 describe('arguments', () => {
   const hmac = { algorithm: 'hmac-sha-256' };

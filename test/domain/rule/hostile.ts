@@ -13,16 +13,22 @@ const OPERATIONS = 64;
 /** A text that fits into the object twice. */
 const LONG = 500_000;
 
-const times = (operation: Operation): Operation[] => Array<Operation>(OPERATIONS).fill(operation);
-const each = (make: (at: number) => Operation): Operation[] =>
-  Array.from({ length: OPERATIONS }, (_, at) => make(at));
-const template = (text: string, fields: Partial<Operation> = {}): Operation => ({
-  name: 'template',
-  ...fields,
-  arguments: { template: text },
-});
-const nested = (levels: number, inside: string): string =>
-  '{{#a}}'.repeat(levels) + inside + '{{/a}}'.repeat(levels);
+function times(operation: Operation): Operation[] {
+  return Array<Operation>(OPERATIONS).fill(operation);
+}
+function each(make: (at: number) => Operation): Operation[] {
+  return Array.from({ length: OPERATIONS }, (_, at) => make(at));
+}
+function template(text: string, fields: Partial<Operation> = {}): Operation {
+  return {
+    name: 'template',
+    ...fields,
+    arguments: { template: text },
+  };
+}
+function nested(levels: number, inside: string): string {
+  return '{{#a}}'.repeat(levels) + inside + '{{/a}}'.repeat(levels);
+}
 
 const small = '{"a":"aaaaaaaa"}';
 const long = `{"a":"${'x'.repeat(LONG)}"}`;
@@ -38,24 +44,34 @@ const members = `{${Array.from({ length: 60_000 }, (_, at) => `"m${at}":${at}`).
 const deep = `{"a":${'{"a":'.repeat(62)}1${'}'.repeat(62)}}`;
 const jsonText = `{"a":"[${Array(150_000).fill('[]').join(',')}]"}`;
 
-const on = (operation: Operation): Operation => ({ input_field: 'a', ...operation });
-const substr = (start: number, end: number): Operation =>
-  on({ name: 'substr', output_field: 'b', arguments: { start, end } });
-const replace = (old: string, replacement: string): Operation =>
-  on({ name: 'replace', arguments: { substr: old, new_str: replacement } });
-const encode = (scheme: string): Operation => on({ name: 'encode', arguments: { scheme } });
-const format = (count: number, key: string): Operation => ({
-  name: 'format',
-  output_field: 'a',
-  arguments: { format_string: '%v'.repeat(count), keys: Array(count).fill(key) },
-});
+function on(operation: Operation): Operation {
+  return { input_field: 'a', ...operation };
+}
+function substr(start: number, end: number): Operation {
+  return on({ name: 'substr', output_field: 'b', arguments: { start, end } });
+}
+function replace(old: string, replacement: string): Operation {
+  return on({ name: 'replace', arguments: { substr: old, new_str: replacement } });
+}
+function encode(scheme: string): Operation {
+  return on({ name: 'encode', arguments: { scheme } });
+}
+function format(count: number, key: string): Operation {
+  return {
+    name: 'format',
+    output_field: 'a',
+    arguments: { format_string: '%v'.repeat(count), keys: Array(count).fill(key) },
+  };
+}
 
-const program = (
+function program(
   ends: HostileProgram['ends'],
   about: string,
   operations: readonly Operation[],
   input: string,
-): HostileProgram => ({ about, operations, input, ends });
+): HostileProgram {
+  return { about, operations, input, ends };
+}
 
 /** Programs that grow what they work on. */
 const GROWING: readonly HostileProgram[] = [

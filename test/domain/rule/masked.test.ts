@@ -7,16 +7,20 @@ import { compileRules } from '../../../server/domain/rule/rule.ts';
 const NUMBER = '4111111111111111';
 const ENV = { now: () => 0, randomBytes: (length: number) => crypto.getRandomValues(new Uint8Array(length)) };
 
-const run = (object: unknown, operations: unknown): unknown => {
+function run(object: unknown, operations: unknown): unknown {
   const rules = compileRules([checkOperations(operations)]);
   const input = parseStoredObject(new TextEncoder().encode(JSON.stringify(object)));
   const before = stringifyJson(input);
   const output = stringifyJson(runRulesMasked(rules, input, ENV));
   expect(stringifyJson(input)).toBe(before);
   return JSON.parse(output);
-};
-const template = (text: string) => ({ name: 'template', output_field: '*', arguments: { template: text } });
-const copy = (input_field: string, output_field: string) => ({ name: 'noop', input_field, output_field });
+}
+function template(text: string) {
+  return { name: 'template', output_field: '*', arguments: { template: text } };
+}
+function copy(input_field: string, output_field: string) {
+  return { name: 'noop', input_field, output_field };
+}
 
 test('a number may move, whole, to where it stays hidden', () => {
   expect(

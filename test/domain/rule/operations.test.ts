@@ -8,19 +8,21 @@ import { objectOf, outcome, rsaKeys, run } from './run.ts';
 
 const keys = rsaKeys(2048);
 
-const withKey = (operation: Operation): Operation =>
-  operation.arguments?.['public_key'] === PUBLIC_KEY
+function withKey(operation: Operation): Operation {
+  return operation.arguments?.['public_key'] === PUBLIC_KEY
     ? { ...operation, arguments: { ...operation.arguments, public_key: keys.publicKey } }
     : operation;
+}
 
-const decrypt = (text: string, privateKey = keys.privateKey): string =>
-  privateDecrypt(
+function decrypt(text: string, privateKey = keys.privateKey): string {
+  return privateDecrypt(
     { key: privateKey, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' },
     Buffer.from(text, 'base64'),
   ).toString();
+}
 
 /** The result of a case; a ciphertext, which differs each time, is checked and named. */
-const resultOf = ({ operation, input, decrypted }: RuleCase): string => {
+function resultOf({ operation, input, decrypted }: RuleCase): string {
   const text = outcome(() => run([withKey(operation)], input));
   if (decrypted === undefined) {
     return text;
@@ -28,7 +30,7 @@ const resultOf = ({ operation, input, decrypted }: RuleCase): string => {
   const object: JsonObject = objectOf(text);
   expect(decrypt(String(object.get('out')))).toBe(decrypted);
   return stringifyJson(object.set('out', '<encrypted>'));
-};
+}
 
 describe('the table of operations', () => {
   test.each(RULE_CASES.map((entry) => [entry.operation.name, entry.kind, entry.about, entry] as const))(
@@ -53,8 +55,9 @@ describe('the table of operations', () => {
 });
 
 /** What an operation makes of one value, both as JSON texts. */
-const apply = (name: Operation['name'], args: Record<string, unknown>, value: string): string =>
-  run([{ name, input_field: 'a', arguments: args }], `{"a":${value}}`).slice('{"a":'.length, -1);
+function apply(name: Operation['name'], args: Record<string, unknown>, value: string): string {
+  return run([{ name, input_field: 'a', arguments: args }], `{"a":${value}}`).slice('{"a":'.length, -1);
+}
 
 describe('substr and mask', () => {
   test.each([

@@ -107,8 +107,12 @@ describe('order', () => {
 });
 
 /** What `noop` from one field to another makes of an object. */
-const copy = (input_field: string, output_field: string | undefined, object: string): string =>
-  run([{ name: 'noop', input_field, ...(output_field === undefined ? {} : { output_field }) }], object);
+function copy(input_field: string, output_field: string | undefined, object: string): string {
+  return run(
+    [{ name: 'noop', input_field, ...(output_field === undefined ? {} : { output_field }) }],
+    object,
+  );
+}
 
 describe('fields', () => {
   test.each([
@@ -222,10 +226,11 @@ const anyProgram = fc.array(
 const objects = jsonObject(fc.oneof(fc.constantFrom('a', 'b', '0', '__proto__', 'a.b'), anyText));
 
 /** All objects and arrays in a value. */
-const containers = (value: JsonValue): object[] =>
-  value instanceof Map || Array.isArray(value)
+function containers(value: JsonValue): object[] {
+  return value instanceof Map || Array.isArray(value)
     ? [value, ...[...value.values()].flatMap((member) => containers(member))]
     : [];
+}
 
 describe('whatever the rules and the object', () => {
   test('the input stays as it is and shares nothing with the result, which is an object of exact JSON', () => {

@@ -17,25 +17,29 @@ export const STILL: RuleEnvironment = {
   randomBytes: (length) => new Uint8Array(length).fill(RANDOM_BYTE),
 };
 
-export const objectOf = (text: string): JsonObject => parseStoredObject(utf8(text));
+export function objectOf(text: string): JsonObject {
+  return parseStoredObject(utf8(text));
+}
 
 /** An RSA key pair in PEM; the public key in the form that is asked for. */
-export const rsaKeys = (
+export function rsaKeys(
   bits: number,
   type: 'spki' | 'pkcs1' = 'spki',
-): { publicKey: string; privateKey: string } =>
-  generateKeyPairSync('rsa', {
+): { publicKey: string; privateKey: string } {
+  return generateKeyPairSync('rsa', {
     modulusLength: bits,
     publicKeyEncoding: { type, format: 'pem' },
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   });
+}
 
 /** Checks some operations, runs them over the object of a JSON text, and gives the result's text. */
-export const run = (operations: readonly Operation[], text: string, environment = STILL): string =>
-  stringifyJson(runRules(compileRules([checkOperations(operations)]), objectOf(text), environment));
+export function run(operations: readonly Operation[], text: string, environment = STILL): string {
+  return stringifyJson(runRules(compileRules([checkOperations(operations)]), objectOf(text), environment));
+}
 
 /** As {@link run}, but a refusal gives its code, followed by its field if it has one. */
-export const outcome = (work: () => string): string => {
+export function outcome(work: () => string): string {
   try {
     return work();
   } catch (error) {
@@ -44,4 +48,4 @@ export const outcome = (work: () => string): string => {
     }
     throw error;
   }
-};
+}

@@ -10,8 +10,9 @@ const IMPORTS =
   "import * as sdk from '@cardvault/sdk';\nimport { given } from './given.js';\nimport { work } from './work.js';\n";
 
 /** The user of the vault is the program's name. */
-const program = (user: string): string =>
-  `${IMPORTS}console.log('--- ' + JSON.stringify(await work(sdk, given, '${user}')));\n`;
+function program(user: string): string {
+  return `${IMPORTS}console.log('--- ' + JSON.stringify(await work(sdk, given, '${user}')));\n`;
+}
 
 const CJS = `const sdk = require('@cardvault/sdk');
 const main = async () => {
@@ -43,20 +44,23 @@ const worker :Workerd.Worker = (
 `;
 
 /** A runtime of `.vendor`; which of the packages is there depends on the machine. */
-const vendored = (...candidates: string[]): string => {
+function vendored(...candidates: string[]): string {
   const found = candidates.map((path) => join(VENDORED, path)).find((path) => existsSync(path));
   if (found === undefined) {
     throw new Error('The runtimes are not there: run sh scripts/test/runtimes.sh first.');
   }
   return found;
-};
+}
 
-export const findDeno = (): string => vendored('@deno/linux-x64-glibc/deno', '@deno/linux-arm64-glibc/deno');
-const findWorkerd = (): string =>
-  vendored('@cloudflare/workerd-linux-64/bin/workerd', '@cloudflare/workerd-linux-arm64/bin/workerd');
+export function findDeno(): string {
+  return vendored('@deno/linux-x64-glibc/deno', '@deno/linux-arm64-glibc/deno');
+}
+function findWorkerd(): string {
+  return vendored('@cloudflare/workerd-linux-64/bin/workerd', '@cloudflare/workerd-linux-arm64/bin/workerd');
+}
 
 /** Writes the programs into a folder that has the package installed. */
-export const writePrograms = async (folder: string, given: Given): Promise<void> => {
+export async function writePrograms(folder: string, given: Given): Promise<void> {
   const source = await Bun.file(join(import.meta.dir, 'work.ts')).text();
   const files: Readonly<Record<string, string>> = {
     'work.js': new Bun.Transpiler({ loader: 'ts' }).transformSync(source),
@@ -71,7 +75,7 @@ export const writePrograms = async (folder: string, given: Given): Promise<void>
   for (const [name, text] of Object.entries(files)) {
     await Bun.write(join(folder, name), text);
   }
-};
+}
 
 /** What a program printed before its result, and the result. */
 export interface Outcome {
@@ -79,13 +83,13 @@ export interface Outcome {
   readonly result: unknown;
 }
 
-const runProgram = async (command: readonly string[], folder: string): Promise<Outcome> => {
+async function runProgram(command: readonly string[], folder: string): Promise<Outcome> {
   const [printed = '', result = ''] = (await run(command, folder)).split(/^--- /m);
   return { printed, result: JSON.parse(result) };
-};
+}
 
 /** As deploying a worker does; what is imported is what the conditions of workers lead to. */
-const bundleWorker = async (folder: string): Promise<void> => {
+async function bundleWorker(folder: string): Promise<void> {
   const { success } = await Bun.build({
     entrypoints: [join(folder, 'worker.mjs')],
     outdir: folder,
@@ -96,9 +100,9 @@ const bundleWorker = async (folder: string): Promise<void> => {
   if (!success) {
     throw new Error('The worker was not bundled.');
   }
-};
+}
 
-const runWorker = async (folder: string): Promise<Outcome> => {
+async function runWorker(folder: string): Promise<Outcome> {
   await bundleWorker(folder);
   const server = Bun.spawn([findWorkerd(), 'serve', 'workerd.capnp', '--control-fd=1'], {
     cwd: folder,
@@ -116,7 +120,7 @@ const runWorker = async (folder: string): Promise<Outcome> => {
     }
   }
   return { printed, result };
-};
+}
 
 /** By name, which is also the key's; each gives what it printed. */
 export const PROGRAMS: Readonly<Record<string, (folder: string) => Promise<Outcome>>> = {

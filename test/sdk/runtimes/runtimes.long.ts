@@ -17,11 +17,11 @@ const START_MS_MAX = 60_000;
 const RUN_MS_MAX = 60_000;
 
 /** Sends one item and half of the next; the pause lets the first piece arrive by itself. */
-const breakOff = (socket: Bun.Socket): void => {
+function breakOff(socket: Bun.Socket): void {
   socket.write(HEAD_CHUNKED + chunk('{"shop":[{"token":"a","data":{}},{"tok'));
   socket.flush();
   setTimeout(() => socket.end(), 20);
-};
+}
 
 let folder = '';
 let vault: TestVault;
@@ -54,10 +54,10 @@ afterAll(async () => {
 });
 
 /** What programs print of clients and errors must hold nothing that they were given to keep. */
-const expectNoSecrets = (printed: string): void => {
+function expectNoSecrets(printed: string): void {
   expect(printed).toContain('key_exists');
   expect(printed).not.toMatch(/canary|Y2FuYXJ5|v[cr]s1_|4111111111111111/);
-};
+}
 
 describe('the installed package', () => {
   test.each(Object.entries(PROGRAMS))(

@@ -27,12 +27,12 @@ afterAll(async () => {
 });
 
 /** A new project, with the first lines of one that uses the SDK. */
-const project = async (name: string): Promise<string> => {
+async function project(name: string): Promise<string> {
   const cwd = join(folder, name);
   await Bun.write(join(cwd, 'package.json'), '{ "type": "module" }');
   await Bun.write(join(cwd, 'say.js'), SAY);
   return cwd;
-};
+}
 
 test(
   'npm installs it from the server',

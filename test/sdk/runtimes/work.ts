@@ -21,23 +21,25 @@ export interface Given {
 const CARDS = ['4111111111111111', '5555555555554444', '378282246310005'];
 
 /** What a client is made of. */
-const accountOf = ({ baseUrl, username, password, passphrase }: Given) => ({
-  baseUrl,
-  username,
-  password,
-  passphrase,
-});
+function accountOf({ baseUrl, username, password, passphrase }: Given) {
+  return {
+    baseUrl,
+    username,
+    password,
+    passphrase,
+  };
+}
 
-const failureOf = async (call: () => Promise<unknown>): Promise<unknown> => {
+async function failureOf(call: () => Promise<unknown>): Promise<unknown> {
   try {
     return await call();
   } catch (error) {
     return error;
   }
-};
+}
 
 /** Endpoints of both kinds, used as somebody without an account does. */
-const useEndpoints = async (sdk: typeof Sdk, client: Sdk.Vault, { baseUrl }: Given, user: string) => {
+async function useEndpoints(sdk: typeof Sdk, client: Sdk.Vault, { baseUrl }: Given, user: string) {
   const made = await client.capture.create({ user, ttl: '10m' });
   const checkout = sdk.captureClient({ url: baseUrl + made.url, secret: made.secret });
   const captured = await checkout.submit({ data: { card_number: CARDS[1], holder: 'Zoë' }, reference: 'r1' });
@@ -47,16 +49,16 @@ const useEndpoints = async (sdk: typeof Sdk, client: Sdk.Vault, { baseUrl }: Giv
   const shown = await desk.decrypt({ token: captured.token, reference: 'r1' });
   console.log(checkout, desk);
   return { captured: captured.user, shown };
-};
+}
 
-const useWebhook = async (sdk: typeof Sdk, { headers, body, secret }: Given['webhook']) => {
+async function useWebhook(sdk: typeof Sdk, { headers, body, secret }: Given['webhook']) {
   const event = await sdk.webhooks.verify<{ order: string }>(headers, body, secret);
   const forged = await failureOf(() => sdk.webhooks.verify(headers, `${body} `, secret));
   return { order: event.order, forged: forged instanceof sdk.VaultWebhookError && forged.code };
-};
+}
 
 /** What can go wrong, each told by class and code. */
-const useErrors = async (sdk: typeof Sdk, client: Sdk.Vault, user: string, token: string) => {
+async function useErrors(sdk: typeof Sdk, client: Sdk.Vault, user: string, token: string) {
   const taken = await failureOf(() => client.keys.create({ user, passphrase: 'another-passphrase' }));
   const wrong = await failureOf(() =>
     client.vault.decrypt({ user, token, passphrase: 'canary-wrong-phrase' }),
@@ -70,10 +72,10 @@ const useErrors = async (sdk: typeof Sdk, client: Sdk.Vault, user: string, token
     wrong instanceof sdk.VaultError && wrong instanceof sdk.VaultApiError && wrong.code,
     stopped instanceof Error && stopped.message,
   ];
-};
+}
 
 /** A reply that breaks off after its first item. */
-const useBroken = async (sdk: typeof Sdk, given: Given) => {
+async function useBroken(sdk: typeof Sdk, given: Given) {
   if (given.brokenUrl === undefined) {
     return ['a', true];
   }
@@ -85,10 +87,10 @@ const useBroken = async (sdk: typeof Sdk, given: Given) => {
     }
   });
   return [...seen, end instanceof sdk.VaultConnectionError];
-};
+}
 
 /** Does a merchant's work under a key named after the runtime, and says what came of it. */
-export const work = async (sdk: typeof Sdk, given: Given, user: string) => {
+export async function work(sdk: typeof Sdk, given: Given, user: string) {
   const client = new sdk.Vault(accountOf(given));
   const { passphrase } = given;
   await client.keys.create({ user, passphrase });
@@ -111,15 +113,17 @@ export const work = async (sdk: typeof Sdk, given: Given, user: string) => {
     errors: await useErrors(sdk, client, user, stored[0] ?? ''),
     broken: await useBroken(sdk, given),
   };
-};
+}
 
 /** What `work` must say everywhere. */
-export const worked = (user: string): Awaited<ReturnType<typeof work>> => ({
-  card: { card_number: CARDS[0] },
-  numbers: CARDS,
-  captured: user,
-  shown: { card_number: '************4444', holder: 'Zoë' },
-  webhook: { order: '4711', forged: 'signature_mismatch' },
-  errors: [[409, 'key_exists', true], 'passphrase_wrong', 'enough'],
-  broken: ['a', true],
-});
+export function worked(user: string): Awaited<ReturnType<typeof work>> {
+  return {
+    card: { card_number: CARDS[0] },
+    numbers: CARDS,
+    captured: user,
+    shown: { card_number: '************4444', holder: 'Zoë' },
+    webhook: { order: '4711', forged: 'signature_mismatch' },
+    errors: [[409, 'key_exists', true], 'passphrase_wrong', 'enough'],
+    broken: ['a', true],
+  };
+}

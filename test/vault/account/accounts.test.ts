@@ -21,33 +21,30 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 let addresses = 0;
-const freshAddress = (): string => {
+function freshAddress(): string {
   addresses += 1;
   return `198.51.100.${addresses}`;
-};
+}
 
 /** Asks who is signed in, from an address of its own unless one is given. */
-const whoami = async (
-  authorization: string | undefined,
-  from = freshAddress(),
-  at = vault,
-): Promise<Answer> => {
+async function whoami(authorization: string | undefined, from = freshAddress(), at = vault): Promise<Answer> {
   const headers = new Headers({ 'x-forwarded-for': from });
   if (authorization !== undefined) {
     headers.set('authorization', authorization);
   }
   return answerOf(await at.handle(new Request('http://localhost/v1/whoami', { headers })));
-};
-const encode = (text: string, encoding: BufferEncoding = 'utf8'): string =>
-  Buffer.from(text, encoding).toString('base64');
-const accountNamed = async (name: string, password: string): Promise<void> => {
+}
+function encode(text: string, encoding: BufferEncoding = 'utf8'): string {
+  return Buffer.from(text, encoding).toString('base64');
+}
+async function accountNamed(name: string, password: string): Promise<void> {
   const made = await vault.opened.services.accounts.create(
     name,
     new Secret(new TextEncoder().encode(password)),
     {},
   );
   expect(made?.name).toBe(name);
-};
+}
 
 describe('signing in', () => {
   test('tells who one is', async () => {

@@ -37,10 +37,12 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const billOf = async (client: AccountClient): Promise<Bill> =>
-  (await client.send('GET', '/billing')).as<Bill>();
-const itemOf = async (client: AccountClient, operation: string) =>
-  (await billOf(client)).items.find((item) => item.operation === operation);
+async function billOf(client: AccountClient): Promise<Bill> {
+  return (await client.send('GET', '/billing')).as<Bill>();
+}
+async function itemOf(client: AccountClient, operation: string) {
+  return (await billOf(client)).items.find((item) => item.operation === operation);
+}
 
 describe('a bill', () => {
   test('has prices from a file that may name every operation, and nothing else', () => {

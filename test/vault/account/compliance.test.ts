@@ -8,7 +8,9 @@ import { type AccountClient, basicAuth } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { canariesIn, dumpRedis } from '../canaries.ts';
 
-const pdf = (text: string): Uint8Array => Buffer.from(`%PDF-1.7\n\u0000\u0080${text}\n%%EOF\n`, 'latin1');
+function pdf(text: string): Uint8Array {
+  return Buffer.from(`%PDF-1.7\n\u0000\u0080${text}\n%%EOF\n`, 'latin1');
+}
 
 let vault: TestVault;
 let client: AccountClient;
@@ -22,7 +24,9 @@ beforeEach(async () => {
 });
 afterAll(() => vault.close());
 
-const pay = () => vault.opened.services.accounts.set(client.name, { paying: true });
+function pay() {
+  return vault.opened.services.accounts.set(client.name, { paying: true });
+}
 
 test('who takes it and does not read it holds a piece of it, and no copy of the whole', async () => {
   await pay();

@@ -23,10 +23,11 @@ afterAll(async () => {
   await vault.close();
 });
 
-const usageOf = async (who: AccountClient, month = '2026-02'): Promise<Readonly<Record<string, number>>> =>
-  Object.fromEntries(
+async function usageOf(who: AccountClient, month = '2026-02'): Promise<Readonly<Record<string, number>>> {
+  return Object.fromEntries(
     [...(await vault.opened.stores.accountStore.readUsage(who.aid, month))].filter(([, n]) => n !== 0),
   );
+}
 
 describe('counts are exact', () => {
   test('for 200 mixed requests at once on two servers, the refused ones among them', async () => {

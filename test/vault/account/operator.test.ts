@@ -17,31 +17,37 @@ interface Shown {
   readonly unmasked: boolean;
 }
 
-const account = (...args: readonly string[]): Promise<Shown> => commandJson(vault, 'account', ...args);
-const refusal = async (...args: readonly string[]): Promise<Pick<Ran, 'code' | 'err'>> => {
+function account(...args: readonly string[]): Promise<Shown> {
+  return commandJson(vault, 'account', ...args);
+}
+async function refusal(...args: readonly string[]): Promise<Pick<Ran, 'code' | 'err'>> {
   const { code, err } = await runCommand(['account', ...args], { vault });
   return { code, err };
-};
+}
 const UNKNOWN = { code: 1, err: 'No account has this name.\n' };
-const find = async (name: string): Promise<unknown> =>
-  (await commandJson<readonly Shown[]>(vault, 'account', 'list')).find((found) => found.name === name);
+async function find(name: string): Promise<unknown> {
+  return (await commandJson<readonly Shown[]>(vault, 'account', 'list')).find((found) => found.name === name);
+}
 
-const statusOf = async (name: string, password: string): Promise<number> => {
+async function statusOf(name: string, password: string): Promise<number> {
   const authorization = `Basic ${btoa(`${name}:${password}`)}`;
   const reply = await vault.handle(
     new Request('http://localhost/v1/whoami', { headers: { Authorization: authorization } }),
   );
   return reply.status;
-};
+}
 
-const bytesOf = (secret: Secret<string>) => secret.map((text) => new TextEncoder().encode(text));
+function bytesOf(secret: Secret<string>) {
+  return secret.map((text) => new TextEncoder().encode(text));
+}
 
 /** An account of this name, signed in with the password that it was made with. */
-const signedIn = (name: string, password: string): Promise<AccountContext> =>
-  vault.opened.services.accounts.signIn(
+function signedIn(name: string, password: string): Promise<AccountContext> {
+  return vault.opened.services.accounts.signIn(
     createContext({ requestId: 'test', ip: '127.0.0.1', userAgent: 'test', source: 'vault' }),
     { name, password: bytesOf(new Secret(password)) },
   );
+}
 
 describe('accounts', () => {
   test('are made once, with a password of 256 bits', async () => {

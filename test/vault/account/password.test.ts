@@ -15,13 +15,16 @@ afterAll(async () => {
   await vault.close();
 });
 
-const change = (client: AccountClient, body: unknown, query = {}): Promise<Answer> =>
-  client.send('POST', '/change-password', { body, query });
-const signIn = async (client: AccountClient, password: string, at = vault): Promise<number> => {
+function change(client: AccountClient, body: unknown, query = {}): Promise<Answer> {
+  return client.send('POST', '/change-password', { body, query });
+}
+async function signIn(client: AccountClient, password: string, at = vault): Promise<number> {
   const headers = { authorization: basicAuth(client.name, password) };
   return (await client.via(at.handle).send('GET', '/whoami', { headers })).status;
-};
-const passwordOf = (answer: Answer): string => answer.as<{ password: string }>().password;
+}
+function passwordOf(answer: Answer): string {
+  return answer.as<{ password: string }>().password;
+}
 
 describe('a change of the password', () => {
   test('to a chosen one, in the body or the query, stops the old one at once on every server', async () => {

@@ -26,13 +26,18 @@ beforeEach(async () => {
 });
 afterAll(() => vault.close());
 
-const unreachable = (): never => {
+function unreachable(): never {
   throw new Error('the account is there');
-};
-const set = (key: unknown, value: unknown): Promise<Answer> =>
-  client.send('POST', '/preferences', { body: { key, value } });
-const remove = (key: string): Promise<Answer> => client.send('DELETE', '/preferences', { query: { key } });
-const get = (key: string): Promise<Answer> => client.send('GET', '/preferences', { query: { key } });
+}
+function set(key: unknown, value: unknown): Promise<Answer> {
+  return client.send('POST', '/preferences', { body: { key, value } });
+}
+function remove(key: string): Promise<Answer> {
+  return client.send('DELETE', '/preferences', { query: { key } });
+}
+function get(key: string): Promise<Answer> {
+  return client.send('GET', '/preferences', { query: { key } });
+}
 
 describe('a preference', () => {
   test('of the system has its default until it is set, and again when it is deleted', async () => {

@@ -20,14 +20,14 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const whileDenied = async (work: () => Promise<void>): Promise<void> => {
+async function whileDenied(work: () => Promise<void>): Promise<void> {
   await vault.raw.acl('SETUSER', 'default', 'resetkeys', ...ALL_BUT_LOGS);
   try {
     await work();
   } finally {
     await vault.raw.acl('SETUSER', 'default', 'allkeys');
   }
-};
+}
 
 describe('while entries cannot be written', () => {
   test('nothing that needs one is answered with anything but 503; what has a log of its own goes on', async () => {

@@ -24,12 +24,17 @@ beforeEach(async () => {
 });
 afterEach(() => vault.close());
 
-const lengthOf = (aid: string): Promise<number> => vault.raw.hlen(`{a:${aid}}log`);
-const operatorLog = async () => (await Array.fromAsync(vault.opened.services.audit.walk('', {}))).flat();
-const signIn = (name: string, ip: string) =>
-  account.send('GET', '/whoami', {
+function lengthOf(aid: string): Promise<number> {
+  return vault.raw.hlen(`{a:${aid}}log`);
+}
+async function operatorLog() {
+  return (await Array.fromAsync(vault.opened.services.audit.walk('', {}))).flat();
+}
+function signIn(name: string, ip: string) {
+  return account.send('GET', '/whoami', {
     headers: { authorization: basicAuth(name, 'wrong'), 'x-forwarded-for': ip },
   });
+}
 
 describe('refusals in a flood', () => {
   test('of one source are ten entries and a count, at the end of the window', async () => {

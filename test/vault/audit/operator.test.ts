@@ -15,15 +15,17 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const run = (...args: readonly string[]) => runCommand(args, { vault });
-const exported = async (...args: readonly string[]): Promise<AuditEntry[]> => {
+function run(...args: readonly string[]) {
+  return runCommand(args, { vault });
+}
+async function exported(...args: readonly string[]): Promise<AuditEntry[]> {
   const { code, out, err } = await run('audit', 'export', ...args);
   expect([code, err]).toEqual([0, '']);
   return out
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as AuditEntry);
-};
+}
 
 test('every command that opens a vault declares what it leaves in the log, or is known to leave nothing', () => {
   const silent = COMMANDS.filter(({ opens, audit }) => opens === 'vault' && audit === undefined);

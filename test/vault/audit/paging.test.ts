@@ -12,7 +12,7 @@ let account: AccountClient;
 let now = START;
 const times: number[] = [];
 
-const record = (object: string, aid = account.aid): Promise<void> => {
+function record(object: string, aid = account.aid): Promise<void> {
   const from = { actor: 'operator', ip: '', userAgent: '', requestId: '' };
   return vault.opened.services.audit.record({
     ...from,
@@ -21,7 +21,7 @@ const record = (object: string, aid = account.aid): Promise<void> => {
     outcome: 'success',
     object,
   });
-};
+}
 
 /** 200 events between jumps of the clock, a day to and fro. */
 beforeAll(async () => {
@@ -35,14 +35,16 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const text = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
-const pagesOf = async (query: Record<string, string | number>): Promise<AuditEntry[]> => {
+function text(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+async function pagesOf(query: Record<string, string | number>): Promise<AuditEntry[]> {
   const found: AuditEntry[] = [];
   for await (const { data } of account.sdk.audit.pages(query)) {
     found.push(...data);
   }
   return found.filter(({ action }) => action === 'rule.create');
-};
+}
 
 test('numbers grow whatever the clock does, and times are what it said', async () => {
   const entries = (await pagesOf({ limit: 1_000 })).reverse();

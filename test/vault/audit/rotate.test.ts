@@ -6,10 +6,11 @@ import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 const OLD = new Uint8Array(32).fill(7);
 const NEW = new Uint8Array(32).fill(9);
 
-const checkpointsOf = (vault: TestVault): readonly Checkpoint[] =>
-  vault.events
+function checkpointsOf(vault: TestVault): readonly Checkpoint[] {
+  return vault.events
     .filter(({ event }) => event === 'audit_checkpoint')
     .map((line) => line as unknown as Checkpoint);
+}
 
 test('a rotation of the master key leaves every chain and checkpoint as it was, those of deleted accounts too', async () => {
   const vault = await openTestVault({ masterKeys: new Map([['old', OLD]]), alone: true });

@@ -16,8 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const key = (): string => `{a:${aid}}log`;
-const add = async (count: number): Promise<void> => {
+function key(): string {
+  return `{a:${aid}}log`;
+}
+async function add(count: number): Promise<void> {
   const from = { actor: 'operator', ip: '', userAgent: '', requestId: '' };
   for (let i = 0; i < count; i++) {
     await vault.opened.services.audit.record({
@@ -28,15 +30,19 @@ const add = async (count: number): Promise<void> => {
       object: `rule/${i}`,
     });
   }
-};
-const verify = (given: readonly Checkpoint[] = []) =>
-  vault.opened.services.auditVerifier.verify(aid, given, now - 10 * DAY_MS);
-const checkpointsSoFar = (): readonly Checkpoint[] =>
-  vault.events
+}
+function verify(given: readonly Checkpoint[] = []) {
+  return vault.opened.services.auditVerifier.verify(aid, given, now - 10 * DAY_MS);
+}
+function checkpointsSoFar(): readonly Checkpoint[] {
+  return vault.events
     .filter(({ event }) => event === 'audit_checkpoint')
     .map((line) => line as unknown as Checkpoint);
+}
 /** A place in the chain, another one in each round. */
-const placeOf = (round: number): number => 2 + ((round * 7) % (ENTRIES - 4));
+function placeOf(round: number): number {
+  return 2 + ((round * 7) % (ENTRIES - 4));
+}
 
 beforeEach(async () => {
   chains += 1;

@@ -18,11 +18,13 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const post = (body: unknown, use: Use = {}): Promise<Answer> => capture(vault, shop, { ...use, body });
-const textOf = (answer: Answer): Promise<string> => {
+function post(body: unknown, use: Use = {}): Promise<Answer> {
+  return capture(vault, shop, { ...use, body });
+}
+function textOf(answer: Answer): Promise<string> {
   expect(answer.outcome).toBe('200');
   return account.open('u', answer.as<{ token: string }>().token, { reference: 'shop' });
-};
+}
 
 describe('the body is JSON, whatever its Content-Type', () => {
   const text = '{"number":"1","ü":"+%20&a=b"}';

@@ -27,8 +27,13 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const create = (query: Query = {}, sending: Sending = {}, client = account): Promise<Answer> =>
-  client.send('POST', '/capture', { passphrase: PASSPHRASE, ...sending, query: { user: 'u', ...query } });
+function create(query: Query = {}, sending: Sending = {}, client = account): Promise<Answer> {
+  return client.send('POST', '/capture', {
+    passphrase: PASSPHRASE,
+    ...sending,
+    query: { user: 'u', ...query },
+  });
+}
 
 describe('what a creation answers', () => {
   test('is exactly url, unique_id, secret and expires_at', async () => {

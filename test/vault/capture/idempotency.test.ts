@@ -26,16 +26,22 @@ beforeEach(() => {
 });
 afterAll(() => vault.close());
 
-const freshKey = (): string => {
+function freshKey(): string {
   keys += 1;
   return `key ${keys}`;
-};
-const post = (idempotencyKey: string, use: Use = {}, endpoint = shop, at = vault): Promise<Answer> =>
-  capture(at, endpoint, { body: CARD, ...use, idempotencyKey });
-const isReplay = ({ headers }: Answer): boolean => headers.get('idempotency-replayed') === 'true';
-const tokenIn = (answer: Answer): string => answer.as<{ token: string }>().token;
-const items = async (user = 'u'): Promise<number> =>
-  (await account.sdk.vault.list({ user, limit: -1 })).data[user]?.length ?? 0;
+}
+function post(idempotencyKey: string, use: Use = {}, endpoint = shop, at = vault): Promise<Answer> {
+  return capture(at, endpoint, { body: CARD, ...use, idempotencyKey });
+}
+function isReplay({ headers }: Answer): boolean {
+  return headers.get('idempotency-replayed') === 'true';
+}
+function tokenIn(answer: Answer): string {
+  return answer.as<{ token: string }>().token;
+}
+async function items(user = 'u'): Promise<number> {
+  return (await account.sdk.vault.list({ user, limit: -1 })).data[user]?.length ?? 0;
+}
 
 describe('a repeat', () => {
   test('gets the first reply, marked, and stores nothing', async () => {

@@ -31,22 +31,29 @@ beforeEach(() => {
 });
 afterAll(() => vault.close());
 
-const list = async (query: Query = {}, client = account): Promise<readonly Listed[]> => {
+async function list(query: Query = {}, client = account): Promise<readonly Listed[]> {
   const answer = await client.send('GET', '/capture/', { query });
   expect(answer.outcome).toBe('200');
   return answer.as<readonly Listed[]>();
-};
-const idsOf = (listed: readonly Listed[]): string[] => listed.map(({ unique_id }) => unique_id);
-const remove = (unique_id: string, kind = 'capture', client = account): Promise<Answer> =>
-  client.send('DELETE', `/${kind}/${unique_id}`);
-const create = (unique_id: string, query: Query = {}, client = account): Promise<Answer> =>
-  client.send('POST', '/capture', { query: { user: 'u', unique_id, ...query }, passphrase: PASSPHRASE });
+}
+function idsOf(listed: readonly Listed[]): string[] {
+  return listed.map(({ unique_id }) => unique_id);
+}
+function remove(unique_id: string, kind = 'capture', client = account): Promise<Answer> {
+  return client.send('DELETE', `/${kind}/${unique_id}`);
+}
+function create(unique_id: string, query: Query = {}, client = account): Promise<Answer> {
+  return client.send('POST', '/capture', {
+    query: { user: 'u', unique_id, ...query },
+    passphrase: PASSPHRASE,
+  });
+}
 
 let ids = 0;
-const freshId = (): string => {
+function freshId(): string {
   ids += 1;
   return `endpoint-${ids}`;
-};
+}
 
 describe('the list', () => {
   beforeEach(async () => {

@@ -26,9 +26,12 @@ afterAll(async () => {
   await vault.close();
 });
 
-const tokenIn = (answer: Answer): string => answer.as<{ token: string }>().token;
-const create = (client: AccountClient, unique_id: string, path = '/capture'): Promise<Answer> =>
-  client.send('POST', path, { query: { user: 'u', unique_id }, passphrase: PASSPHRASE });
+function tokenIn(answer: Answer): string {
+  return answer.as<{ token: string }>().token;
+}
+function create(client: AccountClient, unique_id: string, path = '/capture'): Promise<Answer> {
+  return client.send('POST', path, { query: { user: 'u', unique_id }, passphrase: PASSPHRASE });
+}
 
 describe('one id and many creators', () => {
   test('has exactly one winner, whoever and wherever they are', async () => {

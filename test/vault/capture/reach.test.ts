@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const contentOf = async (name: string): Promise<unknown> => {
+async function contentOf(name: string): Promise<unknown> {
   const { raw } = vault;
   switch (await raw.type(name)) {
     case 'hash':
@@ -52,30 +52,32 @@ const contentOf = async (name: string): Promise<unknown> => {
     default:
       return (await raw.getBuffer(name))?.toString('base64');
   }
-};
+}
 
 /** What no request leaves as it was: counts of uses, and the security logs, which name every refusal. */
 const NOTED = /^\{a:[^}]*\}(u:|log$)|^\{audit\}$/;
 
 /** Everything in Redis but for what was noted. */
-const everything = async (): Promise<Readonly<Record<string, unknown>>> => {
+async function everything(): Promise<Readonly<Record<string, unknown>>> {
   const names = (await vault.raw.keys('*')).filter((name) => !NOTED.test(name)).sort();
   const contents = await Promise.all(names.map(contentOf));
   return Object.fromEntries(names.map((name, n) => [name, contents[n]]));
-};
+}
 
 /** A query and a body with which the owner could do what each of the routes is for. */
-const QUERY = (): Query => ({
-  user: 'u',
-  token,
-  reference: 'shop',
-  id: 'rule',
-  unique_id: 'made-by-a-secret',
-  key: 'k',
-  safe: false,
-  requester_id: 'sim',
-  new_password: 'a password that a secret set',
-});
+function QUERY(): Query {
+  return {
+    user: 'u',
+    token,
+    reference: 'shop',
+    id: 'rule',
+    unique_id: 'made-by-a-secret',
+    key: 'k',
+    safe: false,
+    requester_id: 'sim',
+    new_password: 'a password that a secret set',
+  };
+}
 const BODY = {
   ...CARD,
   user: 'u',
@@ -87,8 +89,9 @@ const BODY = {
   webhook: { url: 'https://1.1.1.1/' },
 };
 
-const pathsOf = ({ path }: Route): readonly string[] =>
-  path.includes('{') ? ['shop', 'reader'].map((id) => path.replace(/\{\w+\}/, id)) : [path];
+function pathsOf({ path }: Route): readonly string[] {
+  return path.includes('{') ? ['shop', 'reader'].map((id) => path.replace(/\{\w+\}/, id)) : [path];
+}
 
 /** Every place of a request that a secret might be put in. */
 const places: readonly (readonly [string, (secret: string) => Use])[] = [
@@ -118,20 +121,23 @@ const places: readonly (readonly [string, (secret: string) => Use])[] = [
   ],
 ];
 
-const sendTo = ({ method }: Route, path: string, { query, body = BODY, headers }: Use): Promise<Answer> =>
-  useEndpoint(vault, method, path, {
+function sendTo({ method }: Route, path: string, { query, body = BODY, headers }: Use): Promise<Answer> {
+  return useEndpoint(vault, method, path, {
     query: { ...QUERY(), ...query },
     ...(method === 'POST' || method === 'PUT' ? { body } : {}),
     ...(headers === undefined ? {} : { headers }),
   });
+}
 
-const isCapture = ({ auth }: Route): boolean => auth === 'capture_secret';
+function isCapture({ auth }: Route): boolean {
+  return auth === 'capture_secret';
+}
 const OTHERS = ROUTES.filter((route) => !isCapture(route));
-const showsNothing = (answer: Answer): void => {
+function showsNothing(answer: Answer): void {
   for (const hidden of [NUMBER, CARD.holder, token, shop.secret]) {
     expect(answer.text).not.toContain(hidden);
   }
-};
+}
 
 describe('a capture secret alone, in any place of any request, does nothing but capture', () => {
   test('the routes are all there, and make more than sixty cases', () => {

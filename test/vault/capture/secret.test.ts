@@ -49,15 +49,18 @@ beforeEach(() => {
 });
 afterAll(() => vault.close());
 
-const post = (path: string, secret?: string): Promise<Answer> =>
-  useEndpoint(vault, 'POST', path, { secret, body: CARD });
+function post(path: string, secret?: string): Promise<Answer> {
+  return useEndpoint(vault, 'POST', path, { secret, body: CARD });
+}
 
 /** Everything that a caller sees of a refusal, but for its request id. */
-const shownOf = (answer: Answer): unknown => {
+function shownOf(answer: Answer): unknown {
   const headers = Object.fromEntries(answer.headers);
   return { refusal: refusalOf(answer), headers: { ...headers, 'x-request-id': '' } };
-};
-const unknown = (): Promise<Answer> => post('/v1/capture/never-was', shop.secret);
+}
+function unknown(): Promise<Answer> {
+  return post('/v1/capture/never-was', shop.secret);
+}
 
 describe('a wrong secret is refused as if there were no endpoint', () => {
   const { toLowerCase, toUpperCase } = String.prototype;

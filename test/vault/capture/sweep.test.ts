@@ -34,33 +34,34 @@ afterAll(async () => {
   await vault.close();
 });
 
-const freshId = (): string => {
+function freshId(): string {
   ids += 1;
   return `endpoint-${ids}`;
-};
-const create = (unique_id: string, client = account): Promise<Answer> =>
-  client.send('POST', '/capture', { query: { user: 'u', unique_id }, passphrase: PASSPHRASE });
-const listed = async (client = account): Promise<readonly string[]> => {
+}
+function create(unique_id: string, client = account): Promise<Answer> {
+  return client.send('POST', '/capture', { query: { user: 'u', unique_id }, passphrase: PASSPHRASE });
+}
+async function listed(client = account): Promise<readonly string[]> {
   const answer = await client.send('GET', '/capture');
   expect(answer.outcome).toBe('200');
   return answer.as<readonly MadeEndpoint[]>().map(({ unique_id }) => unique_id);
-};
+}
 /** The ids in the directory of an account, in their order. */
-const entered = async ({ aid } = account): Promise<readonly string[]> => {
+async function entered({ aid } = account): Promise<readonly string[]> {
   const entries = await vault.raw.zrange(redisKeys.endpointDirectory(aid), '0', '-1');
   return entries.map((entry) => entry.split(' ').at(-1) ?? '').sort();
-};
-const liveOf = async (user: string): Promise<readonly string[]> => {
+}
+async function liveOf(user: string): Promise<readonly string[]> {
   const kid = await vault.kidOf(account, user);
   return vault.raw.zrange(redisKeys.liveEndpoints(account.aid, kid), '0', '-1');
-};
+}
 /** Lets Redis itself end a reservation, as it would by its own clock. */
-const runOut = async (id: string): Promise<void> => {
+async function runOut(id: string): Promise<void> {
   await vault.raw.pexpire(redisKeys.endpoint(id), 1);
   while ((await vault.raw.exists(redisKeys.endpoint(id))) === 1) {
     await new Promise(setImmediate);
   }
-};
+}
 
 describe('a creation whose process died', () => {
   const died = new VaultError('store_unavailable');

@@ -28,25 +28,27 @@ beforeEach(() => {
 afterAll(() => vault.close());
 
 /** What `work` has added to the counts of an account when it ends, by operation; zeros are left out. */
-const added = async (
+async function added(
   work: () => Promise<unknown>,
   { who = account, settled = async (): Promise<unknown> => undefined } = {},
-): Promise<Readonly<Record<string, number>>> => {
+): Promise<Readonly<Record<string, number>>> {
   const before = await vault.usage(who);
   await work();
   await settled();
   const after = await vault.usage(who);
   const changed = Object.keys(after).filter((name) => after[name] !== before[name]);
   return Object.fromEntries(changed.map((name) => [name, (after[name] ?? 0) - (before[name] ?? 0)]));
-};
+}
 /** What is noted and not stored yet counts as well: the next request would store it. */
-const addedInTheEnd = (
+function addedInTheEnd(
   work: () => Promise<unknown>,
   who = account,
-): Promise<Readonly<Record<string, number>>> =>
-  added(work, { who, settled: vault.opened.services.metering.flush });
-const create = (query: Query, passphrase = PASSPHRASE) =>
-  account.send('POST', '/capture', { query, passphrase });
+): Promise<Readonly<Record<string, number>>> {
+  return added(work, { who, settled: vault.opened.services.metering.flush });
+}
+function create(query: Query, passphrase = PASSPHRASE) {
+  return account.send('POST', '/capture', { query, passphrase });
+}
 
 describe('what counts', () => {
   test('a creation', async () => {

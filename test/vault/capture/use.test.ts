@@ -41,21 +41,22 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const make = (query: Query = {}): Promise<MadeEndpoint> => {
+function make(query: Query = {}): Promise<MadeEndpoint> {
   endpoints += 1;
   return createCapture(account, 'u', { unique_id: `endpoint-${endpoints}`, ...query });
-};
-const post = (endpoint: MadeEndpoint, use: Use = {}): Promise<Answer> =>
-  capture(vault, endpoint, { body: CARD, ...use });
-const captured = (answer: Answer): Captured => {
+}
+function post(endpoint: MadeEndpoint, use: Use = {}): Promise<Answer> {
+  return capture(vault, endpoint, { body: CARD, ...use });
+}
+function captured(answer: Answer): Captured {
   expect(answer.outcome).toBe('200');
   return answer.as<Captured>();
-};
-const logOf = async ({ token, reference }: Captured): Promise<readonly LogEntry[]> => {
+}
+async function logOf({ token, reference }: Captured): Promise<readonly LogEntry[]> {
   const answer = await account.send('GET', '/vault/metadata', { query: { user: 'u', token, reference } });
   expect(answer.outcome).toBe('200');
   return answer.as<LogEntry[]>();
-};
+}
 
 describe('the reply', () => {
   test('is token, user and reference, and nothing else', async () => {

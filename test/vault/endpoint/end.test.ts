@@ -35,8 +35,9 @@ afterAll(async () => {
   await vault.close();
 });
 
-const remove = (user: string, safe: boolean, client = account): Promise<Answer> =>
-  client.send('DELETE', '/key/', { query: { user, safe } });
+function remove(user: string, safe: boolean, client = account): Promise<Answer> {
+  return client.send('DELETE', '/key/', { query: { user, safe } });
+}
 
 /** A key with an item and an endpoint of either kind, all of them in use on both servers. */
 interface Equipped {
@@ -47,13 +48,15 @@ interface Equipped {
   readonly giving: MadeEndpoint;
   readonly ids: readonly string[];
 }
-const usesOf = async (server: Handle, { taking, giving, token }: Equipped): Promise<Answer[]> => [
-  await capture(server, taking, { body: { number: '77', note: DATA } }),
-  await retrieve(server, giving, { query: { token } }),
-  await retrieve(server, giving),
-  await retrieve(server, giving, { query: { decrypt_all: true } }),
-];
-const equip = async (user: string, client = account): Promise<Equipped> => {
+async function usesOf(server: Handle, { taking, giving, token }: Equipped): Promise<Answer[]> {
+  return [
+    await capture(server, taking, { body: { number: '77', note: DATA } }),
+    await retrieve(server, giving, { query: { token } }),
+    await retrieve(server, giving),
+    await retrieve(server, giving, { query: { decrypt_all: true } }),
+  ];
+}
+async function equip(user: string, client = account): Promise<Equipped> {
   await client.key(user);
   const token = await client.store(user, { number: '4111111111111111', note: DATA });
   const [taking, giving] = await Promise.all([createCapture(client, user), createRetrieve(client, user)]);
@@ -69,10 +72,12 @@ const equip = async (user: string, client = account): Promise<Equipped> => {
     expect((await usesOf(server, made)).map(({ outcome }) => outcome)).toEqual(Array(4).fill('200'));
   }
   return made;
-};
-const recordsOf = ({ ids }: Equipped): Promise<Copy> => copyOf(vault.raw, ...ids.map(redisKeys.endpoint));
+}
+function recordsOf({ ids }: Equipped): Promise<Copy> {
+  return copyOf(vault.raw, ...ids.map(redisKeys.endpoint));
+}
 /** That no use of the endpoints does anything any more, on either server. */
-const expectEnded = async (made: Equipped, allowed: readonly string[]): Promise<void> => {
+async function expectEnded(made: Equipped, allowed: readonly string[]): Promise<void> {
   const items = await vault.raw.keys(`{${made.kid}.*}i*`);
   for (const server of servers) {
     for (const { outcome, text } of await usesOf(server, made)) {
@@ -81,13 +86,15 @@ const expectEnded = async (made: Equipped, allowed: readonly string[]): Promise<
     }
   }
   expect((await vault.raw.keys(`{${made.kid}.*}i*`)).length).toBeLessThanOrEqual(items.length);
-};
-const directoryOf = async ({ aid }: AccountClient, { kid }: Equipped): Promise<string[]> => [
-  ...(await vault.raw.zrange(redisKeys.endpointDirectory(aid), '0', '-1')).filter((entry) =>
-    entry.startsWith(`${kid} `),
-  ),
-  ...(await vault.raw.keys(redisKeys.liveEndpoints(aid, kid))),
-];
+}
+async function directoryOf({ aid }: AccountClient, { kid }: Equipped): Promise<string[]> {
+  return [
+    ...(await vault.raw.zrange(redisKeys.endpointDirectory(aid), '0', '-1')).filter((entry) =>
+      entry.startsWith(`${kid} `),
+    ),
+    ...(await vault.raw.keys(redisKeys.liveEndpoints(aid, kid))),
+  ];
+}
 
 describe('deleting a key', () => {
   test('ends its endpoints, removes their records, and frees their ids for anybody', async () => {

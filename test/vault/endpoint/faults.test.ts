@@ -56,15 +56,21 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const create = (unique_id: string): Promise<Answer> =>
-  account.send('POST', '/capture', { query: { user: 'u', unique_id, ttl: '0' }, passphrase: PASSPHRASE });
-const remove = (id: string): Promise<Answer> => account.send('DELETE', `/capture/${id}`);
-const expectAway = (answer: Answer): void => {
+function create(unique_id: string): Promise<Answer> {
+  return account.send('POST', '/capture', {
+    query: { user: 'u', unique_id, ttl: '0' },
+    passphrase: PASSPHRASE,
+  });
+}
+function remove(id: string): Promise<Answer> {
+  return account.send('DELETE', `/capture/${id}`);
+}
+function expectAway(answer: Answer): void {
   expect(answer.outcome).toBe(AWAY);
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-};
+}
 /** Asks until the vault answers; gives how long that took. */
-const untilBack = async (): Promise<number> => {
+async function untilBack(): Promise<number> {
   const start = performance.now();
   while ((await retrieve(vault, giving, { query: { token } })).status !== 200) {
     if (performance.now() - start > RECOVERY_MS_MAX) {
@@ -73,29 +79,30 @@ const untilBack = async (): Promise<number> => {
     await Bun.sleep(20);
   }
   return performance.now() - start;
-};
+}
 /** That nobody can use an id, and that nothing keeps it for longer than a reservation lasts. */
-const expectNotLeaked = async (id: string): Promise<void> => {
+async function expectNotLeaked(id: string): Promise<void> {
   const name = redisKeys.endpoint(id);
   expect(await vault.raw.hexists(name, 'w')).toBe(0);
   const left = await vault.raw.pttl(name);
   expect(left === -2 || (left >= 0 && left <= RESERVED_MS)).toBe(true);
-};
-const inDirectory = async (id: string): Promise<boolean> =>
-  (await vault.raw.zrange(redisKeys.endpointDirectory(account.aid), '0', '-1')).some((entry) =>
+}
+async function inDirectory(id: string): Promise<boolean> {
+  return (await vault.raw.zrange(redisKeys.endpointDirectory(account.aid), '0', '-1')).some((entry) =>
     entry.endsWith(` ${id}`),
   );
+}
 /** Lets the next call of a method happen, and loses its reply. */
-const loseNext = <Target extends object>(target: Target, name: keyof Target & string): void => {
+function loseNext<Target extends object>(target: Target, name: keyof Target & string): void {
   const method: unknown = Reflect.get(target, name);
   Reflect.set(target, name, async (...given: unknown[]) => {
     Reflect.set(target, name, method);
     await Reflect.apply(method as CallableFunction, target, given);
     throw new VaultError('store_unavailable');
   });
-};
+}
 /** How often each item of this number was written. */
-const writesOf = async (number: string): Promise<number[]> => {
+async function writesOf(number: string): Promise<number[]> {
   const opened = await Array.fromAsync(account.sdk.vault.decryptAll({ user: 'u' }));
   const own = opened.filter(({ data }) => (data as { number: string }).number === number);
   return Promise.all(
@@ -105,7 +112,7 @@ const writesOf = async (number: string): Promise<number[]> => {
       return log.filter(({ action }) => action === 'encrypt').length;
     }),
   );
-};
+}
 
 describe('a Redis that does not answer', () => {
   test('makes every use and every step of a life a 503 in time, and all goes on afterwards', async () => {

@@ -60,24 +60,27 @@ const HIDE = {
 };
 
 type Json = Record<string, unknown>;
-const placeOf = ({ unique_id }: MadeEndpoint): string => redisKeys.endpoint(unique_id);
-const readPolicy = async (client: AccountClient, made: MadeEndpoint) => {
+function placeOf({ unique_id }: MadeEndpoint): string {
+  return redisKeys.endpoint(unique_id);
+}
+async function readPolicy(client: AccountClient, made: MadeEndpoint) {
   const record = (await vault.raw.hgetBuffer(placeOf(made), 'p')) ?? Buffer.alloc(0);
   const plain = Buffer.from(sealer.open('record', client.aid, 'endpoint', [made.unique_id], record));
   const json = JSON.parse(plain.toString('utf8', JSON_AT)) as Json;
   return { record, head: plain.subarray(0, JSON_AT), text: plain.toString('utf8', JSON_AT), json };
-};
-const writePolicy = (client: AccountClient, made: MadeEndpoint, head: Buffer, text: string) => {
+}
+function writePolicy(client: AccountClient, made: MadeEndpoint, head: Buffer, text: string) {
   const plain = Buffer.concat([head, Buffer.from(text)]);
   const record = sealer.seal('record', client.aid, 'endpoint', [made.unique_id], plain);
   return vault.raw.hset(placeOf(made), 'p', Buffer.from(record));
-};
+}
 
-const ended = (reply: Promise<Answer>): Promise<Pick<Answer, 'outcome' | 'text'>> =>
-  reply.catch(() => ({ outcome: 'broke off', text: '' }));
+function ended(reply: Promise<Answer>): Promise<Pick<Answer, 'outcome' | 'text'>> {
+  return reply.catch(() => ({ outcome: 'broke off', text: '' }));
+}
 const QUERIES: readonly Query[] = [{}, { limit: -1 }, { decrypt_all: true }];
 /** Every use of an endpoint on both servers: that which knows it already, and one that does not. */
-const usesOf = async (made: Pick<MadeEndpoint, 'url' | 'secret'>) => {
+async function usesOf(made: Pick<MadeEndpoint, 'url' | 'secret'>) {
   const answers: Pick<Answer, 'outcome' | 'text'>[] = [];
   for (const server of [vault, second]) {
     if (made.url.includes('/capture/')) {
@@ -93,9 +96,10 @@ const usesOf = async (made: Pick<MadeEndpoint, 'url' | 'secret'>) => {
     answers.push(...(await Promise.all(queries.map((query) => ended(retrieve(server, made, { query }))))));
   }
   return answers;
-};
-const outcomesOf = async (made: Pick<MadeEndpoint, 'url' | 'secret'>): Promise<Set<string>> =>
-  new Set((await usesOf(made)).map(({ outcome }) => outcome));
+}
+async function outcomesOf(made: Pick<MadeEndpoint, 'url' | 'secret'>): Promise<Set<string>> {
+  return new Set((await usesOf(made)).map(({ outcome }) => outcome));
+}
 
 const MEANT = [
   '500 integrity_failed',
@@ -103,20 +107,19 @@ const MEANT = [
   '403 endpoint_out_of_scope',
   '410 endpoint_gone',
 ];
-const expectRefused = async (made: Pick<MadeEndpoint, 'url' | 'secret'>, also: string[] = []) => {
+async function expectRefused(made: Pick<MadeEndpoint, 'url' | 'secret'>, also: string[] = []) {
   const allowed = [...MEANT, 'broke off', '404 token_not_found', ...also];
   const outcomes = (await usesOf(made)).map(({ outcome }) => outcome);
   expect(outcomes.filter((outcome) => !allowed.includes(outcome))).toEqual([]);
-};
+}
 
 type Edit = readonly [string, (json: Json) => Json];
-const set =
-  (changes: Json) =>
-  (json: Json): Json => ({ ...json, ...changes });
-const without =
-  (name: string) =>
-  ({ [name]: _, ...rest }: Json): Json =>
-    rest;
+function set(changes: Json) {
+  return (json: Json): Json => ({ ...json, ...changes });
+}
+function without(name: string) {
+  return ({ [name]: _, ...rest }: Json): Json => rest;
+}
 
 const COMMON: readonly Edit[] = [
   ['a longer life', (json) => ({ ...json, expiresAt: Number(json['expiresAt']) + DAY })],
@@ -154,8 +157,9 @@ const cases = [
 
 const CAPTURE = { rules: 'hide', algorithm: 'luhn', ttl: '1h' };
 const RETRIEVE = { rules: 'hide', reference: 'inside', mask_fields: 'holder', ttl: '1h' };
-const make = (kind: 'capture' | 'retrieve', client = account, user = 'u'): Promise<MadeEndpoint> =>
-  kind === 'capture' ? createCapture(client, user, CAPTURE) : createRetrieve(client, user, RETRIEVE);
+function make(kind: 'capture' | 'retrieve', client = account, user = 'u'): Promise<MadeEndpoint> {
+  return kind === 'capture' ? createCapture(client, user, CAPTURE) : createRetrieve(client, user, RETRIEVE);
+}
 
 describe('with the master key, a policy that was edited and sealed again', () => {
   test.each(cases)('of a %s endpoint, with %s, ends every use of it', async (kind, _, edit) => {

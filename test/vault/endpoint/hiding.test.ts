@@ -34,7 +34,7 @@ interface Attempt {
 }
 
 /** What may be tried of one kind: whatever is wrong with it, the answer must be one and the same. */
-const attemptsOf = async (kind: Kind): Promise<Attempt[]> => {
+async function attemptsOf(kind: Kind): Promise<Attempt[]> {
   const rules = Array.from({ length: 20 }, (_, n) => `rule-${n}`).join(',');
   const make = (user: string, query = {}) =>
     kind === 'capture' ? createCapture(account, user, query) : createRetrieve(account, user, query);
@@ -72,7 +72,7 @@ const attemptsOf = async (kind: Kind): Promise<Attempt[]> => {
     to('a malformed secret for one that was stopped', stopped, 'x'),
     to('an endpoint of the other kind', { url: `/v1/${kind}/${other.unique_id}` }, other.secret),
   ];
-};
+}
 const tries = new Map<Kind, Attempt[]>();
 beforeAll(async () => {
   for (const kind of KINDS) {
@@ -83,13 +83,16 @@ beforeAll(async () => {
   now += 2 * SECOND;
 });
 
-const attempt = (kind: Kind, { url, secret }: Attempt, server = vault): Promise<Answer> =>
-  useEndpoint(server, METHOD[kind], url, {
+function attempt(kind: Kind, { url, secret }: Attempt, server = vault): Promise<Answer> {
+  return useEndpoint(server, METHOD[kind], url, {
     secret,
     ...(kind === 'capture' ? { body: { number: '1' }, idempotencyKey: 'tried' } : { query: { token } }),
     headers: { 'x-request-id': 'request-of-a-stranger' },
   });
-const shownOf = ({ status, text, headers }: Answer): unknown => [status, text, [...headers].sort()];
+}
+function shownOf({ status, text, headers }: Answer): unknown {
+  return [status, text, [...headers].sort()];
+}
 
 describe.each(KINDS.map((kind) => [kind]))('whatever is wrong with a request to a %s endpoint', (kind) => {
   test('status, headers and body of the answer are the same', async () => {
@@ -125,7 +128,7 @@ describe.each(KINDS.map((kind) => [kind]))('whatever is wrong with a request to 
 });
 
 /** The commands that Redis has been sent since they were last counted, by name. */
-const countCommands = async (): Promise<Record<string, number>> => {
+async function countCommands(): Promise<Record<string, number>> {
   const stats = await vault.raw.info('commandstats');
   const counts: Record<string, number> = {};
   for (const [, name = '', calls] of stats.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)) {
@@ -135,10 +138,10 @@ const countCommands = async (): Promise<Record<string, number>> => {
   }
   await vault.raw.config('RESETSTAT');
   return counts;
-};
+}
 
 /** Tells of every job that a server's threads are given. */
-const watchJobs = (server: TestVault): { readonly take: () => number[] } => {
+function watchJobs(server: TestVault): { readonly take: () => number[] } {
   const { pool } = server.opened;
   const { run } = pool;
   let kinds: number[] = [];
@@ -153,7 +156,7 @@ const watchJobs = (server: TestVault): { readonly take: () => number[] } => {
       return taken;
     },
   };
-};
+}
 
 describe.each(KINDS.map((kind) => [kind]))('the work of refusing a request to a %s endpoint', (kind) => {
   test('is the same, in jobs and in commands to Redis, when it comes for the first time and again', async () => {

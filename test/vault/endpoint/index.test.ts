@@ -29,13 +29,14 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const ended = (reply: Promise<Answer>): Promise<string> =>
-  reply.then(
+function ended(reply: Promise<Answer>): Promise<string> {
+  return reply.then(
     ({ outcome }) => outcome,
     () => 'broke off',
   );
+}
 /** What `work` comes to, or that it goes on without end; `clean` then takes away what it goes round in. */
-const within = async <T>(work: Promise<T>, clean: () => Promise<unknown>): Promise<T | 'no end'> => {
+async function within<T>(work: Promise<T>, clean: () => Promise<unknown>): Promise<T | 'no end'> {
   const limit = Promise.withResolvers<'no end'>();
   const timer = setTimeout(() => limit.resolve('no end'), LIMIT_MS);
   const outcome = await Promise.race([work, limit.promise]);
@@ -43,14 +44,18 @@ const within = async <T>(work: Promise<T>, clean: () => Promise<unknown>): Promi
   await clean();
   await work.catch(() => undefined);
   return outcome;
-};
+}
 
 /** Waits for `work`, which may fail. */
-const ignored = (work: Promise<unknown>): Promise<unknown> => work.catch(() => 'failed');
-const isThere = async ({ unique_id }: MadeEndpoint): Promise<boolean> =>
-  (await vault.raw.exists(redisKeys.endpoint(unique_id))) === 1;
-const wrapOf = ({ unique_id }: MadeEndpoint): Promise<number> =>
-  vault.raw.hexists(redisKeys.endpoint(unique_id), 'w');
+function ignored(work: Promise<unknown>): Promise<unknown> {
+  return work.catch(() => 'failed');
+}
+async function isThere({ unique_id }: MadeEndpoint): Promise<boolean> {
+  return (await vault.raw.exists(redisKeys.endpoint(unique_id))) === 1;
+}
+function wrapOf({ unique_id }: MadeEndpoint): Promise<number> {
+  return vault.raw.hexists(redisKeys.endpoint(unique_id), 'w');
+}
 
 describe('a rule', () => {
   const HIDE = {
@@ -131,10 +136,9 @@ describe('a rule', () => {
 });
 
 type Forge = (real: { readonly kid: string; readonly id: string; readonly nonce: string }) => Buffer;
-const written =
-  (text: (real: Parameters<Forge>[0]) => string): Forge =>
-  (real) =>
-    Buffer.from(text(real));
+function written(text: (real: Parameters<Forge>[0]) => string): Forge {
+  return (real) => Buffer.from(text(real));
+}
 /** Entries that nobody would write. The names given are those of a key and of an endpoint of it that lives. */
 const forged: readonly (readonly [string, readonly Forge[]])[] = [
   [

@@ -52,17 +52,19 @@ const since: Item[] = [];
 let allOld: Copy;
 let allNew: Copy;
 
-const startRedis = (name: string): Promise<EmbeddedRedis> =>
-  startEmbeddedRedis({ dataDir: join(folder, name), log: () => undefined });
-const openOn = (redis: EmbeddedRedis, isCopy: boolean): Promise<TestVault> =>
-  openTestVault({ redis, join: isCopy, masterKey: MASTER_KEY, authFailuresMax: 0 });
-const captureInto = async (made: MadeEndpoint, body: object, client: TestVault): Promise<Item> => {
+function startRedis(name: string): Promise<EmbeddedRedis> {
+  return startEmbeddedRedis({ dataDir: join(folder, name), log: () => undefined });
+}
+function openOn(redis: EmbeddedRedis, isCopy: boolean): Promise<TestVault> {
+  return openTestVault({ redis, join: isCopy, masterKey: MASTER_KEY, authFailuresMax: 0 });
+}
+async function captureInto(made: MadeEndpoint, body: object, client: TestVault): Promise<Item> {
   const answer = await capture(client, made, { body });
   expect(answer.outcome).toBe('200');
   return answer.as<Required<Item>>();
-};
+}
 
-const fillBefore = async (): Promise<void> => {
+async function fillBefore(): Promise<void> {
   await account.key('u');
   taking = await createCapture(account, 'u');
   for (let n = 0; n < KEPT; n++) {
@@ -74,8 +76,8 @@ const fillBefore = async (): Promise<void> => {
   }
   giving = await createRetrieve(account, 'u');
   locked = await createRetrieve(account, 'u', { token: since[0]?.token });
-};
-const fillSince = async (): Promise<void> => {
+}
+async function fillSince(): Promise<void> {
   const body = { user: 'u', passphrase: PASSPHRASE, new_passphrase: NEW };
   expect((await account.send('PUT', '/key', { body })).outcome).toBe('200');
   const owner = account.sdkWith({ passphrase: NEW });
@@ -88,7 +90,7 @@ const fillSince = async (): Promise<void> => {
     since.push({ token: (await owner.vault.store({ user: 'u', data })).token });
     since.push(await captureInto(fresh, { ...data, number: `40${n}` }, newVault));
   }
-};
+}
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cv-copy-'));
@@ -115,17 +117,18 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const ended = (reply: Promise<Answer>): Promise<Pick<Answer, 'outcome' | 'text'>> =>
-  reply.catch(() => ({ outcome: 'broke off', text: '' }));
+function ended(reply: Promise<Answer>): Promise<Pick<Answer, 'outcome' | 'text'>> {
+  return reply.catch(() => ({ outcome: 'broke off', text: '' }));
+}
 /** How many of these items come out whole, by the old secret; nothing written since may come out at all. */
-const openThroughEndpoint = async (server: Handle, items: readonly Item[]): Promise<number> => {
+async function openThroughEndpoint(server: Handle, items: readonly Item[]): Promise<number> {
   const answers = await Promise.all(
     items.map(({ token, reference }) => ended(retrieve(server, giving, { query: { token, reference } }))),
   );
   expect(answers.filter(({ text }) => text.includes(SINCE))).toEqual([]);
   return answers.filter(({ outcome }) => outcome === '200').length;
-};
-const openByPassphrase = async (server: Handle, items: readonly Item[]): Promise<number> => {
+}
+async function openByPassphrase(server: Handle, items: readonly Item[]): Promise<number> {
   const client = account.via(server);
   const answers = await Promise.all(
     items.map(({ token, reference }) =>
@@ -134,8 +137,8 @@ const openByPassphrase = async (server: Handle, items: readonly Item[]): Promise
   );
   expect(answers.filter(({ text }) => text.includes(SINCE))).toEqual([]);
   return answers.filter(({ outcome }) => outcome === '200').length;
-};
-const expectNothingInBulk = async (server: Handle): Promise<void> => {
+}
+async function expectNothingInBulk(server: Handle): Promise<void> {
   const replies = await Promise.all([
     ended(retrieve(server, giving, { query: { decrypt_all: true } })),
     ended(retrieve(server, giving, { query: { decrypt_all: true, limit: -1 } })),
@@ -146,14 +149,15 @@ const expectNothingInBulk = async (server: Handle): Promise<void> => {
     expect(text).not.toContain(SINCE);
     expect(text).not.toContain('"222"');
   }
-};
+}
 
-const picked = (copy: Copy, pattern: RegExp): Copy =>
-  new Map([...copy].filter(([name]) => pattern.test(name)));
-const restore = async (vault: TestVault, ...copies: readonly Copy[]): Promise<void> => {
+function picked(copy: Copy, pattern: RegExp): Copy {
+  return new Map([...copy].filter(([name]) => pattern.test(name)));
+}
+async function restore(vault: TestVault, ...copies: readonly Copy[]): Promise<void> {
   await vault.raw.flushall();
   await putBack(vault.raw, ...copies);
-};
+}
 const ITEMS = /^\{[^}]+\}[is]/;
 const INDEXES = /^\{[^}]+\.\d+\}[trx]$/;
 const FENCES = /^\{[^}]+\.\d+\}f$/;
@@ -161,11 +165,12 @@ const KEY = /^\{a:[^}]+\}k:/;
 const ENDPOINTS = /^\{e:|^\{a:[^}]+\}[el]/;
 const yesNo = [false, true];
 /** What a mixture takes, in words. */
-const named = <T extends object>(mixtures: readonly T[]): (readonly [string, T])[] =>
-  mixtures.map((with_) => {
+function named<T extends object>(mixtures: readonly T[]): (readonly [string, T])[] {
+  return mixtures.map((with_) => {
     const taken = Object.entries(with_).flatMap(([name, isTaken]) => (isTaken ? [name] : []));
     return [taken.length === 0 ? 'nothing' : taken.join(' and '), with_] as const;
   });
+}
 
 describe('the old copy', () => {
   test('still opens all that was in it, by the old secret and the old passphrase', async () => {

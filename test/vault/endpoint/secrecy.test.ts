@@ -36,29 +36,32 @@ let client: AccountClient;
 const secrets: Record<string, string | Uint8Array> = {};
 const refusals: Answer[] = [];
 
-const noted = (answer: Answer): Answer => {
+function noted(answer: Answer): Answer {
   if (answer.status !== 200) {
     refusals.push(answer);
   }
   return answer;
-};
-const send = async (method: string, path: string, sending: Sending = {}): Promise<Answer> =>
-  noted(await client.send(method, path, sending));
-const visit = async (made: MadeEndpoint, sending: Use): Promise<Answer> => {
+}
+async function send(method: string, path: string, sending: Sending = {}): Promise<Answer> {
+  return noted(await client.send(method, path, sending));
+}
+async function visit(made: MadeEndpoint, sending: Use): Promise<Answer> {
   const headers = { 'user-agent': TEXTS.agent, 'x-forwarded-for': TEXTS.address };
   const way = made.url.includes('/capture/') ? capture : retrieve;
   return noted(await way(vault, made, { headers, ...sending }));
-};
-const found = (text: string): string[] => canariesIn({ ...TEXTS, ...secrets } satisfies Canaries, text);
+}
+function found(text: string): string[] {
+  return canariesIn({ ...TEXTS, ...secrets } satisfies Canaries, text);
+}
 
-const make = async (kind: 'capture' | 'retrieve', query: Record<string, string>): Promise<MadeEndpoint> => {
+async function make(kind: 'capture' | 'retrieve', query: Record<string, string>): Promise<MadeEndpoint> {
   const sending = { query: { user: 'u', ...query }, passphrase: TEXTS.passphrase };
   const made = (await send('POST', `/${kind}`, sending)).as<MadeEndpoint>();
   const characters = made.secret.slice(5);
   secrets[`secret of ${made.unique_id}`] = characters;
   secrets[`bytes of the secret of ${made.unique_id}`] = Buffer.from(characters, 'base64url');
   return made;
-};
+}
 
 const RULE = [
   {
@@ -95,7 +98,7 @@ interface Made {
 }
 
 /** Everything that can be done with rules and endpoints, with a canary wherever the caller may put something. */
-const useEverything = async (): Promise<Made> => {
+async function useEverything(): Promise<Made> {
   await send('POST', '/key', { body: { user: 'u', passphrase: TEXTS.passphrase } });
   expect((await send('POST', '/rule', { query: { id: 'flat' }, body: RULE })).outcome).toBe('200');
   expect((await send('GET', '/rule')).text).toContain(TEXTS.template);
@@ -122,10 +125,10 @@ const useEverything = async (): Promise<Made> => {
   expect([log.text.includes(TEXTS.agent), log.text.includes(TEXTS.address)]).toEqual([true, true]);
   await send('GET', '/vault', { query: { ...query, rules: 'flat' }, passphrase: TEXTS.passphrase });
   return { taking, giving, locked };
-};
+}
 
 /** One refusal of each kind, with canaries in the request. */
-const beRefused = async ({ taking, giving, locked }: Made): Promise<void> => {
+async function beRefused({ taking, giving, locked }: Made): Promise<void> {
   const { number, holder, wrong, reference } = TEXTS;
   await visit({ ...taking, secret: wrong }, { body: BODY });
   await visit({ ...giving, secret: taking.secret }, { query: { token: number } });
@@ -188,7 +191,7 @@ const beRefused = async ({ taking, giving, locked }: Made): Promise<void> => {
   expect((await send('PUT', '/key', { body })).outcome).toBe('200');
   await visit(taking, { body: BODY });
   await visit(giving, { query: { token: number } });
-};
+}
 
 beforeAll(async () => {
   redis = await startTestRedis({ durable: true });

@@ -39,35 +39,43 @@ afterAll(async () => {
   await vault.close();
 });
 
-const change = (
+function change(
   user: string,
   client = account,
   passphrase = PASSPHRASE,
   new_passphrase = NEW,
-): Promise<Answer> => client.send('PUT', '/key/', { body: { user, passphrase, new_passphrase } });
-const create = (
+): Promise<Answer> {
+  return client.send('PUT', '/key/', { body: { user, passphrase, new_passphrase } });
+}
+function create(
   kind: Kind,
   user: string,
   unique_id: string,
   client = account,
   passphrase = PASSPHRASE,
-): Promise<Answer> => client.send('POST', `/${kind}`, { query: { user, unique_id }, passphrase });
+): Promise<Answer> {
+  return client.send('POST', `/${kind}`, { query: { user, unique_id }, passphrase });
+}
 /** How a request ended, a reply that broke off included. */
-const ended = (reply: Promise<Answer>): Promise<string> =>
-  reply.then(
+function ended(reply: Promise<Answer>): Promise<string> {
+  return reply.then(
     ({ outcome }) => outcome,
     () => 'broke off',
   );
-const kindOf = ({ url }: MadeEndpoint): Kind => (url.startsWith('/v1/capture') ? 'capture' : 'retrieve');
+}
+function kindOf({ url }: MadeEndpoint): Kind {
+  return url.startsWith('/v1/capture') ? 'capture' : 'retrieve';
+}
 /** The simplest use of an endpoint of either kind. */
-const use = (server: Handle, made: MadeEndpoint, secret = made.secret): Promise<string> =>
-  ended(
+function use(server: Handle, made: MadeEndpoint, secret = made.secret): Promise<string> {
+  return ended(
     kindOf(made) === 'capture'
       ? capture(server, { ...made, secret }, { body: { number: '1' } })
       : retrieve(server, { ...made, secret }),
   );
+}
 /** Every way to use an endpoint, one after another, on one server. */
-const useInAllWays = async (server: Handle, made: MadeEndpoint, token: string): Promise<string[]> => {
+async function useInAllWays(server: Handle, made: MadeEndpoint, token: string): Promise<string[]> {
   const ways =
     kindOf(made) === 'capture'
       ? [
@@ -85,20 +93,20 @@ const useInAllWays = async (server: Handle, made: MadeEndpoint, token: string): 
     outcomes.push(await ended(way()));
   }
   return outcomes;
-};
+}
 /** Where an id still stands: its record, the directory, and the live ones of any key. */
-const tracesOf = async (id: string, client = account): Promise<string[]> => {
+async function tracesOf(id: string, client = account): Promise<string[]> {
   const traces = (await vault.raw.exists(redisKeys.endpoint(id))) === 1 ? ['record'] : [];
   for (const name of [redisKeys.endpointDirectory(client.aid), ...(await vault.raw.keys('{a:*}l:*'))]) {
     const members = await vault.raw.zrange(name, '0', '-1');
     traces.push(...members.filter((member) => member.endsWith(` ${id}`)).map(() => name));
   }
   return traces;
-};
-const wrapsOf = async (ids: readonly string[]): Promise<string[]> => {
+}
+async function wrapsOf(ids: readonly string[]): Promise<string[]> {
   const kept = await Promise.all(ids.map((id) => vault.raw.hexists(redisKeys.endpoint(id), 'w')));
   return ids.filter((_, i) => kept[i] === 1);
-};
+}
 
 describe('a hundred endpoints in use while the passphrase changes', () => {
   const EACH = 50;

@@ -32,8 +32,9 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const ended = (reply: Promise<Answer>): Promise<Pick<Answer, 'outcome' | 'text'>> =>
-  reply.catch(() => ({ outcome: 'broke off', text: '' }));
+function ended(reply: Promise<Answer>): Promise<Pick<Answer, 'outcome' | 'text'>> {
+  return reply.catch(() => ({ outcome: 'broke off', text: '' }));
+}
 type Address = Pick<MadeEndpoint, 'url' | 'secret'>;
 type Uses = (made: Address) => Promise<Pick<Answer, 'outcome' | 'text'>[]>;
 
@@ -50,10 +51,12 @@ const ways = {
 } as const;
 const kinds = ['capture', 'retrieve'] as const;
 
-const fieldOf = async (id: string, field: string): Promise<Buffer> =>
-  (await vault.raw.hgetBuffer(redisKeys.endpoint(id), field)) ?? Buffer.alloc(0);
-const setField = (id: string, field: string, bytes: Buffer) =>
-  vault.raw.hset(redisKeys.endpoint(id), field, bytes);
+async function fieldOf(id: string, field: string): Promise<Buffer> {
+  return (await vault.raw.hgetBuffer(redisKeys.endpoint(id), field)) ?? Buffer.alloc(0);
+}
+function setField(id: string, field: string, bytes: Buffer) {
+  return vault.raw.hset(redisKeys.endpoint(id), field, bytes);
+}
 
 describe.each(kinds.map((kind) => [kind]))('a %s endpoint’s record', (kind) => {
   const { make, uses, query } = ways[kind];

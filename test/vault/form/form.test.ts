@@ -7,7 +7,9 @@ import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { canariesIn, dumpRedis } from '../canaries.ts';
 
-const base64 = (text: string): string => Buffer.from(text).toString('base64');
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
 const IFRAME = '/retrieve/iframe';
 
 /** Every setting that there is, each with a value of its own. */
@@ -52,20 +54,28 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const freshId = (): string => {
+function freshId(): string {
   ids += 1;
   return `form-${ids}`;
-};
-const create = (form_id?: string, body: unknown = {}, client = owner, form_type?: string): Promise<Answer> =>
-  client.send('POST', IFRAME, { query: { form_id, form_type }, body });
-const read = (form_id?: string, client = owner): Promise<Answer> =>
-  client.send('GET', IFRAME, { query: { form_id } });
-const remove = (form_id: string, client = owner): Promise<Answer> =>
-  client.send('DELETE', `${IFRAME}/${form_id}`);
-const page = async (form_id: string, at: Pick<TestVault, 'handle'> = vault): Promise<Response> =>
-  at.handle(new Request(`http://localhost/v1${IFRAME}/${form_id}`));
-const idsOf = (answer: Answer): string[] => answer.as<Form[]>().map(({ id }) => id);
-const placeOf = ({ outcome, field }: Answer): string => `${outcome} ${field}`;
+}
+function create(form_id?: string, body: unknown = {}, client = owner, form_type?: string): Promise<Answer> {
+  return client.send('POST', IFRAME, { query: { form_id, form_type }, body });
+}
+function read(form_id?: string, client = owner): Promise<Answer> {
+  return client.send('GET', IFRAME, { query: { form_id } });
+}
+function remove(form_id: string, client = owner): Promise<Answer> {
+  return client.send('DELETE', `${IFRAME}/${form_id}`);
+}
+async function page(form_id: string, at: Pick<TestVault, 'handle'> = vault): Promise<Response> {
+  return at.handle(new Request(`http://localhost/v1${IFRAME}/${form_id}`));
+}
+function idsOf(answer: Answer): string[] {
+  return answer.as<Form[]>().map(({ id }) => id);
+}
+function placeOf({ outcome, field }: Answer): string {
+  return `${outcome} ${field}`;
+}
 
 describe('a form', () => {
   test('is made, read, listed, shown to anybody, and deleted', async () => {

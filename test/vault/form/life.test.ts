@@ -25,35 +25,41 @@ beforeEach(async () => {
 });
 afterAll(() => vault.close());
 
-const freshId = (): string => {
+function freshId(): string {
   ids += 1;
   return `form-${ids}`;
-};
-const create = (form_id: string, client = account): Promise<Answer> =>
-  client.send('POST', IFRAME, { query: { form_id }, body: { hide_card: true } });
-const remove = (form_id: string): Promise<Answer> => account.send('DELETE', `${IFRAME}/${form_id}`);
-const listed = async (): Promise<readonly string[]> => {
+}
+function create(form_id: string, client = account): Promise<Answer> {
+  return client.send('POST', IFRAME, { query: { form_id }, body: { hide_card: true } });
+}
+function remove(form_id: string): Promise<Answer> {
+  return account.send('DELETE', `${IFRAME}/${form_id}`);
+}
+async function listed(): Promise<readonly string[]> {
   const answer = await account.send('GET', IFRAME);
   expect(answer.outcome).toBe('200');
   return answer.as<Form[]>().map(({ id }) => id);
-};
-const pageStatus = async (id: string): Promise<number> =>
-  (await vault.handle(new Request(`http://localhost/v1${IFRAME}/${id}`))).status;
+}
+async function pageStatus(id: string): Promise<number> {
+  return (await vault.handle(new Request(`http://localhost/v1${IFRAME}/${id}`))).status;
+}
 /** The ids in the directory of the account. */
-const entered = async (): Promise<readonly string[]> => {
+async function entered(): Promise<readonly string[]> {
   const entries = await vault.raw.zrange(redisKeys.formDirectory(account.aid), '0', '-1');
   return entries.map((entry) => entry.split(' ').at(-1) ?? '').sort();
-};
+}
 /** Lets Redis itself end a reservation, as it would by its own clock. */
-const runOut = async (id: string): Promise<void> => {
+async function runOut(id: string): Promise<void> {
   await vault.raw.pexpire(redisKeys.form(id), 1);
   while ((await vault.raw.exists(redisKeys.form(id))) === 1) {
     await new Promise(setImmediate);
   }
-};
+}
 
 const died = new VaultError('store_unavailable');
-const storeOf = () => vault.opened.stores.formStore;
+function storeOf() {
+  return vault.opened.stores.formStore;
+}
 
 describe('a creation whose process died', () => {
   /** What is left when nothing comes after a step: the failing call, and no clean-up either. */

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 /** What an account sees of an object, opened alone; opened with its whole key it must look the same. */
-const seenBy = async (client: AccountClient, stored: unknown, query: Query = {}): Promise<unknown> => {
+async function seenBy(client: AccountClient, stored: unknown, query: Query = {}): Promise<unknown> {
   const token = await client.store('u', stored, { number: '1' });
   const alone = await client.open('u', token, query);
   const all = await client.send('GET', '/vault', {
@@ -25,7 +25,7 @@ const seenBy = async (client: AccountClient, stored: unknown, query: Query = {})
   expect(all.text).toContain(`"data":${alone}}`);
   await client.sdk.vault.delete({ user: 'u', token });
   return JSON.parse(alone);
-};
+}
 
 describe('an account without unmasked output', () => {
   test.each(['card_number', 'account_number', 'n', 'number', 'pan'])(

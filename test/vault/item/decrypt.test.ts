@@ -21,13 +21,15 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const read = (query: Query, passphrase: string | undefined = PASSPHRASE, client = account): Promise<Answer> =>
-  client.send('GET', '/vault', {
+function read(query: Query, passphrase: string | undefined = PASSPHRASE, client = account): Promise<Answer> {
+  return client.send('GET', '/vault', {
     query: { user: 'u', ...query },
     ...(passphrase === undefined ? {} : { passphrase }),
   });
-const listed = (query: Query): Promise<Answer> =>
-  account.send('GET', '/vault', { query: { user: 'u', ...query } });
+}
+function listed(query: Query): Promise<Answer> {
+  return account.send('GET', '/vault', { query: { user: 'u', ...query } });
+}
 
 describe('decrypting', () => {
   test('gives the stored object itself, flat', async () => {

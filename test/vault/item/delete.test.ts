@@ -14,9 +14,12 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const remove = (query: Query, client = account): Promise<Answer> =>
-  client.send('DELETE', '/vault/', { query: { user: 'u', ...query } });
-const traces = async (token: string): Promise<string[]> => (await vault.raw.keys(`*${token}*`)).sort();
+function remove(query: Query, client = account): Promise<Answer> {
+  return client.send('DELETE', '/vault/', { query: { user: 'u', ...query } });
+}
+async function traces(token: string): Promise<string[]> {
+  return (await vault.raw.keys(`*${token}*`)).sort();
+}
 
 describe('deleting an item', () => {
   test('answers with a message, and the item is gone everywhere', async () => {

@@ -28,9 +28,15 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const all = (query: Query = {}, passphrase = PASSPHRASE, client = account): Promise<Answer> =>
-  client.send('GET', '/vault', { query: { user: 'u', decrypt_all: true, limit: -1, ...query }, passphrase });
-const itemsOf = (answer: Answer, user = 'u'): TreeItem[] => answer.as<Tree>()[user] ?? [];
+function all(query: Query = {}, passphrase = PASSPHRASE, client = account): Promise<Answer> {
+  return client.send('GET', '/vault', {
+    query: { user: 'u', decrypt_all: true, limit: -1, ...query },
+    passphrase,
+  });
+}
+function itemsOf(answer: Answer, user = 'u'): TreeItem[] {
+  return answer.as<Tree>()[user] ?? [];
+}
 
 describe('decrypt_all', () => {
   test('is the listing with the data of each item', async () => {

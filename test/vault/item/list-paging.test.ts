@@ -24,12 +24,16 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const list = (query: Query, client = account): Promise<Answer> => client.send('GET', '/vault/', { query });
-const walk = (
+function list(query: Query, client = account): Promise<Answer> {
+  return client.send('GET', '/vault/', { query });
+}
+function walk(
   query: Query,
   between?: (page: string[]) => Promise<unknown>,
   client = account,
-): Promise<string[]> => walkAs(client, query, between);
+): Promise<string[]> {
+  return walkAs(client, query, between);
+}
 
 describe('a walk without writes', () => {
   test.each([1, 7, 37, 100, 256, 499, 500, 501])(

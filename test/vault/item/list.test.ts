@@ -13,22 +13,25 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const list = (query: Query = {}, client = account): Promise<Answer> =>
-  client.send('GET', '/vault/', { query });
-const tokensOf = (tree: Tree): string[] =>
-  Object.values(tree).flatMap((items) => items.map(({ token }) => token));
-const listed = async (query: Query, client = account): Promise<string[]> => {
+function list(query: Query = {}, client = account): Promise<Answer> {
+  return client.send('GET', '/vault/', { query });
+}
+function tokensOf(tree: Tree): string[] {
+  return Object.values(tree).flatMap((items) => items.map(({ token }) => token));
+}
+async function listed(query: Query, client = account): Promise<string[]> {
   const answer = await list(query, client);
   expect(answer.outcome).toBe('200');
   return tokensOf(answer.as<Tree>());
-};
+}
 
 /** Tokens in the order of every listing: by time, and by token where the time is the same. */
-const inOrder = (infos: readonly Pick<TokenInfo, 'stored_at' | 'token'>[]): string[] =>
-  infos
+function inOrder(infos: readonly Pick<TokenInfo, 'stored_at' | 'token'>[]): string[] {
+  return infos
     .map(({ stored_at, token }) => `${stored_at} ${token}`)
     .sort()
     .map((line) => line.slice(line.indexOf(' ') + 1));
+}
 
 describe('the tree', () => {
   test('has keys in ascending order, each with its items in order of time', async () => {

@@ -14,18 +14,20 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const newItem = (query: Query = {}): Promise<string> => {
+function newItem(query: Query = {}): Promise<string> {
   numbers += 1;
   return account.store('u', { number: `${numbers}` }, query);
-};
-const log = (token: string, query: Query = {}, client = account): Promise<Answer> =>
-  client.send('GET', '/vault/metadata', { query: { user: 'u', token, ...query } });
-const entriesOf = (answer: Answer): LogEntry[] => {
+}
+function log(token: string, query: Query = {}, client = account): Promise<Answer> {
+  return client.send('GET', '/vault/metadata', { query: { user: 'u', token, ...query } });
+}
+function entriesOf(answer: Answer): LogEntry[] {
   expect(answer.outcome).toBe('200');
   return answer.as<LogEntry[]>();
-};
-const open = (token: string, headers: Record<string, string> = {}): Promise<Answer> =>
-  account.send('GET', '/vault', { query: { user: 'u', token }, passphrase: PASSPHRASE, headers });
+}
+function open(token: string, headers: Record<string, string> = {}): Promise<Answer> {
+  return account.send('GET', '/vault', { query: { user: 'u', token }, passphrase: PASSPHRASE, headers });
+}
 
 describe('an entry', () => {
   test('tells who did what, from where and when', async () => {

@@ -21,26 +21,30 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const opened = async (token: string): Promise<unknown> => JSON.parse(await account.open('u', token));
-const openedWithAll = async (token: string): Promise<unknown> => {
+async function opened(token: string): Promise<unknown> {
+  return JSON.parse(await account.open('u', token));
+}
+async function openedWithAll(token: string): Promise<unknown> {
   for await (const item of account.sdk.vault.decryptAll({ user: 'u' })) {
     if (item.token === token) {
       return item.data;
     }
   }
   return undefined;
-};
-const sadNames = (): Promise<string[]> => vault.raw.keys('*}s*');
+}
+function sadNames(): Promise<string[]> {
+  return vault.raw.keys('*}s*');
+}
 
 /** Lets the server's clock, not that of Redis, pass the time that codes are kept. */
-const passTime = async (act: () => Promise<void>): Promise<void> => {
+async function passTime(act: () => Promise<void>): Promise<void> {
   ahead = TTL_MS + 1;
   try {
     await act();
   } finally {
     ahead = 0;
   }
-};
+}
 
 describe('verification codes that are kept for a time', () => {
   test('are there before it, and gone after it, also from Redis, with the rest as it was', async () => {

@@ -26,8 +26,9 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const tokenFor = (algorithm: string | undefined, number = NUMBER, query: Query = {}): Promise<string> =>
-  account.store('u', { number }, { algorithm, ...query });
+function tokenFor(algorithm: string | undefined, number = NUMBER, query: Query = {}): Promise<string> {
+  return account.store('u', { number }, { algorithm, ...query });
+}
 
 describe('full', () => {
   test('is the default: 64 lowercase hex digits', async () => {

@@ -15,17 +15,20 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 const encoder = new TextEncoder();
-const store = (body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> =>
-  account.send('POST', '/vault', { query: { user: 'u' }, passphrase: PASSPHRASE, body, headers });
-const tokenIn = (answer: Answer): string => answer.as<{ token: string }>().token;
+function store(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  return account.send('POST', '/vault', { query: { user: 'u' }, passphrase: PASSPHRASE, body, headers });
+}
+function tokenIn(answer: Answer): string {
+  return answer.as<{ token: string }>().token;
+}
 
 /** A stored object of exactly so many bytes. */
-const objectOf = (bytes: number, filling = 'x'): string => {
+function objectOf(bytes: number, filling = 'x'): string {
   const frame = '{"number":"4000","filling":""}';
   const pieces = Math.floor((bytes - frame.length) / encoder.encode(filling).length);
   const rest = bytes - frame.length - pieces * encoder.encode(filling).length;
   return `{"number":"4000","filling":"${filling.repeat(pieces)}${'x'.repeat(rest)}"}`;
-};
+}
 
 describe('size', () => {
   test.each(['x', 'ä', '密', '🔑', '\\n'])(

@@ -16,13 +16,16 @@ let vault: TestVault;
 let account: AccountClient;
 let now = Date.now();
 
-const begin = (settings: VaultSettings) => async (): Promise<void> => {
-  vault = await openTestVault({ ...settings, now: () => now });
-  account = await vault.account();
-  await account.key('u');
-};
-const store = (body: unknown, query: Query = {}): Promise<Answer> =>
-  account.send('POST', '/vault', { query: { user: 'u', ...query }, passphrase: PASSPHRASE, body });
+function begin(settings: VaultSettings) {
+  return async (): Promise<void> => {
+    vault = await openTestVault({ ...settings, now: () => now });
+    account = await vault.account();
+    await account.key('u');
+  };
+}
+function store(body: unknown, query: Query = {}): Promise<Answer> {
+  return account.send('POST', '/vault', { query: { user: 'u', ...query }, passphrase: PASSPHRASE, body });
+}
 
 describe('production', () => {
   beforeAll(begin({ environment: 'production' }));

@@ -12,12 +12,17 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const store = (body: unknown, query: Query = {}): Promise<Answer> =>
-  account.send('POST', '/vault', { query: { user: 'u', ...query }, passphrase: PASSPHRASE, body });
+function store(body: unknown, query: Query = {}): Promise<Answer> {
+  return account.send('POST', '/vault', { query: { user: 'u', ...query }, passphrase: PASSPHRASE, body });
+}
 
 /** The token of a number that is given in the plainest way. */
-const tokenOf = (number: string): Promise<string> => account.store('u', { number });
-const tokenIn = (answer: Answer): string => answer.as<{ token: string }>().token;
+function tokenOf(number: string): Promise<string> {
+  return account.store('u', { number });
+}
+function tokenIn(answer: Answer): string {
+  return answer.as<{ token: string }>().token;
+}
 
 describe('the number in the body', () => {
   test.each(['card_number', 'account_number', 'n', 'number'])('is found under %s', async (name) => {

@@ -15,19 +15,22 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const newItem = (): Promise<string> => {
+function newItem(): Promise<string> {
   numbers += 1;
   return account.store('u', { number: `${numbers}` });
-};
-const update = (token: string, body: object, client = account): Promise<Answer> =>
-  client.send('POST', '/vault/update', { query: { user: 'u', token }, passphrase: PASSPHRASE, body });
-const remove = (token: string): Promise<Answer> =>
-  account.send('DELETE', '/vault', { query: { user: 'u', token } });
-const open = async (token: string): Promise<Record<string, unknown>> =>
-  JSON.parse(await account.open('u', token));
+}
+function update(token: string, body: object, client = account): Promise<Answer> {
+  return client.send('POST', '/vault/update', { query: { user: 'u', token }, passphrase: PASSPHRASE, body });
+}
+function remove(token: string): Promise<Answer> {
+  return account.send('DELETE', '/vault', { query: { user: 'u', token } });
+}
+async function open(token: string): Promise<Record<string, unknown>> {
+  return JSON.parse(await account.open('u', token));
+}
 
 /** Writers that each add members of their own, one after another; gives the members that were acknowledged. */
-const writers = async (token: string, count: number, updates: number, clients: readonly AccountClient[]) => {
+async function writers(token: string, count: number, updates: number, clients: readonly AccountClient[]) {
   const acknowledged: string[] = [];
   const refused: string[] = [];
   const write = async (writer: number): Promise<void> => {
@@ -43,7 +46,7 @@ const writers = async (token: string, count: number, updates: number, clients: r
   };
   await Promise.all(Array.from({ length: count }, (_, writer) => write(writer)));
   return { acknowledged, refused };
-};
+}
 
 describe('concurrent updates of one item', () => {
   test('32 writers with 20 updates each: every marker is there', async () => {

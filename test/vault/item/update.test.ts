@@ -17,15 +17,17 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 /** An item with a number of its own; the text is put behind the number's member. */
-const newItem = (rest = '', query: Query = {}): Promise<string> => {
+function newItem(rest = '', query: Query = {}): Promise<string> {
   numbers += 1;
   return account.store('u', `{"number":"${numbers}"${rest === '' ? '' : `,${rest}`}}`, query);
-};
-const update = (token: string, body: unknown, query: Query = {}, passphrase = PASSPHRASE): Promise<Answer> =>
-  account.send('POST', '/vault/update', { query: { user: 'u', token, ...query }, passphrase, body });
+}
+function update(token: string, body: unknown, query: Query = {}, passphrase = PASSPHRASE): Promise<Answer> {
+  return account.send('POST', '/vault/update', { query: { user: 'u', token, ...query }, passphrase, body });
+}
 /** The item's text behind its number. */
-const rest = async (token: string, query: Query = {}): Promise<string> =>
-  (await account.open('u', token, query)).replace(/^\{"number":"\d+",?/, '{');
+async function rest(token: string, query: Query = {}): Promise<string> {
+  return (await account.open('u', token, query)).replace(/^\{"number":"\d+",?/, '{');
+}
 
 describe('merging', () => {
   const merges: readonly (readonly [string, string, string, string])[] = [

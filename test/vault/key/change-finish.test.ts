@@ -8,7 +8,9 @@ import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { failNext } from '../hold.ts';
 
 const NEW = 'the passphrase that nobody was told';
-const secretOf = (text: string) => new Secret(new TextEncoder().encode(text));
+function secretOf(text: string) {
+  return new Secret(new TextEncoder().encode(text));
+}
 
 let vault: TestVault;
 let account: AccountClient;
@@ -23,7 +25,7 @@ beforeEach(async () => {
 afterAll(() => vault.close());
 
 /** What a server leaves that dies right behind the key's record. */
-const changeAndDie = async (user: string): Promise<void> => {
+async function changeAndDie(user: string): Promise<void> {
   const { crypto, stores } = vault.opened;
   const key = await vault.opened.services.keys.find(account, user);
   const record = await crypto.changePassphrase({
@@ -34,7 +36,7 @@ const changeAndDie = async (user: string): Promise<void> => {
   });
   const change = { aid: key.aid, user, kid: key.kid, gen: key.gen + 1, read: key.record, record };
   expect(await stores.keyStore.change(change)).toBe(true);
-};
+}
 
 test('a change whose server died behind the record is finished by the sweep', async () => {
   await account.key('left');

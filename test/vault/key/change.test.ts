@@ -16,24 +16,28 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const change = (
+function change(
   user: string,
   passphrase: string,
   new_passphrase?: string,
   client = account,
-): Promise<Answer> => client.send('PUT', '/key/', { body: { user, passphrase, new_passphrase } });
-const store = (user: string, passphrase: string, client = account): Promise<Answer> =>
-  client.send('POST', '/vault', { query: { user }, passphrase, body: CARD });
-const open = (user: string, token: string, passphrase: string, client = account): Promise<Answer> =>
-  client.send('GET', '/vault', { query: { user, token }, passphrase });
+): Promise<Answer> {
+  return client.send('PUT', '/key/', { body: { user, passphrase, new_passphrase } });
+}
+function store(user: string, passphrase: string, client = account): Promise<Answer> {
+  return client.send('POST', '/vault', { query: { user }, passphrase, body: CARD });
+}
+function open(user: string, token: string, passphrase: string, client = account): Promise<Answer> {
+  return client.send('GET', '/vault', { query: { user, token }, passphrase });
+}
 
 /** A key with one item, unlocked and so known to the server. */
-const warmKey = async (user: string): Promise<string> => {
+async function warmKey(user: string): Promise<string> {
   await account.key(user);
   const token = await account.store(user, CARD);
   expect(await account.open(user, token)).toBe(JSON.stringify(CARD));
   return token;
-};
+}
 
 describe('changing a passphrase', () => {
   test('stops the old one at once, for every use of the key', async () => {

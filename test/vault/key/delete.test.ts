@@ -15,19 +15,26 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const remove = (user: string, safe?: string | boolean, client = account): Promise<Answer> =>
-  client.send('DELETE', '/key/', { query: { user, safe } });
-const store = (user: string, body: unknown = CARD, client = account): Promise<Answer> =>
-  client.send('POST', '/vault', { query: { user }, passphrase: PASSPHRASE, body });
-const open = (user: string, token: string, client = account): Promise<Answer> =>
-  client.send('GET', '/vault', { query: { user, token }, passphrase: PASSPHRASE });
-const kidOf = (user: string): Promise<string> => vault.kidOf(account, user);
-const namesOf = (kid: string): Promise<string[]> => vault.raw.keys(`{${kid}.*`);
+function remove(user: string, safe?: string | boolean, client = account): Promise<Answer> {
+  return client.send('DELETE', '/key/', { query: { user, safe } });
+}
+function store(user: string, body: unknown = CARD, client = account): Promise<Answer> {
+  return client.send('POST', '/vault', { query: { user }, passphrase: PASSPHRASE, body });
+}
+function open(user: string, token: string, client = account): Promise<Answer> {
+  return client.send('GET', '/vault', { query: { user, token }, passphrase: PASSPHRASE });
+}
+function kidOf(user: string): Promise<string> {
+  return vault.kidOf(account, user);
+}
+function namesOf(kid: string): Promise<string[]> {
+  return vault.raw.keys(`{${kid}.*`);
+}
 
-const newKey = async (user: string): Promise<string> => {
+async function newKey(user: string): Promise<string> {
   await account.key(user);
   return account.store(user, CARD);
-};
+}
 
 describe('deleting safely', () => {
   test.each([undefined, 'true', 't', '1'])(

@@ -13,10 +13,12 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const createKey = (body: unknown, client = account) => client.send('POST', '/key/', { body });
+function createKey(body: unknown, client = account) {
+  return client.send('POST', '/key/', { body });
+}
 
 /** Stores a card under a key and opens it again; gives what was the outcome of the first call that failed. */
-const tryKey = async (user: string, passphrase: string): Promise<string> => {
+async function tryKey(user: string, passphrase: string): Promise<string> {
   const stored = await account.send('POST', '/vault/', { query: { user }, passphrase, body: CARD });
   if (stored.status !== 200) {
     return stored.outcome;
@@ -24,7 +26,7 @@ const tryKey = async (user: string, passphrase: string): Promise<string> => {
   const { token } = stored.as<{ token: string }>();
   const opened = await account.send('GET', '/vault/', { query: { user, token }, passphrase });
   return opened.status === 200 && opened.text === JSON.stringify(CARD) ? 'works' : opened.outcome;
-};
+}
 
 describe('creating a key', () => {
   test('takes a passphrase and returns it', async () => {

@@ -25,8 +25,8 @@ beforeAll(async () => {
 
 afterAll(() => vault.close());
 
-const openAll = async (client = account, user = 'u'): Promise<Response> =>
-  vault.handle(
+async function openAll(client = account, user = 'u'): Promise<Response> {
+  return vault.handle(
     new Request(`http://localhost/v1/vault?user=${user}&decrypt_all=true&limit=-1`, {
       headers: {
         authorization: basicAuth(client.name, client.password),
@@ -34,6 +34,7 @@ const openAll = async (client = account, user = 'u'): Promise<Response> =>
       },
     }),
   );
+}
 
 test('an account reads a few whole keys at once, and some wait; a reader who goes away or ends makes room', async () => {
   const { inFlight } = vault.opened.services.admission.stats();

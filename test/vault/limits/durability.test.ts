@@ -35,17 +35,19 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const kill = (pid: number): void => {
+function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
     // It has ended by itself: the kernel ends the Redis of a server that is gone.
   }
-};
+}
 
-const dataDir = (): string => join(folder, 'data');
+function dataDir(): string {
+  return join(folder, 'data');
+}
 
-const startServer = async (): Promise<RunningServer> => {
+async function startServer(): Promise<RunningServer> {
   const child = spawnServer({ VAULT_DATA_DIR: dataDir() }, folder);
   running.add(child);
   const lines: string[] = [];
@@ -70,7 +72,7 @@ const startServer = async (): Promise<RunningServer> => {
       redisPids.delete(redisPid);
     },
   };
-};
+}
 
 /** What the server has said yes to. */
 interface Acknowledged {
@@ -82,12 +84,12 @@ interface Acknowledged {
 }
 
 /** Stores, updates and deletes until the server is gone, and writes down what was acknowledged. */
-const write = async (
+async function write(
   client: AccountClient,
   round: number,
   writer: number,
   seen: Acknowledged,
-): Promise<void> => {
+): Promise<void> {
   for (let n = 0; ; n++) {
     const text = `{"number":"${round}-${writer}-${n}","cvv":"${n}","holder":"writer ${writer}"}`;
     const token = await client.store('u', text);
@@ -105,9 +107,9 @@ const write = async (
       seen.deleted.add(token);
     }
   }
-};
+}
 
-const check = async ({ client, printed }: RunningServer, seen: Acknowledged): Promise<void> => {
+async function check({ client, printed }: RunningServer, seen: Acknowledged): Promise<void> {
   const opened = new Map<string, string>();
   try {
     for await (const { token, data } of client.sdk.vault.decryptAll({ user: 'u' })) {
@@ -128,7 +130,7 @@ const check = async ({ client, printed }: RunningServer, seen: Acknowledged): Pr
     expect(log.at(-1)?.action).toBe('encrypt');
   }
   expect(printed()).not.toContain('"level":"error"');
-};
+}
 
 describe('server and Redis killed under load', () => {
   test(

@@ -15,13 +15,13 @@ beforeAll(async () => {
 
 afterAll(() => vault.close());
 
-const whoami = async (password: string, from: string): Promise<Answer> => {
+async function whoami(password: string, from: string): Promise<Answer> {
   const headers = { authorization: basicAuth(account.name, password), 'x-forwarded-for': from };
   return answerOf(await vault.handle(new Request('http://localhost/v1/whoami', { headers })));
-};
+}
 
 /** How many passwords the threads are to check meanwhile. */
-const checksDuring = async (work: () => Promise<void>): Promise<number> => {
+async function checksDuring(work: () => Promise<void>): Promise<number> {
   const { pool } = vault.opened;
   const { run } = pool;
   let checks = 0;
@@ -31,7 +31,7 @@ const checksDuring = async (work: () => Promise<void>): Promise<number> => {
   });
   await work().finally(() => Reflect.set(pool, 'run', run));
   return checks;
-};
+}
 
 test('a thousand wrong passwords from one source are refused without a hash, and another source signs in', async () => {
   const from = '198.51.100.1';

@@ -17,20 +17,25 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const freshKey = (): string => {
+function freshKey(): string {
   keys += 1;
   return `request ${keys}`;
-};
-const store = (idempotencyKey: string, sending: Sending = {}, client = account): Promise<Answer> =>
-  client.send('POST', '/vault', {
+}
+function store(idempotencyKey: string, sending: Sending = {}, client = account): Promise<Answer> {
+  return client.send('POST', '/vault', {
     passphrase: PASSPHRASE,
     body: CARD,
     ...sending,
     query: { user: 'u', ...sending.query },
     idempotencyKey,
   });
-const isReplay = ({ headers }: Answer): boolean => headers.get('idempotency-replayed') === 'true';
-const logOf = async (token: string) => (await account.sdk.vault.log({ user: 'u', token })).data;
+}
+function isReplay({ headers }: Answer): boolean {
+  return headers.get('idempotency-replayed') === 'true';
+}
+async function logOf(token: string) {
+  return (await account.sdk.vault.log({ user: 'u', token })).data;
+}
 
 describe('repeating a store', () => {
   test('gives the first reply again, marked, and does nothing more', async () => {

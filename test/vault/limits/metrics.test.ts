@@ -28,12 +28,12 @@ afterAll(async () => {
 });
 
 /** By how much a series grows while `work` is done. */
-const growth = async (work: () => Promise<unknown>): Promise<Scrape['value']> => {
+async function growth(work: () => Promise<unknown>): Promise<Scrape['value']> {
   const before = await scrape(vault.handle);
   await work();
   const after = await scrape(vault.handle);
   return (name, labels) => after.value(name, labels) - before.value(name, labels);
-};
+}
 
 describe('the metrics tell of', () => {
   test('requests, refusals and what is in hand', async () => {

@@ -26,15 +26,24 @@ afterAll(async () => {
   await vault.close();
 });
 
-const freshSource = (): string => `198.51.100.${++lastSource}`;
+function freshSource(): string {
+  return `198.51.100.${++lastSource}`;
+}
 
-const whoami = (from: string, client = account, at = vault): Promise<Answer> =>
-  client.via(at.handle).send('GET', '/whoami', { headers: { 'x-forwarded-for': from } });
+function whoami(from: string, client = account, at = vault): Promise<Answer> {
+  return client.via(at.handle).send('GET', '/whoami', { headers: { 'x-forwarded-for': from } });
+}
 
-const outcomesOf = (answers: readonly Answer[]): readonly string[] => answers.map(({ outcome }) => outcome);
-const times = (n: number, outcome: string): readonly string[] => Array(n).fill(outcome);
+function outcomesOf(answers: readonly Answer[]): readonly string[] {
+  return answers.map(({ outcome }) => outcome);
+}
+function times(n: number, outcome: string): readonly string[] {
+  return Array(n).fill(outcome);
+}
 
-const waitOf = ({ headers }: Answer): number => Number(headers.get('retry-after'));
+function waitOf({ headers }: Answer): number {
+  return Number(headers.get('retry-after'));
+}
 
 describe('a source', () => {
   test('gets a minute’s worth at once and then 429 with the seconds until the next', async () => {

@@ -40,31 +40,37 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const opening = () => ({ query: { user: 'u', token }, passphrase: PASSPHRASE });
-const storing = (number: string) => ({ query: { user: 'u' }, passphrase: PASSPHRASE, body: { number } });
+function opening() {
+  return { query: { user: 'u', token }, passphrase: PASSPHRASE };
+}
+function storing(number: string) {
+  return { query: { user: 'u' }, passphrase: PASSPHRASE, body: { number } };
+}
 
 /** One request of every kind. */
-const everyKind = (): readonly (readonly [string, string, Sending])[] => [
-  ['GET', '/whoami', {}],
-  ['POST', '/vault', storing('2')],
-  ['POST', '/vault', { ...storing('2'), idempotencyKey: 'away' }],
-  ['GET', '/vault', opening()],
-  ['GET', '/vault', { query: { user: 'u' } }],
-  ['GET', '/vault', { query: { user: 'u', decrypt_all: true }, passphrase: PASSPHRASE }],
-  ['POST', '/vault/update', { ...opening(), body: { a: 1 } }],
-  ['GET', '/vault/metadata', { query: { user: 'u', token } }],
-  ['POST', '/key', { body: { user: 'new', passphrase: PASSPHRASE } }],
-  ['GET', '/key', {}],
-  ['DELETE', '/key', { query: { user: 'u' } }],
-];
+function everyKind(): readonly (readonly [string, string, Sending])[] {
+  return [
+    ['GET', '/whoami', {}],
+    ['POST', '/vault', storing('2')],
+    ['POST', '/vault', { ...storing('2'), idempotencyKey: 'away' }],
+    ['GET', '/vault', opening()],
+    ['GET', '/vault', { query: { user: 'u' } }],
+    ['GET', '/vault', { query: { user: 'u', decrypt_all: true }, passphrase: PASSPHRASE }],
+    ['POST', '/vault/update', { ...opening(), body: { a: 1 } }],
+    ['GET', '/vault/metadata', { query: { user: 'u', token } }],
+    ['POST', '/key', { body: { user: 'new', passphrase: PASSPHRASE } }],
+    ['GET', '/key', {}],
+    ['DELETE', '/key', { query: { user: 'u' } }],
+  ];
+}
 
-const expectAway = (answer: Answer): void => {
+function expectAway(answer: Answer): void {
   expect(answer.outcome).toBe('503 store_unavailable');
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-};
+}
 
 /** Asks until the vault answers; gives how long that took. */
-const untilBack = async (): Promise<number> => {
+async function untilBack(): Promise<number> {
   const start = performance.now();
   while ((await account.send('GET', '/vault', opening())).status !== 200) {
     if (performance.now() - start > RECOVERY_MS_MAX) {
@@ -73,9 +79,10 @@ const untilBack = async (): Promise<number> => {
     await Bun.sleep(20);
   }
   return performance.now() - start;
-};
-const page = async (path: string): Promise<Answer> =>
-  answerOf(await vault.handle(new Request(`http://localhost${path}`)));
+}
+async function page(path: string): Promise<Answer> {
+  return answerOf(await vault.handle(new Request(`http://localhost${path}`)));
+}
 
 describe('a Redis that does not answer', () => {
   const underWay: readonly (readonly [string, 'write' | 'appendLog', () => Promise<Answer>])[] = [

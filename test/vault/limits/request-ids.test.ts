@@ -20,7 +20,9 @@ afterAll(async () => {
 });
 
 const REQUEST_ID = 'checkout-7f3a.order:4711';
-const idOf = (line: object): unknown => Reflect.get(line, 'request_id');
+function idOf(line: object): unknown {
+  return Reflect.get(line, 'request_id');
+}
 
 test('one id finds a request from its acceptance to the last call of its webhook', async () => {
   const item = await newItem(vault);

@@ -42,7 +42,7 @@ let vault: TestVault;
 let client: AccountClient;
 const refusals: Answer[] = [];
 
-const send = async (method: string, path: string, sending: Sending = {}): Promise<Answer> => {
+async function send(method: string, path: string, sending: Sending = {}): Promise<Answer> {
   const headers = {
     'user-agent': CANARIES.agent,
     'x-forwarded-for': CANARIES.address,
@@ -53,10 +53,10 @@ const send = async (method: string, path: string, sending: Sending = {}): Promis
     refusals.push(answer);
   }
   return answer;
-};
+}
 
 /** Everything that can be done with an item, with a canary wherever the caller may put something. */
-const useEverything = async (): Promise<void> => {
+async function useEverything(): Promise<void> {
   const { passphrase, reference } = CANARIES;
   await send('POST', '/key', { body: { user: 'u', passphrase } });
   const body = {
@@ -100,10 +100,10 @@ const useEverything = async (): Promise<void> => {
   expect((await send('PUT', '/key', { body: change })).status).toBe(200);
   const again = await send('GET', '/vault', { query: address, passphrase: CANARIES.changed });
   expect(again.text).toContain(CANARIES.updated);
-};
+}
 
 /** What an account does about itself, with canaries; the last password is sent in the query. */
-const useAccount = async (): Promise<void> => {
+async function useAccount(): Promise<void> {
   const { preference, newPassword, lastPassword } = CANARIES;
   await send('POST', '/preferences', { body: { key: 'own', value: preference } });
   await send('POST', '/preferences', { body: { key: 'default_limit', value: preference } });
@@ -117,10 +117,10 @@ const useAccount = async (): Promise<void> => {
   );
   client = createAccountClient(vault.handle, { ...client, password: lastPassword });
   expect((await send('GET', '/preferences?key=own')).text).toContain(preference);
-};
+}
 
 /** One refusal of each kind, with canaries in the request. */
-const beRefused = async (): Promise<void> => {
+async function beRefused(): Promise<void> {
   const { changed: passphrase, number, reference, wrong, holder } = CANARIES;
   const query = { user: 'u', token: number, reference };
   const body = { card_number: number, holder };
@@ -158,7 +158,7 @@ const beRefused = async (): Promise<void> => {
   await send('GET', `/${number}/${encodeURIComponent(holder)}`);
   await send('PATCH', `/vault?number=${number}`);
   refusals.push(await answerOf(await vault.handle(new Request(`http://localhost/${number}?x=${number}`))));
-};
+}
 
 beforeAll(async () => {
   redis = await startTestRedis({ durable: true });
@@ -170,7 +170,9 @@ afterAll(async () => {
   await redis.stop();
 });
 
-const found = (text: string): string[] => canariesIn(CANARIES, text);
+function found(text: string): string[] {
+  return canariesIn(CANARIES, text);
+}
 
 describe('after everything was used with canaries', () => {
   let dump: string;

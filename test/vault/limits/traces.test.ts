@@ -52,13 +52,15 @@ function newTrace(): { readonly traceId: string; readonly traceparent: string } 
  * The spans of traces that start while `work` is done. An earlier request may still make spans then: what it leaves to
  * be done after its reply is in its trace.
  */
-const spansOf = async (work: () => Promise<unknown>): Promise<readonly Span[]> => {
+async function spansOf(work: () => Promise<unknown>): Promise<readonly Span[]> {
   const known = new Set(spans.map(({ traceId }) => traceId));
   const before = spans.length;
   await work();
   return spans.slice(before).filter(({ traceId }) => !known.has(traceId));
-};
-const isRequest = ({ kind }: Span): boolean => kind === 'server';
+}
+function isRequest({ kind }: Span): boolean {
+  return kind === 'server';
+}
 
 describe('a request is one trace', () => {
   test('of its sign-in, its unlock, its jobs in threads and its scripts, each under its parent', async () => {

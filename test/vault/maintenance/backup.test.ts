@@ -39,10 +39,10 @@ afterAll(async () => {
 }, MS_MAX);
 
 let files = 0;
-const newFile = (): string => {
+function newFile(): string {
   files += 1;
   return join(folder, `copy-${files}.backup`);
-};
+}
 
 interface Made {
   readonly file: string;
@@ -51,10 +51,12 @@ interface Made {
   readonly damaged: number;
 }
 
-const makeBackup = (): Promise<Made> => commandJson<Made>(vault, 'backup', newFile());
+function makeBackup(): Promise<Made> {
+  return commandJson<Made>(vault, 'backup', newFile());
+}
 
 /** Empties the second Redis, restores into it, and opens the vault there. */
-const restored = async (file: string, work: (copy: TestVault) => Promise<void>): Promise<void> => {
+async function restored(file: string, work: (copy: TestVault) => Promise<void>): Promise<void> {
   await empty.flush();
   const ran = await restoreInto(empty.target, file, vault);
   expect(ran).toMatchObject({ code: 0, err: '' });
@@ -64,27 +66,30 @@ const restored = async (file: string, work: (copy: TestVault) => Promise<void>):
   } finally {
     await copy.close();
   }
-};
+}
 
-const inCopy = (copy: TestVault, client = shop): AccountClient => client.via(copy.handle);
+function inCopy(copy: TestVault, client = shop): AccountClient {
+  return client.via(copy.handle);
+}
 
 interface Stored {
   readonly body: string;
   readonly reference: string;
 }
 
-const bodyOf = (number: number): string =>
-  `{"number":"${NUMBER}","card_holder":"${HOLDER} ${number}","cvv":"9${number % 10}7"}`;
+function bodyOf(number: number): string {
+  return `{"number":"${NUMBER}","card_holder":"${HOLDER} ${number}","cvv":"9${number % 10}7"}`;
+}
 
 let numbers = 0;
-const storeOne = async (stored: Map<string, Stored>): Promise<void> => {
+async function storeOne(stored: Map<string, Stored>): Promise<void> {
   numbers += 1;
   const [body, reference] = [bodyOf(numbers), `${REFERENCE}-${numbers}`];
   stored.set(await shop.store('u', body, { reference }), { body, reference });
-};
+}
 
 /** Stores, replaces and deletes until it is told to stop. */
-const startWriters = (old: ReadonlyMap<string, Stored>) => {
+function startWriters(old: ReadonlyMap<string, Stored>) {
   let isOver = false;
   const [tokens, fresh] = [[...old], new Map<string, Stored>()];
   const writers = Array.from({ length: 3 }, async (_, writer) => {
@@ -110,7 +115,7 @@ const startWriters = (old: ReadonlyMap<string, Stored>) => {
     isOver = true;
     await Promise.all([...writers, deleter]);
   };
-};
+}
 
 describe('the restore drill', () => {
   test(

@@ -4,7 +4,7 @@ import type Redis from 'ioredis';
 export type Copy = ReadonlyMap<string, Buffer>;
 
 /** Copies every key whose name matches one of the patterns. */
-export const copyOf = async (raw: Redis, ...patterns: readonly string[]): Promise<Copy> => {
+export async function copyOf(raw: Redis, ...patterns: readonly string[]): Promise<Copy> {
   const copy = new Map<string, Buffer>();
   for (const pattern of patterns) {
     for (const name of await raw.keys(pattern)) {
@@ -15,11 +15,11 @@ export const copyOf = async (raw: Redis, ...patterns: readonly string[]): Promis
     }
   }
   return copy;
-};
+}
 
 /** Puts copies in the place of whatever is there now, in this Redis or in another one. */
-export const putBack = async (raw: Redis, ...copies: readonly Copy[]): Promise<void> => {
+export async function putBack(raw: Redis, ...copies: readonly Copy[]): Promise<void> {
   for (const copy of copies) {
     await Promise.all([...copy].map(([name, dump]) => raw.restore(name, 0, dump, 'REPLACE')));
   }
-};
+}

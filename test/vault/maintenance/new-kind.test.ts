@@ -20,12 +20,12 @@ setDefaultTimeout(60_000);
 const OLD = ['old', Uint8Array.from({ length: 32 }, (_, at) => (at * 37 + 11) % 256)] as const;
 const NEW = ['new', Uint8Array.from({ length: 32 }, (_, at) => (at * 41 + 13) % 256)] as const;
 
-const sealOf =
-  (label: string) =>
-  ({ aid, id }: Owner): Seal => ({
+function sealOf(label: string) {
+  return ({ aid, id }: Owner): Seal => ({
     label,
     place: { purpose: 'record', account: aid, kind: label, path: [id] },
   });
+}
 
 const directory = accountName('fake-d');
 /** A kind of each shape that a registry can describe. */
@@ -73,14 +73,14 @@ type Label = (typeof LABELS)[number];
 const KINDS = { ...RECORD_KINDS, ...FAKES };
 
 /** A server that knows these kinds. */
-const knowing = (vault: TestVault, kinds: RecordKinds): TestVault => {
+function knowing(vault: TestVault, kinds: RecordKinds): TestVault {
   const { opened } = vault;
   const [recordStore, censusStore] = [
     createRecordStore(opened.redis, kinds),
     createCensusStore(opened.redis, kinds),
   ];
   return { ...vault, opened: { ...opened, stores: { ...opened.stores, recordStore, censusStore } } };
-};
+}
 
 interface Place {
   readonly key: string;
@@ -124,16 +124,18 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const seal = ({ purpose, ...place }: Seal['place'], text: string): Promise<Uint8Array> => {
+function seal({ purpose, ...place }: Seal['place'], text: string): Promise<Uint8Array> {
   if (purpose === 'audit') {
     throw new Error('no fake is an entry of a log');
   }
   return vault.opened.crypto.sealRecord({ place: { purpose, ...place }, plaintext: Buffer.from(text) });
-};
-const write = ({ key, field }: Place, bytes: Buffer): Promise<unknown> =>
-  field === undefined ? vault.raw.set(key, bytes) : vault.raw.hset(key, field, bytes);
-const read = async ({ key, field }: Place, raw = vault.raw): Promise<Buffer> =>
-  (await (field === undefined ? raw.getBuffer(key) : raw.hgetBuffer(key, field))) ?? Buffer.alloc(0);
+}
+function write({ key, field }: Place, bytes: Buffer): Promise<unknown> {
+  return field === undefined ? vault.raw.set(key, bytes) : vault.raw.hset(key, field, bytes);
+}
+async function read({ key, field }: Place, raw = vault.raw): Promise<Buffer> {
+  return (await (field === undefined ? raw.getBuffer(key) : raw.hgetBuffer(key, field))) ?? Buffer.alloc(0);
+}
 
 interface Verified {
   readonly ok: boolean;
@@ -141,10 +143,12 @@ interface Verified {
   readonly keys: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly faults: readonly { readonly kind: string; readonly place: string; readonly what: string }[];
 }
-const verify = async (by = vault): Promise<Verified> =>
-  JSON.parse((await runCommand(['verify', '--json'], { vault: by })).out) as Verified;
-const faultsOf = async (by = vault): Promise<string[]> =>
-  (await verify(by)).faults.map(({ kind, place }) => `${kind} ${place}`);
+async function verify(by = vault): Promise<Verified> {
+  return JSON.parse((await runCommand(['verify', '--json'], { vault: by })).out) as Verified;
+}
+async function faultsOf(by = vault): Promise<string[]> {
+  return (await verify(by)).faults.map(({ kind, place }) => `${kind} ${place}`);
+}
 
 describe('a kind that is an entry of the registry', () => {
   test('is verified and counted, by the key that it is under', async () => {

@@ -45,10 +45,12 @@ afterAll(async () => {
 }, MS_MAX);
 beforeEach(() => empty.flush());
 
-const openCopy = () => openTestVault({ redis: empty, join: true, masterKey: MASTER_KEY });
+function openCopy() {
+  return openTestVault({ redis: empty, join: true, masterKey: MASTER_KEY });
+}
 
 /** The command line in a process of its own, which can be killed. */
-const spawnVault = (...args: readonly string[]) => {
+function spawnVault(...args: readonly string[]) {
   const [redis, target] = args[0] === 'restore' ? [empty, empty.target] : [source, source.target];
   const url = target.kind === 'cluster' ? target.urls.join(',') : `unix:${redis.socketPath}`;
   return Bun.spawn([process.execPath, 'server/cli.ts', ...args], {
@@ -60,29 +62,29 @@ const spawnVault = (...args: readonly string[]) => {
     },
     stdio: ['ignore', 'ignore', 'ignore'],
   });
-};
+}
 
 /** Kills a process as soon as something is so; false when the process was faster. */
-const killWhen = async (
+async function killWhen(
   child: ReturnType<typeof spawnVault>,
   isSo: () => Promise<boolean>,
-): Promise<boolean> => {
+): Promise<boolean> {
   while (child.exitCode === null && !(await isSo())) {
     await new Promise((resolve) => setImmediate(resolve));
   }
   child.kill('SIGKILL');
   await child.exited;
   return child.signalCode === 'SIGKILL';
-};
+}
 
 /** Repeats a race until the kill has won it. */
-const untilKilled = async (race: (round: number) => Promise<boolean>): Promise<void> => {
+async function untilKilled(race: (round: number) => Promise<boolean>): Promise<void> {
   for (let round = 0; !(await race(round)); round += 1) {
     if (round > 5) {
       throw new Error('the process was always faster than its end');
     }
   }
-};
+}
 
 describe('the place', () => {
   test('must be empty: a vault, or one strange key, is left as it was', async () => {
@@ -117,7 +119,7 @@ describe('the place', () => {
 });
 
 /** What servers, another file and the same file make of a half restored vault. */
-const expectHalf = async (): Promise<void> => {
+async function expectHalf(): Promise<void> {
   await expect(openCopy()).rejects.toThrow(HALF);
   others += 1;
   const other = join(folder, `other-${others}.backup`);
@@ -131,7 +133,7 @@ const expectHalf = async (): Promise<void> => {
   }
   expect((await there.sdk.vault.list({ user: 'u' })).data['u']).toHaveLength(tokens.length);
   await copy.close();
-};
+}
 
 describe('a restore that was interrupted', () => {
   test(

@@ -18,11 +18,12 @@ const BOTH = new Map([
 const NEW_ONLY = new Map([['new', NEW]]);
 
 /** What a record under this key begins with. */
-const headOf = (id: string, type: number): Buffer =>
-  Buffer.concat([Buffer.of(1, type, 1, 0), createHash('sha256').update(id).digest().subarray(0, 4)]);
+function headOf(id: string, type: number): Buffer {
+  return Buffer.concat([Buffer.of(1, type, 1, 0), createHash('sha256').update(id).digest().subarray(0, 4)]);
+}
 
 /** Names of Redis keys whose values hold a record under this master key. */
-const keysUnder = async (vault: TestVault, id: string): Promise<string[]> => {
+async function keysUnder(vault: TestVault, id: string): Promise<string[]> {
   const heads = [headOf(id, 0x20), headOf(id, 0x21)];
   const found: string[] = [];
   for (const name of await vault.raw.keys('*')) {
@@ -38,7 +39,7 @@ const keysUnder = async (vault: TestVault, id: string): Promise<string[]> => {
     }
   }
   return found;
-};
+}
 
 const KINDS = [
   'account',

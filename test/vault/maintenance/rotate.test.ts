@@ -13,7 +13,9 @@ const NEW = ['new', new Uint8Array(32).fill(9)] as const;
 const OLD_FIRST = new Map([OLD, NEW]);
 const NEW_FIRST = new Map([NEW, OLD]);
 const NEW_ONLY = new Map([NEW]);
-const WATCH = () => ({ seen: () => undefined, end: () => undefined });
+function WATCH() {
+  return { seen: () => undefined, end: () => undefined };
+}
 
 // Every test opens servers of its own, with threads.
 setDefaultTimeout(60_000);
@@ -34,20 +36,20 @@ beforeEach(async () => {
 });
 afterAll(() => vault.close());
 
-const joined = async <T>(
+async function joined<T>(
   masterKeys: ReadonlyMap<string, Uint8Array>,
   use: (server: TestVault) => Promise<T>,
-): Promise<T> => {
+): Promise<T> {
   const server = await vault.secondServer({ masterKeys });
   try {
     return await use(server);
   } finally {
     await server.close();
   }
-};
+}
 
 /** Reads what the account has, with its log. */
-const readAll = async (server: TestVault): Promise<void> => {
+async function readAll(server: TestVault): Promise<void> {
   const client = made.client.via(server.handle);
   expect(JSON.parse(await client.open('u', made.card, { reference: 'order/1' }))).toEqual(CARD);
   await client.open('u', made.opened);
@@ -64,13 +66,13 @@ const readAll = async (server: TestVault): Promise<void> => {
   ]) {
     expect(`${path} ${(await client.send('GET', path)).outcome}`).toBe(`${path} 200`);
   }
-};
+}
 
 /** What a rotation works on in a process that dies at its `last` + 1st write of a record. */
-const dyingAt = (
+function dyingAt(
   { crypto, masterKeys, now, stores }: System,
   last: number,
-): Parameters<typeof rotateMasterKey>[0] => {
+): Parameters<typeof rotateMasterKey>[0] {
   let writes = 0;
   const counted = <A extends readonly unknown[], R>(write: (...args: A) => Promise<R>) => {
     return (...args: A): Promise<R> => {
@@ -84,13 +86,14 @@ const dyingAt = (
     recordStore: { ...stores.recordStore, replace: counted(stores.recordStore.replace) },
     surveyStore: { ...stores.surveyStore, replace: counted(stores.surveyStore.replace) },
   };
-};
+}
 
-const failureOf = (work: Promise<unknown>): Promise<string> =>
-  work.then(
+function failureOf(work: Promise<unknown>): Promise<string> {
+  return work.then(
     () => 'none',
     ({ message }: Error) => message,
   );
+}
 
 describe('a rotation', () => {
   test.each([

@@ -14,8 +14,9 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const read = (token: string, query: Query = {}): Promise<Answer> =>
-  account.send('GET', '/vault', { query: { user: 'u', token, ...query }, passphrase: PASSPHRASE });
+function read(token: string, query: Query = {}): Promise<Answer> {
+  return account.send('GET', '/vault', { query: { user: 'u', token, ...query }, passphrase: PASSPHRASE });
+}
 interface StoredItem {
   readonly token: string;
   readonly text: string;
@@ -25,7 +26,7 @@ interface StoredItem {
   readonly times: string;
 }
 let numbers = 0;
-const newItem = async (reference?: string): Promise<StoredItem> => {
+async function newItem(reference?: string): Promise<StoredItem> {
   numbers += 1;
   const text = `{"number":"${numbers}","cvv":"123","holder":"Ada"}`;
   const token = await account.store('u', text, { reference });
@@ -37,15 +38,17 @@ const newItem = async (reference?: string): Promise<StoredItem> => {
     sad: redisKeys.sad(place, token),
     times: redisKeys.times(place),
   };
-};
-const fieldOf = async (item: StoredItem, field: string): Promise<Buffer> =>
-  (await vault.raw.hgetBuffer(item.item, field)) ?? Buffer.alloc(0);
+}
+async function fieldOf(item: StoredItem, field: string): Promise<Buffer> {
+  return (await vault.raw.hgetBuffer(item.item, field)) ?? Buffer.alloc(0);
+}
 
 const REFUSED = '500 integrity_failed';
 
 /** The whole of a reply, or that it broke off. */
-const outcomeOf = (reply: Promise<Answer>): Promise<string> =>
-  reply.then(({ outcome }) => outcome).catch(() => 'broke off');
+function outcomeOf(reply: Promise<Answer>): Promise<string> {
+  return reply.then(({ outcome }) => outcome).catch(() => 'broke off');
+}
 
 describe.each(['c', 'm'])('an item’s field %s', (field) => {
   test('that was changed in any way is refused, and serves again when it is put back', async () => {

@@ -18,17 +18,19 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 /** Lets the server forget what it remembers of keys and sign-ins. */
-const forget = (): void => {
+function forget(): void {
   now += 301_000;
-};
-const read = (token: string): Promise<Answer> =>
-  account.send('GET', '/vault', { query: { user: 'u', token }, passphrase: PASSPHRASE });
+}
+function read(token: string): Promise<Answer> {
+  return account.send('GET', '/vault', { query: { user: 'u', token }, passphrase: PASSPHRASE });
+}
 
 const REFUSED = '500 integrity_failed';
 
 /** How a request ended, a reply that broke off included. */
-const outcomeOf = (reply: Promise<Answer>): Promise<string> =>
-  reply.then(({ outcome }) => outcome).catch(() => 'broke off');
+function outcomeOf(reply: Promise<Answer>): Promise<string> {
+  return reply.then(({ outcome }) => outcome).catch(() => 'broke off');
+}
 
 describe('a key’s record', () => {
   test('that was changed in any way is refused, and serves again when it is put back', async () => {

@@ -33,15 +33,19 @@ async function verifyOf(of: TestVault, ...args: readonly string[]): Promise<Veri
   const { code, out } = await runCommand(['verify', '--json', ...args], { vault: of });
   return { code, ...(JSON.parse(out) as Found) };
 }
-const verify = (...args: readonly string[]): Promise<Verified> => verifyOf(vault, ...args);
-const bucketOf = (token: string): string => {
+function verify(...args: readonly string[]): Promise<Verified> {
+  return verifyOf(vault, ...args);
+}
+function bucketOf(token: string): string {
   const { kid, number } = vault.opened.stores.itemStore.bucketOf(made.kid, token);
   return `{${kid}.${number}}`;
-};
-const itemOf = (token: string): string => `${bucketOf(token)}i${token}`;
+}
+function itemOf(token: string): string {
+  return `${bucketOf(token)}i${token}`;
+}
 
 /** Does harm, verifies, and puts everything back as it was. */
-const damaged = async (harm: () => Promise<unknown>): Promise<string[]> => {
+async function damaged(harm: () => Promise<unknown>): Promise<string[]> {
   const copy = await copyOf(vault.raw, '*');
   try {
     await harm();
@@ -52,7 +56,7 @@ const damaged = async (harm: () => Promise<unknown>): Promise<string[]> => {
     await vault.raw.flushall();
     await putBack(vault.raw, copy);
   }
-};
+}
 
 test('a vault with a record of every kind is right', async () => {
   const { code, ok, checked, faults, unfinished } = await verify();

@@ -30,15 +30,19 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const createCsr = async (body: object = { cn: 'shop.example' }, who = account): Promise<Csr> =>
-  (await who.send('POST', '/proxy/csr', { body })).as<Csr>();
-const upload = (csr_id: string, pem: string, who = account): Promise<Answer> =>
-  who.send('POST', '/proxy/cert', {
+async function createCsr(body: object = { cn: 'shop.example' }, who = account): Promise<Csr> {
+  return (await who.send('POST', '/proxy/csr', { body })).as<Csr>();
+}
+function upload(csr_id: string, pem: string, who = account): Promise<Answer> {
+  return who.send('POST', '/proxy/cert', {
     query: { csr_id },
     body: pem,
     headers: { 'content-type': 'application/x-pem-file' },
   });
-const outcome = async (answer: Promise<Answer>): Promise<string> => (await answer).outcome;
+}
+async function outcome(answer: Promise<Answer>): Promise<string> {
+  return (await answer).outcome;
+}
 
 describe('a certificate signing request', () => {
   test('names its subject, and is one that authorities take', async () => {

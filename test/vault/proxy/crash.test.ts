@@ -41,7 +41,7 @@ const vaults: MortalVault[] = [];
 let paths = 0;
 
 /** A vault that runs, and the way to have requests accepted by it. */
-const newVault = async () => {
+async function newVault() {
   const vault = newMortalVault((await thirdPartyTrust()).authority.pem);
   vaults.push(vault);
   await vault.start();
@@ -59,10 +59,10 @@ const newVault = async () => {
     return { id, path, receiver };
   };
   return { vault, accept };
-};
+}
 
 /** Waits until an attempt of a job has ended, and the next one is to come. */
-const untilPause = async ({ raw }: MortalVault, { id }: Accepted): Promise<void> => {
+async function untilPause({ raw }: MortalVault, { id }: Accepted): Promise<void> {
   const [name = ''] = await raw.keys(`{a:*}j:${id}`);
   while (true) {
     const [attempts, flight] = await raw.hmget(name, 'n', 'f');
@@ -71,16 +71,16 @@ const untilPause = async ({ raw }: MortalVault, { id }: Accepted): Promise<void>
     }
     await Bun.sleep(POLL_MS);
   }
-};
+}
 
-const untilPrinted = async ({ printed }: MortalVault, word: string): Promise<void> => {
+async function untilPrinted({ printed }: MortalVault, word: string): Promise<void> {
   while (!printed().includes(word)) {
     await Bun.sleep(POLL_MS);
   }
-};
+}
 
 /** Everything in flight that can be, then `kill -9`, and a new server. */
-const killServer = async () => {
+async function killServer() {
   const { vault, accept } = await newVault();
   const jobs = {
     post: await accept({ acts: [SILENT, DONE] }),
@@ -109,10 +109,10 @@ const killServer = async () => {
   await vault.start();
   await untilNone(() => jobsLeft(vault));
   return { ...jobs, vault, before };
-};
+}
 
 /** The Redis dies under a running server, with attempts in flight. */
-const killRedis = async () => {
+async function killRedis() {
   const { vault, accept } = await newVault();
   const gate = createGate();
   const post = await accept({ acts: [gate.act(DONE)] });
@@ -123,10 +123,10 @@ const killRedis = async () => {
   gate.open();
   await untilNone(() => jobsLeft(vault));
   return { vault, post, put, told };
-};
+}
 
 /** The server is asked to end with an attempt in flight. */
-const terminate = async () => {
+async function terminate() {
   const { vault, accept } = await newVault();
   const gate = createGate();
   const post = await accept({ acts: [gate.act(DONE)] });
@@ -139,7 +139,7 @@ const terminate = async () => {
   await vault.start();
   await untilNone(() => jobsLeft(vault));
   return { vault, post, waiting, exitCode };
-};
+}
 
 let killed: Awaited<ReturnType<typeof killServer>>;
 let redisKilled: Awaited<ReturnType<typeof killRedis>>;
@@ -154,8 +154,12 @@ afterAll(async () => {
   party.stop();
 }, SETTLED_MS_MAX);
 
-const sent = ({ path }: Accepted): readonly Received[] => party.calls(path);
-const bodies = ({ receiver }: Accepted): unknown[] => receiver.events().map(({ json }) => json);
+function sent({ path }: Accepted): readonly Received[] {
+  return party.calls(path);
+}
+function bodies({ receiver }: Accepted): unknown[] {
+  return receiver.events().map(({ json }) => json);
+}
 const REPLY = expect.objectContaining({ status_code: 200, body: 'done' });
 const UNKNOWN = { error: expect.stringMatching(/\.$/), code: 'outcome_unknown' };
 

@@ -85,11 +85,11 @@ interface Trap {
   readonly connections: () => number;
 }
 
-const setTrap = async (): Promise<Trap> => {
+async function setTrap(): Promise<Trap> {
   const first = await startListener((socket) => socket.destroy(), '127.0.0.1');
   const second = await startListener((socket) => socket.destroy(), '::1', first.port);
   return { port: first.port, connections: () => first.connections() + second.connections() };
-};
+}
 
 describe('without leave to reach this machine', () => {
   let vault: TestVault;

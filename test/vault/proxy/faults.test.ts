@@ -22,7 +22,9 @@ import type { TestVault } from '../../helpers/vault.ts';
 import { createReceiver } from '../../helpers/webhook.ts';
 import { failNext } from '../hold.ts';
 
-const AWAY = (): VaultError => new VaultError('store_unavailable');
+function AWAY(): VaultError {
+  return new VaultError('store_unavailable');
+}
 const PAID: Act = { status: 201, body: 'paid' };
 
 let vault: TestVault;
@@ -44,30 +46,30 @@ afterAll(async () => {
 });
 
 let names = 0;
-const freshName = (): string => {
+function freshName(): string {
   names += 1;
   return `p${names}`;
-};
+}
 
 /** A target of its own, which may be told to take no more connections. */
-const newTarget = async (...acts: ((target: ThirdParty) => Act)[]): Promise<ThirdParty> => {
+async function newTarget(...acts: ((target: ThirdParty) => Act)[]): Promise<ThirdParty> {
   const target = await startThirdParty();
   parties.push(target);
   target.script('/t', ...acts.map((act) => () => act(target)));
   return target;
-};
-const now = async (target: ThirdParty, changes: OrderChanges, idempotencyKey?: string) => {
+}
+async function now(target: ThirdParty, changes: OrderChanges, idempotencyKey?: string) {
   const order = { request: requestTo(target.url('/t'), changes), synchronous: true };
   return proxyPost(item, order, { attempts: 2 }, idempotencyKey === undefined ? {} : { idempotencyKey });
-};
-const later = async (target: ThirdParty, changes: OrderChanges, of = item) => {
+}
+async function later(target: ThirdParty, changes: OrderChanges, of = item) {
   const receiver = createReceiver(party);
   const order = { request: requestTo(target.url('/t'), changes), webhook: receiver.webhook };
   const { json } = await settled(proxyPost(of, order, { attempts: 2 }), receiver);
   await jobsDone(vault, of.account);
   expect(receiver.events()).toHaveLength(1);
   return json;
-};
+}
 
 describe('a reply that is there is told, though', () => {
   test.each([

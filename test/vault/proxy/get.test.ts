@@ -37,27 +37,30 @@ afterAll(async () => {
 });
 
 let paths = 0;
-const freshPath = (...acts: Act[]): string => {
+function freshPath(...acts: Act[]): string {
   paths += 1;
   const path = `/p${paths}`;
   party.script(path, ...acts);
   return path;
-};
-const json = (body: unknown): Reply => ({
-  headers: [['Content-Type', 'application/json']],
-  body: typeof body === 'string' ? body : JSON.stringify(body),
-});
+}
+function json(body: unknown): Reply {
+  return {
+    headers: [['Content-Type', 'application/json']],
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  };
+}
 /** Fetches from acts, synchronously. */
-const fetched = (acts: Act[], query: Query = {}, who = account): Promise<Answer> => {
+function fetched(acts: Act[], query: Query = {}, who = account): Promise<Answer> {
   const request = requestTo(party.url(freshPath(...acts)), FETCH);
   return proxyGet(who, { request, synchronous: true }, query);
-};
-const tokenOf = ({ outcome, as }: Answer): string => {
+}
+function tokenOf({ outcome, as }: Answer): string {
   expect(outcome).toBe('200');
   return as<GetReply>().token_info.token;
-};
-const listed = async (who: AccountClient): Promise<number> =>
-  (await who.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length ?? 0;
+}
+async function listed(who: AccountClient): Promise<number> {
+  return (await who.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length ?? 0;
+}
 
 describe('a synchronous fetch', () => {
   test('stores the reply under the key, and tells its token and nothing of what it holds', async () => {

@@ -45,25 +45,27 @@ afterAll(async () => {
 });
 
 let keys = 0;
-const freshKey = (): string => {
+function freshKey(): string {
   keys += 1;
   return `request ${keys}`;
-};
+}
 let paths = 0;
-const freshPath = (...acts: Act[]): string => {
+function freshPath(...acts: Act[]): string {
   paths += 1;
   const path = `/p${paths}`;
   party.script(path, ...acts);
   return path;
-};
-const isReplay = ({ headers }: Answer): boolean => headers.get('idempotency-replayed') === 'true';
+}
+function isReplay({ headers }: Answer): boolean {
+  return headers.get('idempotency-replayed') === 'true';
+}
 
 interface Repeated {
   readonly path: string;
   readonly send: (query?: Query, sending?: Sending) => Promise<Answer>;
 }
 /** The same synchronous request under one key, as often as it is called. */
-const repeated = (acts: Act[], changes: OrderChanges = {}, of: () => Item = () => item): Repeated => {
+function repeated(acts: Act[], changes: OrderChanges = {}, of: () => Item = () => item): Repeated {
   const [path, idempotencyKey] = [freshPath(...acts), freshKey()];
   const order = { request: requestTo(party.url(path), changes), synchronous: true };
   return {
@@ -71,7 +73,7 @@ const repeated = (acts: Act[], changes: OrderChanges = {}, of: () => Item = () =
     send: (query = {}, sending = {}) =>
       proxyPost(of(), order, { attempts: 1, ...query }, { idempotencyKey, ...sending }),
   };
-};
+}
 
 describe('repeating a synchronous request', () => {
   test('gives the first reply again, and sends, bills and logs nothing', async () => {
@@ -149,15 +151,15 @@ describe('repeating a synchronous request', () => {
 });
 
 /** The request of `repeated` once more, from another client of the account. */
-const repeatedVia =
-  (account: AccountClient, path: string, key: number): (() => Promise<Answer>) =>
-  () =>
+function repeatedVia(account: AccountClient, path: string, key: number): () => Promise<Answer> {
+  return () =>
     proxyPost(
       { ...item, account },
       { request: requestTo(party.url(path)), synchronous: true },
       { attempts: 1 },
       { idempotencyKey: `request ${key}` },
     );
+}
 
 describe('a request whose reply was lost', () => {
   test('is not sent again: what became of it is unknown, and the repeat is told so', async () => {

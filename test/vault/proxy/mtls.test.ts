@@ -45,31 +45,34 @@ afterAll(async () => {
   reports.stop();
 });
 
-const upload = (account: AccountClient, csr_id: string, body: string): Promise<Answer> =>
-  account.send('POST', '/proxy/cert', { query: { csr_id }, body });
+function upload(account: AccountClient, csr_id: string, body: string): Promise<Answer> {
+  return account.send('POST', '/proxy/cert', { query: { csr_id }, body });
+}
 
 /** A certificate of an account for a key that never left the vault. */
-const certified = async (
+async function certified(
   account: AccountClient,
   {
     cn = 'shop.example',
     key_type = 'ec-p256',
     notAfter,
   }: { cn?: string; key_type?: string; notAfter?: Date } = {},
-): Promise<{ id: string; csrId: string }> => {
+): Promise<{ id: string; csrId: string }> {
   const csr = (await account.send('POST', '/proxy/csr', { body: { cn, key_type } })).as<{
     id: string;
     data: string;
   }>();
   const pem = await authority.issue(csr.data, notAfter === undefined ? {} : { notAfter });
   return { id: (await upload(account, csr.id, pem)).as<{ id: string }>().id, csrId: csr.id };
-};
+}
 
-const charged = (client_cert_id: string | undefined, of = item): Promise<Answer> => {
+function charged(client_cert_id: string | undefined, of = item): Promise<Answer> {
   const changes = client_cert_id === undefined ? {} : { client_cert_id };
   return proxyPost(of, { request: requestTo(service.url('/charge'), changes), synchronous: true });
-};
-const bodyOf = ({ json }: Answer): unknown => [Object(json).status_code, Object(json).body];
+}
+function bodyOf({ json }: Answer): unknown {
+  return [Object(json).status_code, Object(json).body];
+}
 const REFUSED = [403, 'who are you?'];
 
 describe('a payment service that asks for a client certificate', () => {

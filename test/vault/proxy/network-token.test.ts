@@ -45,12 +45,12 @@ afterAll(async () => {
 });
 
 /** Asks the requester, which does `acts`, for a token of an item, and gives what the webhook is told. */
-const asked = async (
+async function asked(
   acts: Act[],
   of: Item = item,
   query: Query = {},
   form: (webhook: object) => object = (webhook) => webhook,
-): Promise<WebhookEvent> => {
+): Promise<WebhookEvent> {
   party.script('/tokens', ...acts);
   const receiver = createReceiver(party);
   const webhook = { ...receiver.webhook, metadata: { order: 9, token_info: 'mine' } };
@@ -62,7 +62,7 @@ const asked = async (
   );
   await jobsDone(vault, of.account);
   return event;
-};
+}
 const granted: Act = { headers: [['Content-Type', 'application/json']], body: JSON.stringify(GRANTED) };
 
 describe('a network token', () => {

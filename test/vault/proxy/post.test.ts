@@ -34,18 +34,18 @@ afterAll(async () => {
 
 let paths = 0;
 /** A path that no other test uses, which answers 200 and nothing unless told otherwise. */
-const freshPath = (...acts: Parameters<ThirdParty['script']>[1][]): string => {
+function freshPath(...acts: Parameters<ThirdParty['script']>[1][]): string {
   paths += 1;
   const path = `/p${paths}`;
   party.script(path, ...(acts.length === 0 ? [200] : acts));
   return path;
-};
+}
 /** What the third party receives of a synchronous request. */
-const sent = async (
+async function sent(
   changes: Parameters<typeof requestTo>[1] & { readonly rest?: string },
   of: Item = item,
   query: Query = {},
-): Promise<Received> => {
+): Promise<Received> {
   const { rest = '', ...request } = changes;
   const path = freshPath();
   const order = { request: requestTo(party.url(path + rest), request), synchronous: true };
@@ -56,7 +56,7 @@ const sent = async (
     throw new Error('nothing was received');
   }
   return first;
-};
+}
 
 describe('a synchronous request', () => {
   test('is filled from the stored object, unmasked, and answered with the reply as it came', async () => {

@@ -38,19 +38,19 @@ afterAll(async () => {
 });
 
 /** A third party of a test's own, for what happens before a path is known. */
-const ownParty = async (): Promise<ThirdParty> => {
+async function ownParty(): Promise<ThirdParty> {
   const own = await startThirdParty();
   parties.push(own);
   return own;
-};
+}
 
 let paths = 0;
-const freshPath = (...acts: Act[]): string => {
+function freshPath(...acts: Act[]): string {
   paths += 1;
   const path = `/p${paths}`;
   party.script(path, ...acts);
   return path;
-};
+}
 
 interface Run {
   readonly item: Item;
@@ -59,7 +59,7 @@ interface Run {
 }
 
 /** Sends to acts, synchronously, from an account of its own, so that what is billed and logged can be counted. */
-const run = async (acts: Act[], changes: OrderChanges = {}, query: Query = {}): Promise<Run> => {
+async function run(acts: Act[], changes: OrderChanges = {}, query: Query = {}): Promise<Run> {
   const [item, path] = [await newItem(vault), freshPath(...acts)];
   const order = { request: requestTo(party.url(path), changes), synchronous: true };
   const answer = await proxyPost(item, order, { attempts: 2, ...query });
@@ -67,14 +67,14 @@ const run = async (acts: Act[], changes: OrderChanges = {}, query: Query = {}): 
   expect(await attemptsBilled(vault, item.account)).toBe(calls.length);
   expect((await sourcesOf(item)).filter((source) => source === 'decrypt proxy')).toHaveLength(calls.length);
   return { item, answer, calls };
-};
+}
 
 /** The same, told to a webhook. */
-const runLater = async (
+async function runLater(
   acts: Act[],
   changes: OrderChanges = {},
   query: Query = {},
-): Promise<{ readonly event: WebhookEvent; readonly calls: readonly Received[] }> => {
+): Promise<{ readonly event: WebhookEvent; readonly calls: readonly Received[] }> {
   const [item, path, receiver] = [await newItem(vault), freshPath(...acts), createReceiver(party)];
   const webhook = { ...receiver.webhook, metadata: { order: 7, ref: 'mine' } };
   const order = { request: requestTo(party.url(path), changes), webhook };
@@ -84,10 +84,11 @@ const runLater = async (
   expect(await attemptsBilled(vault, item.account)).toBe(calls.length);
   expect(receiver.events()).toHaveLength(1);
   return { event, calls };
-};
+}
 
-const shown = ({ outcome, json }: Answer): unknown =>
-  outcome === '200' ? [Object(json).status_code, Object(json).body] : outcome;
+function shown({ outcome, json }: Answer): unknown {
+  return outcome === '200' ? [Object(json).status_code, Object(json).body] : outcome;
+}
 
 describe.concurrent('a request that failed is sent again', () => {
   test.each([429, 500, 502, 503, 599])('after %d, under the same id, with the same bytes', async (status) => {

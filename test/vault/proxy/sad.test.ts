@@ -29,16 +29,19 @@ afterAll(async () => {
 });
 
 let paths = 0;
-const pay = async (item: Item, ...acts: Act[]): Promise<string> => {
+async function pay(item: Item, ...acts: Act[]): Promise<string> {
   paths += 1;
   party.script(`/sad${paths}`, ...acts);
   const order = { request: requestTo(party.url(`/sad${paths}`)), synchronous: true };
   return (await proxyPost(item, order, { attempts: acts.length })).text;
-};
-const stored = async ({ account, user, token }: Item): Promise<unknown> =>
-  JSON.parse(await account.open(user, token));
+}
+async function stored({ account, user, token }: Item): Promise<unknown> {
+  return JSON.parse(await account.open(user, token));
+}
 
-const sadNames = ({ token }: Item): Promise<string[]> => vault.raw.keys(`*}s*${token}`);
+function sadNames({ token }: Item): Promise<string[]> {
+  return vault.raw.keys(`*}s*${token}`);
+}
 
 describe('the code of an item', () => {
   test.each([200, 201, 204])('is gone when a payment was answered with %d', async (status) => {

@@ -64,12 +64,16 @@ const GRANTED = JSON.stringify({
 });
 
 const SILENT: Act = () => new Promise<never>(() => undefined);
-const LATER = (body: string): Act => ({
-  status: 429,
-  headers: [['Retry-After', '60'], ...JSON_TYPE],
-  body,
-});
-const reply = (body: string): Act => ({ headers: JSON_TYPE, body });
+function LATER(body: string): Act {
+  return {
+    status: 429,
+    headers: [['Retry-After', '60'], ...JSON_TYPE],
+    body,
+  };
+}
+function reply(body: string): Act {
+  return { headers: JSON_TYPE, body };
+}
 
 /** How many of each kind wait in each place; all of them together are a hundred. */
 const WAITING = { told: { post: 20, get: 10, token: 10 }, paused: { post: 15, get: 15 }, held: 30 } as const;
@@ -82,17 +86,19 @@ let vault: MortalVault;
 let token: string;
 let made = 0;
 
-const found = (text: string): string[] => canariesIn(CANARIES, text);
+function found(text: string): string[] {
+  return canariesIn(CANARIES, text);
+}
 
-const webhook = (): object => {
+function webhook(): object {
   made += 1;
   const secret = made % 2 === 0 ? CANARIES.webhookSecret : `whsec_${CANARIES.signingKey}`;
   const url = party.url(`/hook?q=${CANARIES.webhookQuery}`);
   return { url, secret, max_attempts: 8, metadata: { [CANARIES.metadata]: CANARIES.metadata } };
-};
+}
 
-const request = (path: string, changes: OrderChanges): object =>
-  requestTo(party.url(`${path}?x=${CANARIES.path}`), {
+function request(path: string, changes: OrderChanges): object {
+  return requestTo(party.url(`${path}?x=${CANARIES.path}`), {
     headers: [
       { Authorization: `Bearer ${CANARIES.bearer}` },
       { 'X-Card': '{{card_number}}' },
@@ -101,6 +107,7 @@ const request = (path: string, changes: OrderChanges): object =>
     body: CHARGE,
     ...changes,
   });
+}
 
 const FETCH: OrderChanges = {
   method: 'GET',
@@ -108,7 +115,7 @@ const FETCH: OrderChanges = {
   headers: [{ Authorization: `Bearer ${CANARIES.bearer}` }],
 };
 
-const accept = async (route: string, query: Sending['query'], body: object): Promise<void> => {
+async function accept(route: string, query: Sending['query'], body: object): Promise<void> {
   const idempotencyKey = made % 2 === 0 ? undefined : `${CANARIES.idempotency} ${made}`;
   const { passphrase } = CANARIES;
   const sending: Sending = { query: { user: 'u', ...query }, body, passphrase };
@@ -119,17 +126,21 @@ const accept = async (route: string, query: Sending['query'], body: object): Pro
       idempotencyKey === undefined ? sending : { ...sending, idempotencyKey },
     ),
   );
-};
+}
 
-const post = (path: string): Promise<void> =>
-  accept('post', { token }, { request: request(path, {}), webhook: webhook() });
-const get = (path: string): Promise<void> =>
-  accept('get', { smart_parse: true }, { request: request(path, FETCH), webhook: webhook() });
-const networkToken = (): Promise<void> => accept('network_token', { token, requester_id: 'psp' }, webhook());
+function post(path: string): Promise<void> {
+  return accept('post', { token }, { request: request(path, {}), webhook: webhook() });
+}
+function get(path: string): Promise<void> {
+  return accept('get', { smart_parse: true }, { request: request(path, FETCH), webhook: webhook() });
+}
+function networkToken(): Promise<void> {
+  return accept('network_token', { token, requester_id: 'psp' }, webhook());
+}
 
-const times = async (count: number, work: () => Promise<void>): Promise<void> => {
+async function times(count: number, work: () => Promise<void>): Promise<void> {
   await Promise.all(Array.from({ length: count }, work));
-};
+}
 
 interface Places {
   readonly told: number;
@@ -138,7 +149,7 @@ interface Places {
 }
 
 /** Where the jobs of the vault are, once each has got as far as it gets. */
-const places = async (): Promise<Places> => {
+async function places(): Promise<Places> {
   const counts = { told: 0, paused: 0, held: 0 };
   for (const name of await vault.raw.keys('{a:*}j:*')) {
     const [phase, attempts, flight] = await vault.raw.hmget(name, 'p', 'n', 'f');
@@ -149,9 +160,9 @@ const places = async (): Promise<Places> => {
     }
   }
   return counts;
-};
+}
 
-const untilThere = async (wanted: Partial<Places>): Promise<void> => {
+async function untilThere(wanted: Partial<Places>): Promise<void> {
   for (;;) {
     const now = await places();
     const { told = now.told, paused = now.paused, held = now.held } = wanted;
@@ -160,10 +171,10 @@ const untilThere = async (wanted: Partial<Places>): Promise<void> => {
     }
     await Bun.sleep(POLL_MS);
   }
-};
+}
 
 /** A hundred requests of all kinds: those in a pause and those whose webhook fails first, then those in flight. */
-const fill = async (): Promise<void> => {
+async function fill(): Promise<void> {
   const { told, paused, held } = WAITING;
   party.script('/hook', { status: 500, body: ECHO });
   party.script('/told', reply(ECHO));
@@ -184,10 +195,10 @@ const fill = async (): Promise<void> => {
   await times(held / 3, () => post('/held'));
   await times(held / 3, () => get('/held'));
   await untilThere({ held });
-};
+}
 
 /** Lists and streams, whose names and dumps alone are not enough. */
-const listsAndStreams = async (raw: Redis): Promise<string> => {
+async function listsAndStreams(raw: Redis): Promise<string> {
   const parts: string[] = [];
   for (const name of await raw.keysBuffer('*')) {
     const type = await raw.type(name);
@@ -201,18 +212,20 @@ const listsAndStreams = async (raw: Redis): Promise<string> => {
     }
   }
   return parts.join('\n');
-};
+}
 
-const everything = async (): Promise<string> =>
-  `${await dumpRedis(vault.raw)}\n${await listsAndStreams(vault.raw)}`;
+async function everything(): Promise<string> {
+  return `${await dumpRedis(vault.raw)}\n${await listsAndStreams(vault.raw)}`;
+}
 
 /** Every file of the data folder, as one text of latin1 characters. */
-const files = (): string =>
-  readdirSync(vault.dataDir, { recursive: true, encoding: 'utf8' })
+function files(): string {
+  return readdirSync(vault.dataDir, { recursive: true, encoding: 'utf8' })
     .map((name) => join(vault.dataDir, name))
     .filter((path) => statSync(path).isFile())
     .map((path) => readFileSync(path, 'latin1'))
     .join('\n');
+}
 
 /** The files once all requests wait. Later ones keep what a test has planted. */
 let written = '';

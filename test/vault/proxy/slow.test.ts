@@ -32,10 +32,10 @@ afterAll(async () => {
 });
 
 let paths = 0;
-const timed = async (
+async function timed(
   act: Act,
   changes: OrderChanges = {},
-): Promise<{ item: Item; answer: Answer; seconds: number; calls: number }> => {
+): Promise<{ item: Item; answer: Answer; seconds: number; calls: number }> {
   paths += 1;
   const path = `/p${paths}`;
   const item = await newItem(vault);
@@ -44,7 +44,7 @@ const timed = async (
   const answer = await proxyPost(item, { request: requestTo(party.url(path), changes), synchronous: true });
   const seconds = (performance.now() - from) / 1_000;
   return { item, answer, seconds, calls: party.calls(path).length };
-};
+}
 
 describe.concurrent('20 seconds are all that a synchronous request has', () => {
   test.each(['POST', 'PUT'])(

@@ -35,13 +35,13 @@ interface Told {
 }
 
 /** All the calls of one webhook to a receiver with these acts, once the request is done with. */
-const told = async (acts: Act[], webhook: object = { max_attempts: 3 }): Promise<Told> => {
+async function told(acts: Act[], webhook: object = { max_attempts: 3 }): Promise<Told> {
   const [item, receiver] = [await newItem(vault), createReceiver(party, ...acts)];
   const order = { request: requestTo(party.url('/target')), webhook: { ...receiver.webhook, ...webhook } };
   await settled(proxyPost(item, order), receiver);
   await jobsDone(vault, item.account);
   return { item, receiver, calls: receiver.events().map(({ received }) => received) };
-};
+}
 
 describe('the signature that the tests expect', () => {
   test('is that of the specification’s own example', () => {

@@ -20,10 +20,15 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const create = (query: Query, passphrase = PASSPHRASE, client = account): Promise<Answer> =>
-  client.send('POST', '/retrieve', { query: { user: 'u', ...query }, passphrase });
-const membersOf = (answer: Answer): string[] => Object.keys(answer.as<object>());
-const placeOf = ({ outcome, field }: Answer): string => `${outcome} ${field}`;
+function create(query: Query, passphrase = PASSPHRASE, client = account): Promise<Answer> {
+  return client.send('POST', '/retrieve', { query: { user: 'u', ...query }, passphrase });
+}
+function membersOf(answer: Answer): string[] {
+  return Object.keys(answer.as<object>());
+}
+function placeOf({ outcome, field }: Answer): string {
+  return `${outcome} ${field}`;
+}
 
 describe('a new retrieval endpoint', () => {
   test('has url, id, secret and end, and lives for 24 hours', async () => {

@@ -27,14 +27,16 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const outcomeOf = async (endpoint: MadeEndpoint, query: Query = {}): Promise<string> =>
-  (await retrieve(vault, endpoint, { query })).outcome;
-const changePassphrase = async (user: string, from: string, to: string): Promise<void> => {
+async function outcomeOf(endpoint: MadeEndpoint, query: Query = {}): Promise<string> {
+  return (await retrieve(vault, endpoint, { query })).outcome;
+}
+async function changePassphrase(user: string, from: string, to: string): Promise<void> {
   const body = { user, passphrase: from, new_passphrase: to };
   expect((await account.send('PUT', '/key', { body })).outcome).toBe('200');
-};
-const dataIn = (answer: Answer, user: string): unknown[] =>
-  (answer.as<Tree>()[user] ?? []).map(({ data }) => data);
+}
+function dataIn(answer: Answer, user: string): unknown[] {
+  return (answer.as<Tree>()[user] ?? []).map(({ data }) => data);
+}
 
 describe('the end of its time', () => {
   test('comes with the second that it was told, for every use, and not before', async () => {

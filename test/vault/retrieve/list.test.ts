@@ -22,7 +22,7 @@ let account: AccountClient;
 let other: AccountClient;
 let made: MadeEndpoint[] = [];
 
-const open = async (): Promise<void> => {
+async function open(): Promise<void> {
   now = START;
   made = [];
   vault = await openTestVault({ now: () => now });
@@ -40,12 +40,17 @@ const open = async (): Promise<void> => {
   }
   await createCapture(account, 'a', { unique_id: 'a-capture' });
   await createRetrieve(other, 'a', { unique_id: 'a-foreign' });
-};
-const close = (): Promise<void> => vault.close();
+}
+function close(): Promise<void> {
+  return vault.close();
+}
 
-const list = (query: Query = {}, client = account): Promise<Answer> =>
-  client.send('GET', '/retrieve', { query });
-const idsOf = (answer: Answer): string[] => answer.as<Listed[]>().map(({ unique_id }) => unique_id);
+function list(query: Query = {}, client = account): Promise<Answer> {
+  return client.send('GET', '/retrieve', { query });
+}
+function idsOf(answer: Answer): string[] {
+  return answer.as<Listed[]>().map(({ unique_id }) => unique_id);
+}
 
 describe('the list of retrieval endpoints', () => {
   beforeAll(open);

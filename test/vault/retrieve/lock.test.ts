@@ -19,7 +19,9 @@ let account: AccountClient;
 const tokens = new Map<string, string>();
 const endpoints = new Map<string, MadeEndpoint>();
 
-const tokenOf = (name: string): string => tokens.get(name) ?? '';
+function tokenOf(name: string): string {
+  return tokens.get(name) ?? '';
+}
 
 beforeAll(async () => {
   vault = await openTestVault();
@@ -43,21 +45,25 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const made = (lock: string): Pick<MadeEndpoint, 'url' | 'secret'> =>
-  endpoints.get(lock) ?? { url: '/none', secret: '' };
+function made(lock: string): Pick<MadeEndpoint, 'url' | 'secret'> {
+  return endpoints.get(lock) ?? { url: '/none', secret: '' };
+}
 
 /** A search as it stands in a URL: `@A` is the token of A, `%@A` the same with each character encoded. */
-const searchOf = (text: string): string =>
-  text
+function searchOf(text: string): string {
+  return text
     .replaceAll(/%@([A-Z])/g, (_, name) =>
       [...Buffer.from(tokenOf(name))].map((byte) => `%${byte.toString(16)}`).join(''),
     )
     .replaceAll(/@([A-Z])/g, (_, name) => tokenOf(name));
+}
 
-const nameOf = (token: string): string => [...tokens].find(([, value]) => value === token)?.[0] ?? token;
+function nameOf(token: string): string {
+  return [...tokens].find(([, value]) => value === token)?.[0] ?? token;
+}
 
 /** What a reply shows: `A` an object, `[A B]` a tree, `[A+ B+]` one with data, otherwise status and code. */
-const shownBy = (answer: Answer): string => {
+function shownBy(answer: Answer): string {
   if (answer.status !== 200) {
     return answer.outcome;
   }
@@ -71,7 +77,7 @@ const shownBy = (answer: Answer): string => {
     return nameOf(token) + (data === undefined ? '' : '+');
   });
   return `[${names.join(' ')}]`;
-};
+}
 
 const NEEDED = '400 reference_required';
 const BAD = '400 invalid_request';

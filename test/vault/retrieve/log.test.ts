@@ -28,14 +28,18 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 /** An item under a key that has an endpoint of its own, so that other tests leave its log alone. */
-const newItem = async (): Promise<{ token: string; endpoint: MadeEndpoint }> => {
+async function newItem(): Promise<{ token: string; endpoint: MadeEndpoint }> {
   numbers += 1;
   const token = await account.store('one', { number: `${numbers}` });
   return { token, endpoint: await createRetrieve(account, 'one', { token }) };
-};
-const logOf = async (user: string, token: string, reference?: string): Promise<LogEntry[]> =>
-  (await account.sdk.vault.log({ user, token, ...(reference === undefined ? {} : { reference }) })).data;
-const use = (query: Query = {}, endpoint = open) => retrieve(vault, endpoint, { query });
+}
+async function logOf(user: string, token: string, reference?: string): Promise<LogEntry[]> {
+  return (await account.sdk.vault.log({ user, token, ...(reference === undefined ? {} : { reference }) }))
+    .data;
+}
+function use(query: Query = {}, endpoint = open) {
+  return retrieve(vault, endpoint, { query });
+}
 
 interface Counts {
   readonly retrieve: number;
@@ -44,7 +48,7 @@ interface Counts {
   readonly decrypt: number;
 }
 /** What was counted while something ran. */
-const countsOf = async (run: () => Promise<unknown>): Promise<Counts> => {
+async function countsOf(run: () => Promise<unknown>): Promise<Counts> {
   const before = await vault.usage(account);
   await run();
   const after = await vault.usage(account);
@@ -55,7 +59,7 @@ const countsOf = async (run: () => Promise<unknown>): Promise<Counts> => {
     list: grown('list'),
     decrypt: grown('decrypt'),
   };
-};
+}
 const NOTHING: Counts = { retrieve: 0, api_requests: 0, list: 0, decrypt: 0 };
 
 describe('the log of an item', () => {

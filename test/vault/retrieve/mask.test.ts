@@ -33,24 +33,24 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const read = async (endpoint: MadeEndpoint, query: Query = {}): Promise<Answer> => {
+async function read(endpoint: MadeEndpoint, query: Query = {}): Promise<Answer> {
   const answer = await retrieve(vault, endpoint, { query });
   expect(answer.outcome).toBe('200');
   return answer;
-};
+}
 
 /** What an endpoint shows of an item, alone; in the tree it must be the very same text. */
-const seenThrough = async (client: AccountClient, body: unknown, lock: Query = {}): Promise<string> => {
+async function seenThrough(client: AccountClient, body: unknown, lock: Query = {}): Promise<string> {
   const token = await client.store('u', body, { number: '1' });
   const endpoint = await createRetrieve(client, 'u', { ...lock, token });
   const alone = (await read(endpoint, { token })).text;
   expect((await read(endpoint, { decrypt_all: true })).text).toContain(`"data":${alone}`);
   await client.sdk.vault.delete({ user: 'u', token });
   return alone;
-};
-const rule = async (client: AccountClient, id: string, ...operations: object[]): Promise<void> => {
+}
+async function rule(client: AccountClient, id: string, ...operations: object[]): Promise<void> {
   expect((await client.send('POST', '/rule', { query: { id }, body: operations })).outcome).toBe('200');
-};
+}
 
 describe('masks of the account', () => {
   test('hide numbers but for four digits and codes whole, at any depth', async () => {

@@ -36,8 +36,9 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 /** A different character of the same alphabet. */
-const other = (text: string, at: number): string =>
-  text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
+function other(text: string, at: number): string {
+  return text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
+}
 
 describe('without the right secret', () => {
   test('every request is refused in the same words, whatever is wrong', async () => {

@@ -30,13 +30,15 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 /** A reply that is read piece by piece. */
-const begin = async (search: string, handle = vault.handle) => {
+async function begin(search: string, handle = vault.handle) {
   const headers = { 'x-vault-retrieve-secret': open.secret };
   const response = await handle(new Request(`http://localhost${open.url}?${search}`, { headers }));
   expect(response.status).toBe(200);
   return (response.body ?? new ReadableStream<Uint8Array>()).getReader();
-};
-const counted = async (): Promise<number> => (await vault.usage(account))['retrieve'] ?? 0;
+}
+async function counted(): Promise<number> {
+  return (await vault.usage(account))['retrieve'] ?? 0;
+}
 
 describe('3,000 items', () => {
   test('come in one reply without a limit, each once, in order, in many pieces', async () => {

@@ -21,14 +21,18 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const place = ({ unique_id }: Pick<MadeEndpoint, 'unique_id'>): string => redisKeys.endpoint(unique_id);
-const fieldOf = async (endpoint: MadeEndpoint, field: string): Promise<Buffer> =>
-  (await vault.raw.hgetBuffer(place(endpoint), field)) ?? Buffer.alloc(0);
-const put = (endpoint: MadeEndpoint, field: string, value: string | Buffer): Promise<unknown> =>
-  vault.raw.hset(place(endpoint), field, value);
+function place({ unique_id }: Pick<MadeEndpoint, 'unique_id'>): string {
+  return redisKeys.endpoint(unique_id);
+}
+async function fieldOf(endpoint: MadeEndpoint, field: string): Promise<Buffer> {
+  return (await vault.raw.hgetBuffer(place(endpoint), field)) ?? Buffer.alloc(0);
+}
+function put(endpoint: MadeEndpoint, field: string, value: string | Buffer): Promise<unknown> {
+  return vault.raw.hset(place(endpoint), field, value);
+}
 
 /** What one use of an endpoint ends with, on a server that knows nothing of it yet. */
-const outcomeOf = async (endpoint: MadeEndpoint, query: Query = { token }): Promise<string> => {
+async function outcomeOf(endpoint: MadeEndpoint, query: Query = { token }): Promise<string> {
   // What the server remembers of endpoints it forgets after a minute.
   now += 61_000;
   return retrieve(vault, endpoint, { query }).then(
@@ -38,7 +42,7 @@ const outcomeOf = async (endpoint: MadeEndpoint, query: Query = { token }): Prom
     },
     () => 'broke off',
   );
-};
+}
 
 /** A tampered endpoint may refuse as one whose records are spoilt, or as one that does not know the secret. */
 const REFUSALS = ['500 integrity_failed', '403 endpoint_refused'];

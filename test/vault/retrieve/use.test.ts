@@ -33,11 +33,18 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const use = (query: Query = {}, endpoint = open): Promise<Answer> => retrieve(vault, endpoint, { query });
-const listed = (query: Query = {}): Promise<Answer> =>
-  account.send('GET', '/vault', { query: { user: 'u', ...query } });
-const nextOf = ({ headers }: Answer): string | undefined => headers.get('x-vault-next-token') ?? undefined;
-const shownIn = (answer: Answer): string[] => namesOf(answer.as<Tree>());
+function use(query: Query = {}, endpoint = open): Promise<Answer> {
+  return retrieve(vault, endpoint, { query });
+}
+function listed(query: Query = {}): Promise<Answer> {
+  return account.send('GET', '/vault', { query: { user: 'u', ...query } });
+}
+function nextOf({ headers }: Answer): string | undefined {
+  return headers.get('x-vault-next-token') ?? undefined;
+}
+function shownIn(answer: Answer): string[] {
+  return namesOf(answer.as<Tree>());
+}
 
 describe('with a token', () => {
   test('gives the stored object itself, with its exact text', async () => {

@@ -8,12 +8,16 @@ const LIMIT = '400 rule_limit';
 const TEXT = 'x'.repeat(60_000);
 const OPERATIONS = 64;
 
-const times = (operation: object): object[] => Array<object>(OPERATIONS).fill(operation);
-const template = (text: string, output_field = '*'): object => ({
-  name: 'template',
-  output_field,
-  arguments: { template: text },
-});
+function times(operation: object): object[] {
+  return Array<object>(OPERATIONS).fill(operation);
+}
+function template(text: string, output_field = '*'): object {
+  return {
+    name: 'template',
+    output_field,
+    arguments: { template: text },
+  };
+}
 /** Programs that run over a bound whatever the machine: none of them depends on the clock. */
 const HOSTILE: readonly (readonly [string, readonly object[]])[] = [
   [
@@ -62,17 +66,19 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const read = (query: Query, client = account): Promise<Answer> =>
-  client.send('GET', '/vault', { query: { user: 'u', ...query }, passphrase: PASSPHRASE });
-const endOf = (reply: Promise<Answer>): Promise<string> =>
-  reply.then(({ outcome }) => outcome).catch(() => 'broke off');
+function read(query: Query, client = account): Promise<Answer> {
+  return client.send('GET', '/vault', { query: { user: 'u', ...query }, passphrase: PASSPHRASE });
+}
+function endOf(reply: Promise<Answer>): Promise<string> {
+  return reply.then(({ outcome }) => outcome).catch(() => 'broke off');
+}
 /** What there is, what was logged, and what was counted of all that rules can spoil. */
-const state = async (): Promise<unknown> => {
+async function state(): Promise<unknown> {
   const { decrypt, retrieve: retrieved, capture: captured, update, store } = await vault.usage(account);
   const { data } = await account.sdk.vault.list({ user: 'u', limit: -1 });
   const log = (await account.sdk.vault.log({ user: 'u', token })).data.length;
   return { decrypt, retrieved, captured, update, store, data, log };
-};
+}
 
 describe('a rule over its bounds', () => {
   test.each(HOSTILE.map(([id]) => id))(

@@ -23,28 +23,32 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 /** Makes a rule and gives its id. */
-const rule = async (...operations: object[]): Promise<string> => {
+async function rule(...operations: object[]): Promise<string> {
   rulesMade += 1;
   const id = `rule-${rulesMade}`;
   expect((await account.send('POST', '/rule', { query: { id }, body: operations })).outcome).toBe('200');
   return id;
-};
-const removeRule = (id: string): Promise<Answer> => account.send('DELETE', '/rule', { query: { id } });
+}
+function removeRule(id: string): Promise<Answer> {
+  return account.send('DELETE', '/rule', { query: { id } });
+}
 
 /** The exact text of what a capture with these rules stores. */
-const stored = async (body: unknown, rules: string, query: Query = {}): Promise<string> => {
+async function stored(body: unknown, rules: string, query: Query = {}): Promise<string> {
   const endpoint = await createCapture(account, 'u', { rules });
   const answer = await capture(vault, endpoint, { body, query: { ...query } });
   expect(answer.outcome).toBe('200');
   const { token, reference } = answer.as<{ token: string; reference: string }>();
   return account.open('u', token, { reference });
-};
+}
 
 /** How many items the key has, and what the account has used. */
-const stateOf = async (): Promise<unknown> => [
-  (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u'],
-  (await vault.usage(account))['capture'] ?? 0,
-];
+async function stateOf(): Promise<unknown> {
+  return [
+    (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u'],
+    (await vault.usage(account))['capture'] ?? 0,
+  ];
+}
 
 describe('a payment processor that forwards a card', () => {
   const FLATTEN = [

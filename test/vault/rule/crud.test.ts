@@ -34,14 +34,21 @@ beforeEach(async () => {
 });
 afterAll(() => vault.close());
 
-const post = (id: string | undefined, body: unknown, client = account): Promise<Answer> =>
-  client.send('POST', '/rule', { query: { id }, ...(body === undefined ? {} : { body }) });
-const get = (id?: string, client = account): Promise<Answer> =>
-  client.send('GET', '/rule', { query: { id } });
-const remove = (id: string | undefined, client = account): Promise<Answer> =>
-  client.send('DELETE', '/rule', { query: { id } });
-const idsOf = (answer: Answer): string[] => answer.as<{ id: string }[]>().map(({ id }) => id);
-const placeOf = ({ outcome, field }: Answer): string => `${outcome} ${field}`;
+function post(id: string | undefined, body: unknown, client = account): Promise<Answer> {
+  return client.send('POST', '/rule', { query: { id }, ...(body === undefined ? {} : { body }) });
+}
+function get(id?: string, client = account): Promise<Answer> {
+  return client.send('GET', '/rule', { query: { id } });
+}
+function remove(id: string | undefined, client = account): Promise<Answer> {
+  return client.send('DELETE', '/rule', { query: { id } });
+}
+function idsOf(answer: Answer): string[] {
+  return answer.as<{ id: string }[]>().map(({ id }) => id);
+}
+function placeOf({ outcome, field }: Answer): string {
+  return `${outcome} ${field}`;
+}
 
 describe('a rule', () => {
   const operations = [

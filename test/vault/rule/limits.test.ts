@@ -14,11 +14,13 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const post = async (account: AccountClient, id: string, body: unknown): Promise<string> =>
-  (await account.send('POST', '/rule', { query: { id }, body })).outcome;
-const read = async (account: AccountClient, token: string, rules: string): Promise<string> =>
-  (await account.send('GET', '/vault', { query: { user: 'u', token, rules }, passphrase: PASSPHRASE }))
+async function post(account: AccountClient, id: string, body: unknown): Promise<string> {
+  return (await account.send('POST', '/rule', { query: { id }, body })).outcome;
+}
+async function read(account: AccountClient, token: string, rules: string): Promise<string> {
+  return (await account.send('GET', '/vault', { query: { user: 'u', token, rules }, passphrase: PASSPHRASE }))
     .outcome;
+}
 
 test('an account may have 1,000 rules, and another one after a deletion', async () => {
   const account = await vault.account();

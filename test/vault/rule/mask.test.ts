@@ -19,7 +19,7 @@ const STORED = {
 };
 
 /** What may be seen nowhere: any five digits in a row of the numbers' hidden part, whole codes, and what they encode to. */
-const hiddenPieces = (): string[] => {
+function hiddenPieces(): string[] {
   const pieces = [NUMBER, OTHER].flatMap((number) =>
     Array.from({ length: number.length - 4 - 4 }, (_, at) => number.slice(at, at + 5)),
   );
@@ -31,11 +31,11 @@ const hiddenPieces = (): string[] => {
   ]);
   const codes = [`"${CODE}"`, `:${CODE}`, Buffer.from(CODE).toString('base64').slice(0, 5)];
   return [...pieces, ...encoded, ...codes, 'GYYDCMJQ'];
-};
+}
 const PIECES = hiddenPieces();
 
 /** The pieces that a text shows: as it stands, without what separates digits, and decoded where it is base64. */
-const leaksIn = (value: unknown): string[] => {
+function leaksIn(value: unknown): string[] {
   const leaves: string[] = [];
   const visit = (node: unknown): void => {
     if (typeof node === 'object' && node !== null) {
@@ -57,24 +57,28 @@ const leaksIn = (value: unknown): string[] => {
     ...leaves.map((leaf) => Buffer.from(leaf, 'base64').toString('latin1')),
   ];
   return PIECES.filter((piece) => texts.some((text) => text.includes(piece)));
-};
+}
 
 /** What programs made: all but the members that are as they were stored. */
-const madeIn = (value: unknown): unknown =>
-  Object.fromEntries(
+function madeIn(value: unknown): unknown {
+  return Object.fromEntries(
     Object.entries(Object(value)).filter(
       ([name, member]) => !Bun.deepEquals(member, Reflect.get(STORED, name)),
     ),
   );
+}
 
-const op = (name: string, input_field: string, output_field: string, args: object = {}): object => ({
-  name,
-  input_field,
-  output_field,
-  arguments: args,
-});
-const template = (text: string, output_field = '*', input_field = '*'): object =>
-  op('template', input_field, output_field, { template: text });
+function op(name: string, input_field: string, output_field: string, args: object = {}): object {
+  return {
+    name,
+    input_field,
+    output_field,
+    arguments: args,
+  };
+}
+function template(text: string, output_field = '*', input_field = '*'): object {
+  return op('template', input_field, output_field, { template: text });
+}
 
 /** Programs that bring a number or a code out to an account that may see it. */
 const PROGRAMS: readonly (readonly [string, readonly object[]])[] = [
@@ -189,7 +193,7 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 /** Every way to read the item through a program. */
-const readAll = async (client: AccountClient, rules: string): Promise<unknown[]> => {
+async function readAll(client: AccountClient, rules: string): Promise<unknown[]> {
   const token = tokens.get(client);
   const query = { user: 'u', rules };
   const endpoint = await createRetrieve(client, 'u', { rules, return_card_metadata: false });
@@ -203,7 +207,7 @@ const readAll = async (client: AccountClient, rules: string): Promise<unknown[]>
   ];
   expect([...alone, ...trees].map(({ outcome }) => outcome)).toEqual(Array(4).fill('200'));
   return [...alone.map(({ json }) => json), ...trees.map((answer) => answer.as<Tree>()['u']?.[0]?.data)];
-};
+}
 
 describe('an account without unmasked output', () => {
   test.each(PROGRAMS.map(([name], at) => [name, at] as const))('gets nothing back by %s', async (_, at) => {

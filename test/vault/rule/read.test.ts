@@ -21,31 +21,35 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const rule = async (client: AccountClient, ...operations: object[]): Promise<string> => {
+async function rule(client: AccountClient, ...operations: object[]): Promise<string> {
   rulesMade += 1;
   const id = `rule-${rulesMade}`;
   expect((await client.send('POST', '/rule', { query: { id }, body: operations })).outcome).toBe('200');
   return id;
-};
-const read = (query: Query, client = account): Promise<Answer> =>
-  client.send('GET', '/vault', { query: { user: 'u', ...query }, passphrase: PASSPHRASE });
-const tokenOf = async (client: AccountClient): Promise<string> =>
-  (await client.sdk.vault.list({ user: 'u' })).data['u']?.[0]?.token ?? '';
+}
+function read(query: Query, client = account): Promise<Answer> {
+  return client.send('GET', '/vault', { query: { user: 'u', ...query }, passphrase: PASSPHRASE });
+}
+async function tokenOf(client: AccountClient): Promise<string> {
+  return (await client.sdk.vault.list({ user: 'u' })).data['u']?.[0]?.token ?? '';
+}
 
 /** What rules make of the stored object, opened alone; opened with the whole key it must be the same. */
-const seen = async (query: Query, client = account): Promise<string> => {
+async function seen(query: Query, client = account): Promise<string> {
   const alone = await read({ ...query, token: await tokenOf(client) }, client);
   expect(alone.outcome).toBe('200');
   expect((await read({ ...query, decrypt_all: true }, client)).text).toContain(`"data":${alone.text}}`);
   return alone.text;
-};
-const append = (text: string, order_position = 1) => ({
-  name: 'format',
-  input_field: '*',
-  output_field: 's',
-  order_position,
-  arguments: { format_string: `%v${text}`, keys: ['s'] },
-});
+}
+function append(text: string, order_position = 1) {
+  return {
+    name: 'format',
+    input_field: '*',
+    output_field: 's',
+    order_position,
+    arguments: { format_string: `%v${text}`, keys: ['s'] },
+  };
+}
 
 describe('rules on what is read', () => {
   test('change the reply alone', async () => {

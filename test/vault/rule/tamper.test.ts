@@ -21,19 +21,22 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const make = async (id: string, tag: string, client = account): Promise<void> => {
+async function make(id: string, tag: string, client = account): Promise<void> {
   const body = [{ name: 'template', output_field: tag, arguments: { template: `made by ${tag}` } }];
   expect((await client.send('POST', '/rule', { query: { id }, body })).outcome).toBe('200');
-};
-const recordOf = async (id: string, client = account): Promise<Buffer> =>
-  (await vault.raw.hgetBuffer(redisKeys.rules(client.aid), id)) ?? Buffer.alloc(0);
-const put = (id: string, record: Buffer | string, client = account): Promise<unknown> =>
-  vault.raw.hset(redisKeys.rules(client.aid), id, record);
-const read = (rules: string) =>
-  account.send('GET', '/vault', { query: { user: 'u', token, rules }, passphrase: PASSPHRASE });
+}
+async function recordOf(id: string, client = account): Promise<Buffer> {
+  return (await vault.raw.hgetBuffer(redisKeys.rules(client.aid), id)) ?? Buffer.alloc(0);
+}
+function put(id: string, record: Buffer | string, client = account): Promise<unknown> {
+  return vault.raw.hset(redisKeys.rules(client.aid), id, record);
+}
+function read(rules: string) {
+  return account.send('GET', '/vault', { query: { user: 'u', token, rules }, passphrase: PASSPHRASE });
+}
 
 /** Every use of rules, each with how it ends. */
-const usesOf = async (rules: string): Promise<Record<string, string>> => {
+async function usesOf(rules: string): Promise<Record<string, string>> {
   const [reader, writer] = [
     await createRetrieve(account, 'u', { rules }),
     await createCapture(account, 'u', { rules, unique_id: `c-${rules}` }),
@@ -59,9 +62,10 @@ const usesOf = async (rules: string): Promise<Record<string, string>> => {
   };
   await account.send('DELETE', `/capture/c-${rules}`);
   return uses;
-};
-const allRefused = (uses: Record<string, string>): Record<string, string> =>
-  Object.fromEntries(Object.keys(uses).map((use) => [use, REFUSED]));
+}
+function allRefused(uses: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.keys(uses).map((use) => [use, REFUSED]));
+}
 
 describe('a rule’s record', () => {
   test('that was changed in any way is refused, and serves again when it is put back', async () => {

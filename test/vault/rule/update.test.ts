@@ -14,35 +14,38 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-const rule = async (...operations: object[]): Promise<string> => {
+async function rule(...operations: object[]): Promise<string> {
   rulesMade += 1;
   const id = `rule-${rulesMade}`;
   expect((await account.send('POST', '/rule', { query: { id }, body: operations })).outcome).toBe('200');
   return id;
-};
-const template = (text: string, fields: object = {}): object => ({
-  name: 'template',
-  ...fields,
-  arguments: { template: text },
-});
-const update = (token: string, body: unknown, query: Query): Promise<Answer> =>
-  account.send('POST', '/vault/update', {
+}
+function template(text: string, fields: object = {}): object {
+  return {
+    name: 'template',
+    ...fields,
+    arguments: { template: text },
+  };
+}
+function update(token: string, body: unknown, query: Query): Promise<Answer> {
+  return account.send('POST', '/vault/update', {
     query: { user: 'u', token, ...query },
     passphrase: PASSPHRASE,
     body,
   });
-const newItem = async (body: object): Promise<string> => {
+}
+async function newItem(body: object): Promise<string> {
   numbers += 1;
   return account.store('u', { ...body, number: `60110009901394${numbers}` });
-};
+}
 /** The text that an update with these operations leaves of an object. */
-const updated = async (stored: object, changes: unknown, ...operations: object[]): Promise<unknown> => {
+async function updated(stored: object, changes: unknown, ...operations: object[]): Promise<unknown> {
   const token = await newItem(stored);
   const rules = await rule(...operations);
   expect((await update(token, changes, { rules })).outcome).toBe('200');
   const { number: _, ...rest } = JSON.parse(await account.open('u', token));
   return rest;
-};
+}
 
 describe('rules of an update', () => {
   test('run after the merge, over the whole object, and what they make is stored', async () => {

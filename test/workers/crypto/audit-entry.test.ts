@@ -31,9 +31,12 @@ const EVENT: AuditEvent = {
   count: 1,
 };
 
-const seal = (before: AuditMark, event: Partial<AuditEvent> = {}) =>
-  sealAuditEntry(sealer, KEY, 'a1', before, { ...EVENT, ...event });
-const open = (sequence: number, record: Uint8Array) => openAuditEntry(sealer, KEY, 'a1', sequence, record);
+function seal(before: AuditMark, event: Partial<AuditEvent> = {}) {
+  return sealAuditEntry(sealer, KEY, 'a1', before, { ...EVENT, ...event });
+}
+function open(sequence: number, record: Uint8Array) {
+  return openAuditEntry(sealer, KEY, 'a1', sequence, record);
+}
 
 describe('an entry', () => {
   test('opens to what was sealed, at its place', () => {

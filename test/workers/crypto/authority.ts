@@ -31,16 +31,18 @@ export interface Authority {
 
 let serial = 1;
 
-const base = (notAfter = new Date(Date.now() + 10 * DAY_MS)) => ({
-  serialNumber: (serial++).toString(16).padStart(4, '0'),
-  notBefore: new Date(Math.min(Date.now(), notAfter.getTime()) - DAY_MS),
-  notAfter,
-});
+function base(notAfter = new Date(Date.now() + 10 * DAY_MS)) {
+  return {
+    serialNumber: (serial++).toString(16).padStart(4, '0'),
+    notBefore: new Date(Math.min(Date.now(), notAfter.getTime()) - DAY_MS),
+    notAfter,
+  };
+}
 
 const CA = new BasicConstraintsExtension(true, undefined, true);
 const CLIENT = new ExtendedKeyUsageExtension([ExtendedKeyUsage.clientAuth]);
 
-const authorityOf = (pem: string, name: string, keys: CryptoKeyPair): Authority => {
+function authorityOf(pem: string, name: string, keys: CryptoKeyPair): Authority {
   const issuer = `CN=${name}`;
   const sign = async (subject: string, publicKey: PublicKey, { notAfter }: Terms) => {
     const certificate = await X509CertificateGenerator.create({
@@ -79,9 +81,9 @@ const authorityOf = (pem: string, name: string, keys: CryptoKeyPair): Authority 
     },
     renamed: (other) => topAuthority(other, keys),
   };
-};
+}
 
-const topAuthority = async (name: string, keys: CryptoKeyPair): Promise<Authority> => {
+async function topAuthority(name: string, keys: CryptoKeyPair): Promise<Authority> {
   const certificate = await X509CertificateGenerator.createSelfSigned({
     ...base(),
     name: `CN=${name}`,
@@ -90,8 +92,9 @@ const topAuthority = async (name: string, keys: CryptoKeyPair): Promise<Authorit
     extensions: [CA],
   });
   return authorityOf(`${certificate.toString('pem')}\n`, name, keys);
-};
+}
 
 /** A new authority at the top, with a key of its own. */
-export const newAuthority = async (name = 'Test Root'): Promise<Authority> =>
-  await topAuthority(name, await crypto.subtle.generateKey(EC, true, ['sign', 'verify']));
+export async function newAuthority(name = 'Test Root'): Promise<Authority> {
+  return await topAuthority(name, await crypto.subtle.generateKey(EC, true, ['sign', 'verify']));
+}

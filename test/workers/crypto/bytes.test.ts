@@ -29,8 +29,12 @@ const field: fc.Arbitrary<Field> = fc.oneof(
 const fields = fc.array(field, { maxLength: 6 });
 
 /** Two lists are the same when they hold the same kinds of the same values. */
-const nameOf = (label: string, list: readonly Field[]): string =>
-  JSON.stringify([label, ...list.map((one) => [one instanceof Uint8Array ? toHex(one) : one, typeof one])]);
+function nameOf(label: string, list: readonly Field[]): string {
+  return JSON.stringify([
+    label,
+    ...list.map((one) => [one instanceof Uint8Array ? toHex(one) : one, typeof one]),
+  ]);
+}
 
 describe('aad', () => {
   test('the encoding is fixed', () => {

@@ -12,7 +12,7 @@ import { toFailure } from '../../../workers/jobs/failure.ts';
 import { type Authority, newAuthority } from './authority.ts';
 
 /** The code of the refusal; undefined when the text was read. Any other error is let through. */
-const refusalOf = (pem: string): string | undefined => {
+function refusalOf(pem: string): string | undefined {
   try {
     readCertificate(pem);
     return undefined;
@@ -22,7 +22,7 @@ const refusalOf = (pem: string): string | undefined => {
     }
     return error.code;
   }
-};
+}
 
 let root: Authority;
 let middle: Authority;
@@ -37,10 +37,10 @@ beforeAll(async () => {
 });
 
 /** The leaf with its DER changed, in PEM as good as before. */
-const changed = (change: (der: Uint8Array) => Uint8Array): string => {
+function changed(change: (der: Uint8Array) => Uint8Array): string {
   const der = readPem(leaf)?.[0]?.der ?? new Uint8Array();
   return toPem('CERTIFICATE', change(der.slice()));
-};
+}
 
 test.each(['ec-p256', 'rsa-2048'] as const)(
   'a certificate for a request of %s matches it',

@@ -11,7 +11,9 @@ import { type CreatedCsr, createCsr } from '../../../workers/crypto/certificate/
 import { wipe } from '../../../workers/crypto/primitives/bytes.ts';
 import { type Authority, newAuthority } from './authority.ts';
 
-const vector = (name: string) => readFileSync(join(import.meta.dir, '../../vectors', name));
+function vector(name: string) {
+  return readFileSync(join(import.meta.dir, '../../vectors', name));
+}
 
 let root: Authority;
 let server: Server;
@@ -39,10 +41,10 @@ afterAll(() => {
 });
 
 /** The status of the reply, or `refused` where there was none. */
-const visit = async (
+async function visit(
   credential?: ClientCredential,
   version: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.3',
-): Promise<number | 'refused'> => {
+): Promise<number | 'refused'> {
   const address = server.address();
   if (address === null || typeof address === 'string') {
     throw new TypeError('the server does not listen');
@@ -69,12 +71,12 @@ const visit = async (
     call.on('error', () => resolve('refused'));
     call.end();
   });
-};
+}
 
-const credentialOf = (pem: string, { privateKey }: Pick<CreatedCsr, 'privateKey'>): ClientCredential => {
+function credentialOf(pem: string, { privateKey }: Pick<CreatedCsr, 'privateKey'>): ClientCredential {
   const { certPem, chain } = readCertificate(pem);
   return clientCredential({ certPem, chain, privateKeyDer: privateKey });
-};
+}
 
 test('without a certificate the server serves nothing', async () => {
   const before = served;

@@ -10,7 +10,7 @@ const KEY_TYPES = ['ec-p256', 'rsa-2048'] as const;
 const openssl = Bun.which('openssl');
 
 /** What the library reads in a request, and the word of openssl about it where the program is there. */
-const readRequest = async ({ csrPem }: CreatedCsr) => {
+async function readRequest({ csrPem }: CreatedCsr) {
   if (openssl !== null) {
     const told = Bun.spawnSync([openssl, 'req', '-verify', '-noout'], { stdin: Buffer.from(csrPem) });
     expect(`${told.exitCode} ${told.stdout}${told.stderr}`).toMatch(/^0 .*verify OK/s);
@@ -18,7 +18,7 @@ const readRequest = async ({ csrPem }: CreatedCsr) => {
   const request = new Pkcs10CertificateRequest(csrPem);
   expect(await request.verify()).toBe(true);
   return { subject: request.subjectName.toJSON(), spki: new Uint8Array(request.publicKey.rawData), request };
-};
+}
 
 const FULL = {
   cn: 'Größe 東京 😀',

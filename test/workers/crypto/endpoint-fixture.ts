@@ -28,20 +28,22 @@ export const key: UnlockedKey = {
 export const IDS: EndpointWrapId = { ...CONTEXT, id: 'endpoint-1', gen: 2 };
 
 /** A new endpoint of `key`. */
-export const make = (kind: EndpointKind, json = JSON_BYTES, ids: EndpointWrapId = IDS): SealedEndpoint =>
-  sealEndpoint(sealer, { ...ids, kind }, json, key);
+export function make(kind: EndpointKind, json = JSON_BYTES, ids: EndpointWrapId = IDS): SealedEndpoint {
+  return sealEndpoint(sealer, { ...ids, kind }, json, key);
+}
 
-export const policyOf = (made: SealedEndpoint, ids: EndpointWrapId = IDS): OpenedPolicy =>
-  openPolicy(sealer, ids, made.policyRecord);
+export function policyOf(made: SealedEndpoint, ids: EndpointWrapId = IDS): OpenedPolicy {
+  return openPolicy(sealer, ids, made.policyRecord);
+}
 
 /** What an endpoint gives, as text, whichever kind it is. */
-export const openAs = (
+export function openAs(
   kind: EndpointKind,
   policy: OpenedPolicy,
   wrapRecord: Uint8Array,
   secret: string,
   ids: EndpointWrapId = IDS,
-): string[] => {
+): string[] {
   if (kind === 'capture') {
     const opened = openCaptureWrap(sealer, ids, policy, wrapRecord, utf8(secret));
     return [String(opened.gen), toHex(opened.publicKey), toHex(opened.tokenKey)];
@@ -56,7 +58,7 @@ export const openAs = (
       toHex(privateKey),
     ]),
   ];
-};
+}
 
 /** What `openAs` gives for an endpoint of `key`. */
 export const EXPECTED: Readonly<Record<EndpointKind, string[]>> = {
@@ -69,8 +71,10 @@ export const EXPECTED: Readonly<Record<EndpointKind, string[]>> = {
 };
 
 /** Seals as somebody with the service master key can: anything, at the place of one of the two records. */
-export const sealOuter = (kind: 'endpoint' | 'endpoint wrap', bytes: Uint8Array): Uint8Array =>
-  sealer.seal('record', IDS.aid, kind, [IDS.id], bytes);
+export function sealOuter(kind: 'endpoint' | 'endpoint wrap', bytes: Uint8Array): Uint8Array {
+  return sealer.seal('record', IDS.aid, kind, [IDS.id], bytes);
+}
 /** What such a record holds. */
-export const openOuter = (kind: 'endpoint' | 'endpoint wrap', record: Uint8Array): Uint8Array =>
-  new Uint8Array(sealer.open('record', IDS.aid, kind, [IDS.id], record));
+export function openOuter(kind: 'endpoint' | 'endpoint wrap', record: Uint8Array): Uint8Array {
+  return new Uint8Array(sealer.open('record', IDS.aid, kind, [IDS.id], record));
+}

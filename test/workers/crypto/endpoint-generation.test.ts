@@ -22,21 +22,26 @@ const changed = await changePassphrase(CONTEXT, record, PASSPHRASE, NEXT, FLOOR)
 const { key: second } = await unlockVaultKey(CONTEXT, changed, NEXT, FLOOR);
 
 /** An endpoint made of an open key, as what its opening takes. */
-const endpointOf = (kind: EndpointKind, key: UnlockedKey) => {
+function endpointOf(kind: EndpointKind, key: UnlockedKey) {
   const made = sealEndpoint(sealer, { ...CONTEXT, id: 'endpoint-1', kind }, utf8('{}'), key);
   const ids = { ...CONTEXT, id: 'endpoint-1', gen: made.gen };
   const policy = openPolicy(sealer, ids, made.policyRecord);
   return [sealer, ids, policy, made.wrapRecord, utf8(made.secret)] as const;
-};
-const captureOf = (key: UnlockedKey): CaptureKey => openCaptureWrap(...endpointOf('capture', key));
-const retrievalOf = (key: UnlockedKey): UnlockedKey => openRetrieveWrap(...endpointOf('retrieve', key));
+}
+function captureOf(key: UnlockedKey): CaptureKey {
+  return openCaptureWrap(...endpointOf('capture', key));
+}
+function retrievalOf(key: UnlockedKey): UnlockedKey {
+  return openRetrieveWrap(...endpointOf('retrieve', key));
+}
 
-const store = (owner: ItemOwner, text: string) => {
+function store(owner: ItemOwner, text: string) {
   const { item, meta, gen } = sealItem({ ...IDS, owner, part0: utf8(text), sealer });
   return { item, gen, meta: openMeta(sealer, IDS, meta) };
-};
-const read = (key: UnlockedKey, { item, meta }: ReturnType<typeof store>): string =>
-  textOf(openItem({ ...IDS, key, item, meta, nowMs: 0 }).part0);
+}
+function read(key: UnlockedKey, { item, meta }: ReturnType<typeof store>): string {
+  return textOf(openItem({ ...IDS, key, item, meta, nowMs: 0 }).part0);
+}
 
 test('an old retrieval secret opens what was stored before the change, and nothing stored after it', () => {
   const retrieval = retrievalOf(first);

@@ -29,20 +29,20 @@ import {
 import { CONTEXT, damaged, filled, flipped, toHex } from './fixture.ts';
 
 /** A wrap put together by the documented format, to be sealed by somebody with the service master key. */
-const innerWrap = (parts: {
+function innerWrap(parts: {
   readonly header: Uint8Array;
   readonly gen: number;
   readonly wrapKey: Uint8Array;
   readonly policyHash: Uint8Array;
   readonly secrets: Uint8Array;
-}): Uint8Array => {
+}): Uint8Array {
   const head = concat([parts.header, u32(parts.gen)]);
   const nonce = randomBytes(NONCE_BYTES);
   const body = new Uint8Array(parts.secrets.length + TAG_BYTES);
   const bound = aad('cardvault endpoint', [head, IDS.env, IDS.aid, IDS.kid, IDS.id, parts.policyHash]);
   sealInto(body, 0, parts.wrapKey, nonce, parts.secrets, bound);
   return concat([head, nonce, body]);
-};
+}
 
 const SALT = filled(16, 3);
 const SECRET = filled(32, 9);
@@ -184,7 +184,7 @@ describe.each(KINDS.map((kind) => [kind]))('a %s endpoint', (kind) => {
   });
 });
 
-const refusalOf = (open: () => unknown): string | undefined => {
+function refusalOf(open: () => unknown): string | undefined {
   try {
     open();
   } catch (error) {
@@ -194,7 +194,7 @@ const refusalOf = (open: () => unknown): string | undefined => {
     throw error;
   }
   return undefined;
-};
+}
 
 describe('making one', () => {
   test.each(KINDS.map((kind) => [kind]))('%s: refused for another vault key', (kind) => {

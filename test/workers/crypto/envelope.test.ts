@@ -30,8 +30,9 @@ const { record, key } = await openNewKey();
 const changed = await changePassphrase(CONTEXT, record, PASSPHRASE, NEXT, FLOOR);
 const { key: newer } = await unlockVaultKey(CONTEXT, changed, NEXT, FLOOR);
 
-const publicOf = (of: UnlockedKey, gen: number): Uint8Array =>
-  of.generations[gen - 1]?.publicKey ?? filled(0, 0);
+function publicOf(of: UnlockedKey, gen: number): Uint8Array {
+  return of.generations[gen - 1]?.publicKey ?? filled(0, 0);
+}
 const wraps = {
   owned: (of: UnlockedKey, ctx = CTX) => wrapDekOwned(of, ctx, DEK),
   sealed: (of: UnlockedKey, ctx = CTX) =>

@@ -6,32 +6,39 @@ import { ARGON2_FLOOR } from '../../../workers/crypto/primitives/kdf.ts';
 import { createServiceSealer, type ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 
 export const FLOOR = ARGON2_FLOOR;
-export const hex = (text: string): Uint8Array => Uint8Array.fromHex(text);
-export const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
-export const filled = (length: number, value: number): Uint8Array => new Uint8Array(length).fill(value);
+export function hex(text: string): Uint8Array {
+  return Uint8Array.fromHex(text);
+}
+export function toHex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
+export function filled(length: number, value: number): Uint8Array {
+  return new Uint8Array(length).fill(value);
+}
 
 export const CONTEXT = { env: 'staging', aid: 'account-1', kid: 'key-1' } as const;
 export const IDS = { ...CONTEXT, token: 'token-1' } as const;
 export const PASSPHRASE = utf8('correct horse battery staple');
 
-export const sealerOf = (env = 'staging', masterKey = filled(32, 7)): ServiceSealer =>
-  createServiceSealer({ env, ring: { writeId: 'a', keys: new Map([['a', masterKey]]) } });
+export function sealerOf(env = 'staging', masterKey = filled(32, 7)): ServiceSealer {
+  return createServiceSealer({ env, ring: { writeId: 'a', keys: new Map([['a', masterKey]]) } });
+}
 
 /** A fresh open vault key of one generation. */
-export const openNewKey = async (
+export async function openNewKey(
   ctx: { readonly env: string; readonly aid: string; readonly kid: string } = CONTEXT,
-): Promise<{ readonly record: Uint8Array; readonly key: UnlockedKey }> => {
+): Promise<{ readonly record: Uint8Array; readonly key: UnlockedKey }> {
   const record = await createVaultKey(ctx, PASSPHRASE, FLOOR);
   const { key } = await unlockVaultKey(ctx, record, PASSPHRASE, FLOOR);
   return { record, key };
-};
+}
 
 /** The record with one bit of byte `at` turned. */
-export const flipped = (record: Uint8Array, at: number, bit = at % 8): Uint8Array => {
+export function flipped(record: Uint8Array, at: number, bit = at % 8): Uint8Array {
   const copy = new Uint8Array(record);
   copy[at] = (copy[at] ?? 0) ^ (1 << bit);
   return copy;
-};
+}
 
 /** Every record that differs from the given one in one byte, or is shorter, or one byte longer. */
 export function* damaged(record: Uint8Array): Generator<Uint8Array> {
@@ -46,11 +53,12 @@ export function* damaged(record: Uint8Array): Generator<Uint8Array> {
   yield longer;
 }
 
-export const isRefusal = (error: unknown): boolean =>
-  error instanceof IntegrityError || error instanceof PassphraseError;
+export function isRefusal(error: unknown): boolean {
+  return error instanceof IntegrityError || error instanceof PassphraseError;
+}
 
 /** `open` must refuse with one of the two errors that callers know, and must not return. */
-export const expectRefused = (open: () => unknown): void => {
+export function expectRefused(open: () => unknown): void {
   let result: unknown;
   try {
     result = open();
@@ -61,14 +69,11 @@ export const expectRefused = (open: () => unknown): void => {
     return;
   }
   expect(result).toBe('a refusal');
-};
+}
 
 /** The same for every damaged form of a record. */
-export const expectDamageRefused = (
-  record: Uint8Array,
-  open: (damagedRecord: Uint8Array) => unknown,
-): void => {
+export function expectDamageRefused(record: Uint8Array, open: (damagedRecord: Uint8Array) => unknown): void {
   for (const bad of damaged(record)) {
     expectRefused(() => open(bad));
   }
-};
+}

@@ -24,11 +24,12 @@ import { damaged, expectDamageRefused, expectRefused, FLOOR, hex, toHex } from '
 const { inputs, records, derived, unlocked, endpoints } = golden;
 const ctx = { env: inputs.env, aid: inputs.aid, kid: inputs.kid };
 const ids = { ...ctx, token: inputs.token };
-const sealerFor = (env: string) =>
-  createServiceSealer({
+function sealerFor(env: string) {
+  return createServiceSealer({
     env,
     ring: { writeId: inputs.ringId, keys: new Map([[inputs.ringId, hex(inputs.masterKey)]]) },
   });
+}
 const sealer = sealerFor(inputs.env);
 const { key } = await unlockVaultKey(ctx, hex(records.vaultKeyChanged), utf8(inputs.newPassphrase), FLOOR);
 const meta = openMeta(sealer, ids, hex(records.itemMeta));
@@ -141,14 +142,14 @@ describe('records', () => {
 const REFUSAL = /^(?:The secret does not open this endpoint|A stored \w+ failed its integrity check)\.$/;
 
 /** What the opening of a golden endpoint takes, in another place or with another wrap when given. */
-const endpointArgs = (
+function endpointArgs(
   { id, gen, secret, policyRecord, wrapRecord }: typeof endpoints.capture,
   place = ctx,
   wrap = hex(wrapRecord),
-) => {
+) {
   const policy = openPolicy(sealer, { ...ctx, id }, hex(policyRecord));
   return [sealerFor(place.env), { ...place, id, gen }, policy, wrap, utf8(secret)] as const;
-};
+}
 
 describe('endpoints', () => {
   test.each(['capture', 'retrieve'] as const)('the policy of a %s endpoint', (kind) => {

@@ -29,7 +29,7 @@ const part = { ...IDS, part: 0 as const };
 const BLOBS = 10_000;
 
 /** Random bytes of a random length, every other one with a right header and every fourth with a small count. */
-const blob = (index: number, type: number): Uint8Array => {
+function blob(index: number, type: number): Uint8Array {
   const bytes = randomBytes(index % 400);
   if (index % 2 === 0) {
     bytes.set([1, type, 1, 0].slice(0, bytes.length));
@@ -38,7 +38,7 @@ const blob = (index: number, type: number): Uint8Array => {
     bytes.set([0, 0, 0, 0, 1].slice(0, Math.max(0, bytes.length - 4)), Math.min(4, bytes.length));
   }
   return bytes;
-};
+}
 
 const decoders: [string, number, (bytes: Uint8Array) => unknown][] = [
   ['vault key', TYPE.vaultKey, describeVaultKey],

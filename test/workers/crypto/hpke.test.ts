@@ -18,11 +18,12 @@ import { hex, toHex } from './fixture.ts';
 
 const suites: readonly HpkeAead[] = [EXPORT_ONLY, AES_256_GCM];
 
-const shake128 = (bytes: Uint8Array, outputLength: number): Uint8Array =>
-  createHash('shake128', { outputLength }).update(bytes).digest();
+function shake128(bytes: Uint8Array, outputLength: number): Uint8Array {
+  return createHash('shake128', { outputLength }).update(bytes).digest();
+}
 
 /** Inputs drawn from SHAKE128 of nothing: a length byte, then as many bytes. */
-const drawInputs = (): (() => Uint8Array) => {
+function drawInputs(): () => Uint8Array {
   const stream = shake128(new Uint8Array(0), 600_000);
   let at = 0;
   return () => {
@@ -30,22 +31,17 @@ const drawInputs = (): (() => Uint8Array) => {
     at += 1 + length;
     return stream.subarray(at - length, at);
   };
-};
+}
 
 /** Seals as the RFC's ContextS.Seal does: the nonce is the base nonce with the sequence number added by XOR. */
-const sealAt = (
-  context: HpkeContext,
-  sequence: number,
-  aad: Uint8Array,
-  plaintext: Uint8Array,
-): Uint8Array => {
+function sealAt(context: HpkeContext, sequence: number, aad: Uint8Array, plaintext: Uint8Array): Uint8Array {
   const nonce = new Uint8Array(context.baseNonce);
   new DataView(nonce.buffer).setUint32(8, new DataView(nonce.buffer).getUint32(8) ^ sequence);
   const out = new Uint8Array(plaintext.length + TAG_BYTES);
   sealInto(out, 0, context.key, nonce, plaintext, aad);
   expect(toHex(openSealed(context.key, nonce, out, aad))).toBe(toHex(plaintext));
   return out;
-};
+}
 
 describe.each(vectors.valid)('RFC 9180, $name', (vector) => {
   const aead = suites.find(({ id }) => id === vector.aeadId) ?? EXPORT_ONLY;

@@ -18,18 +18,20 @@ const NOW = 1_700_000_000_000;
 const PART0 = utf8('{"card_number":"4111111111111111"}');
 const PART1 = utf8('{"cvv":"123"}');
 
-const publicOwner = (of: UnlockedKey) => ({
-  gen: 1,
-  publicKey: of.generations[0]?.publicKey ?? filled(0, 0),
-});
+function publicOwner(of: UnlockedKey) {
+  return {
+    gen: 1,
+    publicKey: of.generations[0]?.publicKey ?? filled(0, 0),
+  };
+}
 const owners = { 'passphrase in hand': key, 'public key only': publicOwner(key) } as const;
 
-const sealBoth = (
+function sealBoth(
   owner: (typeof owners)[keyof typeof owners],
   expiresAtMs = 0,
   reference: string | undefined = 'ref',
-) =>
-  sealItem({
+) {
+  return sealItem({
     ...IDS,
     ...(reference === undefined ? {} : { reference }),
     owner,
@@ -37,8 +39,9 @@ const sealBoth = (
     part1: { bytes: PART1, expiresAtMs },
     sealer,
   });
+}
 
-const open = (
+function open(
   sealed: { readonly item: Uint8Array; readonly meta: Uint8Array; readonly sad?: Uint8Array },
   changes: {
     readonly meta?: OpenedMeta;
@@ -46,7 +49,7 @@ const open = (
     readonly sad?: Uint8Array | null;
     readonly nowMs?: number;
   } = {},
-) => {
+) {
   const sad = changes.sad === null ? undefined : (changes.sad ?? sealed.sad);
   return openItem({
     ...IDS,
@@ -56,7 +59,7 @@ const open = (
     ...(sad ? { sad } : {}),
     nowMs: changes.nowMs ?? NOW,
   });
-};
+}
 
 describe.each(Object.entries(owners))('an item sealed with the %s', (_, owner) => {
   test('round trip of anything', () => {

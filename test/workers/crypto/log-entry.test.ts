@@ -22,18 +22,19 @@ const BASE = {
   userAgent: 'curl/8',
 } as const;
 
-const seal = (seenLength: number, seenTag: Uint8Array, changes: Partial<LogEntry> = {}): Uint8Array =>
-  sealLogEntry(sealer, IDS, { ...BASE, seenLength, seenTag, ...changes });
+function seal(seenLength: number, seenTag: Uint8Array, changes: Partial<LogEntry> = {}): Uint8Array {
+  return sealLogEntry(sealer, IDS, { ...BASE, seenLength, seenTag, ...changes });
+}
 
 /** A log of `length` entries whose writers each saw all entries before. */
-const chain = (length: number): Uint8Array[] => {
+function chain(length: number): Uint8Array[] {
   const entries: Uint8Array[] = [];
   for (let i = 0; i < length; i++) {
     const newest = entries.at(-1);
     entries.push(seal(i, newest ? tagOf(newest) : NONE, { timeMs: BASE.timeMs + i }));
   }
   return entries;
-};
+}
 
 describe('addresses', () => {
   test.each([

@@ -6,14 +6,15 @@ import { expectDamageRefused, expectRefused, filled, flipped, IDS } from './fixt
 
 const OLD = ['old', filled(32, 7)] as const;
 const NEW = ['new', filled(32, 9)] as const;
-const ringOf = (writeId: string, ...keys: readonly (readonly [string, Uint8Array])[]) =>
-  createServiceSealer({ env: 'staging', ring: { writeId, keys: new Map(keys) } });
+function ringOf(writeId: string, ...keys: readonly (readonly [string, Uint8Array])[]) {
+  return createServiceSealer({ env: 'staging', ring: { writeId, keys: new Map(keys) } });
+}
 const before = ringOf('old', OLD);
 const both = ringOf('new', NEW, OLD);
 const after = ringOf('new', NEW);
 
 const BASE = { timeMs: 1, action: 'decrypt', source: 'vault', ip: '203.0.113.7', userAgent: 'x' } as const;
-const chain = (length: number, sealer = before): Uint8Array[] => {
+function chain(length: number, sealer = before): Uint8Array[] {
   const entries: Uint8Array[] = [];
   for (let seen = 0; seen < length; seen++) {
     const newest = entries.at(-1);
@@ -21,7 +22,7 @@ const chain = (length: number, sealer = before): Uint8Array[] => {
     entries.push(sealLogEntry(sealer, IDS, { ...BASE, seenLength: seen, seenTag }));
   }
   return entries;
-};
+}
 
 describe('an entry that is sealed again', () => {
   const entries = chain(5);

@@ -4,7 +4,9 @@ import { textOf } from '../../../workers/crypto/primitives/bytes.ts';
 import { readPem, toPem, toPemBytes } from '../../../workers/crypto/primitives/pem.ts';
 import { toHex } from './fixture.ts';
 
-const randomOf = (length: number): Uint8Array => crypto.getRandomValues(new Uint8Array(length));
+function randomOf(length: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(length));
+}
 
 test('every length is written and read the same, and the bytes are those of the text', () => {
   for (let length = 1; length <= 300; length++) {

@@ -9,7 +9,7 @@ import {
 import { toHex } from './fixture.ts';
 
 /** Chi-square of how often each symbol came, against an even spread. */
-const chiSquare = (text: string, symbols: number): number => {
+function chiSquare(text: string, symbols: number): number {
   const counts = new Map<string, number>();
   for (const symbol of text) {
     counts.set(symbol, (counts.get(symbol) ?? 0) + 1);
@@ -17,7 +17,7 @@ const chiSquare = (text: string, symbols: number): number => {
   const expected = text.length / symbols;
   const found = [...counts.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
   return found + (symbols - counts.size) * expected;
-};
+}
 
 describe('random bytes', () => {
   test('any length, each time others', () => {

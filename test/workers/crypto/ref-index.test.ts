@@ -10,7 +10,7 @@ const KEY = filled(32, 11);
 const text = fc.string({ unit: 'grapheme', maxLength: 60 });
 
 /** The definition, block by block: c(i) = AES(byte(i) xor c(i-1)), of which two bytes are kept. */
-const byDefinition = (key: Uint8Array, reference: string): string => {
+function byDefinition(key: Uint8Array, reference: string): string {
   let previous = filled(16, 0);
   let out = '';
   for (const byte of utf8(reference)) {
@@ -21,7 +21,7 @@ const byDefinition = (key: Uint8Array, reference: string): string => {
     out += toHex(previous.subarray(0, 2));
   }
   return out;
-};
+}
 
 describe('the reference index', () => {
   test('is truncated CBC', () => {

@@ -8,11 +8,12 @@ const sealer = sealerOf();
 const PLACE = ['record', 'account-1', 'rule', ['a', 'b']] as const;
 const sealedRule = sealer.seal(...PLACE, utf8('a rule'));
 
-const ringOf = (writeId: string, ...ids: string[]) =>
-  createServiceSealer({
+function ringOf(writeId: string, ...ids: string[]) {
+  return createServiceSealer({
     env: 'staging',
     ring: { writeId, keys: new Map(ids.map((id) => [id, filled(32, id.charCodeAt(0))])) },
   });
+}
 
 describe('seal and open', () => {
   test('round trip of anything', () => {

@@ -25,10 +25,12 @@ import {
 
 const NEXT = utf8('a second passphrase, quite long');
 
-const secretsOf = (key: {
+function secretsOf(key: {
   tokenKey: Uint8Array;
   generations: readonly { privateKey: Uint8Array }[];
-}): string[] => [toHex(key.tokenKey), ...key.generations.map(({ privateKey }) => toHex(privateKey))];
+}): string[] {
+  return [toHex(key.tokenKey), ...key.generations.map(({ privateKey }) => toHex(privateKey))];
+}
 
 describe('create and unlock', () => {
   test('a new key opens with its passphrase, at the default setting', async () => {
