@@ -5,7 +5,7 @@ import { createApp } from '../http/app.ts';
 import { type Listener, openListener } from '../http/listen/listener.ts';
 import { findFreePort, probePort } from '../http/listen/port.ts';
 import type { Deps } from '../http/plugins/app-parts.ts';
-import { logFault } from '../http/plugins/errors.ts';
+import { logFault } from '../http/plugins/http-context.ts';
 import { createServerStore } from '../store/server.ts';
 import type { System } from './assemble.ts';
 import { createSiblings, type Siblings } from './siblings.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../server/core/errors.ts';
-import { compileJsonBody } from '../../server/http/plugins/body.ts';
+import { compileJsonBody } from '../../server/http/plugins/input.ts';
 import type { StoreInput } from '../../server/services/vault/vault.ts';
 import { createClient } from './client.ts';
 

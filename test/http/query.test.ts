@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { Type } from '@sinclair/typebox';
-import { compileQuery } from '../../server/http/plugins/query.ts';
+import { compileQuery } from '../../server/http/plugins/input.ts';
 import type { StoreInput } from '../../server/services/vault/vault.ts';
 import { createClient } from './client.ts';
 

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
-import { errorResponse } from '../plugins/errors.ts';
+import { errorResponse } from '../plugins/replies.ts';
 
 /** Where and how to listen; `tls` has Bun's format. */
 export interface ListenOptions {

@@ -1,8 +1,7 @@
 import { Kind, type TSchema } from '@sinclair/typebox';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { ERRORS, type ErrorCode } from '../../core/errors.ts';
-import { SECRET_HEADERS } from '../plugins/endpoint-secret.ts';
-import { PASSPHRASE_HEADER, PassphraseParameter } from '../plugins/passphrase.ts';
+import { PASSPHRASE_HEADER, PassphraseParameter, SECRET_HEADERS } from '../plugins/call.ts';
 import { type AuthRule, type BodyRule, type Noun, type RouteShape, routeErrors } from '../plugins/route.ts';
 import { ErrorBody } from '../schema/error.ts';
 import { ALIASES, PUBLISHED } from '../schema/kinds.ts';

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { scriptJson } from '../../domain/form/page.ts';
 import type { HostedForm } from '../../services/form/form.ts';
 import type { Deps } from '../plugins/app-parts.ts';
-import { compileQuery } from '../plugins/query.ts';
+import { compileQuery } from '../plugins/input.ts';
 import { FormType } from '../schema/capture.ts';
 import { FORM_LOCALES } from '../schema/form.ts';
 import type { Page } from './pages.ts';

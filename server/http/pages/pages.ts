@@ -1,9 +1,7 @@
 import type { Elysia } from 'elysia';
 import type { Deps } from '../plugins/app-parts.ts';
-import { reportError } from '../plugins/errors.ts';
-import { isOnFormsHost } from '../plugins/forms-host.ts';
-import { beginRequest, endRequest, errorReply } from '../plugins/http-context.ts';
-import { answerUnrouted } from '../plugins/shell.ts';
+import { beginRequest, endRequest, errorReply, reportError } from '../plugins/http-context.ts';
+import { answerUnrouted, isOnFormsHost } from '../plugins/shell.ts';
 
 /** A page outside `/v1`: public, read only, without a schema. */
 export interface Page {

@@ -38,18 +38,16 @@ function noteOf(
   };
 }
 
-/** Writes the entry of what a route has done. The reply must not leave before that. */
+/** Writes the entry of what a route has done, where it has an audit rule. The reply must not leave before that. */
 export async function recordSuccess(
-  route: Route,
+  { audit }: Route,
   ctx: HttpContext,
   call: Call,
   reply: Reply,
   deps: Pick<Deps, 'audit'>,
 ): Promise<void> {
-  const { audit } = route;
-  if (audit?.of === 'all') {
-    const object = reply.object ?? audit.object?.(call);
-    await deps.audit.record(noteOf(ctx, audit.action, 'success', object));
+  if (audit !== undefined) {
+    await deps.audit.record(noteOf(ctx, audit.action, 'success', reply.object ?? audit.object?.(call)));
   }
 }
 

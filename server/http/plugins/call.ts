@@ -1,17 +1,15 @@
 import { Type } from '@sinclair/typebox';
+import ipaddr from 'ipaddr.js';
 import { VaultError } from '../../core/errors.ts';
+import { Secret, type SecretBytes } from '../../core/secret.ts';
 import { sourceOf } from '../../domain/text/source.ts';
 import type { RequestSource } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
+import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
 import type { Deps } from './app-parts.ts';
-import { readCredentials, refuseOtherSites } from './basic-auth.ts';
-import { compileJsonBody, readBody, refuseLargeBody } from './body.ts';
-import { type ClientAddress, createClientAddress } from './client-address.ts';
-import { readEndpointSecret, secretHeaderOf } from './endpoint-secret.ts';
 import type { Arrival, HttpContext } from './http-context.ts';
-import { PassphraseParameter, readPassphrase } from './passphrase.ts';
-import { compileQuery, type QueryDecoder } from './query.ts';
-import type { Call, Route } from './route.ts';
+import { compileJsonBody, compileQuery, type QueryDecoder, readBody, refuseLargeBody } from './input.ts';
+import type { AuthRule, Call, PassphraseRule, Route, SecretRule } from './route.ts';
 
 /** A server as Bun makes it, as far as it is needed here; tests in process have none. */
 type AddressSource = { readonly requestIP: (request: Request) => { readonly address: string } | null } | null;
@@ -178,4 +176,177 @@ export async function readCall(reader: CallReader, ctx: HttpContext, params: Pat
   };
   // Query, body, passphrase and secret were made by the rules that the handler's type comes from.
   return call as unknown as Call;
+}
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** The address of a request's client, from its socket's address and its headers. */
+export type ClientAddress = (socketAddress: string, headers: Headers) => string;
+
+/** One entry of X-Forwarded-For: an address, `address:port` or `[address]:port`; undefined for anything else. */
+function parseEntry(entry: string): Address | undefined {
+  const text = /^\[(.+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
+  return ipaddr.IPv6.isValid(text) || ipaddr.IPv4.isValidFourPartDecimal(text)
+    ? ipaddr.process(text)
+    : undefined;
+}
+
+/**
+ * Makes the reader of client addresses. X-Forwarded-For is believed only from the given CIDRs: read from the
+ * right, the first address outside them is the client. An entry that is no address ends the search at the
+ * proxy that sent it. IPv4 in IPv6 form is written as IPv4.
+ */
+export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
+  const ranges = trustedProxies.map((cidr) => ipaddr.parseCIDR(cidr));
+  const isTrusted = (address: Address): boolean =>
+    ranges.some(([range, bits]) => address.kind() === range.kind() && address.match(range, bits));
+
+  return (socketAddress, headers) => {
+    const bare = socketAddress.startsWith('::ffff:') ? socketAddress.slice(7) : socketAddress;
+    if (ranges.length === 0) {
+      return bare;
+    }
+    let client = parseEntry(bare);
+    if (client === undefined) {
+      return bare;
+    }
+    const entries = (headers.get('x-forwarded-for') ?? '').split(',');
+    while (isTrusted(client)) {
+      const next = parseEntry(entries.pop()?.trim() ?? '');
+      if (next === undefined) {
+        break;
+      }
+      client = next;
+    }
+    return client.toString();
+  };
+}
+
+const COLON = 0x3a;
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * The name and password of a Basic Auth header (RFC 7617): strict base64, UTF-8, divided at the first colon.
+ * Anything else, a missing header included, is `unauthenticated`.
+ */
+export function readCredentials(headers: Headers): { readonly name: string; readonly password: SecretBytes } {
+  const header = headers.get('authorization');
+  const encoded = header === null ? null : /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1];
+  if (encoded == null) {
+    throw new VaultError('unauthenticated');
+  }
+  try {
+    const bytes = Uint8Array.fromBase64(encoded);
+    const text = decoder.decode(bytes);
+    const colon = text.indexOf(':');
+    if (colon < 1) {
+      throw new VaultError('unauthenticated');
+    }
+    return { name: text.slice(0, colon), password: new Secret(bytes.slice(bytes.indexOf(COLON) + 1)) };
+  } catch {
+    throw new VaultError('unauthenticated');
+  }
+}
+
+/**
+ * Refuses what a browser sends on behalf of another site: a page elsewhere must not be able to use credentials
+ * that the browser remembers. Other clients do not send `Sec-Fetch-Site`.
+ */
+export function refuseOtherSites(headers: Headers): void {
+  const site = headers.get('sec-fetch-site');
+  if (site === 'cross-site' || site === 'same-site') {
+    throw new VaultError('not_allowed');
+  }
+}
+
+/** The header that carries a passphrase outside the URL, percent-encoded UTF-8. */
+export const PASSPHRASE_HEADER = 'X-Vault-Passphrase';
+
+const HEADER_FIELD = `header.${PASSPHRASE_HEADER}`;
+
+/** The query parameter that routes with a passphrase have beside their own. */
+export const PassphraseParameter = Type.Optional(
+  Type.String({
+    description: `The passphrase of the key. Prefer the header ${PASSPHRASE_HEADER}.`,
+    'x-secret': true,
+    examples: ['correct-horse-battery-staple-9Zq4'],
+  }),
+);
+
+const encoder = new TextEncoder();
+
+/** The exact UTF-8 bytes of a text, as a secret: no trimming, folding or normalisation. */
+export function secretBytes(text: string): SecretBytes {
+  return new Secret(encoder.encode(text));
+}
+
+function decodeHeader(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new VaultError('invalid_request', { field: HEADER_FIELD });
+  }
+}
+
+function isPassphrase(text: string): boolean {
+  return (
+    text !== '' &&
+    text.isWellFormed() &&
+    (text.length <= PASSPHRASE_CHARACTERS_MAX || countCharacters(text) <= PASSPHRASE_CHARACTERS_MAX)
+  );
+}
+
+/**
+ * The passphrase of a request, from the query (already decoded) or from the header, where `+` is literal.
+ * Both given and different is refused, so is one that no key can have; `required` routes refuse its absence.
+ */
+export function readPassphrase(
+  rule: PassphraseRule,
+  inQuery: string | undefined,
+  headers: Headers,
+): SecretBytes | undefined {
+  if (rule === 'none') {
+    return undefined;
+  }
+  const raw = headers.get(PASSPHRASE_HEADER);
+  const inHeader = raw === null ? undefined : decodeHeader(raw);
+  if (inQuery !== undefined && inHeader !== undefined && inQuery !== inHeader) {
+    throw new VaultError('conflicting_parameters', { field: 'query.passphrase' });
+  }
+  const text = inHeader ?? inQuery;
+  if (text === undefined) {
+    if (rule === 'optional') {
+      return undefined;
+    }
+    throw new VaultError('invalid_request', { field: 'query.passphrase' });
+  }
+  if (!isPassphrase(text)) {
+    throw new VaultError('invalid_request', {
+      field: inHeader === undefined ? 'query.passphrase' : HEADER_FIELD,
+    });
+  }
+  return secretBytes(text);
+}
+
+/** The headers that carry the secrets of endpoints. */
+export const SECRET_HEADERS: Readonly<Record<SecretRule, string>> = {
+  capture_secret: 'X-Vault-Capture-Secret',
+  retrieve_secret: 'X-Vault-Retrieve-Secret',
+};
+
+// Secrets are far shorter. What is longer is not one, and not worth an encoding either.
+const SECRET_CHARACTERS_MAX = 256;
+
+/** The header of the secret that a route is used with; undefined for a route that takes none. */
+export function secretHeaderOf(auth: AuthRule): string | undefined {
+  return auth === 'capture_secret' || auth === 'retrieve_secret' ? SECRET_HEADERS[auth] : undefined;
+}
+
+/**
+ * The secret of a request as UTF-8. A missing or an overlong one is empty, which no secret is: whether the
+ * secret is wrong is for the service to say, in the same words for all of them.
+ */
+export function readEndpointSecret(header: string, headers: Headers): SecretBytes {
+  const text = headers.get(header) ?? '';
+  return secretBytes(text.length > SECRET_CHARACTERS_MAX ? '' : text);
 }

@@ -1,4 +1,4 @@
-import { secretHeaderOf } from './endpoint-secret.ts';
+import { secretHeaderOf } from './call.ts';
 import type { HeaderList } from './replies.ts';
 import type { RouteShape } from './route.ts';
 

@@ -1,15 +1,16 @@
-import type { ErrorCode, VaultError } from '../../core/errors.ts';
+import { ERRORS, type ErrorCode, type VaultError } from '../../core/errors.ts';
+import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
 import { passesLuhn } from '../../domain/card/luhn.ts';
 import {
   createContext,
   type RequestContext,
   type RequestSource,
 } from '../../services/common/request-context.ts';
+import type { LogLine } from '../../telemetry/log-sink.ts';
 import type { RequestSpan } from '../../telemetry/observer.ts';
 import type { Deps } from './app-parts.ts';
-import { hasLongBody } from './body.ts';
-import { errorResponse, levelOf, reportError } from './errors.ts';
-import type { HeaderList } from './replies.ts';
+import { hasLongBody } from './input.ts';
+import { errorResponse, type HeaderList } from './replies.ts';
 
 const REQUEST_ID = /^(?=.*[A-Za-z])[A-Za-z0-9._:-]{8,128}$/;
 /**
@@ -127,4 +128,44 @@ export function endRequest(
     ...(code === undefined ? {} : { code }),
   });
   return response;
+}
+
+/** Where a log line says that it happened. */
+export interface LogPlace {
+  readonly requestId: string;
+  readonly route: string;
+}
+
+/** Writes the one log line of a fault: its code, its class and the place in our code. A damaged record is no bug. */
+export function logFault(
+  error: unknown,
+  { requestId, route }: LogPlace,
+  deps: Pick<Deps, 'log' | 'now'>,
+): void {
+  const fields = failureFields(error);
+  deps.log({
+    time: new Date(deps.now()).toISOString(),
+    level: 'error',
+    event: fields.code === 'integrity_failed' ? 'record_damaged' : 'unexpected_error',
+    request_id: requestId,
+    route,
+    ...fields,
+  });
+}
+
+/** What a caller learns of an error. Where it comes from is logged once, if it is a fault of ours. */
+export function reportError(error: unknown, place: LogPlace, deps: Pick<Deps, 'log' | 'now'>): VaultError {
+  const failure = asVaultError(error);
+  if (isFault(failure)) {
+    logFault(error, place, deps);
+  }
+  return failure;
+}
+
+/** The codes whose status is 500 or more and that operators should look at. */
+export function levelOf(code: ErrorCode | undefined): LogLine['level'] {
+  if (code === undefined || ERRORS[code].status < 500) {
+    return 'info';
+  }
+  return ERRORS[code].status === 503 ? 'warn' : 'error';
 }

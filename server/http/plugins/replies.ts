@@ -1,3 +1,5 @@
+import { ERRORS, type VaultError } from '../../core/errors.ts';
+import type { ErrorBody } from '../schema/error.ts';
 import type { Reply } from './route.ts';
 
 /** Header names and values, to be set on a reply. */
@@ -36,10 +38,6 @@ export function emptyResponse(requestId: string, headers: HeaderList): Response 
 }
 
 type StreamErrorHook = (error: unknown) => void;
-
-function ignore(): void {
-  undefined;
-}
 
 /** A stream that passes another one on and tells of an error in it, which ends the connection. */
 function watch(
@@ -107,11 +105,7 @@ function bodyOf(reply: Reply, onStreamError: StreamErrorHook) {
 }
 
 /** The 200 that a handler's reply becomes; `onStreamError` is called when a stream fails half-way. */
-export function replyResponse(
-  reply: Reply,
-  requestId: string,
-  onStreamError: StreamErrorHook = ignore,
-): Response {
+export function replyResponse(reply: Reply, requestId: string, onStreamError: StreamErrorHook): Response {
   const response = jsonResponse(bodyOf(reply, onStreamError), requestId);
   if (reply.file !== undefined) {
     const { type, name } = reply.file;
@@ -134,4 +128,42 @@ export function nextTokenHeader(nextToken: string | undefined): Readonly<Record<
 /** The header that tells a kept reply from a fresh one. */
 export function replayHeader(replayed: boolean): Readonly<Record<string, string>> {
   return replayed ? { 'Idempotency-Replayed': 'true' } : {};
+}
+
+/** The challenge of every 401 (RFC 7617). */
+const CHALLENGE = 'Basic realm="vault"';
+
+/** At this place something better can be said than what the table does. */
+const PASSPHRASE_MISSING =
+  'The passphrase is missing or malformed. Send it in the header X-Vault-Passphrase.';
+
+function textOf({ code, field }: VaultError): string {
+  return code === 'invalid_request' && field === 'query.passphrase' ? PASSPHRASE_MISSING : ERRORS[code].text;
+}
+
+/** The body of a refusal: the table's text, never a message of the error itself. */
+function errorBody(error: VaultError, requestId: string): ErrorBody {
+  const body: ErrorBody = { error: textOf(error), code: error.code, request_id: requestId };
+  if (error.field !== undefined) {
+    body.field = error.field;
+  }
+  return body;
+}
+
+/** The reply to a refusal: its status, the one error body, and the headers that go with its code. */
+export function errorResponse(error: VaultError, requestId: string, headers: HeaderList = []): Response {
+  const response = jsonResponse(JSON.stringify(errorBody(error, requestId)), requestId, error.status);
+  if (error.status === 401) {
+    response.headers.set('WWW-Authenticate', CHALLENGE);
+  }
+  if (error.retryAfterSeconds !== undefined) {
+    response.headers.set('Retry-After', String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
+  }
+  if (error.sentAs !== undefined) {
+    response.headers.set('X-Vault-Request-Id', error.sentAs);
+  }
+  for (const [name, value] of headers) {
+    response.headers.set(name, value);
+  }
+  return response;
 }

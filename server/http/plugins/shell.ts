@@ -2,13 +2,18 @@ import { TypeCompiler } from '@sinclair/typebox/compiler';
 import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
 import { hasAccount } from '../../services/common/request-context.ts';
-import type { Deps } from './app-parts.ts';
+import type { Deps, HttpConfig } from './app-parts.ts';
 import { recordRejection, recordSuccess } from './audit.ts';
 import { arrivalOf, type CallReader, compileCallReader, type Found, readCall } from './call.ts';
 import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';
-import { reportError } from './errors.ts';
-import { isOnFormsHost } from './forms-host.ts';
-import { beginRequest, endRequest, errorReply, type HttpContext, reportBrokenReply } from './http-context.ts';
+import {
+  beginRequest,
+  endRequest,
+  errorReply,
+  type HttpContext,
+  reportBrokenReply,
+  reportError,
+} from './http-context.ts';
 import { emptyResponse, type HeaderList, replyResponse } from './replies.ts';
 import type { Call, Reply, Route } from './route.ts';
 
@@ -18,6 +23,8 @@ interface MountedRoute {
   readonly reader: CallReader;
   readonly checkReply: ((reply: Reply) => void) | undefined;
   readonly isOpen: boolean;
+  /** Whether the security log has an entry for each success. */
+  readonly isRecorded: boolean;
 }
 
 function compileReplyCheck(route: Route): (reply: Reply) => void {
@@ -40,14 +47,8 @@ function compileRoute(route: Route, deps: Deps): MountedRoute {
     reader: compileCallReader(route, deps),
     checkReply: deps.http.checkReplies ? compileReplyCheck(route) : undefined,
     isOpen: isOpen(route),
+    isRecorded: route.audit?.of === 'all',
   };
-}
-
-/** Counts a request for its account, if it acts for one; resolves when that is stored. */
-async function countRequest(ctx: HttpContext, { metering }: Deps): Promise<void> {
-  if (hasAccount(ctx)) {
-    await metering.request(ctx);
-  }
 }
 
 /**
@@ -56,27 +57,21 @@ async function countRequest(ctx: HttpContext, { metering }: Deps): Promise<void>
  * somebody who reads again and again.
  */
 async function recordAndCount(
-  route: Route,
+  { route, isRecorded }: MountedRoute,
   ctx: HttpContext,
   call: Call,
   reply: Reply,
   deps: Deps,
 ): Promise<void> {
-  if (route.method === 'GET') {
-    await countRequest(ctx, deps);
+  if (isRecorded && route.method !== 'GET') {
     await recordSuccess(route, ctx, call, reply, deps);
-  } else {
+  }
+  if (hasAccount(ctx)) {
+    await deps.metering.request(ctx);
+  }
+  if (isRecorded && route.method === 'GET') {
     await recordSuccess(route, ctx, call, reply, deps);
-    await countRequest(ctx, deps);
   }
-}
-
-/** The reply of a route as a response. A stream that fails half-way is logged. */
-function responseTo(reply: Reply, ctx: HttpContext, deps: Deps): Response {
-  if (reply.stream === undefined) {
-    return replyResponse(reply, ctx.requestId);
-  }
-  return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, deps));
 }
 
 /** How far a request came. */
@@ -87,14 +82,14 @@ interface Progress {
 }
 
 async function handle(mounted: MountedRoute, ctx: HttpContext, found: Found, deps: Deps, progress: Progress) {
-  const { route, reader, checkReply } = mounted;
-  const call = await readCall(reader, ctx, found.params);
+  const call = await readCall(mounted.reader, ctx, found.params);
   progress.call = call;
-  const reply = await route.handle(call);
-  checkReply?.(reply);
+  const reply = await mounted.route.handle(call);
+  mounted.checkReply?.(reply);
   progress.reply = reply;
-  await recordAndCount(route, ctx, call, reply, deps);
-  return responseTo(reply, ctx, deps);
+  await recordAndCount(mounted, ctx, call, reply, deps);
+  // A stream that fails half-way is logged.
+  return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, deps));
 }
 
 /**
@@ -204,4 +199,14 @@ export function mountRoutes(app: Elysia, routes: readonly Route[], deps: Deps): 
   for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
     mountPath(app, path, ofPath, deps);
   }
+}
+
+/** The name and port of a URL's host, without the ports that go without saying and a last dot; '' where there is none. */
+function hostOf(url: string): string {
+  return (URL.parse(url)?.host ?? '').replace(/:(?:443|80)$/, '').replace(/\.(?=:|$)/, '');
+}
+
+/** Whether a request came in on the host that is for forms alone; never where there is none. */
+export function isOnFormsHost({ formsUrl }: HttpConfig, request: Pick<Request, 'url'>): boolean {
+  return formsUrl !== undefined && hostOf(request.url) === hostOf(formsUrl);
 }

@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox';
 import type { HostedForm } from '../../services/form/form.ts';
 import type { Deps } from '../plugins/app-parts.ts';
 import { objectOf } from '../plugins/audit.ts';
-import { isOnFormsHost } from '../plugins/forms-host.ts';
 import { defineRoute, type Route } from '../plugins/route.ts';
+import { isOnFormsHost } from '../plugins/shell.ts';
 import { Message } from '../schema/common.ts';
 import {
   CreateFormQuery,
