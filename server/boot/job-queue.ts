@@ -1,6 +1,6 @@
 import { createJobQueue, type JobQueue } from '../outbound/job-queue.ts';
 import { JOBS_AT_ONCE } from '../services/proxy/slots.ts';
-import type { RedisTarget } from '../store/redis/client.ts';
+import type { RedisTarget } from '../store/redis/connect.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 
 /** The queue of asynchronous requests. It connects when it is first needed: a command line never does. */

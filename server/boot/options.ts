@@ -1,7 +1,8 @@
 import { version } from '../../package.json';
 import type { Config, MasterKeyRing } from '../config/config.ts';
 import type { ServiceSettings } from '../services/common/settings.ts';
-import type { RedisLink, RedisTarget } from '../store/redis/client.ts';
+import type { RedisLink } from '../store/redis/client.ts';
+import type { RedisTarget } from '../store/redis/connect.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { Observer } from '../telemetry/observer.ts';
 

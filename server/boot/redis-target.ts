@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
-import type { RedisLink, RedisTarget } from '../store/redis/client.ts';
+import type { RedisLink } from '../store/redis/client.ts';
+import type { RedisTarget } from '../store/redis/connect.ts';
 import { describeUnsafe, findUnsafe, type UnsafeRedis } from '../store/redis/safety.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import { startEmbeddedRedis } from './redis/embedded.ts';

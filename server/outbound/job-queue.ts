@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import { VaultError } from '../core/errors.ts';
-import { openRawRedis, type RawRedis, type RedisTarget, toVaultError } from '../store/redis/client.ts';
+import { toVaultError } from '../store/redis/client.ts';
+import { openRawRedis, type RawRedis, type RedisTarget } from '../store/redis/connect.ts';
 import { redisKeys } from '../store/redis/keys.ts';
 
 /** A queue of ids in Redis. Each id is run by one process at a time; the queue does not know what an id means. */

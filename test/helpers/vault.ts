@@ -8,7 +8,7 @@ import { Secret } from '../../server/core/secret.ts';
 import { createApp } from '../../server/http/app.ts';
 import type { Deps, HttpConfig } from '../../server/http/plugins/app-parts.ts';
 import type { ServiceSettings } from '../../server/services/common/settings.ts';
-import type { RedisTarget } from '../../server/store/redis/client.ts';
+import type { RedisTarget } from '../../server/store/redis/connect.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { createMetrics, type ServerMetrics } from '../../server/telemetry/metrics.ts';
 import type { Tracer } from '../../server/telemetry/tracer.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { Histogram, Registry } from 'prom-client';
-import { Durations } from '../../server/telemetry/durations.ts';
+import { Durations } from '../../server/telemetry/metrics.ts';
 
 const bounds = [0.001, 0.5, 1, 20];
 const named = { name: 'vault_test_seconds', help: 'A test.' };

@@ -42,7 +42,7 @@ function framesOf(jobs: readonly PendingJob[]): readonly (readonly number[])[] {
   for (const job of jobs) {
     lanes.accept(state, job);
   }
-  while (lanes.waiting(state).hot + lanes.waiting(state).bulk > 0) {
+  while (lanes.waitingOf(state, 'hot') + lanes.waitingOf(state, 'bulk') > 0) {
     lanes.dispatch(state, [idleThread()]);
   }
   return frames;
@@ -86,5 +86,5 @@ test.each(['hot', 'bulk'] as const)('a full queue of %s jobs drops the newest of
   expect(dropped(100, 'few')).toBe(4);
   expect(dropped(101, 'few')).toBe(3);
   expect(dropped(6, 'many')).toBe(6);
-  expect(lanes.waiting(state)[lane]).toBe(4);
+  expect(lanes.waitingOf(state, lane)).toBe(4);
 });

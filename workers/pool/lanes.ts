@@ -1,8 +1,6 @@
 /** Which waiting job goes to which thread, and when. */
-import * as cold from './cold.ts';
 import * as fair from './fair.ts';
-import * as hot from './hot.ts';
-import type { PendingJob } from './job.ts';
+import type { Lane, PendingJob } from './job.ts';
 import type { Thread } from './worker-thread.ts';
 
 /** How long bulk jobs stand back for hot ones; after that the two take turns while both wait. */
@@ -14,12 +12,22 @@ const FRAME_JOBS_MAX = 16;
 /** The load of a thread, as far as scheduling needs it. */
 export type ThreadLoad = Pick<Thread, 'jobs' | 'held'>;
 
+/** Limits of the cold lane: each of its jobs takes the memory of an Argon2id run and a core. */
+export interface ColdLimits {
+  /** Jobs in threads at once, over all threads. */
+  readonly concurrency: number;
+  /** Jobs that wait beyond those. */
+  readonly queueMax: number;
+  /** Jobs in threads at once for one account. */
+  readonly perAccountMax: number;
+}
+
 /** The settings of the lanes, and how a frame gets into a thread. */
 export interface LaneOptions<T extends ThreadLoad> {
   readonly threads: number;
   /** Hot jobs that may wait, and as many bulk jobs. */
   readonly queueMax: number;
-  readonly cold: cold.ColdLimits;
+  readonly cold: ColdLimits;
   readonly send: (thread: T, jobs: readonly PendingJob[]) => void;
 }
 
@@ -32,24 +40,36 @@ export interface LaneOptions<T extends ThreadLoad> {
  */
 export interface Lanes<T extends ThreadLoad = Thread> {
   readonly options: LaneOptions<T>;
-  readonly hot: hot.HotLane;
+  readonly hot: fair.FairQueue;
+  /**
+   * Hot jobs that came back from a dead thread, and are cleared of its death. They go first, and never share a frame
+   * with new ones, so that a run of poisonous jobs cannot take them down again.
+   */
+  cleared: PendingJob[];
   readonly bulk: fair.FairQueue;
-  readonly cold: cold.ColdLane;
-  readonly bulkRunningMax: number;
   bulkRunning: number;
   hotHasTurn: boolean;
+  /**
+   * At most `perAccountMax` cold jobs of one account run. One account alone may fill the whole queue; when others
+   * come, the newest job of the longest line loses its place first.
+   */
+  readonly cold: fair.FairQueue;
+  readonly coldRunningOf: Map<string, number>;
+  coldRunning: number;
 }
 
 /** Empty lanes. */
 export function createLanes<T extends ThreadLoad>(options: LaneOptions<T>): Lanes<T> {
   return {
     options,
-    hot: hot.createHotLane(),
+    hot: fair.createFairQueue(),
+    cleared: [],
     bulk: fair.createFairQueue(),
-    cold: cold.createColdLane(options.cold),
-    bulkRunningMax: Math.max(1, options.threads - 1),
     bulkRunning: 0,
     hotHasTurn: false,
+    cold: fair.createFairQueue(),
+    coldRunningOf: new Map(),
+    coldRunning: 0,
   };
 }
 
@@ -58,49 +78,41 @@ export function createLanes<T extends ThreadLoad>(options: LaneOptions<T>): Lane
  * most in it. A cold job is accepted here and may be dropped by `dispatch`.
  */
 export function accept<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJob): PendingJob | undefined {
-  if (job.lane === 'cold') {
-    fair.add(lanes.cold.waiting, job);
-    return undefined;
-  }
-  const { queueMax } = lanes.options;
-  if (job.lane === 'bulk') {
-    fair.add(lanes.bulk, job);
-    return lanes.bulk.size > queueMax ? fair.drop(lanes.bulk) : undefined;
-  }
-  fair.add(lanes.hot.fresh, job);
-  return hot.size(lanes.hot) > queueMax ? fair.drop(lanes.hot.fresh) : undefined;
+  const queue = lanes[job.lane];
+  fair.add(queue, job);
+  return job.lane !== 'cold' && waitingOf(lanes, job.lane) > lanes.options.queueMax
+    ? fair.drop(queue)
+    : undefined;
 }
 
 /** Puts a job that came back untouched before all others of its lane. */
 export function restore<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJob): void {
-  switch (job.lane) {
-    case 'cold':
-      fair.restore(lanes.cold.waiting, job);
-      break;
-    case 'bulk':
-      fair.restore(lanes.bulk, job);
-      break;
-    case 'hot':
-      hot.restore(lanes.hot, job);
-      break;
+  if (job.lane === 'hot') {
+    lanes.cleared.unshift(job);
+  } else {
+    fair.restore(lanes[job.lane], job);
   }
 }
 
 /** Gives back the place of a job that has left its thread. */
-export function release<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJob): void {
-  if (job.lane === 'cold') {
-    cold.release(lanes.cold, job);
-  } else if (job.lane === 'bulk') {
+export function release<T extends ThreadLoad>(lanes: Lanes<T>, { lane, account }: PendingJob): void {
+  if (lane === 'bulk') {
     lanes.bulkRunning -= 1;
+  } else if (lane === 'cold') {
+    lanes.coldRunning -= 1;
+    const left = (lanes.coldRunningOf.get(account) ?? 1) - 1;
+    if (left === 0) {
+      lanes.coldRunningOf.delete(account);
+    } else {
+      lanes.coldRunningOf.set(account, left);
+    }
   }
 }
 
 /** Sends what can run now; returns the cold jobs for which there is no place. */
 export function dispatch<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonly T[]): PendingJob[] {
-  if (lanes.cold.waiting.size > 0) {
-    sendCold(lanes, threads);
-  }
-  if (hot.size(lanes.hot) + lanes.bulk.size > 0) {
+  const dropped = lanes.cold.size > 0 ? sendCold(lanes, threads) : [];
+  if (waitingOf(lanes, 'hot') + lanes.bulk.size > 0) {
     const idle = threads.filter((thread) => thread.held === 0);
     if (!lanes.hotHasTurn && fair.longestWaitMs(lanes.bulk, performance.now()) > BULK_STANDS_BACK_MS) {
       sendBulk(lanes, idle);
@@ -108,53 +120,72 @@ export function dispatch<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonl
     sendHot(lanes, idle);
     sendBulk(lanes, idle);
   }
-  return cold.trim(lanes.cold);
+  return dropped;
 }
 
 /** Removes and returns the waiting jobs that are due. */
 export function expire<T extends ThreadLoad>(lanes: Lanes<T>, now: number): PendingJob[] {
-  return [
-    ...hot.expire(lanes.hot, now),
-    ...fair.expire(lanes.bulk, now),
-    ...fair.expire(lanes.cold.waiting, now),
-  ];
+  const due = lanes.cleared.filter((job) => job.dueAt <= now);
+  lanes.cleared = lanes.cleared.filter((job) => job.dueAt > now);
+  return [...due, ...[lanes.hot, lanes.bulk, lanes.cold].flatMap((queue) => fair.expire(queue, now))];
 }
 
 /** When the first waiting job is due; Infinity when none waits. */
-export function nextDue<T extends ThreadLoad>(lanes: Lanes<T>): number {
-  return Math.min(hot.nextDue(lanes.hot), fair.nextDue(lanes.bulk), fair.nextDue(lanes.cold.waiting));
+export function nextDue<T extends ThreadLoad>({ cleared, hot, bulk, cold }: Lanes<T>): number {
+  return Math.min(...cleared.map((job) => job.dueAt), ...[hot, bulk, cold].map(fair.nextDue));
 }
 
-/** The number of waiting jobs of each lane. */
-export function waiting<T extends ThreadLoad>(lanes: Lanes<T>) {
-  return { hot: hot.size(lanes.hot), bulk: lanes.bulk.size, cold: lanes.cold.waiting.size };
+/** The number of waiting jobs of a lane. */
+export function waitingOf<T extends ThreadLoad>(lanes: Lanes<T>, lane: Lane): number {
+  return lane === 'hot' ? lanes.cleared.length + lanes.hot.size : lanes[lane].size;
 }
 
-function sendCold<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonly T[]): void {
-  for (;;) {
-    const thread = leastLoaded(threads);
-    const job = thread && cold.take(lanes.cold);
-    if (thread === undefined || job === undefined) {
-      return;
+/** Sends the cold jobs that may run, and removes those over `queueMax` that may not. */
+function sendCold<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonly T[]): PendingJob[] {
+  const { cold, coldRunningOf, options } = lanes;
+  const mayRun = (account: string): boolean => (coldRunningOf.get(account) ?? 0) < options.cold.perAccountMax;
+  const [first, ...others] = threads;
+  while (first !== undefined && lanes.coldRunning < options.cold.concurrency) {
+    const job = fair.take(cold, mayRun);
+    if (job === undefined) {
+      break;
     }
-    lanes.options.send(thread, [job]);
+    coldRunningOf.set(job.account, (coldRunningOf.get(job.account) ?? 0) + 1);
+    lanes.coldRunning += 1;
+    const leastLoaded = others.reduce(
+      (best, thread) => (thread.jobs.size < best.jobs.size ? thread : best),
+      first,
+    );
+    options.send(leastLoaded, [job]);
   }
+  const dropped: PendingJob[] = [];
+  for (let left = cold.size - options.cold.queueMax; left > 0; left--) {
+    const job = fair.drop(cold);
+    if (job !== undefined) {
+      dropped.push(job);
+    }
+  }
+  return dropped;
 }
 
 function sendHot<T extends ThreadLoad>(lanes: Lanes<T>, idle: T[]): void {
-  for (let count = hot.size(lanes.hot); count > 0; count = hot.size(lanes.hot)) {
+  for (let count = waitingOf(lanes, 'hot'); count > 0; count = waitingOf(lanes, 'hot')) {
     const share = Math.min(Math.ceil(count / idle.length), FRAME_JOBS_MAX);
     const thread = idle.pop();
     if (thread === undefined) {
       return;
     }
     lanes.hotHasTurn = false;
-    lanes.options.send(thread, hot.take(lanes.hot, share));
+    lanes.options.send(
+      thread,
+      lanes.cleared.length > 0 ? lanes.cleared.splice(0, share) : fair.takeMany(lanes.hot, share),
+    );
   }
 }
 
 function sendBulk<T extends ThreadLoad>(lanes: Lanes<T>, idle: T[]): void {
-  while (lanes.bulkRunning < lanes.bulkRunningMax && idle.length > 0) {
+  const runningMax = Math.max(1, lanes.options.threads - 1);
+  while (lanes.bulk.size > 0 && lanes.bulkRunning < runningMax && idle.length > 0) {
     const job = fair.take(lanes.bulk);
     const thread = job && idle.pop();
     if (job === undefined || thread === undefined) {
@@ -164,11 +195,4 @@ function sendBulk<T extends ThreadLoad>(lanes: Lanes<T>, idle: T[]): void {
     lanes.hotHasTurn = true;
     lanes.options.send(thread, [job]);
   }
-}
-
-function leastLoaded<T extends ThreadLoad>(threads: readonly T[]): T | undefined {
-  return threads.reduce<T | undefined>(
-    (best, thread) => (best === undefined || thread.jobs.size < best.jobs.size ? thread : best),
-    undefined,
-  );
 }

@@ -310,9 +310,13 @@ async function end(pool: PoolState): Promise<void> {
 
 function statsOf({ lanes: waiting, crew }: PoolState): PoolStats {
   return {
-    queued: lanes.waiting(waiting),
+    queued: {
+      hot: lanes.waitingOf(waiting, 'hot'),
+      bulk: lanes.waitingOf(waiting, 'bulk'),
+      cold: lanes.waitingOf(waiting, 'cold'),
+    },
     running: crew.threads.reduce((sum, thread) => sum + thread.jobs.size, 0),
-    coldRunning: waiting.cold.running,
+    coldRunning: waiting.coldRunning,
     threadsAlive: crew.threads.length,
     threadsBusy: crew.threads.filter((thread) => thread.held > 0).length,
     restarts: crew.restarts,

@@ -1,17 +1,10 @@
-import './tracing-channel.ts';
 import { createHash } from 'node:crypto';
-import Redis, { Cluster } from 'ioredis';
-import { StartError, VaultError } from '../../core/errors.ts';
-import { type NodeOptions, openCluster } from './cluster.ts';
-import { CREDENTIALS_REJECTED, describeConnectionError } from './connection-error.ts';
+import { Cluster, Command, type Redis } from 'ioredis';
+import { VaultError } from '../../core/errors.ts';
+import { runAtTickEnd } from '../../core/tick-end.ts';
+import { refreshSlots } from './cluster.ts';
+import { connect, type RedisTarget, waitUntilReady } from './connect.ts';
 import { isOwnFault, type ScriptPlace, scriptFault } from './script-fault.ts';
-import { createReplicaWait, createSend, type SentReply } from './send.ts';
-
-/** The address of Redis: one server (by URL or Unix socket), or some nodes of a Cluster. */
-export type RedisTarget =
-  | { readonly kind: 'socket'; readonly path: string }
-  | { readonly kind: 'url'; readonly url: string }
-  | { readonly kind: 'cluster'; readonly urls: readonly string[] };
 
 type Argument = string | number | Uint8Array;
 
@@ -62,13 +55,6 @@ export interface RedisNode {
   command(name: string, args: readonly Argument[]): Promise<unknown>;
 }
 
-/** A connection with the client of the library, for the job queue. */
-export interface RawRedis {
-  readonly client: Redis | Cluster;
-  /** Closes the connection permanently, even while Redis is unreachable. */
-  close(): void;
-}
-
 const UNAVAILABLE =
   /^(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOPERM|NOREPLICAS|BUSY|UNKILLABLE|NOAUTH|WRONGPASS)\b/;
 
@@ -105,95 +91,6 @@ function asArgument(value: Argument): string | number | Buffer {
 
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
-}
-
-function reconnectMs(times: number): number {
-  return Math.min(50 * 2 ** Math.min(times, 5), 1_000);
-}
-
-const COMMON = {
-  // A command that cannot be sent, or has no reply in time, fails. It is never sent again automatically: a write whose
-  // reply was lost may have been executed.
-  enableOfflineQueue: false,
-  autoResendUnfulfilledCommands: false,
-  maxRetriesPerRequest: 0,
-  commandTimeout: 2_000,
-  connectTimeout: 2_000,
-  socketTimeout: 6_000,
-  keepAlive: 5_000,
-  retryStrategy: reconnectMs,
-} satisfies NodeOptions;
-
-/** For blocking commands, of at most ten seconds, that are sent when Redis is reachable again. */
-const PATIENT = {
-  connectTimeout: COMMON.connectTimeout,
-  keepAlive: COMMON.keepAlive,
-  maxRetriesPerRequest: null,
-  socketTimeout: 15_000,
-} satisfies NodeOptions;
-
-function connect(target: RedisTarget, options: NodeOptions): Redis | Cluster {
-  if (target.kind === 'socket') {
-    return new Redis({ ...options, path: target.path });
-  }
-  if (target.kind === 'url') {
-    return new Redis(target.url, options);
-  }
-  return openCluster(target.urls, options);
-}
-
-/**
- * Opens a separate connection and does not wait for Redis. With `patient`, commands wait for Redis and may block; otherwise
- * they fail within two seconds. Errors are events of the client.
- */
-export function openRawRedis(target: RedisTarget, patient: boolean): RawRedis {
-  let isClosed = false;
-  const client = connect(target, {
-    ...(patient ? PATIENT : COMMON),
-    // A client that is closed without a socket would wait for one forever: its next attempt must fail.
-    retryStrategy: (times) => (isClosed ? null : reconnectMs(times)),
-  });
-  client.on('error', () => undefined);
-  return {
-    client,
-    close() {
-      isClosed = true;
-      client.once('ready', () => client.disconnect());
-      if (client.status === 'ready') {
-        client.disconnect();
-      }
-    },
-  };
-}
-
-/**
- * Resolves when Redis answers; retries for `timeoutMs`, then throws a `StartError`. Rejected credentials are not retried.
- */
-async function waitUntilReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
-  const end = Date.now() + timeoutMs;
-  let cause: unknown;
-  client.on('error', (error) => {
-    cause = error;
-  });
-  for (;;) {
-    try {
-      await client.call('PING');
-      // Otherwise the first requests would wait for the connections to their nodes.
-      const masters = client instanceof Cluster ? client.nodes('master') : [];
-      await Promise.allSettled(masters.map((node) => node.ping()));
-      return;
-    } catch (error) {
-      const reasons = [error, cause].map(describeConnectionError);
-      if (Date.now() > end || reasons.includes(CREDENTIALS_REJECTED)) {
-        client.disconnect();
-        const [ofCommand, ofConnection] = reasons;
-        throw new StartError(
-          `Redis does not answer: ${ofConnection ?? ofCommand ?? 'no connection'}. Check VAULT_REDIS_URL.`,
-        );
-      }
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
 }
 
 function nodesOf(client: Redis | Cluster): readonly RedisNode[] {
@@ -244,59 +141,191 @@ function watchLink(client: Redis | Cluster, report: LinkOptions['onLink']) {
   };
 }
 
+interface Link {
+  readonly send: Send;
+  readonly onCall: LinkOptions['onCall'];
+  /** Whether the replicas have a write; undefined where none has to. */
+  readonly waitForReplicas: ((sent: SentReply) => Promise<boolean>) | undefined;
+}
+
+/** Sends a command and waits for its reply, and for the replicas with `isDurable`. A script that Redis lacks is sent in full. */
+async function execute(
+  link: Link,
+  name: string,
+  args: readonly Argument[],
+  isDurable: boolean,
+  wanted?: Script,
+): Promise<unknown> {
+  const { send, onCall, waitForReplicas } = link;
+  const label = wanted?.name ?? name;
+  const startedAt = performance.now();
+  let sent: SentReply;
+  try {
+    sent = await send(name, args.map(asArgument));
+    onCall?.(label, startedAt, false);
+  } catch (error) {
+    const isUnknown = wanted !== undefined && name === 'EVALSHA' && isUnknownScript(error);
+    onCall?.(label, startedAt, !isUnknown);
+    if (isUnknown) {
+      return execute(link, 'EVAL', [wanted.text, ...args.slice(1)], isDurable, wanted);
+    }
+    throw toVaultError(error, wanted);
+  }
+  if (isDurable && waitForReplicas !== undefined && !(await waitForReplicas(sent).catch(() => false))) {
+    throw new VaultError('store_unavailable');
+  }
+  return sent.reply;
+}
+
+function scriptArguments({ sha }: Script, keys: readonly string[], args: readonly Argument[]): Argument[] {
+  return [sha, keys.length, ...keys, ...args];
+}
+
 /** Opens a connection and waits until Redis answers. Throws a `StartError` if it does not within 30 s. */
 export async function openRedis(target: RedisTarget, options: LinkOptions): Promise<RedisLink> {
-  const client = connect(target, COMMON);
-  const send = createSend(client);
+  const client = connect(target);
+  const { onCall, replicas } = options;
+  const link: Link = {
+    send: createSend(client),
+    onCall,
+    waitForReplicas: replicas === 0 ? undefined : createReplicaWait(replicas, onCall),
+  };
   await waitUntilReady(client, 30_000);
-  const link = watchLink(client, options.onLink);
-
-  const call = async (name: string, args: readonly Argument[], wanted?: Script): Promise<SentReply> => {
-    const label = wanted?.name ?? name;
-    const startedAt = performance.now();
-    try {
-      const sent = await send(name, args.map(asArgument));
-      options.onCall?.(label, startedAt, false);
-      return sent;
-    } catch (error) {
-      options.onCall?.(label, startedAt, !isUnknownScript(error));
-      throw isUnknownScript(error) ? error : toVaultError(error, wanted);
-    }
-  };
-  const evalsha = async (
-    wanted: Script,
-    keys: readonly string[],
-    args: readonly Argument[],
-  ): Promise<SentReply> => {
-    const rest = [keys.length, ...keys, ...args];
-    try {
-      return await call('EVALSHA', [wanted.sha, ...rest], wanted);
-    } catch (error) {
-      if (!isUnknownScript(error)) {
-        throw error;
-      }
-    }
-    return await call('EVAL', [wanted.text, ...rest], wanted);
-  };
-  const waitForReplicas = createReplicaWait(options.replicas, options.onCall);
-  const replicated = async (sent: SentReply): Promise<unknown> => {
-    if (options.replicas > 0 && !(await waitForReplicas(sent).catch(() => false))) {
-      throw new VaultError('store_unavailable');
-    }
-    return sent.reply;
-  };
-
+  const watch = watchLink(client, options.onLink);
   return {
-    command: async (name, args) => (await call(name, args)).reply,
-    run: async (wanted, keys, args) => replicated(await evalsha(wanted, keys, args)),
-    runUnreplicated: async (wanted, keys, args) => (await evalsha(wanted, keys, args)).reply,
-    write: async (name, args) => replicated(await call(name, args)),
+    command: (name, args) => execute(link, name, args, false),
+    write: (name, args) => execute(link, name, args, true),
+    run: (wanted, keys, args) => execute(link, 'EVALSHA', scriptArguments(wanted, keys, args), true, wanted),
+    runUnreplicated: (wanted, keys, args) =>
+      execute(link, 'EVALSHA', scriptArguments(wanted, keys, args), false, wanted),
     nodes: () => nodesOf(client),
     isCluster: client instanceof Cluster,
     isConnected: () => client.status === 'ready',
     close: async () => {
-      link.end();
+      watch.end();
       client.disconnect();
     },
+  };
+}
+
+type Stream = Redis['stream'];
+
+/** The reply to a command, and the connection that it used. */
+interface SentReply {
+  readonly reply: unknown;
+  readonly redis: Redis;
+  readonly stream: Stream;
+}
+
+/** Sends one command to the node of its key; the reply has binary parts. */
+type Send = (name: string, args: readonly (string | number | Buffer)[]) => Promise<SentReply>;
+
+/**
+ * Delays writes to a connection until the end of this tick. So the commands of many requests are one write, and one fsync in
+ * Redis (group commit).
+ */
+function createWriteBatching(): (redis: Redis) => void {
+  const corked = new WeakSet<Stream>();
+  return ({ status, stream }) => {
+    if (status !== 'ready' || corked.has(stream)) {
+      return;
+    }
+    corked.add(stream);
+    stream.cork();
+    // After commands that other callbacks send at the end of this tick.
+    runAtTickEnd(() =>
+      runAtTickEnd(() => {
+        corked.delete(stream);
+        stream.uncork();
+      }),
+    );
+  };
+}
+
+function sendToOne(client: Redis): Send {
+  const delayWrites = createWriteBatching();
+  return async (name, args) => {
+    delayWrites(client);
+    const { stream } = client;
+    return { reply: await client.callBuffer(name, ...args), redis: client, stream };
+  };
+}
+
+function sendToCluster(client: Cluster): Send {
+  const delayWrites = createWriteBatching();
+  // Only the connection of a node shows which node has answered, after all redirections.
+  const servedBy = new WeakMap<Command, Redis>();
+  client.on('+node', (node: Redis) => {
+    const { sendCommand } = node;
+    node.sendCommand = (command, stream) => {
+      delayWrites(node);
+      servedBy.set(command, node);
+      return sendCommand.call(node, command, stream);
+    };
+  });
+  return async (name, args) => {
+    if (client.status !== 'ready') {
+      throw new Error('no node is connected');
+    }
+    const command = new Command(name, [...args], { replyEncoding: null });
+    try {
+      client.sendCommand(command);
+      const reply: unknown = await command.promise;
+      const redis = servedBy.get(command);
+      if (redis === undefined) {
+        throw new Error('no node has answered');
+      }
+      return { reply, redis, stream: redis.stream };
+    } catch (error) {
+      refreshSlots(client);
+      throw error;
+    }
+  };
+}
+
+/** The sender for a server or a Cluster. A command fails immediately while there is no connection. */
+function createSend(client: Redis | Cluster): Send {
+  return client instanceof Cluster ? sendToCluster(client) : sendToOne(client);
+}
+
+/** The timeout of WAIT, which blocks the connection; it is shorter after a WAIT that timed out. */
+const [WAIT_MS, WAIT_MS_SHORT] = [1_000, 50];
+
+/**
+ * Waits until `replicas` replicas have the writes of a connection; false if they do not in time, or if the connection is lost.
+ * One WAIT is in flight at a time, and covers every write that was answered before it was sent.
+ */
+function createReplicaWait(
+  replicas: number,
+  onCall: LinkOptions['onCall'],
+): (sent: SentReply) => Promise<boolean> {
+  const waits = new WeakMap<Stream, () => Promise<boolean>>();
+  const waitOn = (redis: Redis, stream: Stream): (() => Promise<boolean>) => {
+    let last: Promise<unknown> = Promise.resolve();
+    let next: Promise<boolean> | undefined;
+    let isShort = false;
+    const ask = async (): Promise<boolean> => {
+      next = undefined;
+      if (redis.status !== 'ready' || redis.stream !== stream) {
+        return false;
+      }
+      const startedAt = performance.now();
+      const got = Number(await redis.call('WAIT', replicas, isShort ? WAIT_MS_SHORT : WAIT_MS));
+      onCall?.('WAIT', startedAt, got < replicas);
+      isShort = got < replicas;
+      return !isShort;
+    };
+    return () => {
+      if (next === undefined) {
+        next = last.then(ask, ask);
+        last = next;
+      }
+      return next;
+    };
+  };
+  return ({ redis, stream }) => {
+    const wait = waits.get(stream) ?? waitOn(redis, stream);
+    waits.set(stream, wait);
+    return wait();
   };
 }
