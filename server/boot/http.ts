@@ -1,15 +1,15 @@
 import type { FormBundles } from '../../forms/build.ts';
 import { type Config, publicUrl } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
-import type { Deps, HttpConfig } from '../http/plugins/app-parts.ts';
 import { createFormPages } from '../http/plugins/form-pages.ts';
+import type { HttpConfig, HttpParts } from '../http/plugins/http-parts.ts';
 import { createHealth } from '../services/admin/health.ts';
 import type { System } from './assemble.ts';
 
 const BODY_TIMEOUT_MS = 30_000;
 
 /** What the HTTP side needs beside the system. */
-interface HttpOptions extends Pick<Deps, 'http' | 'metrics' | 'tracing' | 'log'> {
+interface HttpOptions extends Pick<HttpParts, 'http' | 'metrics' | 'tracing' | 'log'> {
   readonly bundles: FormBundles;
   readonly stagingUrl?: string | undefined;
   /** Protections that Redis lacks, and that the operator does without. */

@@ -4,8 +4,8 @@ import { StartError } from '../core/errors.ts';
 import { createApp } from '../http/app.ts';
 import { type Listener, openListener } from '../http/listen/listener.ts';
 import { findFreePort, probePort } from '../http/listen/port.ts';
-import type { Deps } from '../http/plugins/app-parts.ts';
 import { logFault } from '../http/plugins/http-context.ts';
+import type { HttpParts } from '../http/plugins/http-parts.ts';
 import { createServerStore } from '../store/server.ts';
 import type { System } from './assemble.ts';
 import { createSiblings, type Siblings } from './siblings.ts';
@@ -37,7 +37,7 @@ function explained(error: unknown, { host, port }: Config): unknown {
 
 async function openShared(
   config: Config,
-  deps: Deps,
+  parts: HttpParts,
   siblings: Siblings,
 ): Promise<{ readonly listener: Listener; readonly isShared: boolean }> {
   const { host, port, tls } = config;
@@ -46,11 +46,11 @@ async function openShared(
     if (state === 'taken') {
       throw new StartError(`${host}:${port} is already in use; set VAULT_PORT to a free port.`);
     }
-    const listener = openListener(createApp(deps), {
+    const listener = openListener(createApp(parts), {
       hostname: host,
       port,
       idleTimeoutSeconds: IDLE_SECONDS,
-      onError: (error, requestId) => logFault(error, { requestId, route: '(none)' }, deps),
+      onError: (error, requestId) => logFault(error, { requestId, route: '(none)' }, parts),
       ...(tls === undefined ? {} : { tls: { cert: tls.cert, key: tls.key.expose() } }),
     });
     return { listener, isShared: state === 'shared' };
@@ -65,7 +65,7 @@ async function openShared(
  */
 export async function openConfiguredListener(
   config: Config,
-  deps: Deps,
+  parts: HttpParts,
   vault: Pick<System, 'redis' | 'randomId'>,
 ): Promise<AnnouncedListener> {
   const siblings = createSiblings(createServerStore(vault.redis), {
@@ -74,7 +74,7 @@ export async function openConfiguredListener(
     port: config.port,
     version,
   });
-  const { listener, isShared } = await openShared(config, deps, siblings);
+  const { listener, isShared } = await openShared(config, parts, siblings);
   await siblings.announce();
   return {
     isShared,

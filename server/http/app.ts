@@ -6,7 +6,7 @@ import { formGalleryPages } from './pages/form-gallery.ts';
 import { guidePages } from './pages/guide.ts';
 import { mountPages, operatorPages, type Page } from './pages/pages.ts';
 import { sdkPages } from './pages/sdk-files.ts';
-import type { Deps } from './plugins/app-parts.ts';
+import type { HttpParts } from './plugins/http-parts.ts';
 import { answerUnrouted, mountRoutes } from './plugins/shell.ts';
 import { ROUTES } from './routes/table.ts';
 
@@ -24,26 +24,26 @@ function documentPage(publicUrl: string): Page {
  * What the framework itself would answer, for an unknown path or an error of its own, becomes an error of ours,
  * without the framework's message.
  */
-export function createApp(deps: Deps): Elysia {
+export function createApp(parts: HttpParts): Elysia {
   const app = new Elysia({
     normalize: false,
     // The framework searches for the path from a fixed position, which must be right for short host names too.
-    handler: { standardHostname: deps.http.tls },
+    handler: { standardHostname: parts.http.tls },
   });
   app.onError(({ code, error, request }) =>
-    answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, deps),
+    answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, parts),
   );
-  mountRoutes(app, ROUTES, deps);
+  mountRoutes(app, ROUTES, parts);
   const pages = [
-    ...operatorPages(deps),
-    documentPage(deps.http.publicUrl),
+    ...operatorPages(parts),
+    documentPage(parts.http.publicUrl),
     ...docsPages(),
     ...guidePages(),
-    ...formBundlePages(deps),
-    ...formGalleryPages(deps),
+    ...formBundlePages(parts),
+    ...formGalleryPages(parts),
     ...sdkPages(),
   ];
-  mountPages(app, pages, deps);
+  mountPages(app, pages, parts);
   app.compile();
   return app;
 }

@@ -77,7 +77,7 @@ async function startVault(bundles: FormBundles) {
     gallery: true,
     newNonce: vault.opened.randomId,
   });
-  const app = createApp({ ...vault.deps, http: { ...vault.deps.http, publicUrl }, formPages });
+  const app = createApp({ ...vault.parts, http: { ...vault.parts.http, publicUrl }, formPages });
   const server = listen(app, { hostname: '127.0.0.1', port, idleTimeoutSeconds: 30 });
   return { vault, url: publicUrl, server };
 }

@@ -3,7 +3,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { createApp } from '../../server/http/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
-import { createStubDeps } from '../http/stub-deps.ts';
+import { createStubParts } from '../http/stub-parts.ts';
 import { launchChromium } from './chromium.ts';
 
 const TIMEOUT_MS = 30_000;
@@ -21,7 +21,7 @@ export interface GuideWorld {
 export async function openGuideWorld(): Promise<GuideWorld> {
   await buildGuide();
   const browser = await launchChromium();
-  const app = createApp(createStubDeps());
+  const app = createApp(createStubParts());
   const server = listen(app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
   const url = `http://127.0.0.1:${server.port}`;
   let context: BrowserContext | undefined;

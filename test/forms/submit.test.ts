@@ -19,7 +19,7 @@ function service(...replies: (Response | Error)[]) {
   const wait = async (seconds: number): Promise<void> => {
     waits.push(seconds);
   };
-  return { asked, waits, deps: { fetch, wait } };
+  return { asked, waits, parts: { fetch, wait } };
 }
 
 function refusal(status: number, code: string, headers: Record<string, string> = {}): Response {
@@ -33,8 +33,8 @@ const INIT = { method: 'POST', headers: { 'Idempotency-Key': 'k' }, body: '{}' }
 
 describe('a call', () => {
   test('gives the reply, and goes out without cookies or address', async () => {
-    const { asked, deps } = service(Response.json({ token: 't' }));
-    expect(await call('https://vault.example/x', INIT, deps)).toEqual({ reply: { token: 't' } });
+    const { asked, parts } = service(Response.json({ token: 't' }));
+    expect(await call('https://vault.example/x', INIT, parts)).toEqual({ reply: { token: 't' } });
     expect(asked[0]?.init).toMatchObject({
       ...INIT,
       credentials: 'omit',
@@ -46,31 +46,31 @@ describe('a call', () => {
 
   test('waits and tries again while the service is busy', async () => {
     const busy = () => refusal(503, 'overloaded', { 'Retry-After': '2' });
-    const { asked, waits, deps } = service(busy(), busy(), busy(), Response.json({ token: 't' }));
-    expect(await call('u', INIT, deps)).toEqual({ reply: { token: 't' } });
+    const { asked, waits, parts } = service(busy(), busy(), busy(), Response.json({ token: 't' }));
+    expect(await call('u', INIT, parts)).toEqual({ reply: { token: 't' } });
     expect(waits).toEqual([2, 2, 2]);
     expect(asked.map(({ init }) => init.headers)).toEqual(Array(4).fill(INIT.headers));
   });
 
   test('gives up after three more tries', async () => {
     const busy = () => refusal(429, 'jobs_full', { 'Retry-After': '1' });
-    const { asked, deps } = service(busy(), busy(), busy(), busy());
-    expect(await call('u', INIT, deps)).toMatchObject({ failure: { status: 429, code: 'jobs_full' } });
+    const { asked, parts } = service(busy(), busy(), busy(), busy());
+    expect(await call('u', INIT, parts)).toMatchObject({ failure: { status: 429, code: 'jobs_full' } });
     expect(asked).toHaveLength(4);
   });
 
   test.each([{ 'Retry-After': '900' }, { 'Retry-After': 'Wed, 21 Oct 2026 07:28:00 GMT' }, {}])(
     'does not wait for %p',
     async (headers) => {
-      const { waits, deps } = service(refusal(429, 'too_many_failures', headers as Record<string, string>));
-      expect(await call('u', INIT, deps)).toMatchObject({ failure: { status: 429 } });
+      const { waits, parts } = service(refusal(429, 'too_many_failures', headers as Record<string, string>));
+      expect(await call('u', INIT, parts)).toMatchObject({ failure: { status: 429 } });
       expect(waits).toEqual([]);
     },
   );
 
   test('tells of a refusal with code, sentence and field', async () => {
-    const { deps } = service(refusal(400, 'test_card'));
-    expect(await call('u', INIT, deps)).toEqual({
+    const { parts } = service(refusal(400, 'test_card'));
+    expect(await call('u', INIT, parts)).toEqual({
       failure: { status: 400, code: 'test_card', error: 'A sentence.', field: 'body.cvv' },
     });
   });
@@ -78,8 +78,8 @@ describe('a call', () => {
   test('gives numbers as the texts that they were', async () => {
     const body = String.raw`{"a":12345678901234567,"b":[4111111111111111110, -1.10, 1e400,0.0],"c":"1.10 \"2","d\\":3,
       "é 4":"\u00e9\\\\", "e":true,"f":null,"__proto__":5}`;
-    const { deps } = service(new Response(body));
-    const outcome = await call('u', INIT, deps);
+    const { parts } = service(new Response(body));
+    const outcome = await call('u', INIT, parts);
     expect('reply' in outcome && Object.entries(Object(outcome.reply))).toEqual([
       ['a', '12345678901234567'],
       ['b', ['4111111111111111110', '-1.10', '1e400', '0.0']],
@@ -93,17 +93,17 @@ describe('a call', () => {
   });
 
   test('without a reply the status is 0', async () => {
-    const { deps } = service();
-    expect(await call('u', INIT, deps)).toMatchObject({ failure: { status: 0, code: 'network' } });
+    const { parts } = service();
+    expect(await call('u', INIT, parts)).toMatchObject({ failure: { status: 0, code: 'network' } });
   });
 
   test('a reply that is not JSON is a failure', async () => {
-    const { deps } = service(
+    const { parts } = service(
       new Response('<html>', { status: 200 }),
       new Response('<html>', { status: 502 }),
     );
-    expect(await call('u', INIT, deps)).toEqual({ failure: { status: 200, code: 'unknown', error: '' } });
-    expect(await call('u', INIT, deps)).toEqual({ failure: { status: 502, code: 'unknown', error: '' } });
+    expect(await call('u', INIT, parts)).toEqual({ failure: { status: 200, code: 'unknown', error: '' } });
+    expect(await call('u', INIT, parts)).toEqual({ failure: { status: 502, code: 'unknown', error: '' } });
   });
 });
 

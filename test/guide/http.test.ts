@@ -9,7 +9,7 @@ import { listen } from '../../server/http/listen/listen.ts';
 import { guidePages } from '../../server/http/pages/guide.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
 import { createClient } from '../http/client.ts';
-import { createStubDeps } from '../http/stub-deps.ts';
+import { createStubParts } from '../http/stub-parts.ts';
 import { talkTo } from '../http/talk.ts';
 
 const NOBODY = { headers: { authorization: '' } };
@@ -173,7 +173,7 @@ describe('a path without a page', () => {
 });
 
 test('the log names no path that a caller made up', async () => {
-  const { lines } = client.deps;
+  const { lines } = client.parts;
   lines.length = 0;
   await get('/guide/4111111111111111?q=4111111111111111');
   expect(lines).toHaveLength(1);
@@ -182,8 +182,8 @@ test('the log names no path that a caller made up', async () => {
 });
 
 test('the host that is for forms alone has no guide', async () => {
-  const { deps } = createClient();
-  const forms = createClient({ http: { ...deps.http, formsUrl: 'https://forms.test' } });
+  const { parts } = createClient();
+  const forms = createClient({ http: { ...parts.http, formsUrl: 'https://forms.test' } });
   for (const path of ['/guide', `/guide/${ENTRIES[0]?.address}`, '/guide/search.json']) {
     expect((await forms.send('GET', path, { headers: { 'x-test-host': 'forms.test' } })).error.code).toBe(
       'not_found',
@@ -193,7 +193,7 @@ test('the host that is for forms alone has no guide', async () => {
 });
 
 describe('over a socket', () => {
-  const server = listen(createApp(createStubDeps()), {
+  const server = listen(createApp(createStubParts()), {
     hostname: '127.0.0.1',
     port: 0,
     idleTimeoutSeconds: 30,

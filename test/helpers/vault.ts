@@ -6,7 +6,7 @@ import { createHttpParts } from '../../server/boot/http.ts';
 import type { SystemOptions } from '../../server/boot/options.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { createApp } from '../../server/http/app.ts';
-import type { Deps, HttpConfig } from '../../server/http/plugins/app-parts.ts';
+import type { HttpConfig, HttpParts } from '../../server/http/plugins/http-parts.ts';
 import type { ServiceSettings } from '../../server/services/common/settings.ts';
 import type { RedisTarget } from '../../server/store/redis/connect.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
@@ -69,7 +69,7 @@ interface NewAccount {
 /** A real vault with its HTTP application, in the tests' own process. */
 export interface TestVault {
   readonly opened: System;
-  readonly deps: Deps;
+  readonly parts: HttpParts;
   readonly app: ReturnType<typeof createApp>;
   readonly handle: Handle;
   /** Every line that the HTTP side has logged. */
@@ -199,18 +199,18 @@ async function openServer(
   if (settings.proxy !== undefined && settings.jobs !== false) {
     opened.services.jobs.start();
   }
-  const deps = createHttpParts(opened, {
+  const parts = createHttpParts(opened, {
     http: httpConfigOf(settings),
     bundles: settings.bundles ?? SMALL_BUNDLES,
     metrics,
     tracing: settings.traces?.tracing,
     log: (line) => lines.push(line),
   });
-  const app = createApp(deps);
+  const app = createApp(parts);
   const handle = handleOf((request) => app.handle(request));
   return {
     opened,
-    deps,
+    parts,
     app,
     handle,
     lines,
@@ -238,7 +238,7 @@ async function openServer(
 const TWO_SERVERS = process.env['VAULT_TEST_SERVERS'] === '2';
 
 /**
- * Two servers as one vault. A test that looks into a server (`opened`, `deps`, `app`) has named the one that it is
+ * Two servers as one vault. A test that looks into a server (`opened`, `parts`, `app`) has named the one that it is
  * about: from then on every request of this vault goes to that one.
  */
 async function openTwoServers(settings: VaultSettings, redis: RedisPlace): Promise<TestVault> {
@@ -262,8 +262,8 @@ async function openTwoServers(settings: VaultSettings, redis: RedisPlace): Promi
     get opened() {
       return look(vault.opened);
     },
-    get deps() {
-      return look(vault.deps);
+    get parts() {
+      return look(vault.parts);
     },
     get app() {
       return look(vault.app);

@@ -3,7 +3,7 @@ import { VaultError } from '../../server/core/errors.ts';
 import { createClientAddress } from '../../server/http/plugins/call.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
 import { createClient, samplePath } from './client.ts';
-import { AUTHORIZATION, createStubDeps } from './stub-deps.ts';
+import { AUTHORIZATION, createStubParts } from './stub-parts.ts';
 
 function basic(text: string | Uint8Array) {
   return `Basic ${Buffer.from(text).toString('base64')}`;
@@ -27,9 +27,9 @@ describe('200', () => {
   test('each answered request of an account is counted once, before its reply', async () => {
     const client = createClient();
     await client.send('GET', '/v1/whoami');
-    expect(client.deps.metered).toEqual(['a1']);
+    expect(client.parts.metered).toEqual(['a1']);
     await client.send('GET', '/v1/luhn');
-    expect(client.deps.metered).toHaveLength(1);
+    expect(client.parts.metered).toHaveLength(1);
   });
 });
 
@@ -54,7 +54,7 @@ describe('401', () => {
     expect(answer.status).toBe(401);
     expect(answer.error.code).toBe('unauthenticated');
     expect(answer.headers.get('WWW-Authenticate')).toBe('Basic realm="vault"');
-    expect(client.deps.metered).toEqual([]);
+    expect(client.parts.metered).toEqual([]);
   });
 
   const variants = (path: string) => {
@@ -93,7 +93,7 @@ describe('401', () => {
           expect(expected).toContain(status);
         }
       }
-      expect(client.deps.asked).toEqual([]);
+      expect(client.parts.asked).toEqual([]);
     },
   );
 });
@@ -104,7 +104,7 @@ describe('403', () => {
     const answer = await client.send('GET', '/v1/whoami', { headers: { 'Sec-Fetch-Site': site } });
     expect(answer.status).toBe(403);
     expect(answer.error.code).toBe('not_allowed');
-    expect(client.deps.asked).toEqual([]);
+    expect(client.parts.asked).toEqual([]);
   });
 
   test('no reply invites other origins', async () => {
@@ -118,7 +118,7 @@ describe('403', () => {
 
 describe('429', () => {
   test('too many failures say when to come back', async () => {
-    const { accounts } = createStubDeps();
+    const { accounts } = createStubParts();
     const signIn = async () => {
       throw new VaultError('too_many_failures', { retryAfterSeconds: 1799.2 });
     };

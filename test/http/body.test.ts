@@ -187,7 +187,7 @@ describe('413', () => {
       });
       expect(answer.status).toBe(413);
       expect(answer.error).toMatchObject({ code: 'body_too_large', field: 'body' });
-      expect(client.deps.asked).toEqual([]);
+      expect(client.parts.asked).toEqual([]);
     }
   });
 

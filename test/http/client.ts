@@ -1,9 +1,9 @@
 import type { Elysia } from 'elysia';
 import { createApp } from '../../server/http/app.ts';
-import type { Deps } from '../../server/http/plugins/app-parts.ts';
+import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
 import type { ErrorBody } from '../../server/http/schema/error.ts';
-import { AUTHORIZATION, createStubDeps, type StubDeps } from './stub-deps.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
+import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
 
 /** A reply as tests look at it; `error` is the body of a refusal. */
 export interface Answer {
@@ -14,7 +14,7 @@ export interface Answer {
 }
 
 export interface Client {
-  readonly deps: StubDeps;
+  readonly parts: StubParts;
   /** Sends a request in process, with good credentials unless `headers` say otherwise, to the host of `x-test-host`. */
   readonly send: (method: string, target: string, init?: RequestInit) => Promise<Answer>;
   /** What the last service call was given. */
@@ -28,14 +28,14 @@ export function samplePath(path: string): string {
 
 /** An application over stub services, as a client in the same process. */
 export function createClient(
-  override: Partial<Deps> = {},
-  makeApp: (deps: Deps) => Elysia = createApp,
+  override: Partial<HttpParts> = {},
+  makeApp: (parts: HttpParts) => Elysia = createApp,
 ): Client {
-  const deps = createStubDeps(override);
-  const app = makeApp(deps);
+  const parts = createStubParts(override);
+  const app = makeApp(parts);
   return {
-    deps,
-    lastInput: () => deps.asked.at(-1)?.input,
+    parts,
+    lastInput: () => parts.asked.at(-1)?.input,
     send: async (method, target, init = {}) => {
       const headers = new Headers({ authorization: AUTHORIZATION });
       for (const [name, value] of new Headers(init.headers)) {

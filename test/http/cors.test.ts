@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
 import { type Answer, createClient } from './client.ts';
-import { createStubDeps } from './stub-deps.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
+import { createStubParts } from './stub-parts.ts';
 import { createStubApp, type Seen } from './stub-routes.ts';
 
 const CAPTURE = '/v1/capture/shop';
@@ -72,7 +72,7 @@ describe('every reply of an open route is for any origin', () => {
 });
 
 describe('no other reply is', () => {
-  const { accounts } = createStubDeps();
+  const { accounts } = createStubParts();
   const signIn = () => Promise.reject(new VaultError('too_many_failures'));
   const others: readonly (readonly [number, string, string, RequestInit, object])[] = [
     [200, 'DELETE', CAPTURE, {}, {}],
@@ -120,8 +120,8 @@ describe('OPTIONS', () => {
       expect(answer.headers.get('Set-Cookie')).toBeNull();
     }
     expect(seen).toEqual([]);
-    expect(client.deps.asked).toEqual([]);
-    expect(client.deps.lines).toHaveLength(4);
+    expect(client.parts.asked).toEqual([]);
+    expect(client.parts.lines).toHaveLength(4);
   });
 
   test('405 names it where there is one', async () => {

@@ -78,8 +78,8 @@ describe('a route with a secret', () => {
     const { seen, client } = open();
     const agent = { ...headers, 'User-Agent': 'browser', authorization: `Basic ${btoa('shop:wrong')}` };
     expect((await client.send('POST', CAPTURE, { headers: agent })).status).toBe(200);
-    expect(client.deps.asked).toEqual([]);
-    expect(client.deps.metered).toEqual([]);
+    expect(client.parts.asked).toEqual([]);
+    expect(client.parts.metered).toEqual([]);
     const origin = { ip: '127.0.0.1', userAgent: 'browser', requestId: 'fresh-request-id' };
     expect(seen[0]?.ctx).toMatchObject({ ...origin, account: undefined });
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { listen } from '../../server/http/listen/listen.ts';
-import { AUTHORIZATION, createStubDeps } from './stub-deps.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
+import { AUTHORIZATION, createStubParts } from './stub-parts.ts';
 import { createStubApp, type Seen } from './stub-routes.ts';
 import { type TalkArguments, talkTo } from './talk.ts';
 
@@ -15,9 +15,9 @@ const seen: Seen[] = [];
 let server: ReturnType<typeof listen>;
 
 beforeAll(() => {
-  const stubs = createStubDeps();
-  const deps = { ...stubs, http: { ...stubs.http, bodyTimeoutMs: 200 } };
-  const app = createStubApp(seen)(deps);
+  const stubs = createStubParts();
+  const parts = { ...stubs, http: { ...stubs.http, bodyTimeoutMs: 200 } };
+  const app = createStubApp(seen)(parts);
   server = listen(app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
 });
 afterAll(() => server.stop(true));

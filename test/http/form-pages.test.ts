@@ -3,8 +3,8 @@ import { createFormPages, type FormPagesOptions } from '../../server/http/plugin
 import { parsePage } from '../domain/form/hostile.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
 import { type Answer, type Client, createClient } from './client.ts';
-import { createStubDeps } from './stub-deps.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
+import { createStubParts } from './stub-parts.ts';
 
 const FORMS = 'https://forms.test';
 const NOBODY = { headers: { authorization: '' } };
@@ -204,7 +204,7 @@ describe('the gallery', () => {
 
 describe('a host for forms alone', () => {
   const open = (): Client => {
-    const { http } = createStubDeps();
+    const { http } = createStubParts();
     return createClient({ http: { ...http, formsUrl: FORMS }, formPages: pagesWith({ formsUrl: FORMS }) });
   };
   const send = (method: string, target: string, host = 'forms.test', init: RequestInit = {}) =>
@@ -260,7 +260,7 @@ describe('a host for forms alone', () => {
       expect(answer).toMatchObject({ status: 404, error: { code: 'not_found' } });
       expect(answer.headers.get('WWW-Authenticate')).toBeNull();
     }
-    expect(client.deps.asked).toEqual([]);
+    expect(client.parts.asked).toEqual([]);
   });
 
   test('answers preflights of what it serves alone', async () => {

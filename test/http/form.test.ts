@@ -43,17 +43,17 @@ describe.each(BASES)('%s', (base) => {
     expect(JSON.parse(list.text)).toEqual([
       { id: FORM.id, url: `${base}/${FORM.id}`, form_type: 'pcd', hide_card: true },
     ]);
-    expect(client.deps.asked.at(-1)?.operation).toBe('listForms');
+    expect(client.parts.asked.at(-1)?.operation).toBe('listForms');
     const one = await client.send('GET', `${base}/?form_id=shop`);
     expect(JSON.parse(one.text)).toMatchObject({ id: FORM.id });
-    expect(client.deps.asked.at(-1)).toMatchObject({ operation: 'readForm', input: 'shop' });
+    expect(client.parts.asked.at(-1)).toMatchObject({ operation: 'readForm', input: 'shop' });
   });
 
   test('deletes', async () => {
     const client = createClient();
     const answer = await client.send('DELETE', `${base}/a%20b`);
     expect(JSON.parse(answer.text)).toEqual({ message: 'The form was deleted.' });
-    expect(client.deps.asked.at(-1)).toMatchObject({ operation: 'removeForm', input: 'a b' });
+    expect(client.parts.asked.at(-1)).toMatchObject({ operation: 'removeForm', input: 'a b' });
   });
 
   test('shows the page to anybody, also from elsewhere, and tells HEAD the same', async () => {
@@ -75,8 +75,8 @@ describe.each(BASES)('%s', (base) => {
     expect(Object.fromEntries(head.headers)).toMatchObject(
       Object.fromEntries([...answer.headers].filter(([name]) => name !== 'content-length')),
     );
-    expect(client.deps.metered).toEqual([]);
-    expect(client.deps.lines.map(({ route }) => route)).toEqual(Array(2).fill(`${base}/{form_id}`));
+    expect(client.parts.metered).toEqual([]);
+    expect(client.parts.lines.map(({ route }) => route)).toEqual(Array(2).fill(`${base}/{form_id}`));
   });
 
   test('tells the page where to post to', async () => {
@@ -135,7 +135,7 @@ describe.each(BASES)('%s', (base) => {
         });
         expect(answer).toMatchObject({ status: 403, error: { code: 'not_allowed' } });
         expect(corsOf(answer)).toBeNull();
-        expect(client.deps.asked).toEqual([]);
+        expect(client.parts.asked).toEqual([]);
       }
     }
     const preflight = await createClient().send('OPTIONS', `${base}/shop`, { headers: OTHER_SITE });
@@ -188,7 +188,7 @@ describe('a setting that does not fit is refused with its place', () => {
     const client = createClient();
     const answer = await client.send('POST', BASES[0], { body: JSON.stringify(settings) });
     expect(answer).toMatchObject({ status: 400, error: { code: 'invalid_request', field } });
-    expect(client.deps.asked.filter(({ operation }) => operation === 'createForm')).toEqual([]);
+    expect(client.parts.asked.filter(({ operation }) => operation === 'createForm')).toEqual([]);
   });
 
   test('but null is the same as nothing, and unknown members are nobody’s business', async () => {

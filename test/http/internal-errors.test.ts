@@ -67,13 +67,13 @@ function withFaultyRoute(): Handle {
   const routes = ROUTES.map((route) =>
     route.operationId === 'storeItem' ? { ...route, handle: faultyWork } : route,
   );
-  mountRoutes(app, routes, vault.deps);
+  mountRoutes(app, routes, vault.parts);
   app.compile();
   return (request) => app.handle(request);
 }
 
 function withFaultyService(): Handle {
-  const app = createApp({ ...vault.deps, vault: { ...vault.deps.vault, store: faultyWork } });
+  const app = createApp({ ...vault.parts, vault: { ...vault.parts.vault, store: faultyWork } });
   return (request) => app.handle(request);
 }
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test';
 import { Elysia } from 'elysia';
 import { mountRoutes } from '../../server/http/plugins/shell.ts';
 import { createClient } from './client.ts';
-import { createStubDeps } from './stub-deps.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
+import { createStubParts } from './stub-parts.ts';
 import { createStubApp, type Seen, stubRoutes } from './stub-routes.ts';
 
 const SECRET = { 'X-Vault-Capture-Secret': '', 'X-Vault-Retrieve-Secret': '' };
@@ -104,7 +104,7 @@ describe('404', () => {
       expect(answer.headers.get('Access-Control-Allow-Origin')).toBeNull();
     }
     expect(seen).toEqual([]);
-    expect(client.deps.lines.map((line) => line.route)).toEqual(Array(4).fill('(none)'));
+    expect(client.parts.lines.map((line) => line.route)).toEqual(Array(4).fill('(none)'));
   });
 });
 
@@ -127,7 +127,7 @@ describe('plain words go before parameters', () => {
   test('in whatever order the table has them', async () => {
     const seen: Seen[] = [];
     const app = new Elysia();
-    mountRoutes(app, stubRoutes(seen).toReversed(), createStubDeps());
+    mountRoutes(app, stubRoutes(seen).toReversed(), createStubParts());
     await app.handle(new Request('http://localhost/v1/retrieve/iframe/f1'));
     await app.handle(new Request('http://localhost/v1/retrieve/shop'));
     expect(seen.map(({ operation }) => operation)).toEqual(['showForm', 'retrieve']);
@@ -144,7 +144,7 @@ test('the log and the metrics hold the template and never the id', async () => {
   await client.send('PATCH', '/v1/capture/canary');
   await client.send('OPTIONS', '/v1/capture/canary?canary', { headers: { Origin: 'https://canary' } });
   const route = '/v1/capture/{unique_id}';
-  expect(client.deps.lines).toMatchObject([
+  expect(client.parts.lines).toMatchObject([
     { method: 'POST', route, status: 403, code: 'endpoint_refused' },
     { method: 'POST', route, status: 200 },
     { method: 'POST', route, status: 403, code: 'endpoint_refused' },
@@ -152,9 +152,9 @@ test('the log and the metrics hold the template and never the id', async () => {
     { method: 'PATCH', route, status: 405, code: 'method_not_allowed' },
     { method: 'OPTIONS', route, status: 204, level: 'info' },
   ]);
-  const metrics = await client.deps.metrics.render();
+  const metrics = await client.parts.metrics.render();
   expect(metrics).toContain(`seconds_count{route="${route}",method="OPTIONS",status="2xx"} 1`);
-  const logged = JSON.stringify(client.deps.lines) + metrics;
+  const logged = JSON.stringify(client.parts.lines) + metrics;
   expect(logged).not.toContain('canary');
   expect(logged).not.toContain(ENDPOINT.secret);
 });

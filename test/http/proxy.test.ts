@@ -52,7 +52,7 @@ describe('what the service is given', () => {
       debug: true,
       rules: ['a', 'b'],
     });
-    expect(client.deps.asked.at(-1)).toMatchObject({
+    expect(client.parts.asked.at(-1)).toMatchObject({
       operation: 'proxyPost',
       ctx: { account: {}, source: 'proxy', idempotencyKey: 'order-4711' },
     });
@@ -62,7 +62,7 @@ describe('what the service is given', () => {
     const { client } = await sent(POST);
     expect(client.lastInput()).toMatchObject({ attempts: 8, debug: false, rules: [] });
     expect(client.lastInput()).not.toHaveProperty('reference');
-    expect(client.deps.asked.at(-1)?.ctx?.idempotencyKey).toBeUndefined();
+    expect(client.parts.asked.at(-1)?.ctx?.idempotencyKey).toBeUndefined();
   });
 
   test('of a request for data to store', async () => {
@@ -130,7 +130,7 @@ describe('refused before any service is asked', () => {
     const { client, answer } = await sent(target);
     expect(answer.status).toBe(400);
     expect(answer.error).toMatchObject({ code, field });
-    expect(client.deps.asked.map(({ operation }) => operation)).toEqual(['signIn']);
+    expect(client.parts.asked.map(({ operation }) => operation)).toEqual(['signIn']);
   });
 
   test.each(TARGETS)('%s without a passphrase', async (target) => {
@@ -142,7 +142,7 @@ describe('refused before any service is asked', () => {
   test.each(TARGETS)('%s without an account', async (target) => {
     const { client, answer } = await sent(target, { authorization: '' });
     expect(answer.error.code).toBe('unauthenticated');
-    expect(client.deps.asked).toEqual([]);
+    expect(client.parts.asked).toEqual([]);
   });
 
   test.each(TARGETS)('%s with more than 1 MB', async (target) => {

@@ -104,7 +104,7 @@ describe('400', () => {
     expect(answer.status).toBe(400);
     expect(answer.error).toMatchObject({ code, field });
     expect(answer.text).not.toContain(CANARY);
-    expect(client.deps.asked.at(-1)?.operation).toBe('signIn');
+    expect(client.parts.asked.at(-1)?.operation).toBe('signIn');
   });
 
   test('a missing parameter is named', async () => {

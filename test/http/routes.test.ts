@@ -18,7 +18,7 @@ describe('GET /v1/vault chooses', () => {
   test.each(choices)('%s %j: %s', async (query, init, operation) => {
     const client = createClient();
     expect((await client.send('GET', `/v1/vault${query}`, init)).status).toBe(200);
-    expect(client.deps.asked.at(-1)?.operation).toBe(operation);
+    expect(client.parts.asked.at(-1)?.operation).toBe(operation);
   });
 
   test('decrypted bytes are the reply as they are', async () => {
@@ -76,7 +76,7 @@ describe('what services are given', () => {
   ])('%s %s', async (method, target, expected) => {
     const client = createClient();
     expect((await client.send(method, target)).status).toBe(200);
-    expect(client.deps.asked.at(-1)).toMatchObject(expected);
+    expect(client.parts.asked.at(-1)).toMatchObject(expected);
   });
 
   test('a key is created under the passphrase that was sent, byte for byte', async () => {
@@ -126,7 +126,7 @@ describe('endpoints', () => {
       form_type: 'pcd',
       return_card_metadata: true,
     });
-    expect(client.deps.asked.at(-1)?.ctx).toMatchObject({ account: undefined });
+    expect(client.parts.asked.at(-1)?.ctx).toMatchObject({ account: undefined });
   });
 
   test('a capture without any of it leaves all to the endpoint', async () => {
@@ -161,7 +161,7 @@ describe('endpoints', () => {
           secret('X-Vault-Retrieve-Secret'),
         );
         expect(answer.error).toMatchObject({ code: 'duplicate_parameter', field: `query.${name}` });
-        expect(client.deps.asked).toEqual([]);
+        expect(client.parts.asked).toEqual([]);
       }
     },
   );

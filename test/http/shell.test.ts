@@ -2,13 +2,13 @@ import { describe, expect, test } from 'bun:test';
 import { ERRORS, type ErrorCode, VaultError } from '../../server/core/errors.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
 import { createClient, samplePath } from './client.ts';
-import { createStubDeps, TOKEN_INFO } from './stub-deps.ts';
+import { createStubParts, TOKEN_INFO } from './stub-parts.ts';
 
 const CANARY = 'canary-4929123412341234';
 const STORE = '/v1/vault?user=u1&passphrase=pass';
 
 function failing(error: unknown) {
-  const { vault } = createStubDeps();
+  const { vault } = createStubParts();
   const remove = async () => {
     throw error;
   };
@@ -57,7 +57,7 @@ describe('Idempotency-Key', () => {
     const answer = await client.send('POST', STORE, { headers: { 'Idempotency-Key': key }, body: '{}' });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('Idempotency-Replayed')).toBeNull();
-    expect(client.deps.asked.at(-1)?.ctx?.idempotencyKey).toBe(key);
+    expect(client.parts.asked.at(-1)?.ctx?.idempotencyKey).toBe(key);
   });
 
   test.each(['', 'x'.repeat(256), 'käy', 'a\tb'])('%p is refused', async (key) => {
@@ -104,16 +104,16 @@ describe('refusals', () => {
     expect(answer.status).toBe(500);
     expect(Object.keys(answer.error)).toEqual(['error', 'code', 'request_id']);
     expect(answer.error.code).toBe('internal');
-    const line = client.deps.lines.find(({ event }) => event === 'unexpected_error');
+    const line = client.parts.lines.find(({ event }) => event === 'unexpected_error');
     expect(line).toMatchObject({
       error: name === 'Response' ? 'object' : name,
       request_id: 'fresh-request-id',
     });
-    expect(JSON.stringify(client.deps.lines) + answer.text).not.toContain(CANARY);
+    expect(JSON.stringify(client.parts.lines) + answer.text).not.toContain(CANARY);
   });
 
   test('a bug whose rejection cannot be recorded is in the log all the same', async () => {
-    const { vault, audit } = createStubDeps();
+    const { vault, audit } = createStubParts();
     const remove = async () => {
       throw new TypeError(CANARY);
     };
@@ -123,17 +123,17 @@ describe('refusals', () => {
     const client = createClient({ vault: { ...vault, remove }, audit: { ...audit, record } });
     const answer = await client.send('DELETE', REMOVE);
     expect(answer.error.code).toBe('store_unavailable');
-    expect(client.deps.lines).toMatchObject([
+    expect(client.parts.lines).toMatchObject([
       { event: 'unexpected_error', code: 'internal', error: 'TypeError' },
       { event: 'request', status: 503, code: 'store_unavailable' },
     ]);
   });
 
   test('a reply that cannot be written gives back what was counted for it', async () => {
-    const { admin } = createStubDeps();
+    const { admin } = createStubParts();
     const taken: string[] = [];
     const client = createClient({
-      http: { ...createStubDeps().http, checkReplies: false },
+      http: { ...createStubParts().http, checkReplies: false },
       admin: { ...admin, billing: async () => ({ amount: 1n }) as never },
       metering: {
         request: async () => void taken.push('counted'),
@@ -145,14 +145,14 @@ describe('refusals', () => {
   });
 
   test('a reply that does not fit its schema is a bug', async () => {
-    const { accounts } = createStubDeps();
+    const { accounts } = createStubParts();
     const whoami = async () => ({ ...(await accounts.whoami({} as never)), user: 7 as never });
     const answer = await createClient({ accounts: { ...accounts, whoami } }).send('GET', '/v1/whoami');
     expect(answer.error.code).toBe('internal');
   });
 
   test('a request that cannot be counted is not answered, and its stream is given up', async () => {
-    const { vault } = createStubDeps();
+    const { vault } = createStubParts();
     let isGivenUp = false;
     const stream = new ReadableStream<Uint8Array>({
       cancel: () => {
@@ -189,7 +189,7 @@ describe('404 and 405', () => {
     const answer = await client.send('GET', target);
     expect(answer.status).toBe(404);
     expect(answer.error.code).toBe('not_found');
-    expect(client.deps.lines).toMatchObject([{ route: '(none)', status: 404, code: 'not_found' }]);
+    expect(client.parts.lines).toMatchObject([{ route: '(none)', status: 404, code: 'not_found' }]);
   });
 
   test('every other method of a path is refused with the methods that it takes', async () => {
@@ -223,22 +223,22 @@ describe('the request log and the metrics', () => {
     });
     await client.send('GET', `/v1/vault?user=u1&limit=${CANARY}`, { headers });
     await client.send('GET', `/v1/${CANARY}`, { headers });
-    expect(client.deps.lines).toMatchObject([
+    expect(client.parts.lines).toMatchObject([
       { event: 'request', method: 'POST', route: '/v1/vault', status: 200, account: 'shop', level: 'info' },
       { event: 'request', method: 'GET', route: '/v1/vault', status: 400, code: 'invalid_request' },
       { event: 'request', method: 'GET', route: '(none)', status: 404, code: 'not_found' },
     ]);
-    const metrics = await client.deps.metrics.render();
+    const metrics = await client.parts.metrics.render();
     expect(metrics).toContain(
       'vault_http_request_duration_seconds_count{route="/v1/vault",method="POST",status="2xx"} 1',
     );
     expect(metrics).toContain('vault_event_loop_delay_seconds_bucket');
-    expect(JSON.stringify(client.deps.lines) + metrics).not.toContain(CANARY);
+    expect(JSON.stringify(client.parts.lines) + metrics).not.toContain(CANARY);
   });
 
   test('a long user agent is cut', async () => {
     const client = createClient();
     await client.send('GET', '/v1/whoami', { headers: { 'User-Agent': 'x'.repeat(5_000) } });
-    expect(client.deps.asked.at(-1)?.ctx?.userAgent).toBe('x'.repeat(512));
+    expect(client.parts.asked.at(-1)?.ctx?.userAgent).toBe('x'.repeat(512));
   });
 });

@@ -2,25 +2,25 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type net from 'node:net';
 import { createApp } from '../../server/http/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
-import { AUTHORIZATION, createStubDeps, type StubDeps } from './stub-deps.ts';
+import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
 import { type TalkArguments, talkTo } from './talk.ts';
 
 const HEAD = `Host: vault.test\r\nAuthorization: ${AUTHORIZATION}\r\n`;
 const STORE = `POST /v1/vault?user=u1&passphrase=pass HTTP/1.1\r\n${HEAD}`;
 const WHOAMI = `GET /v1/whoami HTTP/1.1\r\n${HEAD}\r\n`;
 
-let deps: StubDeps;
+let parts: StubParts;
 let server: ReturnType<typeof listen>;
 const treeOf = { stream: () => new ReadableStream<Uint8Array>() };
 
 beforeAll(() => {
-  const stubs = createStubDeps();
-  deps = {
+  const stubs = createStubParts();
+  parts = {
     ...stubs,
     http: { ...stubs.http, bodyTimeoutMs: 200, trustedProxies: ['127.0.0.0/8'] },
     vault: { ...stubs.vault, list: async () => ({ stream: treeOf.stream() }) },
   };
-  server = listen(createApp(deps), { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
+  server = listen(createApp(parts), { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
 });
 afterAll(() => server.stop(true));
 
@@ -98,10 +98,10 @@ describe('400', () => {
     ['a Host that is none', `GET /v1/whoami HTTP/1.1\r\nHost: a/b?c#d\r\nConnection: close\r\n\r\n`],
     ['a length that is none', `${STORE}Content-Length: 2x\r\n\r\n{}`],
   ])('%s', async (_, bytes) => {
-    const asked = deps.asked.length;
+    const asked = parts.asked.length;
     const { text } = await talk(bytes);
     expect(text).toStartWith('HTTP/1.1 400 ');
-    expect(deps.asked).toHaveLength(asked);
+    expect(parts.asked).toHaveLength(asked);
   });
 
   test('headers beyond every measure are refused', async () => {
@@ -139,7 +139,7 @@ describe('200', () => {
 
   test('the address is that which the trusted proxy names', async () => {
     await talk(`GET /v1/whoami HTTP/1.1\r\n${HEAD}X-Forwarded-For: 9.9.9.9, 203.0.113.7\r\n\r\n`, isAnswered);
-    expect(deps.asked.at(-1)?.ctx?.ip).toBe('203.0.113.7');
+    expect(parts.asked.at(-1)?.ctx?.ip).toBe('203.0.113.7');
   });
 
   test('a reply that fails half-way ends the connection and never the JSON', async () => {
@@ -157,11 +157,11 @@ describe('200', () => {
     const { text, isClosed } = await talk(`GET /v1/vault HTTP/1.1\r\n${HEAD}\r\n`);
     expect(isClosed).toBe(true);
     expect(text).not.toContain('\r\n0\r\n\r\n');
-    expect(deps.lines.slice(-2)).toMatchObject([
+    expect(parts.lines.slice(-2)).toMatchObject([
       { event: 'unexpected_error', route: '/v1/vault', error: 'Error' },
       { event: 'reply_broken_off', route: '/v1/vault', code: 'internal' },
     ]);
-    expect(JSON.stringify(deps.lines)).not.toContain('canary-of-the-store');
+    expect(JSON.stringify(parts.lines)).not.toContain('canary-of-the-store');
   });
 
   test('a client that goes away stops the work for it', async () => {

@@ -1,14 +1,14 @@
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret, type SecretBytes } from '../../server/core/secret.ts';
-import type { Deps } from '../../server/http/plugins/app-parts.ts';
 import { createFormPages } from '../../server/http/plugins/form-pages.ts';
+import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
 import type { Rule } from '../../server/http/schema/rule.ts';
 import type { RequestContext } from '../../server/services/common/request-context.ts';
 import type { NewEndpoint } from '../../server/services/endpoint/endpoint.ts';
 import type { EndpointAddress } from '../../server/services/endpoint/use.ts';
 import type { HostedForm } from '../../server/services/form/form.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
-import type { Note } from './stub-deps.ts';
+import type { Note } from './stub-parts.ts';
 
 /** The one endpoint that there is, of both kinds. */
 export const ENDPOINT = { id: 'shop', secret: 'vcs1_the-right-one' };
@@ -55,7 +55,10 @@ function bytesOf(text: string): Uint8Array {
 /** Services of endpoints, rules and third parties that answer at once and remember what they were asked, if they were let to. */
 export function createStubEndpoints(
   note: Note,
-): Pick<Deps, 'captures' | 'retrievals' | 'endpoints' | 'rules' | 'certs' | 'forms' | 'formPages' | 'proxy'> {
+): Pick<
+  HttpParts,
+  'captures' | 'retrievals' | 'endpoints' | 'rules' | 'certs' | 'forms' | 'formPages' | 'proxy'
+> {
   const captured = note('capture', () => ({
     reply: { token: 'tok', user: 'u1', reference: 'shop' },
     replayed: false,

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { VaultError } from '../../server/core/errors.ts';
-import type { Deps } from '../../server/http/plugins/app-parts.ts';
+import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
 import { nextTokenHeader } from '../../server/http/plugins/replies.ts';
 import { defineRoute, type Reply, type Route } from '../../server/http/plugins/route.ts';
 import { answerUnrouted, mountRoutes } from '../../server/http/plugins/shell.ts';
@@ -72,13 +72,8 @@ const COMMON = {
 } as const;
 const NO_BODY = { kind: 'none' } as const;
 
-/** Routes as they are with endpoints: open and closed ones on one path, plain words beside parameters. */
-export function stubRoutes(seen: Seen[]): readonly Route[] {
-  const closed =
-    (operation: string) => async (call: { readonly params: object; readonly secret: undefined }) => {
-      seen.push({ operation, params: { ...call.params } });
-      return { json: { ok: true } };
-    };
+/** Routes that their caller opens with the secret of an endpoint, or with nothing. */
+function openRoutes(seen: Seen[]): readonly Route[] {
   return [
     defineRoute({
       ...COMMON,
@@ -103,16 +98,6 @@ export function stubRoutes(seen: Seen[]): readonly Route[] {
     }),
     defineRoute({
       ...COMMON,
-      method: 'DELETE',
-      path: '/v1/capture/{unique_id}',
-      operationId: 'deleteCapture',
-      auth: 'basic',
-      params: EndpointPath,
-      body: NO_BODY,
-      handle: closed('deleteCapture'),
-    }),
-    defineRoute({
-      ...COMMON,
       method: 'GET',
       path: '/v1/retrieve/{unique_id}',
       operationId: 'retrieve',
@@ -124,6 +109,39 @@ export function stubRoutes(seen: Seen[]): readonly Route[] {
         seen.push({ operation: 'retrieve', params, secret: text });
         return use(params.unique_id, text, new URL(request.url).searchParams.get('want'));
       },
+    }),
+    defineRoute({
+      ...COMMON,
+      method: 'PUT',
+      path: '/v1/open',
+      operationId: 'sendJson',
+      auth: 'public',
+      body: { kind: 'json', schema: Type.Array(Ok), bytesMax: 1_048_576 },
+      handle: async ({ body }) => {
+        seen.push({ operation: 'sendJson', params: {}, body });
+        return { json: { ok: true } };
+      },
+    }),
+  ];
+}
+
+/** Routes of accounts on the same paths, and plain words beside parameters. */
+function closedRoutes(seen: Seen[]): readonly Route[] {
+  const closed =
+    (operation: string) => async (call: { readonly params: object; readonly secret: undefined }) => {
+      seen.push({ operation, params: { ...call.params } });
+      return { json: { ok: true } };
+    };
+  return [
+    defineRoute({
+      ...COMMON,
+      method: 'DELETE',
+      path: '/v1/capture/{unique_id}',
+      operationId: 'deleteCapture',
+      auth: 'basic',
+      params: EndpointPath,
+      body: NO_BODY,
+      handle: closed('deleteCapture'),
     }),
     defineRoute({
       ...COMMON,
@@ -144,29 +162,22 @@ export function stubRoutes(seen: Seen[]): readonly Route[] {
       body: NO_BODY,
       handle: closed('showForm'),
     }),
-    defineRoute({
-      ...COMMON,
-      method: 'PUT',
-      path: '/v1/open',
-      operationId: 'sendJson',
-      auth: 'public',
-      body: { kind: 'json', schema: Type.Array(Ok), bytesMax: 1_048_576 },
-      handle: async ({ body }) => {
-        seen.push({ operation: 'sendJson', params: {}, body });
-        return { json: { ok: true } };
-      },
-    }),
   ];
+}
+
+/** Routes as they are with endpoints: open and closed ones on one path, plain words beside parameters. */
+export function stubRoutes(seen: Seen[]): readonly Route[] {
+  return [...openRoutes(seen), ...closedRoutes(seen)];
 }
 
 /** The stub routes as an application, with what the whole one does about unknown paths. */
 export function createStubApp(seen: Seen[]) {
-  return (deps: Deps): Elysia => {
+  return (parts: HttpParts): Elysia => {
     const app = new Elysia({ normalize: false, handler: { standardHostname: false } });
     app.onError(({ code, error, request }) =>
-      answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, deps),
+      answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, parts),
     );
-    mountRoutes(app, stubRoutes(seen), deps);
+    mountRoutes(app, stubRoutes(seen), parts);
     app.compile();
     return app;
   };

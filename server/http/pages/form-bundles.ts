@@ -1,6 +1,6 @@
 import type { FormBundle, FormBundles } from '../../../forms/build.ts';
-import type { Deps } from '../plugins/app-parts.ts';
 import { bundlePath } from '../plugins/form-pages.ts';
+import type { HttpParts } from '../plugins/http-parts.ts';
 import type { Page } from './pages.ts';
 import { respondWith } from './public-file.ts';
 import { IMMUTABLE, REVALIDATE } from './static-file.ts';
@@ -26,7 +26,7 @@ function pagesOf(bundles: FormBundles, { name, bytes }: FormBundle): readonly Pa
  * The scripts of forms and of the pages that embed them, for any origin: under a path with the version, which is
  * immutable, and under one that is always the newest. `/forms/sri.json` has the hash of each.
  */
-export function formBundlePages({ formPages: { bundles } }: Pick<Deps, 'formPages'>): readonly Page[] {
+export function formBundlePages({ formPages: { bundles } }: Pick<HttpParts, 'formPages'>): readonly Page[] {
   return [
     ...bundles.files.flatMap((file) => pagesOf(bundles, file)),
     {

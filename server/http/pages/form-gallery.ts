@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { scriptJson } from '../../domain/form/page.ts';
 import type { HostedForm } from '../../services/form/form.ts';
-import type { Deps } from '../plugins/app-parts.ts';
+import type { HttpParts } from '../plugins/http-parts.ts';
 import { compileQuery } from '../plugins/input.ts';
 import { FormType } from '../schema/capture.ts';
 import { FORM_LOCALES } from '../schema/form.ts';
@@ -159,7 +159,7 @@ function policyOf(nonce: string): string {
 }
 
 /** Pages to preview forms: only in staging, and never on the host for forms. */
-export function formGalleryPages({ formPages }: Pick<Deps, 'formPages'>): readonly Page[] {
+export function formGalleryPages({ formPages }: Pick<HttpParts, 'formPages'>): readonly Page[] {
   return formPages.gallery
     ? [
         {

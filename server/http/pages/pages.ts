@@ -1,6 +1,6 @@
 import type { Elysia } from 'elysia';
-import type { Deps } from '../plugins/app-parts.ts';
 import { beginRequest, endRequest, errorReply, reportError } from '../plugins/http-context.ts';
+import type { HttpParts } from '../plugins/http-parts.ts';
 import { answerUnrouted, isOnFormsHost } from '../plugins/shell.ts';
 
 /** A page outside `/v1`: public, read only, without a schema. */
@@ -16,21 +16,21 @@ function json(value: object, status = 200): Response {
 }
 
 /** Health for supervisors and load balancers, and metrics for Prometheus. */
-export function operatorPages(deps: Pick<Deps, 'health' | 'metrics'>): readonly Page[] {
+export function operatorPages(parts: Pick<HttpParts, 'health' | 'metrics'>): readonly Page[] {
   return [
     { path: '/health/live', onFormsHost: true, respond: () => json({ status: 'ok' }) },
     {
       path: '/health/ready',
       onFormsHost: true,
       respond: async () => {
-        const { ready, checks, unsafe } = await deps.health.ready();
+        const { ready, checks, unsafe } = await parts.health.ready();
         return json({ status: ready ? 'ok' : 'failing', checks, unsafe }, ready ? 200 : 503);
       },
     },
     {
       path: '/metrics',
       respond: async () =>
-        new Response(await deps.metrics.render(), {
+        new Response(await parts.metrics.render(), {
           headers: {
             'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
             'Cache-Control': 'no-store',
@@ -40,8 +40,8 @@ export function operatorPages(deps: Pick<Deps, 'health' | 'metrics'>): readonly 
   ];
 }
 
-async function answerPage(page: Page, request: Request, deps: Deps): Promise<Response> {
-  const ctx = beginRequest(request, { route: page.path }, deps);
+async function answerPage(page: Page, request: Request, parts: HttpParts): Promise<Response> {
+  const ctx = beginRequest(request, { route: page.path }, parts);
   let response: Response;
   try {
     response = await page.respond(request);
@@ -49,21 +49,21 @@ async function answerPage(page: Page, request: Request, deps: Deps): Promise<Res
     response.headers.set('X-Content-Type-Options', 'nosniff');
     response.headers.set('Referrer-Policy', 'no-referrer');
   } catch (error) {
-    response = errorReply(ctx, reportError(error, ctx, deps));
+    response = errorReply(ctx, reportError(error, ctx, parts));
   }
-  return endRequest(ctx, response, deps);
+  return endRequest(ctx, response, parts);
 }
 
 /** Mounts pages for GET and HEAD; other methods are rejected. */
-export function mountPages(app: Elysia, pages: readonly Page[], deps: Deps): void {
+export function mountPages(app: Elysia, pages: readonly Page[], parts: HttpParts): void {
   for (const page of pages) {
     app.all(page.path, ({ request }) => {
-      if (page.onFormsHost !== true && isOnFormsHost(deps.http, request)) {
-        return answerUnrouted(request, { route: '(none)' }, deps);
+      if (page.onFormsHost !== true && isOnFormsHost(parts.http, request)) {
+        return answerUnrouted(request, { route: '(none)' }, parts);
       }
       return request.method === 'GET' || request.method === 'HEAD'
-        ? answerPage(page, request, deps)
-        : answerUnrouted(request, { route: page.path, allow: 'GET, HEAD' }, deps);
+        ? answerPage(page, request, parts)
+        : answerUnrouted(request, { route: page.path, allow: 'GET, HEAD' }, parts);
     });
   }
 }

@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../../core/errors.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import type { AuditNote } from '../../services/audit/queue.ts';
-import type { Deps } from './app-parts.ts';
 import type { HttpContext } from './http-context.ts';
+import type { HttpParts } from './http-parts.ts';
 import type { Call, Reply, Route } from './route.ts';
 
 const NAME = /^[A-Za-z0-9._@:-]{1,128}$/;
@@ -44,10 +44,10 @@ export async function recordSuccess(
   ctx: HttpContext,
   call: Call,
   reply: Reply,
-  deps: Pick<Deps, 'audit'>,
+  parts: Pick<HttpParts, 'audit'>,
 ): Promise<void> {
   if (audit !== undefined) {
-    await deps.audit.record(noteOf(ctx, audit.action, 'success', reply.object ?? audit.object?.(call)));
+    await parts.audit.record(noteOf(ctx, audit.action, 'success', reply.object ?? audit.object?.(call)));
   }
 }
 
@@ -60,16 +60,16 @@ export async function recordRejection(
   ctx: HttpContext,
   call: Call | undefined,
   code: ErrorCode,
-  deps: Pick<Deps, 'audit'>,
+  parts: Pick<HttpParts, 'audit'>,
 ): Promise<void> {
   if (UNTOLD.has(code)) {
     return;
   }
   if (ctx.account !== undefined) {
     if (audit !== undefined) {
-      await deps.audit.record(noteOf(ctx, audit.action, code, call && audit.object?.(call)));
+      await parts.audit.record(noteOf(ctx, audit.action, code, call && audit.object?.(call)));
     }
   } else if (auth === 'basic' && !ctx.hasCredentials) {
-    await deps.audit.record(noteOf(ctx, 'sign_in', code, 'account'));
+    await parts.audit.record(noteOf(ctx, 'sign_in', code, 'account'));
   }
 }

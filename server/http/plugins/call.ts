@@ -6,8 +6,8 @@ import { sourceOf } from '../../domain/text/source.ts';
 import type { RequestSource } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
-import type { Deps } from './app-parts.ts';
 import type { Arrival, HttpContext } from './http-context.ts';
+import type { HttpParts } from './http-parts.ts';
 import { compileJsonBody, compileQuery, type QueryDecoder, readBody, refuseLargeBody } from './input.ts';
 import type { AuthRule, Call, PassphraseRule, Route, SecretRule } from './route.ts';
 
@@ -26,7 +26,7 @@ type PathParams = Readonly<Record<string, string | null>> | undefined;
 /** Everything that the schemas of a route allow to be compiled for the reading of its requests. */
 export interface CallReader {
   readonly route: Route;
-  readonly deps: Deps;
+  readonly parts: HttpParts;
   readonly clientAddress: ClientAddress;
   readonly paramNames: readonly string[];
   readonly secretHeader: string | undefined;
@@ -54,11 +54,11 @@ function sourceOfRoute({ auth, noun }: Route): RequestSource {
 }
 
 /** Compiles a route's schemas, once per route. */
-export function compileCallReader(route: Route, deps: Deps): CallReader {
+export function compileCallReader(route: Route, parts: HttpParts): CallReader {
   return {
     route,
-    deps,
-    clientAddress: createClientAddress(deps.http.trustedProxies),
+    parts,
+    clientAddress: createClientAddress(parts.http.trustedProxies),
     paramNames: Object.keys(route.params.properties),
     secretHeader: secretHeaderOf(route.auth),
     source: sourceOfRoute(route),
@@ -105,23 +105,23 @@ function readIdempotencyKey(headers: Headers): string | undefined {
   return key;
 }
 
-async function takeBody(route: Route, ctx: HttpContext, deps: Deps): Promise<Uint8Array | undefined> {
+async function takeBody(route: Route, ctx: HttpContext, parts: HttpParts): Promise<Uint8Array | undefined> {
   if (route.body.kind === 'none') {
     return undefined;
   }
   ctx.body = 'reading';
-  const bytes = await readBody(ctx.request, route.body.bytesMax, deps.http.bodyTimeoutMs);
+  const bytes = await readBody(ctx.request, route.body.bytesMax, parts.http.bodyTimeoutMs);
   ctx.body = 'read';
   return bytes;
 }
 
 /** Takes a place for a request, and waits for its turn. Calls of third parties may take long, and have bounds of their own. */
 function enter(
-  { route, deps, isWrite }: CallReader,
+  { route, parts, isWrite }: CallReader,
   ctx: HttpContext,
   account: string,
 ): Promise<void> | undefined {
-  return route.noun === 'proxy' ? undefined : deps.admission.enter(ctx, isWrite ? 'write' : 'read', account);
+  return route.noun === 'proxy' ? undefined : parts.admission.enter(ctx, isWrite ? 'write' : 'read', account);
 }
 
 /**
@@ -130,24 +130,24 @@ function enter(
  * limit never costs a password hash. The secret of an endpoint is only read here; its service checks it.
  */
 export async function readCall(reader: CallReader, ctx: HttpContext, params: PathParams): Promise<Call> {
-  const { route, deps, secretHeader } = reader;
+  const { route, parts, secretHeader } = reader;
   const { request } = ctx;
   const { headers } = request;
   if (route.body.kind !== 'none') {
     refuseLargeBody(headers, route.body.bytesMax);
   }
-  await deps.rates.source(ctx.ip);
+  await parts.rates.source(ctx.ip);
   let bytes: Uint8Array | undefined;
   if (route.auth === 'basic') {
     refuseOtherSites(headers);
     const credentials = readCredentials(headers);
     ctx.hasCredentials = true;
-    bytes = await takeBody(route, ctx, deps);
-    const { account } = await deps.accounts.signIn(ctx, credentials);
-    await deps.rates.account(account);
+    bytes = await takeBody(route, ctx, parts);
+    const { account } = await parts.accounts.signIn(ctx, credentials);
+    await parts.rates.account(account);
     await enter(reader, ctx, account.aid);
   } else {
-    bytes = await takeBody(route, ctx, deps);
+    bytes = await takeBody(route, ctx, parts);
     // As everywhere, whoever has one address of an IPv6 network has them all, and no more places for it.
     await enter(reader, ctx, sourceOf(ctx.ip));
   }
@@ -171,7 +171,7 @@ export async function readCall(reader: CallReader, ctx: HttpContext, params: Pat
     query,
     passphrase,
     body: bytes === undefined ? undefined : reader.decodeBody(bytes),
-    deps,
+    services: parts,
     request,
   };
   // Query, body, passphrase and secret were made by the rules that the handler's type comes from.

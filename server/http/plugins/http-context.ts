@@ -8,7 +8,7 @@ import {
 } from '../../services/common/request-context.ts';
 import type { LogLine } from '../../telemetry/log-sink.ts';
 import type { RequestSpan } from '../../telemetry/observer.ts';
-import type { Deps } from './app-parts.ts';
+import type { HttpParts } from './http-parts.ts';
 import { hasLongBody } from './input.ts';
 import { errorResponse, type HeaderList } from './replies.ts';
 
@@ -63,12 +63,12 @@ export interface Arrival {
 export function beginRequest(
   request: Request,
   { route, ip = '', source = 'vault' }: Arrival,
-  deps: Pick<Deps, 'newRequestId' | 'metrics'>,
+  parts: Pick<HttpParts, 'newRequestId' | 'metrics'>,
 ): HttpContext {
-  deps.metrics.beginRequest();
+  parts.metrics.beginRequest();
   const { headers } = request;
   const given = headers.get('x-request-id');
-  const requestId = given !== null && isRequestId(given) ? given : deps.newRequestId();
+  const requestId = given !== null && isRequestId(given) ? given : parts.newRequestId();
   return {
     ...createContext({ requestId, ip, userAgent: userAgentOf(headers), source }),
     request,
@@ -88,11 +88,15 @@ export function errorReply(ctx: HttpContext, failure: VaultError, headers?: Head
 }
 
 /** Logs that a reply failed after it began, when the caller can no longer be told but by a broken connection. */
-export function reportBrokenReply(ctx: HttpContext, error: unknown, deps: Pick<Deps, 'log' | 'now'>): void {
-  const { code } = reportError(error, ctx, deps);
+export function reportBrokenReply(
+  ctx: HttpContext,
+  error: unknown,
+  parts: Pick<HttpParts, 'log' | 'now'>,
+): void {
+  const { code } = reportError(error, ctx, parts);
   const { requestId, route } = ctx;
-  const time = new Date(deps.now()).toISOString();
-  deps.log({ time, level: 'warn', event: 'reply_broken_off', request_id: requestId, route, code });
+  const time = new Date(parts.now()).toISOString();
+  parts.log({ time, level: 'warn', event: 'reply_broken_off', request_id: requestId, route, code });
 }
 
 /**
@@ -102,7 +106,7 @@ export function reportBrokenReply(ctx: HttpContext, error: unknown, deps: Pick<D
 export function endRequest(
   ctx: HttpContext,
   response: Response,
-  deps: Pick<Deps, 'log' | 'now' | 'metrics' | 'tracing'>,
+  parts: Pick<HttpParts, 'log' | 'now' | 'metrics' | 'tracing'>,
 ): Response {
   const { request, requestId, route, account, hasCredentials, code, span } = ctx;
   const { status } = response;
@@ -111,12 +115,12 @@ export function endRequest(
   }
   const elapsedMs = performance.now() - ctx.startedMs;
   const method = METHODS.has(request.method) ? request.method : 'OTHER';
-  deps.metrics.observeRequest(route, method, status, elapsedMs / 1000, code);
+  parts.metrics.observeRequest(route, method, status, elapsedMs / 1000, code);
   if (span !== undefined) {
-    deps.tracing?.end(span, { route, method, status, code, requestId });
+    parts.tracing?.end(span, { route, method, status, code, requestId });
   }
-  deps.log({
-    time: new Date(deps.now()).toISOString(),
+  parts.log({
+    time: new Date(parts.now()).toISOString(),
     level: levelOf(code),
     event: 'request',
     request_id: requestId,
@@ -140,11 +144,11 @@ export interface LogPlace {
 export function logFault(
   error: unknown,
   { requestId, route }: LogPlace,
-  deps: Pick<Deps, 'log' | 'now'>,
+  parts: Pick<HttpParts, 'log' | 'now'>,
 ): void {
   const fields = failureFields(error);
-  deps.log({
-    time: new Date(deps.now()).toISOString(),
+  parts.log({
+    time: new Date(parts.now()).toISOString(),
     level: 'error',
     event: fields.code === 'integrity_failed' ? 'record_damaged' : 'unexpected_error',
     request_id: requestId,
@@ -154,10 +158,14 @@ export function logFault(
 }
 
 /** What a caller learns of an error. Where it comes from is logged once, if it is a fault of ours. */
-export function reportError(error: unknown, place: LogPlace, deps: Pick<Deps, 'log' | 'now'>): VaultError {
+export function reportError(
+  error: unknown,
+  place: LogPlace,
+  parts: Pick<HttpParts, 'log' | 'now'>,
+): VaultError {
   const failure = asVaultError(error);
   if (isFault(failure)) {
-    logFault(error, place, deps);
+    logFault(error, place, parts);
   }
   return failure;
 }

@@ -4,7 +4,7 @@ import type { SecretBytes } from '../../core/secret.ts';
 import type { AccountContext, RequestContext } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
 import type { AuditAction } from '../schema/audit.ts';
-import type { Deps } from './app-parts.ts';
+import type { HttpServices } from './http-parts.ts';
 
 /** The nouns of the service; each names a tag of the published document and a file in every layer. */
 export type Noun =
@@ -106,7 +106,7 @@ export interface Call<
   readonly query: Static<Query>;
   readonly body: BodyOf<Body>;
   readonly passphrase: PassphraseOf<Passphrase>;
-  readonly deps: Deps;
+  readonly services: HttpServices;
   readonly request: Request;
 }
 

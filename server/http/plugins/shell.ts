@@ -2,7 +2,6 @@ import { TypeCompiler } from '@sinclair/typebox/compiler';
 import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
 import { hasAccount } from '../../services/common/request-context.ts';
-import type { Deps, HttpConfig } from './app-parts.ts';
 import { recordRejection, recordSuccess } from './audit.ts';
 import { arrivalOf, type CallReader, compileCallReader, type Found, readCall } from './call.ts';
 import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';
@@ -14,6 +13,7 @@ import {
   reportBrokenReply,
   reportError,
 } from './http-context.ts';
+import type { HttpConfig, HttpParts } from './http-parts.ts';
 import { emptyResponse, type HeaderList, replyResponse } from './replies.ts';
 import type { Call, Reply, Route } from './route.ts';
 
@@ -41,11 +41,11 @@ function compileReplyCheck(route: Route): (reply: Reply) => void {
   };
 }
 
-function compileRoute(route: Route, deps: Deps): MountedRoute {
+function compileRoute(route: Route, parts: HttpParts): MountedRoute {
   return {
     route,
-    reader: compileCallReader(route, deps),
-    checkReply: deps.http.checkReplies ? compileReplyCheck(route) : undefined,
+    reader: compileCallReader(route, parts),
+    checkReply: parts.http.checkReplies ? compileReplyCheck(route) : undefined,
     isOpen: isOpen(route),
     isRecorded: route.audit?.of === 'all',
   };
@@ -61,16 +61,16 @@ async function recordAndCount(
   ctx: HttpContext,
   call: Call,
   reply: Reply,
-  deps: Deps,
+  parts: HttpParts,
 ): Promise<void> {
   if (isRecorded && route.method !== 'GET') {
-    await recordSuccess(route, ctx, call, reply, deps);
+    await recordSuccess(route, ctx, call, reply, parts);
   }
   if (hasAccount(ctx)) {
-    await deps.metering.request(ctx);
+    await parts.metering.request(ctx);
   }
   if (isRecorded && route.method === 'GET') {
-    await recordSuccess(route, ctx, call, reply, deps);
+    await recordSuccess(route, ctx, call, reply, parts);
   }
 }
 
@@ -81,15 +81,21 @@ interface Progress {
   reply: Reply | undefined;
 }
 
-async function handle(mounted: MountedRoute, ctx: HttpContext, found: Found, deps: Deps, progress: Progress) {
+async function handle(
+  mounted: MountedRoute,
+  ctx: HttpContext,
+  found: Found,
+  parts: HttpParts,
+  progress: Progress,
+) {
   const call = await readCall(mounted.reader, ctx, found.params);
   progress.call = call;
   const reply = await mounted.route.handle(call);
   mounted.checkReply?.(reply);
   progress.reply = reply;
-  await recordAndCount(mounted, ctx, call, reply, deps);
+  await recordAndCount(mounted, ctx, call, reply, parts);
   // A stream that fails half-way is logged.
-  return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, deps));
+  return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, parts));
 }
 
 /**
@@ -101,50 +107,55 @@ async function fail(
   ctx: HttpContext,
   error: unknown,
   { call, reply }: Progress,
-  deps: Deps,
+  parts: HttpParts,
 ): Promise<Response> {
-  deps.metering.takeBack(ctx);
-  const failure = reportError(error, ctx, deps);
+  parts.metering.takeBack(ctx);
+  const failure = reportError(error, ctx, parts);
   if (reply !== undefined) {
     await reply.stream?.cancel().catch(() => undefined);
     return errorReply(ctx, failure);
   }
   try {
-    await recordRejection(route, ctx, call, failure.code, deps);
+    await recordRejection(route, ctx, call, failure.code, parts);
     return errorReply(ctx, failure);
   } catch (unrecorded) {
-    return errorReply(ctx, reportError(unrecorded, ctx, deps));
+    return errorReply(ctx, reportError(unrecorded, ctx, parts));
   }
 }
 
-async function respond(mounted: MountedRoute, ctx: HttpContext, found: Found, deps: Deps): Promise<Response> {
+async function respond(
+  mounted: MountedRoute,
+  ctx: HttpContext,
+  found: Found,
+  parts: HttpParts,
+): Promise<Response> {
   const progress: Progress = { call: undefined, reply: undefined };
   let response: Response;
   try {
-    response = await handle(mounted, ctx, found, deps, progress);
+    response = await handle(mounted, ctx, found, parts, progress);
   } catch (error) {
-    response = await fail(mounted, ctx, error, progress, deps);
+    response = await fail(mounted, ctx, error, progress, parts);
   } finally {
-    deps.admission.leave(ctx);
+    parts.admission.leave(ctx);
   }
   if (mounted.isOpen) {
     allowAnyOrigin(response.headers);
   }
-  return endRequest(ctx, response, deps);
+  return endRequest(ctx, response, parts);
 }
 
-function answer(mounted: MountedRoute, request: Request, found: Found, deps: Deps): Promise<Response> {
-  const ctx = beginRequest(request, arrivalOf(mounted.reader, request, found), deps);
-  const { tracing } = deps;
+function answer(mounted: MountedRoute, request: Request, found: Found, parts: HttpParts): Promise<Response> {
+  const ctx = beginRequest(request, arrivalOf(mounted.reader, request, found), parts);
+  const { tracing } = parts;
   ctx.span = tracing?.begin(request.headers.get('traceparent'));
   return tracing === undefined || ctx.span === undefined
-    ? respond(mounted, ctx, found, deps)
-    : tracing.within(ctx.span, () => respond(mounted, ctx, found, deps));
+    ? respond(mounted, ctx, found, parts)
+    : tracing.within(ctx.span, () => respond(mounted, ctx, found, parts));
 }
 
-function answerPreflight(request: Request, route: string, headers: HeaderList, deps: Deps): Response {
-  const ctx = beginRequest(request, { route }, deps);
-  return endRequest(ctx, emptyResponse(ctx.requestId, headers), deps);
+function answerPreflight(request: Request, route: string, headers: HeaderList, parts: HttpParts): Response {
+  const ctx = beginRequest(request, { route }, parts);
+  return endRequest(ctx, emptyResponse(ctx.requestId, headers), parts);
 }
 
 /** Where a request ended up that no route takes: a path without this method, or no path at all. */
@@ -157,15 +168,19 @@ interface Unrouted {
 }
 
 /** Answers a request that no route takes, in the one error shape. */
-export function answerUnrouted(request: Request, { route, allow, error }: Unrouted, deps: Deps): Response {
-  const ctx = beginRequest(request, { route }, deps);
+export function answerUnrouted(
+  request: Request,
+  { route, allow, error }: Unrouted,
+  parts: HttpParts,
+): Response {
+  const ctx = beginRequest(request, { route }, parts);
   const code = allow === undefined ? 'not_found' : 'method_not_allowed';
-  const failure = error === undefined ? new VaultError(code) : reportError(error, ctx, deps);
-  return endRequest(ctx, errorReply(ctx, failure, allow === undefined ? [] : [['Allow', allow]]), deps);
+  const failure = error === undefined ? new VaultError(code) : reportError(error, ctx, parts);
+  return endRequest(ctx, errorReply(ctx, failure, allow === undefined ? [] : [['Allow', allow]]), parts);
 }
 
-function mountPath(app: Elysia, path: string, ofPath: readonly Route[], deps: Deps): void {
-  const methods = new Map(ofPath.map((route) => [route.method as string, compileRoute(route, deps)]));
+function mountPath(app: Elysia, path: string, ofPath: readonly Route[], parts: HttpParts): void {
+  const methods = new Map(ofPath.map((route) => [route.method as string, compileRoute(route, parts)]));
   const page = ofPath.find(({ html }) => html === 'always');
   const mountedPage = page && methods.get(page.method);
   if (mountedPage !== undefined) {
@@ -177,15 +192,15 @@ function mountPath(app: Elysia, path: string, ofPath: readonly Route[], deps: De
   app.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), ({ request, server, params }) => {
     const mounted = methods.get(request.method);
     const isOpenMethod = mounted?.isOpen ?? (request.method === 'OPTIONS' && preflight !== undefined);
-    if (!isOpenMethod && isOnFormsHost(deps.http, request)) {
-      return answerUnrouted(request, { route: '(none)' }, deps);
+    if (!isOpenMethod && isOnFormsHost(parts.http, request)) {
+      return answerUnrouted(request, { route: '(none)' }, parts);
     }
     if (mounted !== undefined) {
-      return answer(mounted, request, { server, params }, deps);
+      return answer(mounted, request, { server, params }, parts);
     }
     return request.method === 'OPTIONS' && preflight !== undefined
-      ? answerPreflight(request, path, preflight, deps)
-      : answerUnrouted(request, { route: path, allow }, deps);
+      ? answerPreflight(request, path, preflight, parts)
+      : answerUnrouted(request, { route: path, allow }, parts);
   });
 }
 
@@ -195,9 +210,9 @@ function mountPath(app: Elysia, path: string, ofPath: readonly Route[], deps: De
  * A path in plain words goes before one with a parameter in their place. On the host that is for forms alone there
  * are only the open routes: nothing there ever takes the credentials of an account.
  */
-export function mountRoutes(app: Elysia, routes: readonly Route[], deps: Deps): void {
+export function mountRoutes(app: Elysia, routes: readonly Route[], parts: HttpParts): void {
   for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
-    mountPath(app, path, ofPath, deps);
+    mountPath(app, path, ofPath, parts);
   }
 }
 

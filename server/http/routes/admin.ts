@@ -44,7 +44,7 @@ const whoami = defineRoute({
   body: { kind: 'none' },
   response: WhoAmI,
   errors: [],
-  handle: async ({ ctx, deps }) => ({ json: await deps.accounts.whoami(ctx) }),
+  handle: async ({ ctx, services }) => ({ json: await services.accounts.whoami(ctx) }),
 });
 
 const readBilling = defineRoute({
@@ -59,7 +59,7 @@ const readBilling = defineRoute({
   body: { kind: 'none' },
   response: Billing,
   errors: [],
-  handle: async ({ ctx, deps }) => ({ json: await deps.admin.billing(ctx) }),
+  handle: async ({ ctx, services }) => ({ json: await services.admin.billing(ctx) }),
 });
 
 const readUsage = defineRoute({
@@ -73,7 +73,7 @@ const readUsage = defineRoute({
   body: { kind: 'none' },
   response: Usage,
   errors: ['integrity_failed'],
-  handle: async ({ ctx, query, deps }) => ({ json: await deps.admin.usage(ctx, query.month) }),
+  handle: async ({ ctx, query, services }) => ({ json: await services.admin.usage(ctx, query.month) }),
 });
 
 /** One value of two places. */
@@ -101,9 +101,9 @@ const changePassword = defineRoute({
     of: 'all',
     object: ({ ctx }) => objectOf('account', ctx.account.name),
   },
-  handle: async ({ ctx, query, body, deps }) => {
+  handle: async ({ ctx, query, body, services }) => {
     const chosen = same(body.new_password, query.new_password);
-    const { user, password } = await deps.passwords.change(
+    const { user, password } = await services.passwords.change(
       ctx,
       chosen === undefined ? undefined : secretBytes(chosen),
     );
@@ -128,8 +128,8 @@ const setPreference = defineRoute({
   errors: ['preferences_full', 'integrity_failed'],
   meter: ['preference'],
   audit: { action: 'preference.set', of: 'all' },
-  handle: async ({ ctx, body, deps }) => {
-    const jsonBytes = await deps.preferences.set(ctx, body);
+  handle: async ({ ctx, body, services }) => {
+    const jsonBytes = await services.preferences.set(ctx, body);
     const [, key] = SHOWN_KEY.exec(new TextDecoder().decode(jsonBytes)) ?? [];
     return { jsonBytes, object: objectOf('preference', key) };
   },
@@ -148,8 +148,9 @@ const readPreferences = defineRoute({
   response: Type.Union([Preference, PreferenceList]),
   errors: ['preference_not_found', 'integrity_failed'],
   meter: ['preference'],
-  handle: async ({ ctx, query: { key }, deps }) => ({
-    jsonBytes: key === undefined ? await deps.preferences.list(ctx) : await deps.preferences.read(ctx, key),
+  handle: async ({ ctx, query: { key }, services }) => ({
+    jsonBytes:
+      key === undefined ? await services.preferences.list(ctx) : await services.preferences.read(ctx, key),
   }),
 });
 
@@ -166,8 +167,8 @@ const removePreference = defineRoute({
   errors: ['preference_not_found', 'integrity_failed'],
   meter: ['preference'],
   audit: { action: 'preference.delete', of: 'all', object: ({ query }) => objectOf('preference', query.key) },
-  handle: async ({ ctx, query, deps }) => {
-    await deps.preferences.remove(ctx, query.key);
+  handle: async ({ ctx, query, services }) => {
+    await services.preferences.remove(ctx, query.key);
     return { json: { message: 'The preference was deleted.' } };
   },
 });
@@ -188,8 +189,8 @@ const readCertificate = defineRoute({
   response: PdfFile,
   errors: ['certificate_not_found', 'integrity_failed'],
   audit: { action: 'compliance_certificate.read', of: 'all' },
-  handle: async ({ ctx, deps }) => ({
-    file: { bytes: await deps.compliance.read(ctx), type: PDF, name: 'pci-dss-certificate.pdf' },
+  handle: async ({ ctx, services }) => ({
+    file: { bytes: await services.compliance.read(ctx), type: PDF, name: 'pci-dss-certificate.pdf' },
   }),
 });
 

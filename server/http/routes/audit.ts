@@ -20,17 +20,17 @@ const readAudit = defineRoute({
   meter: [],
   idempotent: false,
   audit: { action: 'audit.read', of: 'all' },
-  handle: async ({ ctx, query, deps }) => {
+  handle: async ({ ctx, query, services }) => {
     if (query.limit < 0) {
-      const end = deps.admission.begin('list', ctx.account.aid);
+      const end = services.admission.begin('list', ctx.account.aid);
       try {
-        return { stream: untilClosed(await deps.audit.listAll(ctx, query), end) };
+        return { stream: untilClosed(await services.audit.listAll(ctx, query), end) };
       } catch (error) {
         end();
         throw error;
       }
     }
-    const { entries, nextToken } = await deps.audit.list(ctx, query);
+    const { entries, nextToken } = await services.audit.list(ctx, query);
     return { json: entries, headers: nextTokenHeader(nextToken) };
   },
 });

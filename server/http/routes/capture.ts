@@ -29,10 +29,10 @@ const createCapture = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('endpoint', query.unique_id),
   },
-  handle: async ({ ctx, query, passphrase, request, deps }) => {
+  handle: async ({ ctx, query, passphrase, request, services }) => {
     const { rules = [], ...input } = query;
-    const made = await deps.captures.create(ctx, { ...input, rules, passphrase });
-    const reply = readyPage({ request, deps }, made) ?? { json: shownOnce(made) };
+    const made = await services.captures.create(ctx, { ...input, rules, passphrase });
+    const reply = readyPage({ request, services }, made) ?? { json: shownOnce(made) };
     return { ...reply, object: objectOf('endpoint', made.unique_id) };
   },
 });
@@ -53,7 +53,9 @@ const listCaptures = defineRoute({
   errors: ['key_not_found', 'integrity_failed'],
   meter: ['list'],
   idempotent: false,
-  handle: async ({ ctx, query, deps }) => ({ json: await deps.endpoints.list(ctx, 'capture', query) }),
+  handle: async ({ ctx, query, services }) => ({
+    json: await services.endpoints.list(ctx, 'capture', query),
+  }),
 });
 
 const capture = defineRoute({
@@ -73,9 +75,9 @@ const capture = defineRoute({
   errors: ['number_missing', 'test_card', 'rule_not_found', 'rule_limit', 'integrity_failed'],
   meter: ['capture'],
   idempotent: true,
-  handle: async ({ ctx, params, secret, query, body, deps }) => {
+  handle: async ({ ctx, params, secret, query, body, services }) => {
     const input = { ...query, unique_id: params.unique_id, secret, body };
-    const { reply, replayed } = await deps.captures.use(ctx, input);
+    const { reply, replayed } = await services.captures.use(ctx, input);
     return { json: reply, headers: replayHeader(replayed) };
   },
 });
@@ -102,8 +104,8 @@ const removeCapture = defineRoute({
     of: 'all',
     object: ({ params }) => objectOf('endpoint', params.unique_id),
   },
-  handle: async ({ ctx, params, deps }) => {
-    await deps.endpoints.remove(ctx, params.unique_id);
+  handle: async ({ ctx, params, services }) => {
+    await services.endpoints.remove(ctx, params.unique_id);
     return { json: { message: 'The endpoint was deleted.' } };
   },
 });

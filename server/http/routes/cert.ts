@@ -41,9 +41,9 @@ const createCsr = defineRoute({
   response: Csr,
   errors: ['certificates_full'],
   audit: { action: 'csr.create', of: 'all' },
-  handle: async ({ ctx, body, deps }) => {
+  handle: async ({ ctx, body, services }) => {
     const { key_type = 'ec-p256', cn, o, ou, l, st, c } = body;
-    const csr = await deps.certs.createCsr(ctx, { cn, o, ou, l, st, c, key_type });
+    const csr = await services.certs.createCsr(ctx, { cn, o, ou, l, st, c, key_type });
     return { json: csr, object: objectOf('csr', csr.id) };
   },
 });
@@ -59,8 +59,8 @@ const readCsrs = defineRoute({
   body: { kind: 'none' },
   response: Type.Union([Csr, CsrList]),
   errors: ['csr_not_found', 'integrity_failed'],
-  handle: async ({ ctx, query: { id }, deps }) => ({
-    json: id === undefined ? await deps.certs.listCsrs(ctx) : await deps.certs.readCsr(ctx, id),
+  handle: async ({ ctx, query: { id }, services }) => ({
+    json: id === undefined ? await services.certs.listCsrs(ctx) : await services.certs.readCsr(ctx, id),
   }),
 });
 
@@ -77,8 +77,8 @@ const removeCsr = defineRoute({
   response: Message,
   errors: ['csr_not_found'],
   audit: { action: 'csr.delete', of: 'all', object: ({ query }) => objectOf('csr', query.id) },
-  handle: async ({ ctx, query, deps }) => {
-    await deps.certs.removeCsr(ctx, query.id);
+  handle: async ({ ctx, query, services }) => {
+    await services.certs.removeCsr(ctx, query.id);
     return { json: { message: 'The certificate signing request and its key were deleted.' } };
   },
 });
@@ -103,8 +103,8 @@ const createCertificate = defineRoute({
     'integrity_failed',
   ],
   audit: { action: 'certificate.create', of: 'all', object: ({ query }) => objectOf('csr', query.csr_id) },
-  handle: async ({ ctx, query, body, deps }) => {
-    const json = await deps.certs.createCertificate(ctx, { csr_id: query.csr_id, pem: body });
+  handle: async ({ ctx, query, body, services }) => {
+    const json = await services.certs.createCertificate(ctx, { csr_id: query.csr_id, pem: body });
     return { json, object: objectOf('certificate', json.id) };
   },
 });
@@ -121,11 +121,11 @@ const readCertificates = defineRoute({
   body: { kind: 'none' },
   response: Type.Union([Certificate, CertificateList]),
   errors: ['certificate_not_found', 'integrity_failed'],
-  handle: async ({ ctx, query: { id, ...filter }, deps }) => ({
+  handle: async ({ ctx, query: { id, ...filter }, services }) => ({
     json:
       id === undefined
-        ? await deps.certs.listCertificates(ctx, filter)
-        : await deps.certs.readCertificate(ctx, id),
+        ? await services.certs.listCertificates(ctx, filter)
+        : await services.certs.readCertificate(ctx, id),
   }),
 });
 
@@ -146,8 +146,8 @@ const removeCertificate = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('certificate', query.id),
   },
-  handle: async ({ ctx, query, deps }) => {
-    await deps.certs.removeCertificate(ctx, query.id);
+  handle: async ({ ctx, query, services }) => {
+    await services.certs.removeCertificate(ctx, query.id);
     return { json: { message: 'The certificate was deleted.' } };
   },
 });

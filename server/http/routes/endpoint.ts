@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
 import type { NewEndpoint } from '../../services/endpoint/endpoint.ts';
 import { prefersHtml } from '../plugins/accept.ts';
-import type { Deps } from '../plugins/app-parts.ts';
+import type { HttpServices } from '../plugins/http-parts.ts';
 import type { Reply } from '../plugins/route.ts';
 
 /** A query without parameters. */
@@ -33,7 +33,7 @@ export function refuseUnlockedPage(request: Request, { token }: Lock): void {
 
 /** A card form that works with a new endpoint as it stands; undefined for who wants the endpoint itself. */
 export function readyPage(
-  { request, deps }: { readonly request: Request; readonly deps: Pick<Deps, 'formPages'> },
+  { request, services }: { readonly request: Request; readonly services: Pick<HttpServices, 'formPages'> },
   { unique_id, secret }: NewEndpoint,
   lock: Lock = {},
 ): Reply | undefined {
@@ -47,7 +47,7 @@ export function readyPage(
     ...(token === undefined ? {} : { token }),
     ...(reference === undefined ? {} : { reference }),
   };
-  return deps.formPages.render(
+  return services.formPages.render(
     { form_type: 'pcd', settings: {} },
     { onFormsHost: false, testing: false, visit },
   );

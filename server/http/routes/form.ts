@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { HostedForm } from '../../services/form/form.ts';
-import type { Deps } from '../plugins/app-parts.ts';
 import { objectOf } from '../plugins/audit.ts';
+import type { HttpServices } from '../plugins/http-parts.ts';
 import { defineRoute, type Route } from '../plugins/route.ts';
 import { isOnFormsHost } from '../plugins/shell.ts';
 import { Message } from '../schema/common.ts';
@@ -27,7 +27,7 @@ type Kind = 'retrieve' | 'capture';
 function formRoutes(kind: Kind, suffix: '' | 'Capture'): readonly Route[] {
   const path = `/v1/${kind}/iframe` as const;
   const show =
-    ({ http }: Deps) =>
+    ({ http }: HttpServices) =>
     ({ id, form_type, settings }: HostedForm): Form => ({
       id,
       url: `${http.formsUrl ?? ''}${path}/${id}`,
@@ -49,9 +49,9 @@ function formRoutes(kind: Kind, suffix: '' | 'Capture'): readonly Route[] {
     response: Form,
     errors: ['form_exists', 'forms_full'],
     audit: { action: 'form.create', of: 'all', object: ({ query }) => objectOf('form', query.form_id) },
-    handle: async ({ ctx, query, body: settings, deps }) => {
-      const form = await deps.forms.create(ctx, { ...query, settings });
-      return { json: show(deps)(form), object: objectOf('form', form.id) };
+    handle: async ({ ctx, query, body: settings, services }) => {
+      const form = await services.forms.create(ctx, { ...query, settings });
+      return { json: show(services)(form), object: objectOf('form', form.id) };
     },
   });
 
@@ -67,10 +67,10 @@ function formRoutes(kind: Kind, suffix: '' | 'Capture'): readonly Route[] {
     body: { kind: 'none' },
     response: Type.Union([Form, FormList]),
     errors: ['form_not_found', 'integrity_failed'],
-    handle: async ({ ctx, query: { form_id: id }, deps }) =>
+    handle: async ({ ctx, query: { form_id: id }, services }) =>
       id === undefined
-        ? { stream: await deps.forms.list(ctx, show(deps)) }
-        : { json: show(deps)(await deps.forms.read(ctx, id)) },
+        ? { stream: await services.forms.list(ctx, show(services)) }
+        : { json: show(services)(await services.forms.read(ctx, id)) },
   });
 
   const page = defineRoute({
@@ -88,9 +88,9 @@ function formRoutes(kind: Kind, suffix: '' | 'Capture'): readonly Route[] {
     html: 'always',
     response: HtmlPage,
     errors: ['form_not_found', 'integrity_failed'],
-    handle: async ({ params, query, request, deps }) => {
-      const onFormsHost = isOnFormsHost(deps.http, request);
-      return deps.formPages.render(await deps.forms.open(params.form_id), { ...query, onFormsHost });
+    handle: async ({ params, query, request, services }) => {
+      const onFormsHost = isOnFormsHost(services.http, request);
+      return services.formPages.render(await services.forms.open(params.form_id), { ...query, onFormsHost });
     },
   });
 
@@ -108,8 +108,8 @@ function formRoutes(kind: Kind, suffix: '' | 'Capture'): readonly Route[] {
     response: Message,
     errors: ['form_not_found', 'integrity_failed'],
     audit: { action: 'form.delete', of: 'all', object: ({ params }) => objectOf('form', params.form_id) },
-    handle: async ({ ctx, params, deps }) => {
-      await deps.forms.remove(ctx, params.form_id);
+    handle: async ({ ctx, params, services }) => {
+      await services.forms.remove(ctx, params.form_id);
       return { json: { message: 'The form was deleted.' } };
     },
   });

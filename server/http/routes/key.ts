@@ -41,8 +41,8 @@ const createKey = defineRoute({
   meter: ['key'],
   idempotent: true,
   audit: { action: 'key.create', of: 'all', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ ctx, body, deps }) => {
-    const { reply, replayed } = await deps.keys.create(ctx, {
+  handle: async ({ ctx, body, services }) => {
+    const { reply, replayed } = await services.keys.create(ctx, {
       user: body.user,
       passphrase: secretOf(body.passphrase),
     });
@@ -65,8 +65,8 @@ const listKeys = defineRoute({
   errors: ['cursor_invalid'],
   meter: ['key'],
   idempotent: false,
-  handle: async ({ ctx, query, deps }) => {
-    const { keys, nextToken } = await deps.keys.list(ctx, query);
+  handle: async ({ ctx, query, services }) => {
+    const { keys, nextToken } = await services.keys.list(ctx, query);
     return { json: keys, headers: nextTokenHeader(nextToken) };
   },
 });
@@ -88,9 +88,9 @@ const changePassphrase = defineRoute({
   meter: ['key'],
   idempotent: false,
   audit: { action: 'key.change', of: 'all', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ ctx, body, deps }) => ({
+  handle: async ({ ctx, body, services }) => ({
     json: shown(
-      await deps.keys.changePassphrase(ctx, {
+      await services.keys.changePassphrase(ctx, {
         user: body.user,
         passphrase: secretBytes(body.passphrase),
         new_passphrase: secretOf(body.new_passphrase),
@@ -116,8 +116,8 @@ const removeKey = defineRoute({
   meter: ['key'],
   idempotent: false,
   audit: { action: 'key.delete', of: 'all', object: ({ query }) => objectOf('key', query.user) },
-  handle: async ({ ctx, query, deps }) => {
-    await deps.keys.remove(ctx, query);
+  handle: async ({ ctx, query, services }) => {
+    await services.keys.remove(ctx, query);
     return { json: { message: 'The key was deleted.' } };
   },
 });

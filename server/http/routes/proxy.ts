@@ -47,9 +47,9 @@ const post = defineRoute({
     of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, passphrase, body, deps }) => {
+  handle: async ({ ctx, query, passphrase, body, services }) => {
     const { rules = [], ...input } = query;
-    const { reply, replayed } = await deps.proxy.post(ctx, {
+    const { reply, replayed } = await services.proxy.post(ctx, {
       ...input,
       rules,
       passphrase,
@@ -80,9 +80,9 @@ const get = defineRoute({
   errors: [...OPENING, ...RULES, ...ACCEPTING, ...SENDING, 'reply_not_storable', 'test_card', 'key_changed'],
   meter: ['proxy_attempt'],
   audit: { action: 'proxy.send', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
-  handle: async ({ ctx, query, passphrase, body, deps }) => {
+  handle: async ({ ctx, query, passphrase, body, services }) => {
     const { rules = [], algorithm, tokenization_algorithm, ...input } = query;
-    const { reply, replayed } = await deps.proxy.get(ctx, {
+    const { reply, replayed } = await services.proxy.get(ctx, {
       ...input,
       algorithm: same(algorithm, tokenization_algorithm),
       rules,
@@ -110,8 +110,8 @@ const networkToken = defineRoute({
     of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, passphrase, body, deps }) => {
-    const { reply, replayed } = await deps.proxy.networkToken(ctx, {
+  handle: async ({ ctx, query, passphrase, body, services }) => {
+    const { reply, replayed } = await services.proxy.networkToken(ctx, {
       ...query,
       passphrase,
       body,

@@ -30,13 +30,13 @@ const createRetrieve = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('endpoint', query.unique_id),
   },
-  handle: async ({ ctx, query, passphrase, request, deps }) => {
+  handle: async ({ ctx, query, passphrase, request, services }) => {
     refuseUnlockedPage(request, query);
     const { rules = [], ...input } = query;
-    const made = await deps.retrievals.create(ctx, { ...input, rules, passphrase });
+    const made = await services.retrievals.create(ctx, { ...input, rules, passphrase });
     const { user, token, reference } = query;
     const json = { ...shownOnce(made), user, token, reference };
-    const reply = readyPage({ request, deps }, made, query) ?? { json };
+    const reply = readyPage({ request, services }, made, query) ?? { json };
     return { ...reply, object: objectOf('endpoint', made.unique_id) };
   },
 });
@@ -57,7 +57,9 @@ const listRetrieves = defineRoute({
   errors: ['key_not_found', 'integrity_failed'],
   meter: ['list'],
   idempotent: false,
-  handle: async ({ ctx, query, deps }) => ({ json: await deps.endpoints.list(ctx, 'retrieve', query) }),
+  handle: async ({ ctx, query, services }) => ({
+    json: await services.endpoints.list(ctx, 'retrieve', query),
+  }),
 });
 
 const retrieve = defineRoute({
@@ -85,9 +87,9 @@ const retrieve = defineRoute({
   ],
   meter: ['retrieve'],
   idempotent: false,
-  handle: async ({ ctx, params, secret, query, deps }) => {
+  handle: async ({ ctx, params, secret, query, services }) => {
     const input = { ...query, unique_id: params.unique_id, secret };
-    const reply = await deps.retrievals.use(ctx, input);
+    const reply = await services.retrievals.use(ctx, input);
     return reply instanceof Uint8Array
       ? { jsonBytes: reply }
       : { stream: reply.stream, headers: nextTokenHeader(reply.nextToken) };
@@ -115,8 +117,8 @@ const removeRetrieve = defineRoute({
     of: 'all',
     object: ({ params }) => objectOf('endpoint', params.unique_id),
   },
-  handle: async ({ ctx, params, deps }) => {
-    await deps.endpoints.remove(ctx, params.unique_id);
+  handle: async ({ ctx, params, services }) => {
+    await services.endpoints.remove(ctx, params.unique_id);
     return { json: { message: 'The endpoint was deleted.' } };
   },
 });

@@ -24,8 +24,8 @@ const createRule = defineRoute({
   meter: ['rule'],
   idempotent: false,
   audit: { action: 'rule.create', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
-  handle: async ({ ctx, query, body, deps }) => ({
-    json: await deps.rules.create(ctx, { id: query.id, body }),
+  handle: async ({ ctx, query, body, services }) => ({
+    json: await services.rules.create(ctx, { id: query.id, body }),
   }),
 });
 
@@ -44,8 +44,10 @@ const readRules = defineRoute({
   errors: ['rule_not_found', 'integrity_failed'],
   meter: ['rule'],
   idempotent: false,
-  handle: async ({ ctx, query: { id }, deps }) =>
-    id === undefined ? { stream: await deps.rules.list(ctx) } : { json: await deps.rules.read(ctx, id) },
+  handle: async ({ ctx, query: { id }, services }) =>
+    id === undefined
+      ? { stream: await services.rules.list(ctx) }
+      : { json: await services.rules.read(ctx, id) },
 });
 
 const removeRule = defineRoute({
@@ -65,8 +67,8 @@ const removeRule = defineRoute({
   meter: ['rule'],
   idempotent: false,
   audit: { action: 'rule.delete', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
-  handle: async ({ ctx, query, deps }) => {
-    await deps.rules.remove(ctx, query.id);
+  handle: async ({ ctx, query, services }) => {
+    await services.rules.remove(ctx, query.id);
     return { json: { message: 'The rule was deleted.' } };
   },
 });
@@ -86,7 +88,7 @@ const listOperations = defineRoute({
   errors: [],
   meter: ['rule'],
   idempotent: false,
-  handle: async ({ ctx, deps }) => ({ json: await deps.rules.operations(ctx) }),
+  handle: async ({ ctx, services }) => ({ json: await services.rules.operations(ctx) }),
 });
 
 export const RULE_ROUTES = [createRule, readRules, removeRule, listOperations];

@@ -17,7 +17,7 @@ const checkNumber = defineRoute({
   errors: [],
   meter: ['utility'],
   idempotent: false,
-  handle: async ({ ctx, query, deps }) => ({ json: await deps.utility.luhn(ctx, query.number) }),
+  handle: async ({ ctx, query, services }) => ({ json: await services.utility.luhn(ctx, query.number) }),
 });
 
 const generatePassphrase = defineRoute({
@@ -35,8 +35,8 @@ const generatePassphrase = defineRoute({
   errors: [],
   meter: ['utility'],
   idempotent: false,
-  handle: async ({ ctx, query, deps }) => {
-    const { passphrase } = await deps.utility.passphrase(ctx, query.length);
+  handle: async ({ ctx, query, services }) => {
+    const { passphrase } = await services.utility.passphrase(ctx, query.length);
     return { json: { passphrase: passphrase.expose() } };
   },
 });

@@ -49,8 +49,8 @@ const storeItem = defineRoute({
   meter: ['store'],
   idempotent: true,
   audit: { action: 'item.store', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
-  handle: async ({ ctx, query, passphrase, body, deps }) => {
-    const { reply, replayed } = await deps.vault.store(ctx, {
+  handle: async ({ ctx, query, passphrase, body, services }) => {
+    const { reply, replayed } = await services.vault.store(ctx, {
       ...query,
       passphrase,
       body,
@@ -89,7 +89,7 @@ const readItems = defineRoute({
     of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, passphrase, deps }) => {
+  handle: async ({ ctx, query, passphrase, services }) => {
     const { user, token, mask_fields, rules = [], decrypt_all, return_card_metadata, ...filter } = query;
     const view = { mask_fields, rules, return_card_metadata };
     if (token !== undefined) {
@@ -97,17 +97,17 @@ const readItems = defineRoute({
     }
     if (user !== undefined && token !== undefined && passphrase !== undefined) {
       const address = { user, token, reference: query.reference };
-      return { jsonBytes: await deps.vault.decrypt(ctx, { ...address, ...view, passphrase }) };
+      return { jsonBytes: await services.vault.decrypt(ctx, { ...address, ...view, passphrase }) };
     }
     const { stream, nextToken } = decrypt_all
-      ? await deps.vault.decryptAll(ctx, {
+      ? await services.vault.decryptAll(ctx, {
           ...filter,
           ...view,
           token,
           user: needed(user, 'query.user'),
           passphrase: needed(passphrase, 'query.passphrase'),
         })
-      : await deps.vault.list(ctx, { ...filter, user, token });
+      : await services.vault.list(ctx, { ...filter, user, token });
     return { stream, headers: nextTokenHeader(nextToken) };
   },
 });
@@ -132,8 +132,8 @@ const removeItem = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, deps }) => {
-    await deps.vault.remove(ctx, query);
+  handle: async ({ ctx, query, services }) => {
+    await services.vault.remove(ctx, query);
     return { json: { message: 'The item was deleted.' } };
   },
 });
@@ -168,8 +168,8 @@ const updateItem = defineRoute({
     of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, passphrase, body, deps }) => {
-    const { reply, replayed } = await deps.vault.update(ctx, {
+  handle: async ({ ctx, query, passphrase, body, services }) => {
+    const { reply, replayed } = await services.vault.update(ctx, {
       ...query,
       rules: query.rules ?? [],
       passphrase,
@@ -195,8 +195,8 @@ const readLog = defineRoute({
   meter: ['log'],
   idempotent: false,
   audit: { action: 'item.log', of: 'all', object: ({ query }) => objectOf('item', query.user, query.token) },
-  handle: async ({ ctx, query, deps }) => {
-    const { entries, nextToken } = await deps.vault.log(ctx, query);
+  handle: async ({ ctx, query, services }) => {
+    const { entries, nextToken } = await services.vault.log(ctx, query);
     return { json: entries, headers: nextTokenHeader(nextToken) };
   },
 });

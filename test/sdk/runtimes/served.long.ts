@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp } from '../../../server/http/app.ts';
 import { packSdk, run } from '../../helpers/packed-sdk.ts';
-import { createStubDeps } from '../../http/stub-deps.ts';
+import { createStubParts } from '../../http/stub-parts.ts';
 import { findDeno } from './programs.ts';
 
 const RUN_MS_MAX = 60_000;
@@ -17,7 +17,7 @@ let server: Bun.Server<undefined>;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cardvault-served-'));
   await packSdk();
-  const app = createApp(createStubDeps());
+  const app = createApp(createStubParts());
   server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: (request) => app.handle(request) });
   base = `http://127.0.0.1:${server.port}/sdk`;
 }, 60_000);

@@ -315,7 +315,7 @@ test('a vault without traces makes none and still counts', async () => {
     plain.handle(new Request('http://localhost/v1/whoami', { headers: { traceparent } })),
   );
   expect(found).toEqual([]);
-  expect(plain.deps.tracing).toBeUndefined();
+  expect(plain.parts.tracing).toBeUndefined();
   expect((await scrape(plain.handle)).value('vault_http_errors_total', { code: 'unauthenticated' })).toBe(1);
   await plain.close();
 });

@@ -1,6 +1,6 @@
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
-import type { Deps } from '../../server/http/plugins/app-parts.ts';
+import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
 import type { WhoAmI } from '../../server/http/schema/admin.ts';
 import type { AuditNote } from '../../server/services/audit/queue.ts';
 import { type Account, actFor, type RequestContext } from '../../server/services/common/request-context.ts';
@@ -22,7 +22,7 @@ export type Note = <Result>(
   result: () => Result,
 ) => (ctx: RequestContext, input?: unknown) => Promise<Result>;
 
-export interface StubDeps extends Deps {
+export interface StubParts extends HttpParts {
   readonly asked: Asked[];
   readonly lines: LogLine[];
   /** The internal ids of the accounts whose requests were counted. */
@@ -65,28 +65,9 @@ function streamOf(text: string) {
   });
 }
 
-/** Services that answer at once and remember what they were asked: the shell is tested against them. */
-export function createStubDeps(override: Partial<Deps> = {}): StubDeps {
-  const asked: Asked[] = [];
-  const lines: LogLine[] = [];
-  const metered: string[] = [];
-  const recorded: AuditNote[] = [];
-  const note: Note = (operation, result) => (ctx, input) => {
-    asked.push({ operation, ctx, input });
-    return Promise.resolve(result());
-  };
+/** Items and keys. */
+function stubVault(note: Note): Pick<HttpParts, 'vault' | 'keys'> {
   return {
-    asked,
-    lines,
-    metered,
-    recorded,
-    http: {
-      publicUrl: 'https://vault.test',
-      trustedProxies: [],
-      tls: false,
-      bodyTimeoutMs: 30_000,
-      checkReplies: true,
-    },
     vault: {
       store: note('store', () => ({ reply: TOKEN_INFO, replayed: false })),
       decrypt: note('decrypt', () => new TextEncoder().encode('{"number":"1.10"}')),
@@ -108,11 +89,66 @@ export function createStubDeps(override: Partial<Deps> = {}): StubDeps {
       })),
       remove: note('removeKey', () => undefined),
     },
-    ...createStubEndpoints(note),
+  };
+}
+
+/** What an account sees and sets of its own. */
+function stubAccount(
+  note: Note,
+): Pick<HttpParts, 'utility' | 'admin' | 'compliance' | 'passwords' | 'preferences'> {
+  return {
     utility: {
       luhn: note('luhn', () => ({ valid: true, brand: 'visa' })),
       passphrase: note('passphrase', () => ({ passphrase: new Secret('p'.repeat(64)) })),
     },
+    admin: {
+      billing: note('billing', () => ({
+        currency: 'USD',
+        amount: '0',
+        from: '2026-01-01T00:00:00Z',
+        to: '2026-01-31T12:00:00Z',
+        items: [],
+      })),
+      usage: note('usage', () => ({ month: '2026-01', keys: 1, tokens: 2, api_requests: 3 })),
+    },
+    compliance: { read: note('readComplianceCertificate', () => encoder.encode('%PDF-1.7')) },
+    passwords: {
+      change: note('changePassword', () => ({ user: 'shop', password: new Secret('generated-password') })),
+    },
+    preferences: {
+      set: note('setPreference', () => encoder.encode(PREFERENCE)),
+      read: note('readPreference', () => encoder.encode(PREFERENCE)),
+      list: note('listPreferences', () => encoder.encode(`[${PREFERENCE}]`)),
+      remove: note('removePreference', () => undefined),
+    },
+  };
+}
+
+/** Services that answer at once and remember what they were asked: the shell is tested against them. */
+export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
+  const asked: Asked[] = [];
+  const lines: LogLine[] = [];
+  const metered: string[] = [];
+  const recorded: AuditNote[] = [];
+  const note: Note = (operation, result) => (ctx, input) => {
+    asked.push({ operation, ctx, input });
+    return Promise.resolve(result());
+  };
+  return {
+    asked,
+    lines,
+    metered,
+    recorded,
+    http: {
+      publicUrl: 'https://vault.test',
+      trustedProxies: [],
+      tls: false,
+      bodyTimeoutMs: 30_000,
+      checkReplies: true,
+    },
+    ...stubVault(note),
+    ...stubAccount(note),
+    ...createStubEndpoints(note),
     accounts: {
       signIn: async (ctx, { name, password }) => {
         asked.push({ operation: 'signIn', input: { name, password, ip: ctx.ip } });
@@ -134,32 +170,12 @@ export function createStubDeps(override: Partial<Deps> = {}): StubDeps {
     },
     admission: createAdmission(() => 0),
     rates: { source: () => undefined, account: () => undefined, refused: () => 0 },
-    admin: {
-      billing: note('billing', () => ({
-        currency: 'USD',
-        amount: '0',
-        from: '2026-01-01T00:00:00Z',
-        to: '2026-01-31T12:00:00Z',
-        items: [],
-      })),
-      usage: note('usage', () => ({ month: '2026-01', keys: 1, tokens: 2, api_requests: 3 })),
-    },
     audit: {
       record: async (noted) => {
         recorded.push(noted);
       },
       list: note('listAudit', () => ({ entries: [], nextToken: 'more' })),
       listAll: note('listAllAudit', () => streamOf('[]')),
-    },
-    compliance: { read: note('readComplianceCertificate', () => encoder.encode('%PDF-1.7')) },
-    passwords: {
-      change: note('changePassword', () => ({ user: 'shop', password: new Secret('generated-password') })),
-    },
-    preferences: {
-      set: note('setPreference', () => encoder.encode(PREFERENCE)),
-      read: note('readPreference', () => encoder.encode(PREFERENCE)),
-      list: note('listPreferences', () => encoder.encode(`[${PREFERENCE}]`)),
-      remove: note('removePreference', () => undefined),
     },
     metering: {
       takeBack: () => undefined,

@@ -39,7 +39,8 @@ export interface HttpConfig {
   readonly checkReplies: boolean;
 }
 
-export interface Deps {
+/** The services that routes call, and the settings of the HTTP side. */
+export interface HttpServices {
   readonly http: HttpConfig;
   readonly vault: VaultService;
   readonly keys: KeyService;
@@ -53,15 +54,19 @@ export interface Deps {
   readonly proxy: ProxyService;
   readonly utility: UtilityService;
   readonly accounts: AccountService;
-  readonly rates: RateService;
   readonly admin: AdminService;
   readonly admission: Admission;
   readonly audit: AuditService;
   readonly passwords: PasswordService;
   readonly preferences: PreferenceService;
   readonly compliance: ComplianceService;
-  readonly metering: Metering;
   readonly health: Health;
+}
+
+/** What the application is made of: the services, and what surrounds every request. */
+export interface HttpParts extends HttpServices {
+  readonly rates: RateService;
+  readonly metering: Metering;
   readonly metrics: Metrics;
   /** Left out: no traces are made. */
   readonly tracing?: Tracing | undefined;
