@@ -167,7 +167,7 @@ async function execute(
     const isUnknown = wanted !== undefined && name === 'EVALSHA' && isUnknownScript(error);
     onCall?.(label, startedAt, !isUnknown);
     if (isUnknown) {
-      return execute(link, 'EVAL', [wanted.text, ...args.slice(1)], isDurable, wanted);
+      return await execute(link, 'EVAL', [wanted.text, ...args.slice(1)], isDurable, wanted);
     }
     throw toVaultError(error, wanted);
   }
