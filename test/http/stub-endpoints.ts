@@ -52,6 +52,27 @@ function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
+/** The proxy and its certificates. */
+function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certs'> {
+  return {
+    proxy: {
+      post: note('proxyPost', () => ({ reply: bytesOf(PROXY_REPLY), replayed: false })),
+      get: note('proxyGet', () => ({ reply: bytesOf(ACCEPTED), replayed: true })),
+      networkToken: note('networkToken', () => ({ reply: bytesOf(ACCEPTED), replayed: false })),
+    },
+    certs: {
+      createCsr: note('createCsr', () => CSR),
+      readCsr: note('readCsr', () => CSR),
+      listCsrs: note('listCsrs', () => [CSR]),
+      removeCsr: note('removeCsr', () => undefined),
+      createCertificate: note('createCertificate', () => CERTIFICATE),
+      readCertificate: note('readCertificate', () => CERTIFICATE),
+      listCertificates: note('listCertificates', () => [CERTIFICATE]),
+      removeCertificate: note('removeCertificate', () => undefined),
+    },
+  };
+}
+
 /** Services of endpoints, rules and third parties that answer at once and remember what they were asked, if they were let to. */
 export function createStubEndpoints(
   note: Note,
@@ -109,20 +130,6 @@ export function createStubEndpoints(
       gallery: true,
       newNonce: () => 'a-fresh-nonce',
     }),
-    proxy: {
-      post: note('proxyPost', () => ({ reply: bytesOf(PROXY_REPLY), replayed: false })),
-      get: note('proxyGet', () => ({ reply: bytesOf(ACCEPTED), replayed: true })),
-      networkToken: note('networkToken', () => ({ reply: bytesOf(ACCEPTED), replayed: false })),
-    },
-    certs: {
-      createCsr: note('createCsr', () => CSR),
-      readCsr: note('readCsr', () => CSR),
-      listCsrs: note('listCsrs', () => [CSR]),
-      removeCsr: note('removeCsr', () => undefined),
-      createCertificate: note('createCertificate', () => CERTIFICATE),
-      readCertificate: note('readCertificate', () => CERTIFICATE),
-      listCertificates: note('listCertificates', () => [CERTIFICATE]),
-      removeCertificate: note('removeCertificate', () => undefined),
-    },
+    ...stubThirdParties(note),
   };
 }

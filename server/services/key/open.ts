@@ -5,9 +5,10 @@ import type { EndpointStore } from '../../store/endpoint.ts';
 import type { Fenced } from '../../store/item.ts';
 import type { KeyStore } from '../../store/key.ts';
 import type { Observer } from '../../telemetry/observer.ts';
+import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { createInFlight, pause } from '../common/coalesce.ts';
-import { createMemory } from '../common/memory.ts';
+import { createMemory, type Memory } from '../common/memory.ts';
 import type { Account } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Attempts } from '../request/attempts.ts';
@@ -41,31 +42,6 @@ export interface Unlocked {
 
 /** What an attempt under a key may end with instead of a result. */
 export type Retry = WarmMiss | Fenced;
-
-/** Finds keys and opens them; the only place that remembers either. */
-export interface KeyOpener {
-  /** The key as stored now; refuses with `key_not_found`. */
-  readonly find: (account: Pick<Account, 'aid'>, user: string) => Promise<KeyHandle>;
-  /**
-   * Runs `attempt` with the unlocked key. When the key was changed meanwhile, on any server, it is looked
-   * up and unlocked again and the attempt repeated; a wrong passphrase always pays the full derivation.
-   */
-  readonly withUnlocked: <T>(
-    account: Account,
-    user: string,
-    passphrase: Passphrase,
-    attempt: (key: KeyHandle, blob: WarmBlob) => Promise<T | Retry>,
-  ) => Promise<T>;
-  /** The key opened by this passphrase as it is stored now; refuses with `passphrase_wrong`. */
-  readonly prove: (account: Account, user: string, passphrase: Passphrase) => Promise<Unlocked>;
-  /** Forgets what was remembered of a key that has changed. */
-  readonly forget: (key: KeyHandle) => void;
-  /** Makes every request that began under an older generation fail from now on, on every server. */
-  readonly finishChange: (key: Pick<KeyRef, 'aid' | 'kid' | 'gen'>) => Promise<void>;
-  /** Runs what may show a passphrase to be wrong; refuses with `too_many_failures` what has often been. */
-  readonly guarded: <T>(key: KeyHandle, work: () => Promise<T>) => Promise<T>;
-  readonly close: () => void;
-}
 
 interface Warm {
   readonly gen: number;
@@ -110,140 +86,175 @@ interface KeyOpenerDependencies {
   readonly observer: Pick<Observer, 'count' | 'step'>;
 }
 
-/** Makes the one opener of a server: what it remembers is remembered once. */
-export function createKeyOpener(dependencies: KeyOpenerDependencies): KeyOpener {
-  const { crypto, keyStore, endpointStore, accountStore, attempts, now, settings, observer } = dependencies;
-  const known = createMemory<KeyHandle>(KNOWN_MAX, KNOWN_MS, now);
-  const warm = createMemory<Warm>(WARM_MAX, settings.warmUnlockSeconds * 1_000, now);
-  const unlocking = createInFlight<WarmBlob>();
-  // Keys whose fences are known to stand at their newest generation.
-  const fenced = createMemory<number>(KNOWN_MAX, KNOWN_MS, now);
+/** What one server remembers of keys, beside what it works with. */
+interface Opener extends KeyOpenerDependencies {
+  /** Keys by account and name. */
+  readonly known: Memory<KeyHandle>;
+  /** Warm blobs by key id. */
+  readonly warm: Memory<Warm>;
+  /** The newest generation of keys whose fences are known to stand at it. */
+  readonly fenced: Memory<number>;
+  /** Shares the unlock of callers with the same passphrase. */
+  readonly unlocking: (guess: string, work: () => Promise<WarmBlob>) => Promise<WarmBlob>;
+}
 
-  const sweeper = setInterval(warm.sweep, WARM_SWEEP_MS);
-  sweeper.unref();
+function nameOf(aid: string, user: string): string {
+  return `${aid} ${user}`;
+}
 
-  const nameOf = (aid: string, user: string): string => `${aid} ${user}`;
+/** The key as stored now; rejects with `key_not_found`. */
+async function find(
+  { keyStore, crypto, known }: Opener,
+  { aid }: Pick<Account, 'aid'>,
+  user: string,
+): Promise<KeyHandle> {
+  const record = await keyStore.read(aid, user);
+  if (!record) {
+    throw new VaultError('key_not_found', { field: 'query.user' });
+  }
+  const seen = known.get(nameOf(aid, user));
+  const facts = seen?.record.equals(record)
+    ? seen
+    : await crypto.describeKey({ place: { aid, user }, record });
+  const handle = { aid, user, kid: facts.kid, gen: facts.gen, record };
+  known.set(nameOf(aid, user), handle);
+  return handle;
+}
 
-  const find = async ({ aid }: Pick<Account, 'aid'>, user: string): Promise<KeyHandle> => {
-    const record = await keyStore.read(aid, user);
-    if (!record) {
-      throw new VaultError('key_not_found', { field: 'query.user' });
-    }
-    const seen = known.get(nameOf(aid, user));
-    const facts = seen?.record.equals(record)
-      ? seen
-      : await crypto.describeKey({ place: { aid, user }, record });
-    const handle = { aid, user, kid: facts.kid, gen: facts.gen, record };
-    known.set(nameOf(aid, user), handle);
-    return handle;
-  };
+/** Forgets what was remembered of a key that has changed. */
+function forget({ known, warm }: Opener, { aid, user, kid }: KeyHandle): void {
+  known.delete(nameOf(aid, user));
+  warm.delete(kid);
+}
 
-  const findKnown = async (account: Account, user: string): Promise<KeyHandle> => {
-    return known.get(nameOf(account.aid, user)) ?? find(account, user);
-  };
+/** Runs what may show a passphrase to be wrong; rejects with `too_many_failures` what has often been. */
+function guarded<T>({ attempts, accountStore }: Opener, key: KeyHandle, work: () => Promise<T>): Promise<T> {
+  return attempts.run(accountStore.passphraseCounter(key.aid, key.kid), 'passphrase_wrong', work);
+}
 
-  const forget = ({ aid, user, kid }: KeyHandle): void => {
-    known.delete(nameOf(aid, user));
-    warm.delete(kid);
-  };
+/**
+ * Makes every request that began under an older generation fail from now on, on every server. A passphrase change that
+ * was interrupted behind its record is finished by the first unlock after it.
+ */
+async function finishChange(
+  { keyStore, endpointStore, fenced }: Opener,
+  { aid, kid, gen }: Pick<KeyRef, 'aid' | 'kid' | 'gen'>,
+): Promise<void> {
+  if (gen === 1 || fenced.get(kid) === gen) {
+    return;
+  }
+  await keyStore.moveFences(kid, gen);
+  await endpointStore.stopBefore(aid, kid, gen);
+  await keyStore.finishChange(aid, kid, gen);
+  fenced.set(kid, gen);
+}
 
-  const guessesOf = (key: KeyHandle): string => accountStore.passphraseCounter(key.aid, key.kid);
-  const guarded: KeyOpener['guarded'] = (key, work) => attempts.run(guessesOf(key), 'passphrase_wrong', work);
-
-  const remember = (key: KeyHandle, passphrase: Passphrase, blob: WarmBlob): void => {
-    if (settings.warmUnlockSeconds === 0 || crypto.lengthOf(passphrase) < WARM_PASSPHRASE_BYTES_MIN) {
-      return;
-    }
+async function unlockCold(opener: Opener, key: KeyHandle, passphrase: Passphrase): Promise<WarmBlob> {
+  const { crypto, keyStore, settings, known, warm } = opener;
+  const { record } = key;
+  const { blob, upgraded } = await guarded(opener, key, () => crypto.unlockKey({ key, record, passphrase }));
+  await finishChange(opener, key);
+  if (upgraded) {
+    // Somebody else may have been faster, or Redis slow; then the next unlock tries again.
+    await keyStore.replace(key.aid, key.user, record, upgraded).catch(() => false);
+    known.delete(nameOf(key.aid, key.user));
+  }
+  if (settings.warmUnlockSeconds > 0 && crypto.lengthOf(passphrase) >= WARM_PASSPHRASE_BYTES_MIN) {
     warm.set(key.kid, { gen: key.gen, blob });
-  };
+  }
+  return blob;
+}
 
-  /** A passphrase change that was interrupted behind its record is finished by the first unlock after it. */
-  const finishChange: KeyOpener['finishChange'] = async ({ aid, kid, gen }) => {
-    if (gen === 1 || fenced.get(kid) === gen) {
-      return;
-    }
-    await keyStore.moveFences(kid, gen);
-    await endpointStore.stopBefore(aid, kid, gen);
-    await keyStore.finishChange(aid, kid, gen);
-    fenced.set(kid, gen);
-  };
-
-  /** The full unlock. Callers with the same passphrase share one; each different guess counts. */
-  const unlock = (key: KeyHandle, passphrase: Passphrase): Promise<WarmBlob> => {
-    const guess = crypto.digestSecret([key.kid, String(key.gen)], passphrase);
-    const derive = async (): Promise<WarmBlob> => {
-      const { blob, upgraded } = await guarded(key, () =>
-        crypto.unlockKey({ key, record: key.record, passphrase }),
-      );
-      await finishChange(key);
-      if (upgraded) {
-        // Somebody else may have been faster, or Redis slow; then the next unlock tries again.
-        await keyStore.replace(key.aid, key.user, key.record, upgraded).catch(() => false);
-        known.delete(nameOf(key.aid, key.user));
-      }
-      remember(key, passphrase, blob);
+/** The full unlock. Callers with the same passphrase share one; each different guess counts. */
+function unlock(opener: Opener, key: KeyHandle, passphrase: Passphrase): Promise<WarmBlob> {
+  const { crypto, observer, unlocking } = opener;
+  return unlocking(crypto.digestSecret([key.kid, String(key.gen)], passphrase), async () => {
+    try {
+      const blob = await observer.step('unlock', () => unlockCold(opener, key, passphrase));
       observer.count('unlock', 'cold');
       return blob;
-    };
-    return unlocking(guess, () =>
-      observer.step('unlock', derive).catch((error: unknown) => {
-        observer.count('unlock', failureOf(error));
-        throw error;
-      }),
-    );
-  };
-
-  const warmBlob = (key: KeyHandle): WarmBlob | undefined => {
-    const entry = warm.get(key.kid);
-    return entry?.gen === key.gen ? entry.blob : undefined;
-  };
-
-  const withUnlocked: KeyOpener['withUnlocked'] = async (account, user, passphrase, attempt) => {
-    let cold = false;
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const known = await findKnown(account, user);
-      const kept = cold ? undefined : warmBlob(known);
-      // Only a key as it is stored now may say that a passphrase is wrong.
-      const key = kept ? known : await find(account, user);
-      const result = await attempt(key, kept ?? (await unlock(key, passphrase)));
-      if (!isRetry(result)) {
-        if (kept) {
-          observer.count('unlock', 'warm');
-        }
-        attempts.succeed(guessesOf(key));
-        return result;
-      }
-      if (result.kind === 'warm_miss') {
-        observer.count('unlock', 'warm_miss');
-        cold = true;
-        continue;
-      }
-      forget(key);
-      cold = false;
-      if (result.kind === 'closed') {
-        await pause(CLOSED_PAUSE_MS);
-      }
+    } catch (error) {
+      observer.count('unlock', failureOf(error));
+      throw error;
     }
-    throw new VaultError('overloaded');
-  };
+  });
+}
 
-  const prove: KeyOpener['prove'] = (account, user, passphrase) =>
-    withUnlocked<Unlocked>(account, user, passphrase, async (key, blob) => {
-      const warm = await crypto.checkWarm({ key, blob, passphrase });
-      if (warm.kind === 'warm_miss') {
-        return warm;
+/**
+ * Runs `attempt` with the unlocked key. When the key was changed meanwhile, on any server, it is looked up and unlocked
+ * again and the attempt repeated; a wrong passphrase always pays the full derivation.
+ */
+async function withUnlocked<T>(
+  opener: Opener,
+  account: Account,
+  user: string,
+  passphrase: Passphrase,
+  attempt: (key: KeyHandle, blob: WarmBlob) => Promise<T | Retry>,
+): Promise<T> {
+  const { known, warm, accountStore, attempts, observer } = opener;
+  let cold = false;
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const remembered = known.get(nameOf(account.aid, user)) ?? (await find(opener, account, user));
+    const entry = cold ? undefined : warm.get(remembered.kid);
+    const kept = entry?.gen === remembered.gen ? entry.blob : undefined;
+    // Only a key as it is stored now may say that a passphrase is wrong.
+    const key = kept ? remembered : await find(opener, account, user);
+    const result = await attempt(key, kept ?? (await unlock(opener, key, passphrase)));
+    if (!isRetry(result)) {
+      if (kept) {
+        observer.count('unlock', 'warm');
       }
-      const stored = await keyStore.read(key.aid, key.user);
-      return stored?.equals(key.record) ? { key, blob } : { kind: 'stale' };
-    });
+      attempts.succeed(accountStore.passphraseCounter(key.aid, key.kid));
+      return result;
+    }
+    cold = result.kind === 'warm_miss';
+    if (cold) {
+      observer.count('unlock', 'warm_miss');
+      continue;
+    }
+    forget(opener, key);
+    if (result.kind === 'closed') {
+      await pause(CLOSED_PAUSE_MS);
+    }
+  }
+  throw new VaultError('overloaded');
+}
 
+/** The key opened by this passphrase as it is stored now; rejects with `passphrase_wrong`. */
+function prove(opener: Opener, account: Account, user: string, passphrase: Passphrase): Promise<Unlocked> {
+  return withUnlocked<Unlocked>(opener, account, user, passphrase, async (key, blob) => {
+    const warm = await opener.crypto.checkWarm({ key, blob, passphrase });
+    if (warm.kind === 'warm_miss') {
+      return warm;
+    }
+    const stored = await opener.keyStore.read(key.aid, key.user);
+    return stored?.equals(key.record) ? { key, blob } : { kind: 'stale' };
+  });
+}
+
+/** Finds keys and opens them: the one opener of a server, and the only place that remembers either. */
+export function createKeyOpener(dependencies: KeyOpenerDependencies) {
+  const { now, settings } = dependencies;
+  const opener: Opener = {
+    ...dependencies,
+    known: createMemory(KNOWN_MAX, KNOWN_MS, now),
+    warm: createMemory(WARM_MAX, settings.warmUnlockSeconds * 1_000, now),
+    fenced: createMemory(KNOWN_MAX, KNOWN_MS, now),
+    unlocking: createInFlight(),
+  };
+  const sweeper = setInterval(opener.warm.sweep, WARM_SWEEP_MS);
+  sweeper.unref();
   return {
-    find,
-    forget,
-    withUnlocked,
-    prove,
-    finishChange,
-    guarded,
+    ...bindParts(opener, { find, forget, prove, finishChange }),
+    guarded: <T>(key: KeyHandle, work: () => Promise<T>) => guarded(opener, key, work),
+    withUnlocked: <T>(
+      account: Account,
+      user: string,
+      passphrase: Passphrase,
+      attempt: (key: KeyHandle, blob: WarmBlob) => Promise<T | Retry>,
+    ) => withUnlocked(opener, account, user, passphrase, attempt),
     close: () => clearInterval(sweeper),
   };
 }
+
+export type KeyOpener = ReturnType<typeof createKeyOpener>;

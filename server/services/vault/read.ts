@@ -1,5 +1,6 @@
 import type { Crypto, Opening, RuleSet } from '../../crypto/client.ts';
 import type { ItemStore } from '../../store/item.ts';
+import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { type AccountContext, actorOf } from '../common/request-context.ts';
 import type { KeyRef, Retry } from '../key/open.ts';
@@ -27,61 +28,56 @@ export interface ReadView {
   readonly wantsCard: boolean;
 }
 
-/** Reading one item, whoever has opened its key. */
-export interface Reading {
-  /** The object as JSON bytes, after its reading was logged. */
-  readonly openOne: (
-    ctx: AccountContext,
-    key: KeyRef,
-    opening: Opening,
-    item: {
-      readonly token: string;
-      readonly reference?: string | undefined;
-      readonly view: ReadView;
-      /** Called when the item is opened, right before its reading is logged. */
-      readonly onOpened: () => void;
-    },
-  ) => Promise<Uint8Array | 'missing' | Retry>;
-}
-
-export function createReading({
-  crypto,
-  itemStore,
-  cards,
-  now,
-}: {
+interface ReadingParts {
   readonly crypto: Pick<Crypto, 'openItem'>;
   readonly itemStore: Pick<ItemStore, 'read' | 'bucketOf' | 'appendLog'>;
   readonly cards: CardMetadataSource;
   readonly now: Clock;
-}): Reading {
-  return {
-    async openOne(ctx, key, opening, { token, reference, view, onOpened }) {
-      const read = await itemStore.read(key.kid, token, key.gen);
-      if (!read) {
-        return 'missing';
-      }
-      if (read.kind !== 'item') {
-        return read;
-      }
-      const { rules, ...masks } = view;
-      const ids = { aid: key.aid, kid: key.kid, token, reference, seen: read.logLength };
-      const params = { ...actorOf(ctx, now()), ...ids, ...masks };
-      const out = await crypto.openItem({ params, opening, rules, item: read });
-      if (out.kind === 'warm_miss') {
-        return out;
-      }
-      onOpened();
-      const bucket = itemStore.bucketOf(key.kid, token);
-      const logged = await itemStore.appendLog(bucket, [token], [out.logEntry], key.gen);
-      if (logged.kind !== 'appended') {
-        return logged;
-      }
-      if (!logged.present[0]) {
-        return 'missing';
-      }
-      const isBare = !masks.wantsCard || Object.keys(out.card).length === 0;
-      return isBare ? out.text : withCardMetadata(out.text, await cards.of(out.card));
-    },
-  };
 }
+
+/** One reading of one item. */
+interface ReadRequest {
+  readonly token: string;
+  readonly reference?: string | undefined;
+  readonly view: ReadView;
+  /** Called when the item is opened, right before its reading is logged. */
+  readonly onOpened: () => void;
+}
+
+/** The object as JSON bytes, after its reading was logged. */
+async function openOne(
+  { crypto, itemStore, cards, now }: ReadingParts,
+  ctx: AccountContext,
+  { aid, kid, gen }: KeyRef,
+  opening: Opening,
+  { token, reference, view, onOpened }: ReadRequest,
+): Promise<Uint8Array | 'missing' | Retry> {
+  const item = await itemStore.read(kid, token, gen);
+  if (item?.kind !== 'item') {
+    return item ?? 'missing';
+  }
+  const { rules, ...masks } = view;
+  const ids = { aid, kid, token, reference, seen: item.logLength };
+  const params = { ...actorOf(ctx, now()), ...ids, ...masks };
+  const out = await crypto.openItem({ params, opening, rules, item });
+  if (out.kind === 'warm_miss') {
+    return out;
+  }
+  onOpened();
+  const logged = await itemStore.appendLog(itemStore.bucketOf(kid, token), [token], [out.logEntry], gen);
+  if (logged.kind !== 'appended') {
+    return logged;
+  }
+  if (!logged.present[0]) {
+    return 'missing';
+  }
+  const isBare = !masks.wantsCard || Object.keys(out.card).length === 0;
+  return isBare ? out.text : withCardMetadata(out.text, await cards.of(out.card));
+}
+
+/** How one item is read, whoever has opened its key. */
+export function createReading(parts: ReadingParts) {
+  return bindParts(parts, { openOne });
+}
+
+export type Reading = ReturnType<typeof createReading>;

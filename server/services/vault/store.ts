@@ -3,7 +3,8 @@ import { VaultError } from '../../core/errors.ts';
 import type { Crypto, StoredFacts, StoreParams } from '../../crypto/client.ts';
 import { formatStoredAt } from '../../domain/text/time-text.ts';
 import type { CardMetadata, TokenInfo } from '../../http/schema/vault.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemStore, WriteOutcome } from '../../store/item.ts';
+import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { type AccountContext, actorOf } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
@@ -32,105 +33,120 @@ export interface StoreRequest {
   readonly onSealed?: () => void;
 }
 
-export interface Storing {
-  /** Until when codes that are stored now may be kept, ms; 0 = until they are deleted. */
-  readonly sadExpiry: () => number;
-  readonly tokenInfo: (
-    facts: Pick<StoredFacts, 'token' | 'reference' | 'card'>,
-    user: string,
-    storedAt: number,
-  ) => Promise<TokenInfo>;
-  /**
-   * Stores until it lands: behind the log entries that are there, and past tokens that mean another number.
-   * `seal` makes the item for the parameters it is given.
-   */
-  readonly storeUnder: (
-    ctx: AccountContext,
-    key: KeyRef,
-    request: StoreRequest,
-    seal: (params: StoreParams) => ReturnType<Crypto['storeItem']>,
-  ) => Promise<TokenInfo | Retry>;
-}
-
-/** How items get into the store, whoever brings them. */
-export function createStoring({
-  crypto,
-  itemStore,
-  cards,
-  now,
-  settings,
-}: {
+interface StoringParts {
   readonly crypto: Pick<Crypto, 'sealLog'>;
   readonly itemStore: Pick<ItemStore, 'write'>;
   readonly cards: CardMetadataSource;
   readonly now: Clock;
   readonly settings: Pick<ServiceSettings, 'environment' | 'sadTtlMs'>;
-}): Storing {
-  const sadExpiry = (): number => (settings.sadTtlMs === 0 ? 0 : now() + settings.sadTtlMs);
+}
 
-  const tokenInfo: Storing['tokenInfo'] = async (facts, user, storedAt) => {
-    const metadata: CardMetadata | undefined = facts.card && (await cards.of(facts.card));
-    return {
-      token: facts.token,
-      user,
-      ...(facts.reference === undefined ? {} : { reference: facts.reference }),
-      stored_at: formatStoredAt(storedAt),
-      ...(metadata ? { card_metadata: metadata } : {}),
-    };
+/** Until when codes that are stored now may be kept, ms since 1970; 0 = until they are deleted. */
+function sadExpiry({ settings, now }: Pick<StoringParts, 'settings' | 'now'>): number {
+  return settings.sadTtlMs === 0 ? 0 : now() + settings.sadTtlMs;
+}
+
+/** What its caller learns of an item that is stored. */
+async function tokenInfo(
+  { cards }: Pick<StoringParts, 'cards'>,
+  { token, reference, card }: Pick<StoredFacts, 'token' | 'reference' | 'card'>,
+  user: string,
+  storedAt: number,
+): Promise<TokenInfo> {
+  const metadata: CardMetadata | undefined = card && (await cards.of(card));
+  return {
+    token,
+    user,
+    ...(reference === undefined ? {} : { reference }),
+    stored_at: formatStoredAt(storedAt),
+    ...(metadata ? { card_metadata: metadata } : {}),
   };
+}
 
-  const firstParams = (ctx: AccountContext, { aid, kid }: KeyRef, request: StoreRequest): StoreParams => ({
-    ...actorOf(ctx, now()),
+function firstParams(
+  parts: StoringParts,
+  ctx: AccountContext,
+  { aid, kid }: KeyRef,
+  { number, reference, algorithm = 'full', seed, return_card_metadata }: StoreRequest,
+): StoreParams {
+  return {
+    ...actorOf(ctx, parts.now()),
     aid,
     kid,
-    number: request.number,
-    reference: request.reference,
-    algorithm: request.algorithm ?? 'full',
-    uuid: request.seed === undefined ? undefined : uuidFromSeed(request.seed),
+    number,
+    reference,
+    algorithm,
+    uuid: seed === undefined ? undefined : uuidFromSeed(seed),
     candidate: 0,
-    refuseTestCards: settings.environment === 'production',
-    wantsCard: request.return_card_metadata,
-    sadExpiresAt: sadExpiry(),
+    refuseTestCards: parts.settings.environment === 'production',
+    wantsCard: return_card_metadata,
+    sadExpiresAt: sadExpiry(parts),
     seen: 0,
-  });
-
-  const storeUnder: Storing['storeUnder'] = async (ctx, key, request, seal) => {
-    const { seed } = request;
-    let params = firstParams(ctx, key, request);
-    for (;;) {
-      const sealed = await seal(params);
-      if (sealed.kind === 'warm_miss') {
-        return sealed;
-      }
-      request.onSealed?.();
-      const { kind: _, facts, ...fields } = sealed;
-      const write = { ...fields, token: facts.token, gen: facts.gen, sadExpiresAt: facts.sadExpiresAt, seed };
-      let outcome = await itemStore.write(key.kid, { ...write, seen: 0 });
-      if (outcome.kind === 'exists') {
-        const { logLength: seen, logTail } = outcome;
-        const logEntry = await crypto.sealLog({
-          params: { ...params, token: facts.token, action: 'encrypt', seen },
-          tail: logTail,
-        });
-        outcome = await itemStore.write(key.kid, { ...write, logEntry, seen });
-      }
-      switch (outcome.kind) {
-        case 'ok':
-          return tokenInfo(facts, key.user, outcome.storedAt);
-        case 'closed':
-        case 'stale':
-          return outcome;
-        case 'clash':
-          if (facts.candidate > CANDIDATES_MAX) {
-            throw new VaultError('internal');
-          }
-          params = { ...params, candidate: facts.candidate + 1 };
-          continue;
-        default:
-          throw new VaultError('internal');
-      }
-    }
   };
-
-  return { sadExpiry, tokenInfo, storeUnder };
 }
+
+type SealedItem = Extract<Awaited<ReturnType<Crypto['storeItem']>>, { readonly kind: 'stored' }>;
+
+/** Writes a sealed item; where the same item is stored already, behind the entries of its log. */
+async function writeItem(
+  { crypto, itemStore }: StoringParts,
+  kid: string,
+  params: StoreParams,
+  { kind: _, facts, ...fields }: SealedItem,
+  seed: string | undefined,
+): Promise<WriteOutcome> {
+  const { token, gen, sadExpiresAt } = facts;
+  const write = { ...fields, token, gen, sadExpiresAt, seed };
+  const outcome = await itemStore.write(kid, { ...write, seen: 0 });
+  if (outcome.kind !== 'exists') {
+    return outcome;
+  }
+  const { logLength: seen, logTail: tail } = outcome;
+  const logEntry = await crypto.sealLog({ params: { ...params, token, action: 'encrypt', seen }, tail });
+  return itemStore.write(kid, { ...write, logEntry, seen });
+}
+
+/**
+ * Stores until it lands: behind the log entries that are there, and past tokens that mean another number.
+ * `seal` makes the item for the parameters it is given.
+ */
+async function storeUnder(
+  parts: StoringParts,
+  ctx: AccountContext,
+  key: KeyRef,
+  request: StoreRequest,
+  seal: (params: StoreParams) => ReturnType<Crypto['storeItem']>,
+): Promise<TokenInfo | Retry> {
+  let params = firstParams(parts, ctx, key, request);
+  for (;;) {
+    const sealed = await seal(params);
+    if (sealed.kind === 'warm_miss') {
+      return sealed;
+    }
+    request.onSealed?.();
+    const { facts } = sealed;
+    const outcome = await writeItem(parts, key.kid, params, sealed, request.seed);
+    switch (outcome.kind) {
+      case 'ok':
+        return tokenInfo(parts, facts, key.user, outcome.storedAt);
+      case 'closed':
+      case 'stale':
+        return outcome;
+      case 'clash':
+        if (facts.candidate > CANDIDATES_MAX) {
+          throw new VaultError('internal');
+        }
+        params = { ...params, candidate: facts.candidate + 1 };
+        continue;
+      default:
+        throw new VaultError('internal');
+    }
+  }
+}
+
+/** How items get into the store, whoever brings them. */
+export function createStoring(parts: StoringParts) {
+  return bindParts(parts, { sadExpiry, tokenInfo, storeUnder });
+}
+
+export type Storing = ReturnType<typeof createStoring>;
