@@ -8,7 +8,7 @@ import type { MeterOperation } from '../schema/admin.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
 import type { Arrival, HttpContext } from './http-context.ts';
 import type { HttpParts } from './http-parts.ts';
-import { compileJsonBody, compileQuery, type QueryDecoder, readBody, refuseLargeBody } from './input.ts';
+import { compileJsonBody, compileQuery, type QueryDecoder, readBody, rejectLargeBody } from './input.ts';
 import type { AuthRule, Call, PassphraseRule, Route, SecretRule } from './route.ts';
 
 /** A server as Bun makes it, as far as it is needed here; tests in process have none. */
@@ -105,51 +105,35 @@ function readIdempotencyKey(headers: Headers): string | undefined {
   return key;
 }
 
-async function takeBody(route: Route, ctx: HttpContext, parts: HttpParts): Promise<Uint8Array | undefined> {
-  if (route.body.kind === 'none') {
-    return undefined;
-  }
-  ctx.body = 'reading';
-  const bytes = await readBody(ctx.request, route.body.bytesMax, parts.http.bodyTimeoutMs);
-  ctx.body = 'read';
-  return bytes;
-}
-
-/** Takes a place for a request, and waits for its turn. Calls of third parties may take long, and have bounds of their own. */
-function enter(
-  { route, parts, isWrite }: CallReader,
-  ctx: HttpContext,
-  account: string,
-): Promise<void> | undefined {
-  return route.noun === 'proxy' ? undefined : parts.admission.enter(ctx, isWrite ? 'write' : 'read', account);
-}
-
 /**
  * From request to call, in this order: limits, credentials present, body in, credentials right, then what the
  * request says. So nobody without an account learns what a route would make of a request, and a body over the
  * limit never costs a password hash. The secret of an endpoint is only read here; its service checks it.
  */
 export async function readCall(reader: CallReader, ctx: HttpContext, params: PathParams): Promise<Call> {
-  const { route, parts, secretHeader } = reader;
+  const { route, parts, secretHeader, isWrite } = reader;
   const { request } = ctx;
   const { headers } = request;
   if (route.body.kind !== 'none') {
-    refuseLargeBody(headers, route.body.bytesMax);
+    rejectLargeBody(headers, route.body.bytesMax);
   }
   await parts.rates.source(ctx.ip);
+  const credentials = route.auth === 'basic' ? readCredentials(headers) : undefined;
+  ctx.hasCredentials = credentials !== undefined;
   let bytes: Uint8Array | undefined;
-  if (route.auth === 'basic') {
-    refuseOtherSites(headers);
-    const credentials = readCredentials(headers);
-    ctx.hasCredentials = true;
-    bytes = await takeBody(route, ctx, parts);
+  if (route.body.kind !== 'none') {
+    ctx.body = 'reading';
+    bytes = await readBody(request, route.body.bytesMax, parts.http.bodyTimeoutMs);
+    ctx.body = 'read';
+  }
+  if (credentials !== undefined) {
     const { account } = await parts.accounts.signIn(ctx, credentials);
     await parts.rates.account(account);
-    await enter(reader, ctx, account.aid);
-  } else {
-    bytes = await takeBody(route, ctx, parts);
-    // As everywhere, whoever has one address of an IPv6 network has them all, and no more places for it.
-    await enter(reader, ctx, sourceOf(ctx.ip));
+  }
+  // Calls of third parties may take long, and have bounds of their own.
+  if (route.noun !== 'proxy') {
+    // As everywhere, an owner of one address of an IPv6 network has them all, and no more places for it.
+    await parts.admission.enter(ctx, isWrite ? 'write' : 'read', ctx.account?.aid ?? sourceOf(ctx.ip));
   }
   const query = reader.decodeQuery(request.url);
   const inQuery = query['passphrase'];
@@ -227,9 +211,15 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * The name and password of a Basic Auth header (RFC 7617): strict base64, UTF-8, divided at the first colon.
- * Anything else, a missing header included, is `unauthenticated`.
+ * Anything else, a missing header included, is `unauthenticated`. What a browser sends on behalf of another site is
+ * `not_allowed`: a page elsewhere must not be able to use credentials that the browser remembers. Other clients do not
+ * send `Sec-Fetch-Site`.
  */
-export function readCredentials(headers: Headers): { readonly name: string; readonly password: SecretBytes } {
+function readCredentials(headers: Headers): { readonly name: string; readonly password: SecretBytes } {
+  const site = headers.get('sec-fetch-site');
+  if (site === 'cross-site' || site === 'same-site') {
+    throw new VaultError('not_allowed');
+  }
   const header = headers.get('authorization');
   const encoded = header === null ? null : /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1];
   if (encoded == null) {
@@ -245,17 +235,6 @@ export function readCredentials(headers: Headers): { readonly name: string; read
     return { name: text.slice(0, colon), password: new Secret(bytes.slice(bytes.indexOf(COLON) + 1)) };
   } catch {
     throw new VaultError('unauthenticated');
-  }
-}
-
-/**
- * Refuses what a browser sends on behalf of another site: a page elsewhere must not be able to use credentials
- * that the browser remembers. Other clients do not send `Sec-Fetch-Site`.
- */
-export function refuseOtherSites(headers: Headers): void {
-  const site = headers.get('sec-fetch-site');
-  if (site === 'cross-site' || site === 'same-site') {
-    throw new VaultError('not_allowed');
   }
 }
 

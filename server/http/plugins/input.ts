@@ -225,7 +225,7 @@ function declaredLength(headers: Headers): number | undefined {
 }
 
 /** Refuses a body whose declared length is over the limit, before a byte of it is read. */
-export function refuseLargeBody(headers: Headers, bytesMax: number): void {
+export function rejectLargeBody(headers: Headers, bytesMax: number): void {
   const length = declaredLength(headers);
   if (length !== undefined && !(length <= bytesMax)) {
     throw tooLarge();
@@ -301,7 +301,7 @@ async function readChunks(
 
 /**
  * Reads a request's body: at most `bytesMax` bytes, within `timeoutMs`. A declared length is the caller's to
- * check first (`refuseLargeBody`); without one the body is counted as it comes and cut off at the limit, so
+ * check first (`rejectLargeBody`); without one the body is counted as it comes and cut off at the limit, so
  * that an endless body costs no memory. No body is an empty one.
  */
 export async function readBody(request: Request, bytesMax: number, timeoutMs: number): Promise<Uint8Array> {
