@@ -84,7 +84,7 @@ function createSchemaWriter() {
   const writeMembers = (schema: TSchema): Json => {
     const { $id, patternProperties, ...members } = schema;
     const plain = Object.entries(members).map(([name, value]) => [name, writeValue(value)]);
-    // A record says the same in fewer words as additional members, which more tools understand.
+    // A record is written as additional members, which more tools understand.
     const record: readonly TSchema[] = Object.values(patternProperties ?? {});
     const additional = record[0] === undefined ? {} : { additionalProperties: write(record[0]) };
     return { ...Object.fromEntries(plain), ...additional, ...schema[PUBLISHED] };

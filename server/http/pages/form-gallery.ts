@@ -7,8 +7,8 @@ import { FormType } from '../schema/capture.ts';
 import { FORM_LOCALES } from '../schema/form.ts';
 import type { Page } from './pages.ts';
 
-function word<const Words extends readonly string[]>(list: Words, byDefault?: Words[number]) {
-  return Type.Unsafe<Words[number]>(
+function literal<const Literals extends readonly string[]>(list: Literals, byDefault?: Literals[number]) {
+  return Type.Unsafe<Literals[number]>(
     Type.Union(
       list.map((each) => Type.Literal(each)),
       byDefault === undefined ? {} : { default: byDefault },
@@ -25,11 +25,11 @@ const MODES = ['light', 'dark', 'auto'] as const;
 
 /** No text of the path gets into the page: every value is one of a fixed list. */
 const PreviewLook = Type.Object({
-  form_type: word(TYPES, 'pcd'),
-  style: word(STYLES, 'vault'),
-  color_mode: word(MODES, 'auto'),
-  display_mode: word(['standalone', 'embedded'], 'standalone'),
-  locale: Type.Optional(word(FORM_LOCALES)),
+  form_type: literal(TYPES, 'pcd'),
+  style: literal(STYLES, 'vault'),
+  color_mode: literal(MODES, 'auto'),
+  display_mode: literal(['standalone', 'embedded'], 'standalone'),
+  locale: Type.Optional(literal(FORM_LOCALES)),
   force_keypad: flag(),
   hide_card: flag(),
   highlight_fields: flag(),

@@ -6,12 +6,12 @@ import type { HttpParts } from './http-parts.ts';
 import type { Call, Reply, Route } from './route.ts';
 
 const NAME = /^[A-Za-z0-9._@:-]{1,128}$/;
-/** What says nothing of a caller, and could not be written down either. */
-const UNTOLD: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'store_unavailable']);
+/** Codes that are not recorded: they say nothing about a caller, and under overload a record would fail too. */
+const UNRECORDED: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'store_unavailable']);
 
 /**
- * What an entry says that something was done to, such as `item/USER/TOKEN`. A name that is missing, or is not made
- * like a name, ends it: nothing else that a caller sent gets into a log, nor does a card number in a token's place.
+ * The object of an audit entry, such as `item/USER/TOKEN`. It ends before the first name that is missing or malformed:
+ * nothing else that a caller sent gets into a log, nor does a card number in a token's place.
  */
 export function objectOf(noun: string, ...names: readonly unknown[]): string {
   const end = names.findIndex(
@@ -62,7 +62,7 @@ export async function recordRejection(
   code: ErrorCode,
   parts: Pick<HttpParts, 'audit'>,
 ): Promise<void> {
-  if (UNTOLD.has(code)) {
+  if (UNRECORDED.has(code)) {
     return;
   }
   if (ctx.account !== undefined) {

@@ -106,9 +106,9 @@ function readIdempotencyKey(headers: Headers): string | undefined {
 }
 
 /**
- * From request to call, in this order: limits, credentials present, body in, credentials right, then what the
- * request says. So nobody without an account learns what a route would make of a request, and a body over the
- * limit never costs a password hash. The secret of an endpoint is only read here; its service checks it.
+ * From request to call, in this order: limits, credentials present, body received, credentials verified, then query,
+ * headers and body decoded. So a caller without an account learns nothing of a route's checks, and a body over the limit
+ * never costs a password hash. The secret of an endpoint is only read here; its service verifies it.
  */
 export async function readCall(reader: CallReader, ctx: HttpContext, params: PathParams): Promise<Call> {
   const { route, parts, secretHeader, isWrite } = reader;
@@ -277,7 +277,7 @@ function isPassphrase(text: string): boolean {
 
 /**
  * The passphrase of a request, from the query (already decoded) or from the header, where `+` is literal.
- * Both given and different is refused, so is one that no key can have; `required` routes refuse its absence.
+ * Rejects two that differ, one that no key can have, and on `required` routes its absence.
  */
 export function readPassphrase(
   rule: PassphraseRule,
@@ -313,7 +313,7 @@ export const SECRET_HEADERS: Readonly<Record<SecretRule, string>> = {
   retrieve_secret: 'X-Vault-Retrieve-Secret',
 };
 
-// Secrets are far shorter. What is longer is not one, and not worth an encoding either.
+// Secrets are far shorter: a longer text is not encoded at all.
 const SECRET_CHARACTERS_MAX = 256;
 
 /** The header of the secret that a route is used with; undefined for a route that takes none. */
@@ -322,8 +322,8 @@ export function secretHeaderOf(auth: AuthRule): string | undefined {
 }
 
 /**
- * The secret of a request as UTF-8. A missing or an overlong one is empty, which no secret is: whether the
- * secret is wrong is for the service to say, in the same words for all of them.
+ * The secret of a request as UTF-8. A missing or an overlong one becomes empty, which no secret is: the service rejects
+ * every wrong secret with the same error.
  */
 export function readEndpointSecret(header: string, headers: Headers): SecretBytes {
   const text = headers.get(header) ?? '';

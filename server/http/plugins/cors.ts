@@ -15,7 +15,7 @@ export function isOpen(route: RouteShape): boolean {
   return route.auth !== 'basic';
 }
 
-/** Lets a page of any origin read a reply, without credentials. It says the same to all, so nothing varies. */
+/** Lets a page of any origin read a reply, without credentials. The headers are the same for every origin, so no `Vary` is needed. */
 export function allowAnyOrigin(headers: Headers): void {
   headers.set('Access-Control-Allow-Origin', '*');
   headers.set('Access-Control-Expose-Headers', EXPOSED);

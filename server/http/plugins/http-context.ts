@@ -20,7 +20,7 @@ const REQUEST_ID = /^(?=.*[A-Za-z])[A-Za-z0-9._:-]{8,128}$/;
 const CARD_NUMBERS = /(?=((?<!\d)\d{13,19}|\d{4}([._:-])\d{4}\2\d{4}\2\d{1,7}|\d{4}([._:-])\d{6}\3\d{5}))/g;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
 
-/** A request over HTTP: what services know of it, and what its log line and its metrics say. */
+/** A request over HTTP: the context of the services, and the fields of its log line and its metrics. */
 export interface HttpContext extends RequestContext {
   readonly request: Request;
   /** The route template; requests outside every route share `(none)`. */
@@ -54,7 +54,7 @@ function userAgentOf(headers: Headers): string {
 export interface Arrival {
   /** The route template. */
   readonly route: string;
-  /** The address of its client; left out where nothing is done for it. */
+  /** The address of its client; omitted where no service runs. */
   readonly ip?: string;
   readonly source?: RequestSource;
 }
@@ -87,7 +87,7 @@ export function errorReply(ctx: HttpContext, failure: VaultError, headers?: Head
   return errorResponse(failure, ctx.requestId, headers);
 }
 
-/** Logs that a reply failed after it began, when the caller can no longer be told but by a broken connection. */
+/** Logs a reply that failed after its start. The caller sees only a broken connection. */
 export function reportBrokenReply(
   ctx: HttpContext,
   error: unknown,
@@ -134,13 +134,13 @@ export function endRequest(
   return response;
 }
 
-/** Where a log line says that it happened. */
+/** The request that a log line belongs to. */
 export interface LogPlace {
   readonly requestId: string;
   readonly route: string;
 }
 
-/** Writes the one log line of a fault: its code, its class and the place in our code. A damaged record is no bug. */
+/** Writes the log line of an internal error: code, class, file and line. A damaged record is not a bug, and has another event. */
 export function logFault(
   error: unknown,
   { requestId, route }: LogPlace,
@@ -157,7 +157,7 @@ export function logFault(
   });
 }
 
-/** What a caller learns of an error. Where it comes from is logged once, if it is a fault of ours. */
+/** The error that a caller sees. An internal error is logged once, with its cause. */
 export function reportError(
   error: unknown,
   place: LogPlace,

@@ -68,7 +68,7 @@ export interface HttpParts extends HttpServices {
   readonly rates: RateService;
   readonly metering: Metering;
   readonly metrics: Metrics;
-  /** Left out: no traces are made. */
+  /** Undefined where tracing is off. */
   readonly tracing?: Tracing | undefined;
   readonly log: (line: LogLine) => void;
   /** Milliseconds since 1970. */

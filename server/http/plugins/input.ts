@@ -11,7 +11,7 @@ import { ALIASES, QUERY_KIND } from '../schema/kinds.ts';
 /** Text to value; undefined for a text that the parameter does not take. */
 type Parse = (text: string) => unknown;
 
-/** Decodes the query of a URL: undeclared parameters are left out, faults are thrown as `VaultError`. */
+/** Decodes the query of a URL. Undeclared parameters are dropped; a malformed one throws a `VaultError` with its field. */
 export type QueryDecoder = (url: string) => Record<string, unknown>;
 
 interface Parameter {
@@ -69,14 +69,14 @@ function parseList(schema: TSchema): Parse {
   };
 }
 
-/** One of several words, exactly as they are declared. */
-function parseWord(schema: TSchema): Parse {
+/** One of several literals, compared exactly. */
+function parseLiteral(schema: TSchema): Parse {
   const options: readonly TSchema[] = schema['anyOf'];
-  const words = new Set(options.map((option) => option['const']));
+  const literals = new Set(options.map((option) => option['const']));
   if (!options.every((option) => typeof option['const'] === 'string')) {
-    throw new TypeError('a query parameter can only be a union of words');
+    throw new TypeError('a query parameter can only be a union of literals');
   }
-  return (text) => (words.has(text) ? text : undefined);
+  return (text) => (literals.has(text) ? text : undefined);
 }
 
 function parserOf(schema: TSchema): Parse {
@@ -96,7 +96,7 @@ function parserOf(schema: TSchema): Parse {
     case 'String':
       return parseText(schema);
     case 'Union':
-      return parseWord(schema);
+      return parseLiteral(schema);
     default:
       throw new TypeError(`a query parameter cannot be of kind ${schema[Kind]}`);
   }
@@ -124,7 +124,7 @@ function queryOf(url: string): string {
   return end === -1 ? url.slice(start + 1) : url.slice(start + 1, end);
 }
 
-/** The texts of the declared parameters, each in its slot. Any repeated name is refused, declared or not. */
+/** The texts of the declared parameters, each in its slot. Rejects any repeated name, declared or not. */
 function readTexts(query: string, slots: ReadonlyMap<string, number>): (string | undefined)[] {
   const texts: (string | undefined)[] = [];
   let others: Set<string> | undefined;
@@ -158,7 +158,7 @@ function readTexts(query: string, slots: ReadonlyMap<string, number>): (string |
   return texts;
 }
 
-function refuse(name: string): never {
+function rejectParameter(name: string): never {
   throw new VaultError('invalid_request', { field: `query.${name}` });
 }
 
@@ -175,10 +175,10 @@ function readParameter(parameter: Parameter, texts: readonly (string | undefined
     }
     // With aliases the first usable one counts and the others are passed over.
     if (slots.length === 1) {
-      return refuse(name);
+      return rejectParameter(name);
     }
   }
-  return parameter.required ? refuse(name) : undefined;
+  return parameter.required ? rejectParameter(name) : undefined;
 }
 
 /**
@@ -224,7 +224,7 @@ function declaredLength(headers: Headers): number | undefined {
   return text === null ? undefined : Number(text);
 }
 
-/** Refuses a body whose declared length is over the limit, before a byte of it is read. */
+/** Rejects a body whose declared length is over the limit, before a byte of it is read. */
 export function rejectLargeBody(headers: Headers, bytesMax: number): void {
   const length = declaredLength(headers);
   if (length !== undefined && !(length <= bytesMax)) {
@@ -233,8 +233,8 @@ export function rejectLargeBody(headers: Headers, bytesMax: number): void {
 }
 
 /**
- * Whether a body that nobody reads is long or endless, so that the connection should end with the reply
- * instead of taking in the rest of it.
+ * Whether a body that is not read is long or endless, so that the connection should end with the reply instead of
+ * receiving the rest of it.
  */
 export function hasLongBody(headers: Headers): boolean {
   return headers.has('transfer-encoding') || (declaredLength(headers) ?? 0) > 65_536;
@@ -255,7 +255,7 @@ function broken(): VaultError {
   return new VaultError('invalid_request', { field: 'body' });
 }
 
-/** The outcome of `reading`; refused when it takes longer, or breaks off, which is the client's fault too. */
+/** The outcome of `reading`. One that takes longer, or breaks off, is the client's error: `invalid_request`. */
 function within<Value>(reading: Promise<Value>, timeoutMs: number): Promise<Value> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(broken()), timeoutMs);
@@ -338,7 +338,7 @@ function below(schemas: readonly TSchema[], step: string, isIndex: boolean): rea
   });
 }
 
-/** The place of a fault as `body.a[2].b`, as far as the schema declares the names: callers' own never show. */
+/** The place of an error as `body.a[2].b`, as far as the schema declares the names: names that a caller chose never show. */
 function fieldOf(schema: TSchema, path: string): string {
   let place = 'body';
   let at: readonly TSchema[] = [schema];

@@ -39,7 +39,7 @@ export function emptyResponse(requestId: string, headers: HeaderList): Response 
 
 type StreamErrorHook = (error: unknown) => void;
 
-/** A stream that passes another one on and tells of an error in it, which ends the connection. */
+/** A stream that passes another one on and reports an error in it, which ends the connection. */
 function watch(
   stream: ReadableStream<Uint8Array>,
   onError: (error: unknown) => void,
@@ -125,7 +125,7 @@ export function nextTokenHeader(nextToken: string | undefined): Readonly<Record<
   return nextToken === undefined ? {} : { 'X-Vault-Next-Token': nextToken };
 }
 
-/** The header that tells a kept reply from a fresh one. */
+/** The header of a reply that was stored for an earlier request with the same idempotency key. */
 export function replayHeader(replayed: boolean): Readonly<Record<string, string>> {
   return replayed ? { 'Idempotency-Replayed': 'true' } : {};
 }
@@ -133,7 +133,7 @@ export function replayHeader(replayed: boolean): Readonly<Record<string, string>
 /** The challenge of every 401 (RFC 7617). */
 const CHALLENGE = 'Basic realm="vault"';
 
-/** At this place something better can be said than what the table does. */
+/** More precise than the table's message for this field. */
 const PASSPHRASE_MISSING =
   'The passphrase is missing or malformed. Send it in the header X-Vault-Passphrase.';
 
@@ -141,7 +141,7 @@ function textOf({ code, field }: VaultError): string {
   return code === 'invalid_request' && field === 'query.passphrase' ? PASSPHRASE_MISSING : ERRORS[code].text;
 }
 
-/** The body of a refusal: the table's text, never a message of the error itself. */
+/** The body of an error reply: the table's message, never one of the error itself. */
 function errorBody(error: VaultError, requestId: string): ErrorBody {
   const body: ErrorBody = { error: textOf(error), code: error.code, request_id: requestId };
   if (error.field !== undefined) {
@@ -150,7 +150,7 @@ function errorBody(error: VaultError, requestId: string): ErrorBody {
   return body;
 }
 
-/** The reply to a refusal: its status, the one error body, and the headers that go with its code. */
+/** An error reply: its status, the one error body, and the headers of its code. */
 export function errorResponse(error: VaultError, requestId: string, headers: HeaderList = []): Response {
   const response = jsonResponse(JSON.stringify(errorBody(error, requestId)), requestId, error.status);
   if (error.status === 401) {

@@ -23,7 +23,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /**
  * How a route takes its body. `json` is parsed and checked; `stored` is handed on as the bytes that came, for a
- * service that keeps them or knows more of them than a schema can say.
+ * service that stores them or checks more than a schema can express.
  */
 export type BodyRule =
   | { readonly kind: 'none' }
@@ -66,7 +66,7 @@ type OneBody<Kind extends keyof Bodies> = Pick<Bodies, Kind> & {
 
 /**
  * What a handler answers with 200: an object to write as JSON, JSON bytes, or a stream of them; a page, whose
- * headers say all that is to be said of it; or a file.
+ * headers are the complete description of it; or a file.
  */
 export type Reply = {
   readonly headers?: Readonly<Record<string, string>>;
@@ -113,7 +113,7 @@ export interface Call<
 /** What a route leaves in the security log of the account. */
 export interface AuditRule<Of = Call> {
   readonly action: AuditAction;
-  /** `refusals` where successes change nothing but what has a log of its own. */
+  /** `errors` where successes change nothing, or only what has a log of its own. */
   readonly of: 'all' | 'errors';
   /** What it is done to, as far as the request names it. */
   readonly object?: (call: Of) => string;
@@ -130,8 +130,8 @@ export interface RouteShape {
   readonly description: string;
   readonly auth: AuthRule;
   /**
-   * The parameters of the path, all of them texts. The schemas are published but not enforced: a service tells
-   * nobody whether an id is malformed, unknown or not theirs.
+   * The parameters of the path, all of them texts. The schemas are published but not enforced: to a caller, an id that is
+   * malformed, unknown or of another account is the same.
    */
   readonly params: TObject;
   readonly query: TObject;
@@ -142,12 +142,12 @@ export interface RouteShape {
   readonly html?: 'always' | 'preferred';
   /** The media type of the file that it answers with, in place of JSON. */
   readonly file?: string;
-  /** The refusals that are this route's own; those of every route are added by `routeErrors`. */
+  /** The errors that are specific to this route; those of every route are added by `routeErrors`. */
   readonly errors: readonly ErrorCode[];
   /** The operations that the route may bill; empty for zero-rated routes. */
   readonly meter: readonly MeterOperation[];
   readonly idempotent: boolean;
-  /** Left out where neither what it does nor its refusals concern anybody later. */
+  /** Omitted where neither successes nor errors need an audit entry. */
   readonly audit?: AuditRule;
 }
 

@@ -100,7 +100,7 @@ async function handle(
 
 /**
  * The reply to a request that has failed. What was counted ahead of its outcome is taken back, here alone; a stream that
- * will not be sent is given up; a rejection is recorded first. When it cannot be, that is what its caller is told.
+ * will not be sent is cancelled; a rejection is recorded first. If that fails, the caller gets that error instead.
  */
 async function fail(
   { route }: MountedRoute,
@@ -184,7 +184,7 @@ function mountPath(app: Elysia, path: string, ofPath: readonly Route[], parts: H
   const page = ofPath.find(({ html }) => html === 'always');
   const mountedPage = page && methods.get(page.method);
   if (mountedPage !== undefined) {
-    // The runtime leaves out the body, and tells its length.
+    // The runtime omits the body, and sends its length.
     methods.set('HEAD', mountedPage);
   }
   const preflight = preflightOf(ofPath);
@@ -207,8 +207,8 @@ function mountPath(app: Elysia, path: string, ofPath: readonly Route[], parts: H
 /**
  * Mounts a table of routes. Each path is mounted once for all methods, with and without its trailing slash, so
  * that no framework default answers for a method of ours: HEAD would run the GET handler, others would be 404.
- * A path in plain words goes before one with a parameter in their place. On the host that is for forms alone there
- * are only the open routes: nothing there ever takes the credentials of an account.
+ * A literal path has precedence over a parameter in its place. The host that is for forms alone has only the open
+ * routes: nothing there ever takes the credentials of an account.
  */
 export function mountRoutes(app: Elysia, routes: readonly Route[], parts: HttpParts): void {
   for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
@@ -216,7 +216,7 @@ export function mountRoutes(app: Elysia, routes: readonly Route[], parts: HttpPa
   }
 }
 
-/** The name and port of a URL's host, without the ports that go without saying and a last dot; '' where there is none. */
+/** The host of a URL with its port, without default ports and a trailing dot; '' for text that is no URL. */
 function hostOf(url: string): string {
   return (URL.parse(url)?.host ?? '').replace(/:(?:443|80)$/, '').replace(/\.(?=:|$)/, '');
 }

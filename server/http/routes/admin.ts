@@ -111,7 +111,7 @@ const changePassword = defineRoute({
   },
 });
 
-/** The name that the reply to a setting begins with. */
+/** The first member of the reply to a setting. */
 const SHOWN_KEY = /^\{"key":"([^"\\]*)"/;
 
 const setPreference = defineRoute({

@@ -6,7 +6,7 @@ import { Message } from '../schema/common.ts';
 import { EndpointList, EndpointListQuery, EndpointPath } from '../schema/endpoint.ts';
 import { CreateRetrieveQuery, RetrieveEndpoint, RetrieveQuery } from '../schema/retrieve.ts';
 import { StoredObject, Tree } from '../schema/vault.ts';
-import { NO_QUERY, readyPage, refuseUnlockedPage, shownOnce } from './endpoint.ts';
+import { NO_QUERY, readyPage, rejectUnlockedPage, shownOnce } from './endpoint.ts';
 
 const createRetrieve = defineRoute({
   method: 'POST',
@@ -31,7 +31,7 @@ const createRetrieve = defineRoute({
     object: ({ query }) => objectOf('endpoint', query.unique_id),
   },
   handle: async ({ ctx, query, passphrase, request, services }) => {
-    refuseUnlockedPage(request, query);
+    rejectUnlockedPage(request, query);
     const { rules = [], ...input } = query;
     const made = await services.retrievals.create(ctx, { ...input, rules, passphrase });
     const { user, token, reference } = query;

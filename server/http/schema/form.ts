@@ -36,8 +36,8 @@ const COLOUR =
 const TEXT_CHARACTERS_MAX = 90_000;
 const LOGO_CHARACTERS_MAX = 360_000;
 
-function words<const Words extends readonly string[]>(list: Words, description: string) {
-  return Type.Unsafe<Words[number]>(
+function literals<const Literals extends readonly string[]>(list: Literals, description: string) {
+  return Type.Unsafe<Literals[number]>(
     Type.Union(
       list.map((word) => Type.Literal(word)),
       { description },
@@ -83,7 +83,7 @@ const FIELD_OPTION = {
 };
 
 const THEME = {
-  style: words(['vault', 'modern'], 'The base style. Default: `vault`.'),
+  style: literals(['vault', 'modern'], 'The base style. Default: `vault`.'),
   primary_color: colour('the button and of the focused field'),
   card_primary_color: colour('the sample card'),
   card_shadow_color: colour("the sample card's shadow"),
@@ -128,7 +128,7 @@ const OWN = {
   error_callback: code(
     'A JavaScript function that is called with `{ status, code, error }` if the data was not stored.',
   ),
-  display_mode: words(
+  display_mode: literals(
     ['standalone', 'embedded'],
     '`standalone` (default) is a complete page; `embedded` has no background and no frame, and a heading only if `title` is set.',
   ),
@@ -139,7 +139,7 @@ const OWN = {
   ),
   disable_luhn: flag('Turns off all validation.'),
   strip_spaces: flag('Whether the card number is sent without spaces.'),
-  locale: words(FORM_LOCALES, 'The language of the form. Default: the language of the browser.'),
+  locale: literals(FORM_LOCALES, 'The language of the form. Default: the language of the browser.'),
   frame_ancestors: Type.Array(
     Type.String({
       maxLength: 300,
@@ -152,7 +152,7 @@ const OWN = {
     maxItems: 32,
     description: 'Fields after those of the type.',
   }),
-  color_mode: words(
+  color_mode: literals(
     ['light', 'dark', 'auto'],
     '`light` (default) or `dark` colours; `auto` follows the preference of the user.',
   ),

@@ -51,7 +51,7 @@ const Operations = Type.Array(Operation, {
   description: 'Applied one after another.',
 });
 
-/** What is checked is more: each operation has its own arguments, and the engine names the place of a fault. */
+/** The engine checks more than this schema: each operation has its own arguments, and an error names its place. */
 export const RuleBody = Type.Union([Operations, Type.Object({ operations: Operations })]);
 
 export const Rule = Type.Object(

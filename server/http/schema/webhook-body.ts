@@ -80,7 +80,7 @@ export const FailureWebhook = Type.Object(
   { $id: 'FailureWebhook', description: 'The request failed and there is no reply to report.' },
 );
 
-/** What webhooks say, by what was asked for; the metadata of the request stands beside the members. */
+/** The bodies of webhooks, by the kind of request; the metadata of the request stands beside the members. */
 export const WEBHOOKS = {
   proxyPost: Type.Union([PostWebhook, FailureWebhook]),
   proxyGet: Type.Union([GetWebhook, FailureWebhook]),
