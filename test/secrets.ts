@@ -53,7 +53,7 @@ export const CONFINEMENTS: readonly Confinement[] = [
     code: /\.\s*expose\s*\(/,
     files: SERVER_SIDE,
     except:
-      /^workers\/jobs\/codec\.ts$|^server\/(?:crypto\/client\.ts$|http\/plugins\/(?:basic-auth|endpoint-secret|passphrase)\.ts$|outbound\/|http\/routes\/|config\/|boot\/|main\.ts$|cli[./])/,
+      /^workers\/jobs\/codec\.ts$|^server\/(?:crypto\/client\.ts$|http\/plugins\/call\.ts$|outbound\/|http\/routes\/|config\/|boot\/|main\.ts$|cli[./])/,
     why: 'secrets are used by server/crypto*.ts, read and returned at the HTTP edge, and sent by outbound alone',
   },
   {
