@@ -169,7 +169,7 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
       ),
     },
     admission: createAdmission(() => 0),
-    rates: { source: () => undefined, account: () => undefined, refused: () => 0 },
+    rates: { source: () => undefined, account: () => undefined, rejected: () => 0 },
     audit: {
       record: async (noted) => {
         recorded.push(noted);

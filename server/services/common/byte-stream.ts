@@ -1,5 +1,5 @@
 /**
- * Begins a sequence of chunks, so that what fails with the first one is a refusal and not a broken reply. Then
+ * Starts a sequence of chunks, so that a failure of the first one is an error reply and not a broken one. Then
  * pulls only as fast as the connection takes it, and stops all work when the caller goes away.
  */
 export async function streamOf(
@@ -25,7 +25,7 @@ export async function streamOf(
   );
 }
 
-/** Passes a stream on, and tells once when there will be no more of it: it ended, failed, or nobody wants the rest. */
+/** Passes a stream on, and reports once that it is over: it ended, failed, or was cancelled. */
 export function untilClosed(stream: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   return new ReadableStream<Uint8Array>(

@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import { runAtTickEnd } from '../../core/tick-end.ts';
 
 /**
- * Joins callers of the same work: at most one run is under way, and every caller's run begins after its call.
+ * Joins callers of the same work: at most one run is under way, and every caller's run starts after its call.
  * A result is therefore never older than the question, however many ask at once. Who waits behind a run that
  * fails gets its failure, and not the wait for another one.
  */
@@ -28,7 +28,7 @@ export function coalesce<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Joins callers of one tick, whose run begins at its end; those of the next have another, which does not wait for it.
+ * Joins callers of one tick, whose run starts at its end; callers of the next tick have another one, which does not wait for it.
  * This is as fresh as `coalesce` and sooner, and meant for work that a pipeline of Redis makes cheap.
  */
 export function joinTick<T>(work: () => Promise<T>): () => Promise<T> {
@@ -111,7 +111,7 @@ export async function* mapAhead<A, B>(
   try {
     for await (const item of source) {
       const started = map(item);
-      // The failure is met when its turn comes; until then it must not count as unhandled.
+      // A failure is thrown when its item is due; until then it must not count as unhandled.
       started.catch(() => undefined);
       under.push(started);
       if (under.length >= depth) {

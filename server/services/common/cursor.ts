@@ -8,7 +8,7 @@ export type CursorScope = readonly (string | number | boolean | undefined)[];
 
 export interface Cursors {
   readonly seal: (scope: CursorScope, position: unknown) => string;
-  /** Refuses with `cursor_invalid` whatever was not sealed for this scope. */
+  /** Rejects with `cursor_invalid` any text that was not sealed for this scope. */
   readonly open: (scope: CursorScope, text: string) => unknown;
 }
 

@@ -1,4 +1,4 @@
-/** Lets a bounded number of tasks run at once; those that wait are started in turn, one queue after the other. */
+/** Runs a bounded number of tasks at once; waiting tasks are started round robin over the queues. */
 export interface FairQueue {
   readonly max: number;
   /** What starts the tasks that wait, by queue. None is empty; the order of the map is the order of turns. */
@@ -54,7 +54,7 @@ function start(fair: FairQueue, name: string): void {
   fair.runningOf.set(name, (fair.runningOf.get(name) ?? 0) + 1);
 }
 
-/** Starts the task whose turn it is; false when none may run. */
+/** Starts the next task; false when none may run. */
 function startNext(fair: FairQueue): boolean {
   for (const [name, queue] of fair.waiting) {
     if (!mayRun(fair, name)) {

@@ -64,7 +64,7 @@ export interface RequestContext extends RequestOrigin {
   readonly usage: RequestUsage;
   /** Its Idempotency-Key, on a route that takes one. */
   idempotencyKey: string | undefined;
-  /** When nothing more is sent to a third party, milliseconds since 1970; `Infinity` where nobody waits. */
+  /** When nothing more is sent to a third party, milliseconds since 1970; `Infinity` where no caller waits. */
   deadlineMs: number;
   /** Taken and given back by admission alone, once. */
   slot: InFlightSlot | undefined;
@@ -101,7 +101,7 @@ export function actFor(ctx: RequestContext, account: Account): AccountContext {
   return Object.assign(ctx, { account });
 }
 
-/** Who acts and when, as an action log entry tells it. */
+/** Who acts and when, as recorded in the action log. */
 export function actorOf({ ip, userAgent, source }: RequestOrigin, now: number): ActorParams {
   return { ip, ua: userAgent, source, now };
 }

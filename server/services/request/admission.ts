@@ -18,26 +18,26 @@ export interface Admission {
   /** The same for reading a whole key, after a wait of a few seconds at the most where all places are taken. */
   readonly open: (account: string) => Promise<() => void>;
   /**
-   * Takes the one place of a request for short work, and waits for its turn, where it has to: accounts are served in
-   * turn, and so are the classes of one account. `leave` gives it back.
+   * Takes the one place of a request for short work, and waits while too much is running: accounts are served fairly,
+   * and so are the classes of one account. `leave` releases it.
    */
   readonly enter: (ctx: RequestContext, work: 'write' | 'read', account: string) => Promise<void> | undefined;
-  /** Gives back the place of a request, if it has one. */
+  /** Releases the place of a request, if it has one. */
   readonly leave: (ctx: RequestContext) => void;
-  /** Runs what plans a listing and begins it, few at once, accounts in turn. */
+  /** Runs the planning and the start of a listing: few at once, accounts served fairly. */
   readonly plan: <T>(account: string, work: () => Promise<T>) => Promise<T>;
   readonly stats: () => AdmissionStats;
 }
 
 /** The work in flight, and how much was rejected so far. */
 export interface AdmissionStats {
-  /** Short work that does not wait for its turn any more. */
+  /** Short work that is running, not waiting. */
   readonly running: number;
   readonly inFlight: Readonly<Record<WorkClass, number>>;
   readonly rejected: Readonly<Record<WorkClass, number>>;
 }
 
-/** Requests in flight that nobody minds for a moment: of one account, as many as the threads' queue takes. */
+/** Requests in flight that are accepted for a moment: of one account, as many as the threads' queue takes. */
 const BURST = 2_400;
 /** Requests in flight for longer: what the service does in a fraction of a second. */
 const STEADY = 512;
@@ -45,14 +45,14 @@ const STEADY = 512;
 const BURST_MS = 1_000;
 /** An account may have so many times what is free: alone seven eighths, and two alike the same. */
 const SHARE = 7;
-/** Who has no more than so many is let in also while what is left of somebody's burst is worked off. */
+/** An account with no more than so many is admitted even while the rest of another account's burst is worked off. */
 const FEW = 16;
 /** Reads have fewer places than writes. */
 const READS_PART = 0.75;
 
 /**
  * Short work that runs at once: enough to keep Redis and the threads busy. What is beyond that waits here, where accounts
- * are served in turn, and not in the queue of Redis, where they are not.
+ * are served fairly, and not in the queue of Redis, where they are not.
  */
 const RUNNING_MAX = 96;
 /** Listings that are planned at once, and begun: each reads thousands of positions. */
@@ -73,7 +73,7 @@ interface Places {
   all: number;
 }
 
-/** Places for short work, `part` of what writes have. A burst is let in; a queue that does not get shorter is not. */
+/** Places for short work, `part` of what writes have. A burst is admitted; a queue that does not get shorter is not. */
 interface ShortPlaces extends Places {
   readonly kind: 'short';
   readonly part: number;
@@ -146,7 +146,7 @@ function take(state: AdmissionState, work: WorkClass, account: string): void {
   places.taken.set(account, (places.taken.get(account) ?? 0) + 1);
 }
 
-function giveBack(state: AdmissionState, work: WorkClass, account: string): void {
+function release(state: AdmissionState, work: WorkClass, account: string): void {
   const places = state.places[work];
   places.all -= 1;
   const left = (places.taken.get(account) ?? 1) - 1;
@@ -170,7 +170,7 @@ function begin(state: AdmissionState, work: WorkClass, account: string): () => v
   return () => {
     if (!isOver) {
       isOver = true;
-      giveBack(state, work, account);
+      release(state, work, account);
     }
   };
 }
@@ -228,7 +228,7 @@ function leaveShort(state: AdmissionState, ctx: RequestContext): void {
   if (slot !== undefined) {
     ctx.slot = undefined;
     leave(state.short, queueOf(slot.work, slot.account));
-    giveBack(state, slot.work, slot.account);
+    release(state, slot.work, slot.account);
   }
 }
 
@@ -252,7 +252,7 @@ function statsOf({ short, places, rejected }: AdmissionState): AdmissionStats {
 
 /**
  * Bounds the work in flight before it is started. Each class has places of its own, so that none fills those of another,
- * and in each whoever has most is rejected before whoever has little.
+ * and in each the account with the most is rejected before accounts with few.
  */
 export function createAdmission(clock: () => number, openWaitMs: number = OPEN_WAIT_MS): Admission {
   const state: AdmissionState = {

@@ -7,17 +7,18 @@ const WINDOW_MS = 15 * 60 * 1_000;
 const CLEAR_AGAIN_MS = 20;
 const COUNTERS_MAX = 100_000;
 
-/** Counts attempts at a secret, on all servers together, and refuses more than the limit in a window. */
+/** Limits attempts at a secret within a time window, over all servers. */
 export interface Attempts {
   /**
-   * Counts an attempt before its cost is paid, and refuses with `too_many_failures`. What ends with `wrong`
-   * stays counted; a success clears the count; whatever else happens was no attempt at all.
+   * Counts an attempt before its cost is paid; rejects with `too_many_failures` above the limit. An attempt that ends with
+   * the code `wrong` stays counted, a success clears the count, and any other error uncounts it.
    */
   readonly run: <T>(counter: string, wrong: ErrorCode, work: () => Promise<T>) => Promise<T>;
-  /** Forgets what was counted, since the right secret came. */
+  /** Clears the count after a correct secret. */
   readonly succeed: (counter: string) => void;
 }
 
+/** Makes the attempt limits of a server. `authFailuresMax` 0 is no limit. */
 export function createAttempts({
   accountStore,
   settings,
@@ -27,13 +28,13 @@ export function createAttempts({
 }): Attempts {
   const cleared = createMemory<true>(COUNTERS_MAX, CLEAR_AGAIN_MS, () => performance.now());
 
-  /** Another server may have counted too, so successes clear, but not each of the many of one moment. */
+  /** Clears at most once in 20 ms: another server may have counted too, but not every success needs a command. */
   const succeed = (counter: string): void => {
     if (settings.authFailuresMax === 0 || cleared.get(counter)) {
       return;
     }
     cleared.set(counter, true);
-    // Nobody waits for it, and a count that stays is only stricter.
+    // Not awaited: a count that stays is only stricter.
     accountStore.clearAttempts(counter).catch(() => undefined);
   };
 

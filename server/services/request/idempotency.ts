@@ -25,7 +25,7 @@ export interface IdempotentRequest {
 
 /** What is remembered of a request that reaches a third party, beside its reply. */
 export interface SentMark {
-  /** Whether an earlier run of this request, whose reply nobody has kept, may have reached the third party. */
+  /** Whether an earlier run of this request, whose reply was not stored, may have reached the third party. */
   readonly before: boolean;
   /**
    * Set before anything leaves: from now on a repeat knows that something may have been sent. Rejects, with
@@ -38,7 +38,7 @@ export interface SentMark {
 
 /** How a reply is kept; what the codec gives is sealed once more by the service. */
 export interface ReplyCodec<T> {
-  /** `name` tells this request from every other one. */
+  /** `name` identifies this request among all others. */
   readonly pack: (reply: T, name: string) => Promise<Uint8Array>;
   readonly unpack: (kept: Uint8Array, name: string) => Promise<T>;
 }

@@ -62,7 +62,7 @@ interface Meter extends MeteringDependencies {
   owed: Entry[];
   /** Steps that are under way. */
   readonly sends: Set<Promise<void>>;
-  /** Begins a step at the end of this tick. */
+  /** Starts a step at the end of this tick. */
   readonly send: () => Promise<void>;
 }
 
@@ -83,7 +83,7 @@ export function monthsOf(fromMs: number, toMs: number): readonly string[] {
 
 function newEntry(aid: string, month: string): Entry {
   const stored = Promise.withResolvers<void>();
-  // Whoever waits for it meets the failure; nobody has to wait.
+  // A failure is reported to those who await it; nothing has to await it.
   stored.promise.catch(() => undefined);
   return { aid, month, counts: new Map(), stored };
 }

@@ -2,69 +2,68 @@ import { VaultError } from '../../core/errors.ts';
 import { sourceOf } from '../../domain/text/source.ts';
 import type { RateStore } from '../../store/rate.ts';
 import type { Clock } from '../common/clock.ts';
-import { createMemory } from '../common/memory.ts';
+import { createMemory, type Memory } from '../common/memory.ts';
 import type { Account } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 
-/** The rates that the operator allows; undefined, at once, where there is no limit. */
+/** The rate limits that the operator has set. */
 export interface RateService {
-  /** Counts a request of an address, or refuses it with `rate_limited`. */
+  /** Counts a request of an address; rejects with `rate_limited` above the limit. Returns undefined where there is no limit. */
   readonly source: (ip: string) => Promise<void> | undefined;
-  /** The same for an account that has shown who it is. */
+  /** The same for an account that has signed in. */
   readonly account: (account: Pick<Account, 'aid'>) => Promise<void> | undefined;
-  /** Requests that this process has refused so far. */
-  readonly refused: () => number;
+  /** The number of requests that this process has rejected. */
+  readonly rejected: () => number;
 }
 
-/** The longest that a rate of one request a minute makes anybody wait. */
+/** The longest wait that a limit of one request a minute causes. */
 const WAIT_MS_MAX = 60_000;
-const REFUSED_MAX = 10_000;
+const REJECTED_MAX = 10_000;
 
-function limited(waitMs: number): VaultError {
-  return new VaultError('rate_limited', { retryAfterSeconds: waitMs / 1_000 });
+interface RateState {
+  readonly rateStore: RateStore;
+  readonly now: Clock;
+  /** When the next request of a rejected counter may come, ms since 1970: until then Redis is not asked. */
+  readonly rejectedUntil: Memory<number>;
+  rejected: number;
 }
 
-/** Refuses requests over the operator's rates. Whoever was refused is not asked for again until the next may come. */
+function reject(state: RateState, waitMs: number): never {
+  state.rejected += 1;
+  throw new VaultError('rate_limited', { retryAfterSeconds: waitMs / 1_000 });
+}
+
+async function check(state: RateState, counter: string, perMinute: number): Promise<void> {
+  const { rateStore, now, rejectedUntil } = state;
+  const leftMs = (rejectedUntil.get(counter) ?? 0) - now();
+  // A longer wait means that the clock was set back.
+  if (leftMs > 0 && leftMs <= WAIT_MS_MAX) {
+    reject(state, leftMs);
+  }
+  const waitMs = await rateStore.take(counter, perMinute);
+  if (waitMs > 0) {
+    rejectedUntil.set(counter, now() + waitMs);
+    reject(state, waitMs);
+  }
+}
+
+/** Makes the rate limits of a server. A limit of 0 is none. */
 export function createRates({
   rateStore,
   now,
-  settings,
+  settings: { ratePerSource, ratePerAccount },
 }: {
   readonly rateStore: RateStore;
   readonly now: Clock;
   readonly settings: Pick<ServiceSettings, 'ratePerAccount' | 'ratePerSource'>;
 }): RateService {
-  const refusedUntil = createMemory<number>(REFUSED_MAX, WAIT_MS_MAX, now);
-  let refused = 0;
-
-  const refuse = (waitMs: number): never => {
-    refused += 1;
-    throw limited(waitMs);
-  };
-
-  const take = async (counter: string, perMinute: number): Promise<void> => {
-    const waitMs = await rateStore.take(counter, perMinute);
-    if (waitMs > 0) {
-      refusedUntil.set(counter, now() + waitMs);
-      refuse(waitMs);
-    }
-  };
-
-  const check = (counter: string, perMinute: number): Promise<void> => {
-    const leftMs = (refusedUntil.get(counter) ?? 0) - now();
-    // More than that is a clock that was set back.
-    return leftMs > 0 && leftMs <= WAIT_MS_MAX ? refuse(leftMs) : take(counter, perMinute);
-  };
-
+  const rejectedUntil = createMemory<number>(REJECTED_MAX, WAIT_MS_MAX, now);
+  const state: RateState = { rateStore, now, rejectedUntil, rejected: 0 };
   return {
     source: (ip) =>
-      settings.ratePerSource === 0
-        ? undefined
-        : check(rateStore.sourceCounter(sourceOf(ip)), settings.ratePerSource),
+      ratePerSource === 0 ? undefined : check(state, rateStore.sourceCounter(sourceOf(ip)), ratePerSource),
     account: ({ aid }) =>
-      settings.ratePerAccount === 0
-        ? undefined
-        : check(rateStore.accountCounter(aid), settings.ratePerAccount),
-    refused: () => refused,
+      ratePerAccount === 0 ? undefined : check(state, rateStore.accountCounter(aid), ratePerAccount),
+    rejected: () => state.rejected,
   };
 }

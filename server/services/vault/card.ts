@@ -23,7 +23,7 @@ function parseIssuers(text: string): CardMetadata['issuer'] {
       return issuers;
     }
   } catch {
-    // Not even JSON: the same refusal.
+    // Not even JSON: the same error.
   }
   throw new VaultError('integrity_failed');
 }

@@ -13,14 +13,14 @@ export interface ItemAddress {
   readonly reference?: string | undefined;
 }
 
-/** What happens to data on its way out; what is left out is the account's preference. */
+/** How data is changed before it is returned; what is omitted is the account's preference. */
 export interface View {
   readonly mask_fields?: readonly string[] | undefined;
   readonly rules: readonly string[];
   readonly return_card_metadata?: boolean | undefined;
 }
 
-/** What happens to data on its way out: forced masks, then rules, then masks of the fields named. */
+/** How data is changed before it is returned: forced masks, then rules, then masks of the named fields. */
 export interface ReadView {
   readonly forcedMask: boolean;
   readonly rules: RuleSet;
@@ -75,7 +75,7 @@ async function openOne(
   return isBare ? out.text : withCardMetadata(out.text, await cards.of(out.card));
 }
 
-/** How one item is read, whoever has opened its key. */
+/** How one item is read, by whichever way its key was opened. */
 export function createReading(parts: ReadingParts) {
   return bindParts(parts, { openOne });
 }

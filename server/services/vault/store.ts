@@ -11,7 +11,7 @@ import type { ServiceSettings } from '../common/settings.ts';
 import type { KeyRef, Retry } from '../key/open.ts';
 import type { CardMetadataSource } from './card.ts';
 
-/** Clashes in a row that cannot happen by chance. */
+/** More clashes in a row than random tokens can have. */
 const CANDIDATES_MAX = 1_000;
 
 /** A v4 UUID that the same seed gives again. */
@@ -144,7 +144,7 @@ async function storeUnder(
   }
 }
 
-/** How items get into the store, whoever brings them. */
+/** How items are stored, through whichever endpoint. */
 export function createStoring(parts: StoringParts) {
   return bindParts(parts, { sadExpiry, tokenInfo, storeUnder });
 }

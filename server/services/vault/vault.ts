@@ -86,7 +86,7 @@ async function store(
     return { reply: await act(), replayed: false };
   }
   const { key } = await keys.prove(account, user, passphrase);
-  // A key that was deleted and made anew under the same name is another one.
+  // A key that was deleted and created again under the same name is another one.
   const wanted = [key.kid, number, reference, algorithm, return_card_metadata, body];
   return idempotency.run(ctx, { key: idempotencyKey, route: 'POST /v1/vault', parts: wanted }, act);
 }

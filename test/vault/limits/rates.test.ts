@@ -95,12 +95,12 @@ describe('a source', () => {
     }
     const calls = async (): Promise<number> =>
       Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await vault.raw.info('commandstats'))?.[1]);
-    const [before, refused] = [await calls(), rates.refused()];
+    const [before, refused] = [await calls(), rates.rejected()];
     for (let n = 0; n < 200; n++) {
       expect((await whoami(from, client)).outcome).toBe('429 rate_limited');
     }
     expect(await calls()).toBe(before);
-    expect(rates.refused()).toBe(refused + 200);
+    expect(rates.rejected()).toBe(refused + 200);
   });
 
   test('is counted for endpoints and pages, and not for health, metrics and preflights', async () => {
