@@ -33,7 +33,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/config/files.ts': "the operator's own files",
   'server/domain/json/json.ts': 'one string literal, already scanned',
   'server/http/plugins/shell.ts': 'a reply that is compared with its schema',
-  'server/services/account/account.ts': 'an opened service record',
+  'server/services/account/record.ts': 'an opened service record',
   'server/services/audit/verify.ts': 'a checkpoint, before its signature is checked',
   'server/services/cert/cert.ts': 'an opened certificate record',
   'server/services/common/cursor.ts': 'an authenticated cursor',

@@ -1,8 +1,7 @@
 import { isIP } from 'node:net';
 import type { Session } from '../../boot/open.ts';
 import type { Secret } from '../../core/secret.ts';
-import type { AccountSettings } from '../../services/account/account.ts';
-import type { AccountInfo } from '../../services/account/record.ts';
+import type { AccountInfo, AccountSettings } from '../../services/account/record.ts';
 import { type Call, CommandError, defineCommand, type Table, type Values } from './command.ts';
 
 const NAME = /^[A-Za-z0-9._@-]{1,128}$/;

@@ -1,4 +1,4 @@
-import type { AccountService } from '../../services/account/account.ts';
+import type { Accounts } from '../../services/account/account.ts';
 import type { AdminService } from '../../services/admin/admin.ts';
 import type { ComplianceService } from '../../services/admin/certificate.ts';
 import type { Health } from '../../services/admin/health.ts';
@@ -53,7 +53,7 @@ export interface HttpServices {
   readonly formPages: FormPages;
   readonly proxy: ProxyService;
   readonly utility: UtilityService;
-  readonly accounts: AccountService;
+  readonly accounts: Pick<Accounts, 'signIn' | 'whoami'>;
   readonly admin: AdminService;
   readonly admission: Admission;
   readonly audit: AuditService;

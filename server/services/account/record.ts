@@ -1,37 +1,98 @@
+import { VaultError } from '../../core/errors.ts';
 import type { OwnPreference } from '../../domain/account/preference.ts';
+import { replaceOrConfirm } from '../common/coalesce.ts';
+import type { AccountParts } from './parts.ts';
 
-/** An account as its sealed record holds it. */
-export interface AccountRecord {
-  readonly aid: string;
-  readonly phc: string;
+/** How often a change is retried whose record another server has changed in between. */
+const CHANGE_TRIES_MAX = 10;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** What an operator sets of an account. */
+interface Rights {
   readonly unmasked: boolean;
   readonly paying: boolean;
   /** Hosts that the account may send data to; empty = any. */
   readonly hosts: readonly string[];
+}
+
+/** Rights to set; those that are left out or undefined stay as they are. */
+export type AccountSettings = { readonly [Name in keyof Rights]?: Rights[Name] | undefined };
+
+/** An account as its sealed record holds it. */
+export interface AccountRecord extends Rights {
+  readonly aid: string;
+  /** The hash of the password, as a PHC string. */
+  readonly phc: string;
   readonly created_at: string;
-  /** What it has set; records of before there were preferences have none. */
+  /** Preferences that the account has set; records older than preferences have none. */
   readonly preferences?: readonly OwnPreference[];
 }
 
-/** What an operator sees and sets. */
-export interface AccountInfo {
+/** What an operator sees of an account. */
+export interface AccountInfo extends Rights {
   readonly name: string;
   readonly aid: string;
-  readonly unmasked: boolean;
-  readonly paying: boolean;
-  readonly hosts: readonly string[];
   readonly created_at: string;
 }
 
-/** Where the sealed record of an account of this name is bound to. */
-export function accountPlace(name: string) {
+function placeOf(name: string) {
   return { purpose: 'record', account: '', kind: 'account', path: [name] } as const;
 }
 
-/** What an operator sees of a record: everything but the password's hash. */
-export function toAccountInfo(
-  name: string,
-  { aid, unmasked, paying, hosts, created_at }: AccountRecord,
-): AccountInfo {
+/** What an operator sees of a record: everything but the hash of the password and the preferences. */
+export function toAccountInfo(name: string, record: AccountRecord): AccountInfo {
+  const { aid, unmasked, paying, hosts, created_at } = record;
   return { name, aid, unmasked, paying, hosts, created_at };
+}
+
+/** Opens the sealed record of an account of this name. Rejects with `integrity_failed` for any other bytes. */
+export async function openAccount(
+  { crypto }: AccountParts,
+  name: string,
+  record: Uint8Array,
+): Promise<AccountRecord> {
+  const opened = await crypto.openRecord({ place: placeOf(name), record });
+  return JSON.parse(decoder.decode(opened)) as AccountRecord; // The record is authenticated.
+}
+
+/** Seals the record of an account, bound to its name. */
+export function sealAccount(
+  { crypto }: AccountParts,
+  name: string,
+  record: AccountRecord,
+): Promise<Uint8Array> {
+  return crypto.sealRecord({ place: placeOf(name), plaintext: encoder.encode(JSON.stringify(record)) });
+}
+
+/**
+ * Changes the record of an account, and gives it as it is now; undefined when there is no account of this name. `edit`
+ * runs again when another server has changed the record in between. What `edit` throws is thrown, and nothing changes.
+ */
+export function changeAccount(
+  parts: AccountParts,
+  name: string,
+  edit: (record: AccountRecord) => AccountRecord | Promise<AccountRecord>,
+): Promise<AccountRecord | undefined> {
+  const { accountStore, turns } = parts;
+  return turns(name, async () => {
+    for (let tries = 0; tries < CHANGE_TRIES_MAX; tries++) {
+      const read = await accountStore.read(name);
+      if (!read) {
+        return undefined;
+      }
+      const changed = await edit(await openAccount(parts, name, read));
+      const sealed = await sealAccount(parts, name, changed);
+      const isReplaced = await replaceOrConfirm(
+        sealed,
+        () => accountStore.replace(name, read, sealed),
+        () => accountStore.read(name),
+      );
+      if (isReplaced) {
+        return changed;
+      }
+    }
+    throw new VaultError('overloaded');
+  });
 }

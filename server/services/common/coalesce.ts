@@ -32,15 +32,26 @@ export function coalesce<T>(work: () => Promise<T>): () => Promise<T> {
  * This is as fresh as `coalesce` and sooner, and meant for work that a pipeline of Redis makes cheap.
  */
 export function joinTick<T>(work: () => Promise<T>): () => Promise<T> {
-  let joined: Promise<T> | undefined;
-  return () => {
-    joined ??= new Promise((resolve) => {
+  const join = createTickJoin<T>();
+  return () => join('', work);
+}
+
+/** As `joinTick`, for the callers of each name. */
+export function createTickJoin<T>(): (name: string, work: () => Promise<T>) => Promise<T> {
+  const joined = new Map<string, Promise<T>>();
+  return (name, work) => {
+    const found = joined.get(name);
+    if (found) {
+      return found;
+    }
+    const started = new Promise<T>((resolve) => {
       runAtTickEnd(() => {
-        joined = undefined;
+        joined.delete(name);
         resolve(work());
       });
     });
-    return joined;
+    joined.set(name, started);
+    return started;
   };
 }
 
@@ -152,5 +163,24 @@ export async function insist<T>(
       }
       await pause(INSIST_PAUSE_MS);
     }
+  }
+}
+
+/**
+ * Replaces a stored value; false when it was not the expected one. Where Redis fails, the value is read back, so that an
+ * error is thrown only if the replacement has not taken place.
+ */
+export async function replaceOrConfirm(
+  value: Uint8Array,
+  replace: () => Promise<boolean>,
+  read: () => Promise<Buffer | undefined>,
+): Promise<boolean> {
+  try {
+    return await replace();
+  } catch (error) {
+    if ((await insist(read))?.equals(value)) {
+      return true;
+    }
+    throw error;
   }
 }

@@ -1,0 +1,64 @@
+import type { Crypto } from '../../crypto/client.ts';
+import type { AccountStore } from '../../store/account.ts';
+import type { Observer } from '../../telemetry/observer.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { Clock, RandomId } from '../common/clock.ts';
+import { createInFlight, createTickJoin, createTurns } from '../common/coalesce.ts';
+import { createMemory } from '../common/memory.ts';
+import type { Account } from '../common/request-context.ts';
+import type { ServiceSettings } from '../common/settings.ts';
+import type { Attempts } from '../request/attempts.ts';
+
+const REMEMBER_MS = 60_000;
+const REMEMBERED_MAX = 10_000;
+
+/** What the accounts of a server are made from. */
+export interface AccountDependencies {
+  readonly crypto: Pick<
+    Crypto,
+    'digestSecret' | 'hashPassword' | 'makePassphrase' | 'openRecord' | 'sealRecord' | 'verifyPassword'
+  >;
+  readonly accountStore: AccountStore;
+  readonly attempts: Attempts;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly now: Clock;
+  readonly randomId: RandomId;
+  readonly settings: Pick<ServiceSettings, 'environment' | 'version'>;
+  readonly observer: Pick<Observer, 'count' | 'step'>;
+}
+
+/** An account as the record of these bytes holds it. */
+export interface KnownAccount {
+  readonly record: Buffer;
+  readonly phc: string;
+  readonly account: Account;
+}
+
+/** A sign-in that was right: the password hash that it fits, and its counter of failed attempts. */
+interface Verified {
+  readonly phc: string;
+  readonly counter: string;
+}
+
+/** What the functions of accounts work with. */
+export type AccountParts = ReturnType<typeof createAccountParts>;
+
+/** The parts of a server that remembers no sign-in yet. */
+export function createAccountParts(dependencies: AccountDependencies) {
+  const { now } = dependencies;
+  return {
+    ...dependencies,
+    /** By a digest of name, address and password that only this process can compute. */
+    verified: createMemory<Verified>(REMEMBERED_MAX, REMEMBER_MS, now),
+    /** Opened records by the name of their account, used only while the stored record is the same. */
+    opened: createMemory<KnownAccount>(REMEMBERED_MAX, REMEMBER_MS, now),
+    /** Reads of records, shared by the requests of one tick. */
+    reading: createTickJoin<Buffer | undefined>(),
+    /** Verifications in flight. */
+    verifying: createInFlight<KnownAccount>(),
+    /** The hash that a password is verified against where there is no account. */
+    noopHash: undefined as Promise<string> | undefined,
+    /** A keyed mutex: the changes of one account run in order. */
+    turns: createTurns(),
+  };
+}
