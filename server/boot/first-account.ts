@@ -1,16 +1,12 @@
 import type { Config } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
-import type { Secret } from '../core/secret.ts';
+import { encodeSecret, type Secret } from '../core/secret.ts';
 import type { System } from './assemble.ts';
 
 /** An account that was created just now, with the password that the vault made for it. */
 export interface FirstAccount {
   readonly name: string;
   readonly password: Secret<string>;
-}
-
-function encode(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
 }
 
 /**
@@ -25,13 +21,13 @@ export async function ensureFirstAccount(
     return undefined;
   }
   if (account) {
-    await accounts.create(account.user, account.password.map(encode), { unmasked });
+    await accounts.create(account.user, encodeSecret(account.password), { unmasked });
     return undefined;
   }
   if (settings.environment === 'production') {
     throw new StartError('There is no account yet: set VAULT_BOOTSTRAP_USER and VAULT_BOOTSTRAP_PASSWORD.');
   }
   const password = await accounts.makePassword();
-  const created = await accounts.create('admin', password.map(encode), { unmasked });
+  const created = await accounts.create('admin', encodeSecret(password), { unmasked });
   return created && { name: created.name, password };
 }

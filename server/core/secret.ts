@@ -1,12 +1,11 @@
-/** The exact UTF-8 bytes of a passphrase or password. */
-export type SecretBytes = Secret<Uint8Array>;
+const inspect = Symbol.for('nodejs.util.inspect.custom');
+const encoder = new TextEncoder();
+
 /**
  * A value that must never be printed: passphrases, passwords, endpoint secrets, key bytes.
  * Every implicit way out (string conversion, JSON, inspection) gives `[secret]`; `expose()` is the only
  * way in, so that a search for that word finds each place where a secret is used.
  */
-const inspect = Symbol.for('nodejs.util.inspect.custom');
-
 export class Secret<T> {
   readonly #value: T;
 
@@ -35,4 +34,17 @@ export class Secret<T> {
   [inspect](): string {
     return '[secret]';
   }
+}
+
+/** The exact UTF-8 bytes of a passphrase or password. */
+export type SecretBytes = Secret<Uint8Array>;
+
+/** The UTF-8 bytes of a secret text. */
+export function encodeSecret(text: Secret<string>): SecretBytes {
+  return text.map((exposed) => encoder.encode(exposed));
+}
+
+/** The text of secret UTF-8 bytes. */
+export function decodeSecret(bytes: SecretBytes): Secret<string> {
+  return bytes.map((exposed) => Buffer.from(exposed).toString('utf8'));
 }

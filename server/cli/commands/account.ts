@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { Session } from '../../boot/open.ts';
-import type { Secret } from '../../core/secret.ts';
+import { encodeSecret, type Secret } from '../../core/secret.ts';
 import type { AccountInfo, AccountSettings } from '../../services/account/record.ts';
 import { type Call, CommandError, defineCommand, type Table, type Values } from './command.ts';
 
@@ -15,10 +15,6 @@ const SETTINGS = {
     help: 'a host that the account may send data to; can be repeated; "any" allows all',
   },
 } as const;
-
-function encode(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
-}
 
 function checkName({ argument }: Pick<Call, 'argument'>): void {
   if (!NAME.test(argument)) {
@@ -100,7 +96,7 @@ const createAccount = defineCommand({
     const generated = await vault.services.accounts.makePassword();
     const account = await vault.services.accounts.create(
       argument,
-      generated.map(encode),
+      encodeSecret(generated),
       settingsOf(options),
     );
     if (account === undefined) {
@@ -147,7 +143,7 @@ const setAccount = defineCommand({
 async function replacePassword(vault: Session['vault'], name: string): Promise<Secret<string>> {
   const password = await vault.services.accounts.makePassword();
   return existing(
-    (await vault.services.accounts.setPassword(name, password.map(encode))) ? password : undefined,
+    (await vault.services.accounts.setPassword(name, encodeSecret(password))) ? password : undefined,
   );
 }
 

@@ -2,7 +2,7 @@ import type { Accounts } from '../../services/account/account.ts';
 import type { AdminService } from '../../services/admin/admin.ts';
 import type { ComplianceService } from '../../services/admin/certificate.ts';
 import type { Health } from '../../services/admin/health.ts';
-import type { PasswordService } from '../../services/admin/password.ts';
+import type { Passwords } from '../../services/admin/password.ts';
 import type { PreferenceService } from '../../services/admin/preference.ts';
 import type { UtilityService } from '../../services/admin/utility.ts';
 import type { AuditService } from '../../services/audit/list.ts';
@@ -10,7 +10,7 @@ import type { CaptureService } from '../../services/capture/capture.ts';
 import type { CertService } from '../../services/cert/cert.ts';
 import type { EndpointService } from '../../services/endpoint/endpoint.ts';
 import type { FormService } from '../../services/form/form.ts';
-import type { KeyService } from '../../services/key/key.ts';
+import type { Keys } from '../../services/key/key.ts';
 import type { ProxyService } from '../../services/proxy/proxy.ts';
 import type { Admission } from '../../services/request/admission.ts';
 import type { Metering } from '../../services/request/metering.ts';
@@ -43,7 +43,7 @@ export interface HttpConfig {
 export interface HttpServices {
   readonly http: HttpConfig;
   readonly vault: VaultService;
-  readonly keys: KeyService;
+  readonly keys: Pick<Keys, 'create' | 'list' | 'changePassphrase' | 'remove'>;
   readonly endpoints: EndpointService;
   readonly captures: CaptureService;
   readonly retrievals: RetrieveService;
@@ -57,7 +57,7 @@ export interface HttpServices {
   readonly admin: AdminService;
   readonly admission: Admission;
   readonly audit: AuditService;
-  readonly passwords: PasswordService;
+  readonly passwords: Passwords;
   readonly preferences: PreferenceService;
   readonly compliance: ComplianceService;
   readonly health: Health;

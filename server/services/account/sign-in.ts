@@ -1,5 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import type { SecretBytes } from '../../core/secret.ts';
+import { encodeSecret, type SecretBytes } from '../../core/secret.ts';
 import { readPreferences } from '../../domain/account/preference.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
@@ -7,8 +7,6 @@ import { sourceOf } from '../../domain/text/source.ts';
 import { type Account, type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
 import type { AccountParts, KnownAccount } from './parts.ts';
 import { openAccount } from './record.ts';
-
-const encoder = new TextEncoder();
 
 /** What an account signs in with. */
 interface AccountCredentials {
@@ -44,7 +42,7 @@ function readNoopHash(parts: AccountParts): Promise<string> {
   const { crypto } = parts;
   parts.noopHash ??= crypto
     .makePassphrase({ length: 64 })
-    .then((made) => crypto.hashPassword({ password: made.map((text) => encoder.encode(text)) }))
+    .then((made) => crypto.hashPassword({ password: encodeSecret(made) }))
     .catch((error: unknown) => {
       parts.noopHash = undefined;
       throw error;

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
-import type { Secret, SecretBytes } from '../../core/secret.ts';
-import type { Crypto, Passphrase } from '../../crypto/client.ts';
+import { decodeSecret, encodeSecret, type Secret, type SecretBytes } from '../../core/secret.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import type { Key } from '../../http/schema/key.ts';
 import type { EndpointStore } from '../../store/endpoint.ts';
 import type { KeyStore } from '../../store/key.ts';
+import { bindParts } from '../common/bind.ts';
 import type { RandomId } from '../common/clock.ts';
-import { insist } from '../common/coalesce.ts';
+import { insist, replaceOrConfirm } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
 import type { Account, AccountContext } from '../common/request-context.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
@@ -20,57 +21,16 @@ export interface NewPassphrase {
   readonly passphrase: Secret<string>;
 }
 
-export interface KeyService {
-  readonly create: (
-    ctx: AccountContext,
-    input: {
-      readonly user: string;
-      readonly passphrase?: SecretBytes | undefined;
-    },
-  ) => Promise<Repeatable<NewPassphrase>>;
-  readonly list: (
-    ctx: AccountContext,
-    input: { readonly limit?: number | undefined; readonly next_token?: string | undefined },
-  ) => Promise<{ readonly keys: readonly Key[]; readonly nextToken?: string | undefined }>;
-  readonly changePassphrase: (
-    ctx: AccountContext,
-    input: {
-      readonly user: string;
-      readonly passphrase: SecretBytes;
-      readonly new_passphrase?: SecretBytes | undefined;
-    },
-  ) => Promise<NewPassphrase>;
-  readonly remove: (
-    ctx: AccountContext,
-    input: { readonly user: string; readonly safe: boolean },
-  ) => Promise<void>;
-}
-
+/** Characters of a generated passphrase. */
 const GENERATED_LENGTH = 64;
-/** A record that was only sealed again under another master key is no reason to refuse: that happens seldom. */
+/** A record that was only sealed again under another master key is no reason to reject: that happens seldom. */
 const RESEALED_TRIES_MAX = 3;
 /** Keys of a list whose caller and account say nothing of it. */
 const LIST_LIMIT = 65_536;
+/** Why a key was not deleted. */
+const NOT_REMOVED = { busy: 'key_changed', not_empty: 'key_not_empty', late: 'store_unavailable' } as const;
 
-const encoder = new TextEncoder();
-function kidFromSeed(seed: string): string {
-  return createHash('sha256').update(`key ${seed}`).digest('base64url').slice(0, 22);
-}
-
-export interface Keys extends KeyService, Pick<KeyOpener, 'find' | 'withUnlocked' | 'prove' | 'close'> {
-  /** Identifiers in order, beginning behind `after`. */
-  readonly users: (
-    account: Pick<Account, 'aid'>,
-    after: string | undefined,
-    limit: number,
-  ) => Promise<readonly string[]>;
-  /** Finishes changes and deletions of keys of this account that were interrupted behind their records. */
-  readonly sweep: (aid: string) => Promise<void>;
-  /** Deletes all keys of an account with their data and endpoints. */
-  readonly removeAll: (aid: string) => Promise<void>;
-}
-
-interface KeyDependencies {
+interface KeyParts {
   readonly crypto: Pick<Crypto, 'createKey' | 'changePassphrase' | 'makePassphrase'>;
   readonly keyStore: KeyStore;
   readonly endpointStore: Pick<EndpointStore, 'removeAll'>;
@@ -81,207 +41,240 @@ interface KeyDependencies {
   readonly randomId: RandomId;
 }
 
-/** Keys: their life from creation to deletion. Errors are those of the contract; a lost passphrase is lost data. */
-export function createKeys(dependencies: KeyDependencies): Keys {
-  const { crypto, keyStore, endpointStore, opener, metering, idempotency, cursors, randomId } = dependencies;
-  const { find, prove, withUnlocked } = opener;
+/** The life of keys from creation to deletion. Errors are those of the contract; a lost passphrase is lost data. */
+export type Keys = ReturnType<typeof createKeys>;
 
-  const generate = (): Promise<Secret<string>> => crypto.makePassphrase({ length: GENERATED_LENGTH });
-  const asText = (passphrase: Passphrase): Secret<string> =>
-    passphrase.map((bytes) => Buffer.from(bytes).toString('utf8'));
-  const asBytes = (passphrase: Secret<string>): Passphrase => passphrase.map((text) => encoder.encode(text));
+/** Makes the keys of a server, with what `opener` finds and unlocks. */
+export function createKeys(parts: KeyParts) {
+  const { find, withUnlocked, prove, close } = parts.opener;
+  const functions = { create, list, changePassphrase, remove, users, sweep, removeAll };
+  return { ...bindParts(parts, functions), find, withUnlocked, prove, close };
+}
 
-  /** Creates the key; one that the same request made before it was interrupted counts as made now. */
-  const createOnce = async (
-    account: Account,
-    user: string,
-    passphrase: Passphrase,
-    kid: string,
-  ): Promise<void> => {
-    const record = await crypto.createKey({ key: { aid: account.aid, user, kid }, passphrase });
-    if (await keyStore.create(account.aid, user, record)) {
-      return;
-    }
-    const there = await find(account, user);
-    if (there.kid !== kid) {
+function kidFromSeed(seed: string): string {
+  return createHash('sha256').update(`key ${seed}`).digest('base64url').slice(0, 22);
+}
+
+async function generate({ crypto }: KeyParts): Promise<SecretBytes> {
+  return encodeSecret(await crypto.makePassphrase({ length: GENERATED_LENGTH }));
+}
+
+/** Creates the key; one that the same request made before it was interrupted counts as made now. */
+async function createOnce(
+  { crypto, keyStore, opener }: KeyParts,
+  account: Account,
+  user: string,
+  passphrase: SecretBytes,
+  kid: string,
+): Promise<void> {
+  const record = await crypto.createKey({ key: { aid: account.aid, user, kid }, passphrase });
+  if (await keyStore.create(account.aid, user, record)) {
+    return;
+  }
+  if ((await opener.find(account, user)).kid !== kid) {
+    throw new VaultError('key_exists', { field: 'body.user' });
+  }
+  await opener.prove(account, user, passphrase);
+}
+
+/**
+ * Creates a key, with a generated passphrase when none is given. Rejects with `key_exists`, and with
+ * `idempotency_passphrase_required` when a passphrase is to be generated for a request with an Idempotency-Key.
+ */
+async function create(
+  parts: KeyParts,
+  ctx: AccountContext,
+  { user, passphrase }: { readonly user: string; readonly passphrase?: SecretBytes | undefined },
+): Promise<Repeatable<NewPassphrase>> {
+  const { keyStore, opener, metering, idempotency, randomId } = parts;
+  const { account, idempotencyKey } = ctx;
+  if (idempotencyKey === undefined) {
+    const chosen = passphrase ?? (await generate(parts));
+    if (await keyStore.read(account.aid, user)) {
       throw new VaultError('key_exists', { field: 'body.user' });
     }
-    await prove(account, user, passphrase);
-  };
-
-  const create: KeyService['create'] = async (ctx, { user, passphrase }) => {
-    const { account, idempotencyKey } = ctx;
-    if (idempotencyKey === undefined) {
-      const chosen = passphrase ?? asBytes(await generate());
-      if (await keyStore.read(account.aid, user)) {
-        throw new VaultError('key_exists', { field: 'body.user' });
-      }
-      await createOnce(account, user, chosen, randomId());
-      metering.count(ctx, 'key');
-      return { reply: { user, passphrase: asText(chosen) }, replayed: false };
-    }
-    if (!passphrase) {
-      throw new VaultError('idempotency_passphrase_required', { field: 'body.passphrase' });
-    }
-    const request = { key: idempotencyKey, route: 'POST /v1/key', parts: [user] };
-    const { replayed } = await idempotency.run(ctx, request, async (seed) => {
-      await createOnce(account, user, passphrase, kidFromSeed(seed));
-      metering.count(ctx, 'key');
-      return { user };
-    });
-    if (replayed) {
-      // The kept reply has no passphrase: the repeat shows that it knows it.
-      await prove(account, user, passphrase);
-    }
-    return { reply: { user, passphrase: asText(passphrase) }, replayed };
-  };
-
-  /** Replaces the record; where Redis falters, finds out whether it has happened before it says anything. */
-  const replaceRecord = async (key: KeyHandle, changed: Uint8Array): Promise<boolean> => {
-    const { aid, user, kid, gen, record } = key;
-    try {
-      return await keyStore.change({ aid, user, kid, gen: gen + 1, read: record, record: changed });
-    } catch (error) {
-      const stored = await insist(() => keyStore.read(aid, user));
-      if (stored?.equals(changed)) {
-        return true;
-      }
-      throw error;
-    }
-  };
-
-  /** The same key under the same passphrase, whose record was only sealed again meanwhile; undefined for another. */
-  const sameKey = async (key: KeyHandle): Promise<KeyHandle | undefined> => {
-    const there = await find(key, key.user).catch((error: unknown) => {
-      if (error instanceof VaultError && error.code === 'key_not_found') {
-        return undefined;
-      }
-      throw error;
-    });
-    return there?.kid === key.kid && there.gen === key.gen ? there : undefined;
-  };
-
-  const changePassphrase: KeyService['changePassphrase'] = async (
-    ctx,
-    { user, passphrase, new_passphrase },
-  ) => {
-    const { account } = ctx;
-    let key = await find(account, user);
-    const next = new_passphrase ?? asBytes(await generate());
-    const changeRecord = async (of: KeyHandle): Promise<boolean> => {
-      const record = await opener.guarded(of, () =>
-        crypto.changePassphrase({ key: of, record: of.record, from: passphrase, to: next }),
-      );
-      // Counted ahead: nothing may fail once the new passphrase is in force, which may exist nowhere else.
-      await metering.request(ctx);
-      return replaceRecord(of, record);
-    };
+    await createOnce(parts, account, user, chosen, randomId());
     metering.count(ctx, 'key');
-    for (let tries = 1; !(await changeRecord(key)); tries++) {
-      const same = tries < RESEALED_TRIES_MAX ? await sameKey(key) : undefined;
-      if (!same) {
-        throw new VaultError('key_changed');
-      }
-      key = same;
-    }
-    opener.forget(key);
-    const changed = { aid: key.aid, kid: key.kid, gen: key.gen + 1 };
-    // From here on the caller gets it, whatever Redis does. What is left undone is done by the sweep, or by the first
-    // unlock after it.
-    await insist(() => opener.finishChange(changed)).catch(() => undefined);
-    return { user, passphrase: asText(next) };
-  };
+    return { reply: { user, passphrase: decodeSecret(chosen) }, replayed: false };
+  }
+  if (!passphrase) {
+    throw new VaultError('idempotency_passphrase_required', { field: 'body.passphrase' });
+  }
+  const request = { key: idempotencyKey, route: 'POST /v1/key', parts: [user] };
+  const { replayed } = await idempotency.run(ctx, request, async (seed) => {
+    await createOnce(parts, account, user, passphrase, kidFromSeed(seed));
+    metering.count(ctx, 'key');
+    return { user };
+  });
+  if (replayed) {
+    // The kept reply has no passphrase: the repeat shows that it knows it.
+    await opener.prove(account, user, passphrase);
+  }
+  return { reply: { user, passphrase: decodeSecret(passphrase) }, replayed };
+}
 
-  /** Deletes what a deleted key leaves behind. */
-  const purge = async (aid: string, kid: string): Promise<void> => {
-    await endpointStore.removeAll(aid, kid);
-    await keyStore.purge(aid, kid);
-  };
+/** Identifiers in order, beginning behind `after`; a negative `limit` is none. */
+function users(
+  { keyStore }: KeyParts,
+  { aid }: Pick<Account, 'aid'>,
+  after: string | undefined,
+  limit: number,
+) {
+  return keyStore.users(aid, after, limit);
+}
 
-  /** Closes the key's buckets, deletes the record, then the data. Nothing begun before lands afterwards. */
-  const removeOnce = async (key: KeyHandle, safe: boolean): Promise<'ok' | 'changed'> => {
-    const { aid, user, kid, record } = key;
-    const deletion = randomId();
-    const refuse = async (code: 'key_not_empty' | 'key_changed' | 'store_unavailable'): Promise<never> => {
-      await keyStore.reopen(kid, deletion);
-      throw new VaultError(code);
-    };
-    const closed = await keyStore.close(kid, deletion);
-    if (closed.kind === 'busy') {
-      return refuse('key_changed');
-    }
-    if (safe && closed.items > 0) {
-      return refuse('key_not_empty');
-    }
-    const removed = await keyStore.remove({ aid, user, kid, read: record, actBefore: closed.actBefore });
-    if (removed === 'late') {
-      return refuse('store_unavailable');
-    }
-    if (removed === 'changed') {
-      await keyStore.reopen(kid, deletion);
-      return removed;
-    }
-    opener.forget(key);
-    await purge(aid, kid);
-    return removed;
-  };
-
-  const removeKey = async (key: KeyHandle, safe: boolean): Promise<void> => {
-    let target: KeyHandle | undefined = key;
-    for (let tries = 1; target && tries <= RESEALED_TRIES_MAX; tries++) {
-      if ((await removeOnce(target, safe)) === 'ok') {
-        return;
-      }
-      target = await sameKey(target);
-    }
-    throw new VaultError('key_changed');
-  };
-
-  const users: Keys['users'] = ({ aid }, after, limit) => keyStore.users(aid, after, limit);
-
-  const sweep = async (aid: string): Promise<void> => {
-    for (const { kid, gen } of await keyStore.changesLeft(aid)) {
-      await opener.finishChange({ aid, kid, gen });
-    }
-    for (const kid of await keyStore.purgesLeft(aid)) {
-      await purge(aid, kid);
-    }
-  };
-
+/** A page of the account's keys in the order of their identifiers. Rejects with `cursor_invalid`. */
+async function list(
+  { keyStore, metering, cursors }: KeyParts,
+  ctx: AccountContext,
+  input: { readonly limit?: number | undefined; readonly next_token?: string | undefined },
+): Promise<{ readonly keys: readonly Key[]; readonly nextToken?: string | undefined }> {
+  const { aid, preferences } = ctx.account;
+  const limit = preferredLimit(preferences, input.limit, LIST_LIMIT);
+  const scope = [aid, 'GET /v1/key'];
+  const after = input.next_token === undefined ? undefined : String(cursors.open(scope, input.next_token));
+  // One more than asked for tells whether there is a next page.
+  const found = await keyStore.users(aid, after, limit < 0 ? -1 : limit + 1);
+  const page = limit < 0 ? found : found.slice(0, limit);
+  const last = page.at(-1);
+  metering.count(ctx, 'key');
   return {
-    find,
-    users,
-    withUnlocked,
-    prove,
-    create,
-    changePassphrase,
-    async remove(ctx, { user, safe }) {
-      const { account } = ctx;
-      await removeKey(await find(account, user), safe);
-      metering.count(ctx, 'key');
-    },
-    async list(ctx, { limit: asked, next_token }) {
-      const { account } = ctx;
-      const limit = preferredLimit(account.preferences, asked, LIST_LIMIT);
-      const scope = [account.aid, 'GET /v1/key'];
-      const after = next_token === undefined ? undefined : String(cursors.open(scope, next_token));
-      // One more than asked for tells whether there is a next page.
-      const found = await keyStore.users(account.aid, after, limit < 0 ? -1 : limit + 1);
-      const page = limit < 0 ? found : found.slice(0, limit);
-      const last = page.at(-1);
-      metering.count(ctx, 'key');
-      return {
-        keys: page.map((user) => ({ user })),
-        ...(found.length > page.length && last !== undefined ? { nextToken: cursors.seal(scope, last) } : {}),
-      };
-    },
-    sweep,
-    async removeAll(aid) {
-      await sweep(aid);
-      for (const user of await keyStore.users(aid, undefined, -1)) {
-        await removeKey(await find({ aid }, user), false);
-      }
-    },
-    close: opener.close,
+    keys: page.map((user) => ({ user })),
+    ...(found.length > page.length && last !== undefined ? { nextToken: cursors.seal(scope, last) } : {}),
   };
+}
+
+/** The same key under the same passphrase, whose record was only sealed again meanwhile; undefined for another. */
+async function findSame({ opener }: KeyParts, key: KeyHandle): Promise<KeyHandle | undefined> {
+  const found = await opener.find(key, key.user).catch((error: unknown) => {
+    if (error instanceof VaultError && error.code === 'key_not_found') {
+      return undefined;
+    }
+    throw error;
+  });
+  return found?.kid === key.kid && found.gen === key.gen ? found : undefined;
+}
+
+/** Stores the key under its next generation; false when its record has changed meanwhile. */
+async function changeRecord(
+  { crypto, keyStore, opener, metering }: KeyParts,
+  ctx: AccountContext,
+  key: KeyHandle,
+  from: SecretBytes,
+  to: SecretBytes,
+): Promise<boolean> {
+  const { aid, user, kid, gen, record } = key;
+  const changed = await opener.guarded(key, () => crypto.changePassphrase({ key, record, from, to }));
+  // Counted in advance: nothing may fail once the new passphrase is in force, which may exist nowhere else.
+  await metering.request(ctx);
+  return replaceOrConfirm(
+    changed,
+    () => keyStore.change({ aid, user, kid, gen: gen + 1, read: record, record: changed }),
+    () => keyStore.read(aid, user),
+  );
+}
+
+/**
+ * Replaces the passphrase of a key, by a generated one when none is given. Rejects with `key_not_found`,
+ * `passphrase_wrong`, `too_many_failures`, and `key_changed` when another change came first.
+ */
+async function changePassphrase(
+  parts: KeyParts,
+  ctx: AccountContext,
+  input: {
+    readonly user: string;
+    readonly passphrase: SecretBytes;
+    readonly new_passphrase?: SecretBytes | undefined;
+  },
+): Promise<NewPassphrase> {
+  const { opener, metering } = parts;
+  let key = await opener.find(ctx.account, input.user);
+  const next = input.new_passphrase ?? (await generate(parts));
+  metering.count(ctx, 'key');
+  for (let tries = 1; !(await changeRecord(parts, ctx, key, input.passphrase, next)); tries++) {
+    const same = tries < RESEALED_TRIES_MAX ? await findSame(parts, key) : undefined;
+    if (!same) {
+      throw new VaultError('key_changed');
+    }
+    key = same;
+  }
+  opener.forget(key);
+  const { aid, kid, gen } = key;
+  // From here on the caller gets the passphrase, whatever Redis does: the sweep, or the first unlock, does the rest.
+  await insist(() => opener.finishChange({ aid, kid, gen: gen + 1 })).catch(() => undefined);
+  return { user: input.user, passphrase: decodeSecret(next) };
+}
+
+/** Deletes what a deleted key leaves behind. */
+async function purge({ endpointStore, keyStore }: KeyParts, aid: string, kid: string): Promise<void> {
+  await endpointStore.removeAll(aid, kid);
+  await keyStore.purge(aid, kid);
+}
+
+/** Closes the key's buckets and deletes the record. Nothing that began before is stored afterwards. */
+async function removeRecord(
+  { keyStore }: KeyParts,
+  { aid, user, kid, record }: KeyHandle,
+  safe: boolean,
+  deletion: string,
+): Promise<'ok' | 'changed' | keyof typeof NOT_REMOVED> {
+  const closed = await keyStore.close(kid, deletion);
+  if (closed.kind === 'busy') {
+    return 'busy';
+  }
+  return safe && closed.items > 0
+    ? 'not_empty'
+    : keyStore.remove({ aid, user, kid, read: record, actBefore: closed.actBefore });
+}
+
+async function removeKey(parts: KeyParts, key: KeyHandle, safe: boolean): Promise<void> {
+  const { keyStore, opener, randomId } = parts;
+  let target: KeyHandle | undefined = key;
+  for (let tries = 1; target && tries <= RESEALED_TRIES_MAX; tries++) {
+    const deletion = randomId();
+    const removed = await removeRecord(parts, target, safe, deletion);
+    if (removed === 'ok') {
+      opener.forget(target);
+      await purge(parts, target.aid, target.kid);
+      return;
+    }
+    await keyStore.reopen(target.kid, deletion);
+    if (removed !== 'changed') {
+      throw new VaultError(NOT_REMOVED[removed]);
+    }
+    target = await findSame(parts, target);
+  }
+  throw new VaultError('key_changed');
+}
+
+/**
+ * Deletes a key with its data and endpoints. Rejects with `key_not_found`, with `key_changed`, and with `key_not_empty`
+ * when it is to be `safe` and the key has data.
+ */
+async function remove(
+  parts: KeyParts,
+  ctx: AccountContext,
+  { user, safe }: { readonly user: string; readonly safe: boolean },
+): Promise<void> {
+  await removeKey(parts, await parts.opener.find(ctx.account, user), safe);
+  parts.metering.count(ctx, 'key');
+}
+
+/** Finishes changes and deletions of an account's keys that were interrupted behind their records. */
+async function sweep(parts: KeyParts, aid: string): Promise<void> {
+  const { keyStore, opener } = parts;
+  for (const { kid, gen } of await keyStore.changesLeft(aid)) {
+    await opener.finishChange({ aid, kid, gen });
+  }
+  for (const kid of await keyStore.purgesLeft(aid)) {
+    await purge(parts, aid, kid);
+  }
+}
+
+/** Deletes all keys of an account with their data and endpoints. */
+async function removeAll(parts: KeyParts, aid: string): Promise<void> {
+  await sweep(parts, aid);
+  for (const user of await parts.keyStore.users(aid, undefined, -1)) {
+    await removeKey(parts, await parts.opener.find({ aid }, user), false);
+  }
 }
