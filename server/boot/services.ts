@@ -18,7 +18,7 @@ import type { Clock, RandomFraction, RandomId } from '../services/common/clock.t
 import type { Cursors } from '../services/common/cursor.ts';
 import type { ServiceSettings } from '../services/common/settings.ts';
 import { createEndpoints } from '../services/endpoint/endpoint.ts';
-import { createEndpointUse } from '../services/endpoint/use.ts';
+import { createEndpointUse } from '../services/endpoint/access.ts';
 import { createForms } from '../services/form/form.ts';
 import { createKeys } from '../services/key/key.ts';
 import { createKeyOpener } from '../services/key/open.ts';

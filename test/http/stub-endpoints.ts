@@ -5,7 +5,7 @@ import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
 import type { Rule } from '../../server/http/schema/rule.ts';
 import type { RequestContext } from '../../server/services/common/request-context.ts';
 import type { NewEndpoint } from '../../server/services/endpoint/endpoint.ts';
-import type { EndpointAddress } from '../../server/services/endpoint/use.ts';
+import type { EndpointAddress } from '../../server/services/endpoint/access.ts';
 import type { HostedForm } from '../../server/services/form/form.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
 import type { Note } from './stub-parts.ts';

@@ -3,7 +3,7 @@ import type { Captured } from '../../http/schema/capture.ts';
 import { STORED_BYTES_MAX } from '../../http/schema/vault.ts';
 import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
 import type { CreateEndpointInput, Endpoints, NewEndpoint } from '../endpoint/endpoint.ts';
-import type { EndpointAddress, EndpointUse, OpenEndpoint } from '../endpoint/use.ts';
+import type { EndpointAddress, EndpointUse, OpenEndpoint } from '../endpoint/access.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';

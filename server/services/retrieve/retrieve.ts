@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
 import type { CreateEndpointInput, Endpoints, NewEndpoint } from '../endpoint/endpoint.ts';
-import type { EndpointAddress, EndpointUse, OpenEndpoint } from '../endpoint/use.ts';
+import type { EndpointAddress, EndpointUse, OpenEndpoint } from '../endpoint/access.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { VaultTrees } from '../vault/list.ts';
