@@ -17,8 +17,8 @@ import { createCerts, createClientCredentials } from '../services/cert/cert.ts';
 import type { Clock, RandomFraction, RandomId } from '../services/common/clock.ts';
 import type { Cursors } from '../services/common/cursor.ts';
 import type { ServiceSettings } from '../services/common/settings.ts';
+import { createEndpointAccess } from '../services/endpoint/access.ts';
 import { createEndpoints } from '../services/endpoint/endpoint.ts';
-import { createEndpointUse } from '../services/endpoint/access.ts';
 import { createForms } from '../services/form/form.ts';
 import { createKeys } from '../services/key/key.ts';
 import { createKeyOpener } from '../services/key/open.ts';
@@ -144,11 +144,11 @@ function createEndpointServices(
 ) {
   const { audit, metering, idempotency, rates, accounts, keys, rules, storing, reading, trees } = services;
   const endpoints = createEndpoints({ crypto, endpointStore, metering, keys, audit, now, randomId });
-  const endpointUse = createEndpointUse({ crypto, endpointStore, accounts, keys, rates, audit, now });
+  const endpointAccess = createEndpointAccess({ crypto, endpointStore, accounts, keys, rates, audit, now });
   return {
     endpoints,
-    captures: createCaptures({ crypto, metering, idempotency, rules, storing, endpoints, endpointUse }),
-    retrievals: createRetrievals({ metering, rules, reading, trees, endpoints, endpointUse }),
+    captures: createCaptures({ crypto, metering, idempotency, rules, storing, endpoints, endpointAccess }),
+    retrievals: createRetrievals({ metering, rules, reading, trees, endpoints, endpointAccess }),
     forms: createForms({ crypto, formStore, now, randomId, settings }),
   };
 }

@@ -4,8 +4,8 @@ import { createFormPages } from '../../server/http/plugins/form-pages.ts';
 import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
 import type { Rule } from '../../server/http/schema/rule.ts';
 import type { RequestContext } from '../../server/services/common/request-context.ts';
-import type { NewEndpoint } from '../../server/services/endpoint/endpoint.ts';
 import type { EndpointAddress } from '../../server/services/endpoint/access.ts';
+import type { EndpointWithSecret } from '../../server/services/endpoint/endpoint.ts';
 import type { HostedForm } from '../../server/services/form/form.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
 import type { Note } from './stub-parts.ts';
@@ -24,7 +24,7 @@ export function textOf(secret: SecretBytes): string {
 const CSR = { id: 'csr-1', cn: 'shop.example', data: 'PEM' };
 const CERTIFICATE = { id: 'cert-1', csr_id: CSR.id, data: 'PEM', expiry: '2030-01-01T00:00:00.000Z' };
 
-const NEW_ENDPOINT: NewEndpoint = {
+const NEW_ENDPOINT: EndpointWithSecret = {
   url: '/v1/capture/shop',
   unique_id: 'shop',
   secret: new Secret(ENDPOINT.secret),

@@ -8,7 +8,7 @@ import type { UtilityService } from '../../services/admin/utility.ts';
 import type { AuditService } from '../../services/audit/list.ts';
 import type { CaptureService } from '../../services/capture/capture.ts';
 import type { CertService } from '../../services/cert/cert.ts';
-import type { EndpointService } from '../../services/endpoint/endpoint.ts';
+import type { Endpoints } from '../../services/endpoint/endpoint.ts';
 import type { FormService } from '../../services/form/form.ts';
 import type { Keys } from '../../services/key/key.ts';
 import type { ProxyService } from '../../services/proxy/proxy.ts';
@@ -44,7 +44,7 @@ export interface HttpServices {
   readonly http: HttpConfig;
   readonly vault: VaultService;
   readonly keys: Pick<Keys, 'create' | 'list' | 'changePassphrase' | 'remove'>;
-  readonly endpoints: EndpointService;
+  readonly endpoints: Pick<Endpoints, 'list' | 'remove'>;
   readonly captures: CaptureService;
   readonly retrievals: RetrieveService;
   readonly rules: RuleService;

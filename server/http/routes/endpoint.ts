@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
-import type { NewEndpoint } from '../../services/endpoint/endpoint.ts';
+import type { EndpointWithSecret } from '../../services/endpoint/endpoint.ts';
 import { prefersHtml } from '../plugins/accept.ts';
 import type { HttpServices } from '../plugins/http-parts.ts';
 import type { Reply } from '../plugins/route.ts';
@@ -9,7 +9,7 @@ import type { Reply } from '../plugins/route.ts';
 export const NO_QUERY = Type.Object({});
 
 /** A new endpoint with its secret in the open: the only reply that ever holds it. */
-export function shownOnce({ url, unique_id, secret, expires_at }: NewEndpoint) {
+export function shownOnce({ url, unique_id, secret, expires_at }: EndpointWithSecret) {
   return {
     url,
     unique_id,
@@ -34,7 +34,7 @@ export function rejectUnlockedPage(request: Request, { token }: Lock): void {
 /** A card form that works with a new endpoint as it stands; undefined for who wants the endpoint itself. */
 export function readyPage(
   { request, services }: { readonly request: Request; readonly services: Pick<HttpServices, 'formPages'> },
-  { unique_id, secret }: NewEndpoint,
+  { unique_id, secret }: EndpointWithSecret,
   lock: Lock = {},
 ): Reply | undefined {
   if (!prefersHtml(request.headers.get('accept'))) {

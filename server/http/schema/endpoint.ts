@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import { Identifier, RuleIds, ShownReference, Token, User } from './common.ts';
 import { PUBLISHED } from './kinds.ts';
 import { CardMetadataFlag } from './vault.ts';
@@ -63,6 +63,8 @@ export const Endpoint = Type.Object(
   },
   { $id: 'Endpoint' },
 );
+
+export type Endpoint = Static<typeof Endpoint>;
 
 export const EndpointList = Type.Array(Endpoint, {
   description: 'In ascending order of user, then unique_id.',

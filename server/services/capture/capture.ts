@@ -2,8 +2,8 @@ import type { Crypto } from '../../crypto/client.ts';
 import type { Captured } from '../../http/schema/capture.ts';
 import { STORED_BYTES_MAX } from '../../http/schema/vault.ts';
 import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
-import type { CreateEndpointInput, Endpoints, NewEndpoint } from '../endpoint/endpoint.ts';
-import type { EndpointAddress, EndpointUse, OpenEndpoint } from '../endpoint/access.ts';
+import type { EndpointAccess, EndpointAddress, OpenEndpoint } from '../endpoint/access.ts';
+import type { CreateEndpointInput, Endpoints, EndpointWithSecret } from '../endpoint/endpoint.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
@@ -24,7 +24,7 @@ export interface CaptureService {
   readonly create: (
     ctx: AccountContext,
     input: CreateEndpointInput & { readonly algorithm?: string | undefined },
-  ) => Promise<NewEndpoint>;
+  ) => Promise<EndpointWithSecret>;
   readonly use: (ctx: RequestContext, input: CaptureInput) => Promise<Repeatable<Captured>>;
 }
 
@@ -35,12 +35,12 @@ interface CaptureDependencies {
   readonly rules: Pick<Rules, 'find'>;
   readonly storing: Pick<Storing, 'storeUnder'>;
   readonly endpoints: Pick<Endpoints, 'create'>;
-  readonly endpointUse: EndpointUse;
+  readonly endpointAccess: EndpointAccess;
 }
 
 /** Capture endpoints: whoever has the secret can store items under the key, and do nothing else. */
 export function createCaptures(dependencies: CaptureDependencies): CaptureService {
-  const { crypto, metering, idempotency, rules, storing, endpoints, endpointUse } = dependencies;
+  const { crypto, metering, idempotency, rules, storing, endpoints, endpointAccess } = dependencies;
 
   const store = async (
     ctx: AccountContext,
@@ -74,19 +74,19 @@ export function createCaptures(dependencies: CaptureDependencies): CaptureServic
           body: input.body,
         }),
       );
-    const { token, user, card_metadata } = await endpointUse.whileLive(endpoint, write);
+    const { token, user, card_metadata } = await endpointAccess.whileLive(endpoint, write);
     await metering.request(ctx);
     return { token, user, reference, ...(card_metadata ? { card_metadata } : {}) };
   };
 
   const use: CaptureService['use'] = async (ctx, input) => {
-    const endpoint = await endpointUse.admit(ctx, 'capture', input);
+    const endpoint = await endpointAccess.admit(ctx, 'capture', input);
     const owner = actFor(ctx, endpoint.account);
     const { number, reference, algorithm, return_card_metadata, form_type, body } = input;
     const { idempotencyKey } = owner;
     owner.source = form_type === undefined ? 'capture' : 'form';
     const act = (seed?: string): Promise<Captured> =>
-      endpointUse.noting(owner, endpoint, () => store(owner, endpoint, input, seed));
+      endpointAccess.recordFailure(owner, endpoint, () => store(owner, endpoint, input, seed));
     if (idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
     }

@@ -114,7 +114,7 @@ export function createGate(max: number): <T>(work: () => Promise<T>) => Promise<
 
 /** Maps a sequence with up to `depth` items under way at once; results keep their order. */
 export async function* mapAhead<A, B>(
-  source: AsyncIterable<A>,
+  source: AsyncIterable<A> | Iterable<A>,
   depth: number,
   map: (item: A) => Promise<B>,
 ): AsyncGenerator<B> {

@@ -6,29 +6,19 @@ import { isIdentifier } from '../../domain/text/identifiers.ts';
 import type { EndpointStore, StoredEndpoint } from '../../store/endpoint.ts';
 import type { Accounts } from '../account/account.ts';
 import type { Audit } from '../audit/audit.ts';
+import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { isTransient, joinTick, pause } from '../common/coalesce.ts';
+import { createTickJoin, isTransient, pause } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
 import type { Account, RequestContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import { isRetry, type KeyRef, type Retry } from '../key/open.ts';
 import type { RateService } from '../request/rate.ts';
-import type { EndpointKind } from './endpoint.ts';
 
 /** An endpoint as its user names it; every id and every secret is one that may be tried. */
 export interface EndpointAddress {
   readonly unique_id: string;
   readonly secret: SecretBytes;
-}
-
-const KNOWN_MAX = 10_000;
-const KNOWN_MS = 60_000;
-const TRIES_MAX = 40;
-const CLOSED_PAUSE_MS = 50;
-const DECOY = { aid: '', id: 'decoy' } as const;
-
-function isSame(a: Buffer | undefined, b: Buffer | undefined): boolean {
-  return a === undefined || b === undefined ? a === b : a.equals(b);
 }
 
 /** An endpoint whose secret was shown, and which can be used now. */
@@ -42,27 +32,16 @@ export interface OpenEndpoint {
   readonly account: Account;
 }
 
-export interface EndpointUse {
-  /**
-   * Lets in whoever has the secret. Unknown ids and wrong secrets are refused alike, after the same work; only
-   * the right secret hears, with `endpoint_gone`, that the endpoint has expired or was stopped.
-   */
-  readonly admit: (
-    ctx: RequestContext,
-    kind: EndpointKind,
-    address: EndpointAddress,
-  ) => Promise<OpenEndpoint>;
-  /** Runs the use of an endpoint; how it is refused is noted in the security log of the endpoint's account. */
-  readonly noting: <T>(ctx: RequestContext, endpoint: OpenEndpoint, use: () => Promise<T>) => Promise<T>;
-  /**
-   * Runs `attempt` until it is neither refused by a closed bucket nor stale. A generation that is no longer the
-   * newest, and a key that is gone, end the endpoint.
-   */
-  readonly whileLive: <T>(endpoint: OpenEndpoint, attempt: () => Promise<T | Retry>) => Promise<T>;
-}
+type Kind = EndpointPolicy['kind'];
 
-/** What the way in is built from, beside the parts of every service. */
-interface EndpointUseDependencies {
+const KNOWN_MAX = 10_000;
+const KNOWN_MS = 60_000;
+const TRIES_MAX = 40;
+const CLOSED_PAUSE_MS = 50;
+/** The place of the decoys, which no endpoint has. */
+const DECOY = { aid: '', id: 'decoy' } as const;
+
+interface AccessDependencies {
   readonly crypto: Pick<Crypto, 'checkEndpoint' | 'decoyEndpoint' | 'digestSecret'>;
   readonly endpointStore: Pick<EndpointStore, 'read'>;
   readonly accounts: Pick<Accounts, 'lookUp'>;
@@ -74,168 +53,193 @@ interface EndpointUseDependencies {
 
 /** What a secret has opened. */
 interface Proven {
-  readonly aid: string;
-  readonly record: Buffer;
-  readonly wrap: Buffer | undefined;
+  readonly stored: StoredEndpoint;
   readonly policy: EndpointPolicy;
 }
 
-interface Ground {
-  readonly key: Promise<KeyRef>;
-  readonly account: Promise<Account | undefined>;
+type AccessParts = ReturnType<typeof createParts>;
+
+function createParts(dependencies: AccessDependencies) {
+  return {
+    ...dependencies,
+    /**
+     * Policies by a digest of the secret that was right for them, which only this process can compute. The secret is
+     * checked once more, by the wrap that it opens, in the same request.
+     */
+    proven: createMemory<Proven>(KNOWN_MAX, KNOWN_MS, dependencies.now),
+    /** Reads of endpoints and keys, shared by the requests of one tick. */
+    reading: createTickJoin<StoredEndpoint | undefined>(),
+    finding: createTickJoin<KeyRef>(),
+    decoys: new Map<Kind, Promise<EndpointRecords>>(),
+  };
 }
 
-/** What capturing and retrieving have in common: the way from an id and a secret to an endpoint that may be used. */
-export function createEndpointUse(dependencies: EndpointUseDependencies): EndpointUse {
-  const { crypto, endpointStore, accounts, keys, rates, audit, now } = dependencies;
-  // Policies by a digest of the secret that was right for them, which only this process can compute. The secret is
-  // checked once more, by the wrap that it opens, in the same request.
-  const proven = createMemory<Proven>(KNOWN_MAX, KNOWN_MS, now);
-  const readers = createMemory<() => Promise<StoredEndpoint | undefined>>(KNOWN_MAX, KNOWN_MS, now);
-  const finders = createMemory<() => Promise<KeyRef>>(KNOWN_MAX, KNOWN_MS, now);
-  const decoys = new Map<EndpointKind, Promise<EndpointRecords>>();
+/** The part of capturing and retrieving that is the same: from an id and a secret to an endpoint that may be used. */
+export type EndpointAccess = ReturnType<typeof createEndpointAccess>;
 
-  const readFresh = (id: string): Promise<StoredEndpoint | undefined> => {
-    const reader = readers.get(id) ?? joinTick(() => endpointStore.read(id));
-    readers.set(id, reader);
-    return reader();
+/** Makes the access to the endpoints of a server, with no secret remembered. */
+export function createEndpointAccess(dependencies: AccessDependencies) {
+  const parts = createParts(dependencies);
+  return {
+    ...bindParts(parts, { admit }),
+    /** Runs the use of an endpoint; a failure is recorded in the security log of the endpoint's account. */
+    async recordFailure<T>(
+      ctx: RequestContext,
+      { id, key }: OpenEndpoint,
+      use: () => Promise<T>,
+    ): Promise<T> {
+      try {
+        return await use();
+      } catch (error) {
+        await recordError(parts, ctx, key.aid, id, error);
+        throw error;
+      }
+    },
+    /**
+     * Repeats `attempt` while the bucket is closed. A generation that is no longer the newest, and a key that is gone, end
+     * the endpoint: `endpoint_gone`.
+     */
+    async whileLive<T>({ key, policy }: OpenEndpoint, attempt: () => Promise<T | Retry>): Promise<T> {
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        const result = await attempt();
+        if (!isRetry(result)) {
+          return result;
+        }
+        if (result.kind !== 'closed') {
+          throw new VaultError('endpoint_gone');
+        }
+        await readOwner(parts, key.aid, policy);
+        await pause(CLOSED_PAUSE_MS);
+      }
+      throw new VaultError('overloaded');
+    },
   };
+}
 
-  /** Refuses as if there were an endpoint and the secret not its own: with the same work. */
-  const refuse = async (kind: EndpointKind, secret: SecretBytes): Promise<never> => {
-    const decoy = decoys.get(kind) ?? crypto.decoyEndpoint({ place: { ...DECOY, kind } });
-    decoys.set(kind, decoy);
-    decoy.catch(() => decoys.delete(kind));
-    await crypto.checkEndpoint({ place: { ...DECOY, kind }, ...(await decoy), secret });
-    throw new VaultError('endpoint_refused');
-  };
+/** Rejects as if the endpoint existed and the secret were wrong: with the same work. */
+async function rejectUnknown(
+  { crypto, decoys }: AccessParts,
+  kind: Kind,
+  secret: SecretBytes,
+): Promise<never> {
+  const decoy = decoys.get(kind) ?? crypto.decoyEndpoint({ place: { ...DECOY, kind } });
+  decoys.set(kind, decoy);
+  decoy.catch(() => decoys.delete(kind));
+  await crypto.checkEndpoint({ place: { ...DECOY, kind }, ...(await decoy), secret });
+  throw new VaultError('endpoint_refused');
+}
 
-  const findFresh = (aid: string, user: string): Promise<KeyRef> => {
-    const name = `${aid} ${user}`;
-    const finder = finders.get(name) ?? joinTick(() => keys.find({ aid }, user));
-    finders.set(name, finder);
-    return finder();
-  };
-
-  /** Begins to read what an endpoint stands on: its key and its account, as they are now. */
-  const readGround = (aid: string, { user, account }: EndpointPolicy): Ground => {
-    const ground = { key: findFresh(aid, user), account: accounts.lookUp(account) };
-    // What fails is met by whoever waits for it; ground that nobody asks for any more must not count as unhandled.
-    ground.key.catch(() => undefined);
-    ground.account.catch(() => undefined);
-    return ground;
-  };
-
-  /** The account of an endpoint; refuses with `endpoint_gone` unless its key and account are what they were. */
-  const standOn = async (ground: Ground, { aid, kid, gen }: KeyRef): Promise<Account> => {
-    const key = await ground.key.catch((error: unknown) => {
+/** The account of an endpoint; `endpoint_gone` unless its key and its account are still what they were. */
+async function readOwner(
+  { accounts, finding, keys }: AccessParts,
+  aid: string,
+  { user, kid, gen, account: name }: EndpointPolicy,
+): Promise<Account> {
+  const [key, account] = await Promise.all([
+    finding(`${aid} ${user}`, () => keys.find({ aid }, user)).catch((error: unknown) => {
       if (error instanceof VaultError && error.code === 'key_not_found') {
         return undefined;
       }
       throw error;
-    });
-    const account = await ground.account;
-    if (key?.kid !== kid || key.gen !== gen || account?.aid !== aid) {
-      throw new VaultError('endpoint_gone');
-    }
-    return account;
-  };
+    }),
+    accounts.lookUp(name),
+  ]);
+  if (key?.kid !== kid || key.gen !== gen || account?.aid !== aid) {
+    throw new VaultError('endpoint_gone');
+  }
+  return account;
+}
 
-  /** Notes how a use was refused; what an unknown endpoint was sent is on the operator's own log. */
-  const noteRefusal = async (ctx: RequestContext, aid: string, id: string, error: unknown): Promise<void> => {
-    if (isTransient(error) || (error instanceof VaultError && error.code === 'rate_limited')) {
-      return;
-    }
-    const { ip, userAgent, requestId } = ctx;
-    const name = isIdentifier(id) && !looksLikeCardNumber(id) ? `endpoint/${id}` : 'endpoint';
-    const isRefused = error instanceof VaultError && error.code === 'endpoint_refused';
-    const note = {
-      ...({ aid, ip, userAgent, requestId, action: 'endpoint.use', object: name } as const),
-      outcome: error instanceof VaultError ? error.code : 'internal',
-      // Who has not shown the secret is nobody in particular.
-      actor: isRefused ? 'anonymous' : name,
-    };
-    if (isRefused) {
-      // An entry now, in the log of one account or another, would tell that there is such an endpoint.
-      audit.recordSoon(note);
-    } else {
-      await audit.record(note);
-    }
-  };
+/** Records why a use was rejected; what an unknown endpoint was sent is in the operator's own log. */
+async function recordError(
+  { audit }: AccessParts,
+  { ip, userAgent, requestId }: RequestContext,
+  aid: string,
+  id: string,
+  error: unknown,
+): Promise<void> {
+  if (isTransient(error) || (error instanceof VaultError && error.code === 'rate_limited')) {
+    return;
+  }
+  const object = isIdentifier(id) && !looksLikeCardNumber(id) ? `endpoint/${id}` : 'endpoint';
+  const outcome = error instanceof VaultError ? error.code : 'internal';
+  const isSecretWrong = outcome === 'endpoint_refused';
+  // A caller without the secret is anonymous.
+  const actor = isSecretWrong ? 'anonymous' : object;
+  const event = { aid, ip, userAgent, requestId, action: 'endpoint.use', object, outcome, actor } as const;
+  if (isSecretWrong) {
+    // An entry now, in the log of one account or another, would show that there is such an endpoint.
+    audit.recordSoon(event);
+  } else {
+    await audit.record(event);
+  }
+}
 
-  const find = async (
-    kind: EndpointKind,
-    { unique_id: id, secret }: EndpointAddress,
-    onOwner: (aid: string) => void,
-  ): Promise<OpenEndpoint> => {
+function isSame(seen: StoredEndpoint, stored: StoredEndpoint): boolean {
+  const isWrapSame =
+    seen.wrap === undefined || stored.wrap === undefined
+      ? seen.wrap === stored.wrap
+      : seen.wrap.equals(stored.wrap);
+  return seen.aid === stored.aid && seen.policy.equals(stored.policy) && isWrapSame;
+}
+
+/** The policy that this secret opens; `endpoint_refused` for any other secret. */
+async function openPolicy(
+  { crypto }: AccessParts,
+  kind: Kind,
+  { unique_id: id, secret }: EndpointAddress,
+  { aid, policy: record, wrap }: StoredEndpoint,
+): Promise<EndpointPolicy> {
+  const policy = await crypto.checkEndpoint({ place: { aid, id, kind }, policy: record, wrap, secret });
+  // The secret is bound to the kind; this is for a record that was sealed anew with the master key.
+  if (policy.kind !== kind) {
+    throw new VaultError('endpoint_refused');
+  }
+  return policy;
+}
+
+/**
+ * Lets in whoever has the secret. Unknown ids and wrong secrets are rejected alike with `endpoint_refused`, after the same
+ * work; only the right secret learns, by `endpoint_gone`, that the endpoint has expired or was stopped. Rejections are
+ * recorded in the security log.
+ */
+async function admit(
+  parts: AccessParts,
+  ctx: RequestContext,
+  kind: Kind,
+  address: EndpointAddress,
+): Promise<OpenEndpoint> {
+  const { crypto, endpointStore, now, proven, rates } = parts;
+  const { unique_id: id, secret } = address;
+  let stored: StoredEndpoint | undefined;
+  try {
     const digest = crypto.digestSecret([kind, id], secret);
     const seen = proven.get(digest);
     // All that must be as it was is read at once. Only a secret that was right before is worth it.
-    const ahead = seen && readGround(seen.aid, seen.policy);
-    const stored = isIdentifier(id) ? await readFresh(id) : undefined;
+    const ahead = seen && readOwner(parts, seen.stored.aid, seen.policy);
+    // A failure is met where it is awaited; it may not be.
+    ahead?.catch(() => undefined);
+    stored = isIdentifier(id) ? await parts.reading(id, () => endpointStore.read(id)) : undefined;
     if (!stored) {
-      return refuse(kind, secret);
+      return await rejectUnknown(parts, kind, secret);
     }
-    const { nonce, aid, policy: record, wrap } = stored;
-    onOwner(aid);
-    const isKnown = seen?.aid === aid && seen.record.equals(record) && isSame(seen.wrap, wrap);
-    const policy = isKnown
-      ? seen.policy
-      : await crypto.checkEndpoint({ place: { aid, id, kind }, policy: record, wrap, secret });
-    // The secret is bound to the kind; this is for a record that was sealed anew with the master key.
-    if (policy.kind !== kind) {
-      throw new VaultError('endpoint_refused');
+    const known = seen && isSame(seen.stored, stored) ? seen : undefined;
+    const policy = known?.policy ?? (await openPolicy(parts, kind, address, stored));
+    if (!known) {
+      proven.set(digest, { stored, policy });
     }
-    if (!isKnown) {
-      proven.set(digest, { aid, record, wrap, policy });
-    }
+    const { aid, nonce, policy: record, wrap } = stored;
     if (!wrap || (policy.expiresAt !== null && policy.expiresAt <= now())) {
       throw new VaultError('endpoint_gone');
     }
-    const { user, kid, gen } = policy;
-    const key = { aid, user, kid, gen };
-    // The fences say the same of a key that lives. One whose deletion was cut off they hold for a while only.
-    const account = await standOn(isKnown && ahead ? ahead : readGround(aid, policy), key);
+    // The fences say the same of a key that lives. One whose deletion was interrupted they hold for a while only.
+    const account = await ((known && ahead) ?? readOwner(parts, aid, policy));
     // Behind the secret: guesses must not use up what the owner may do.
     await rates.account(account);
-    return { id, nonce, policy, records: { policy: record, wrap }, key, account };
-  };
-
-  const whileLive: EndpointUse['whileLive'] = async (endpoint, attempt) => {
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const result = await attempt();
-      if (!isRetry(result)) {
-        return result;
-      }
-      if (result.kind !== 'closed') {
-        throw new VaultError('endpoint_gone');
-      }
-      await standOn(readGround(endpoint.key.aid, endpoint.policy), endpoint.key);
-      await pause(CLOSED_PAUSE_MS);
-    }
-    throw new VaultError('overloaded');
-  };
-
-  return {
-    async admit(ctx, kind, address) {
-      let owner = '';
-      try {
-        return await find(kind, address, (aid) => {
-          owner = aid;
-        });
-      } catch (error) {
-        await noteRefusal(ctx, owner, address.unique_id, error);
-        throw error;
-      }
-    },
-    async noting(ctx, { id, key }, use) {
-      try {
-        return await use();
-      } catch (error) {
-        await noteRefusal(ctx, key.aid, id, error);
-        throw error;
-      }
-    },
-    whileLive,
-  };
+    const { user, kid, gen } = policy;
+    return { id, nonce, policy, records: { policy: record, wrap }, key: { aid, user, kid, gen }, account };
+  } catch (error) {
+    await recordError(parts, ctx, stored?.aid ?? '', id, error);
+    throw error;
+  }
 }

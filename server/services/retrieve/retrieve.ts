@@ -1,8 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
-import type { CreateEndpointInput, Endpoints, NewEndpoint } from '../endpoint/endpoint.ts';
-import type { EndpointAddress, EndpointUse, OpenEndpoint } from '../endpoint/access.ts';
+import type { EndpointAccess, EndpointAddress, OpenEndpoint } from '../endpoint/access.ts';
+import type { CreateEndpointInput, Endpoints, EndpointWithSecret } from '../endpoint/endpoint.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { VaultTrees } from '../vault/list.ts';
@@ -29,7 +29,7 @@ export interface RetrieveService {
       /** Left out: what the account's preference is at each use. */
       readonly mask_fields?: readonly string[] | undefined;
     },
-  ) => Promise<NewEndpoint>;
+  ) => Promise<EndpointWithSecret>;
   /** With a token the object as JSON bytes, otherwise the tree of what the endpoint reaches. */
   readonly use: (ctx: RequestContext, input: RetrieveInput) => Promise<Uint8Array | TreeStream>;
 }
@@ -44,7 +44,7 @@ interface RetrieveDependencies {
   readonly reading: Reading;
   readonly trees: VaultTrees;
   readonly endpoints: Pick<Endpoints, 'create'>;
-  readonly endpointUse: EndpointUse;
+  readonly endpointAccess: EndpointAccess;
 }
 
 /** What is asked for, narrowed to what the endpoint reaches; refuses what lies outside. */
@@ -63,7 +63,7 @@ function withinLock(
 
 /** Retrieval endpoints: whoever has the secret can read what the endpoint reaches, and do nothing else. */
 export function createRetrievals(dependencies: RetrieveDependencies): RetrieveService {
-  const { metering, rules, reading, trees, endpoints, endpointUse } = dependencies;
+  const { metering, rules, reading, trees, endpoints, endpointAccess } = dependencies;
 
   const viewOf = async ({ account }: AccountContext, { key, policy }: OpenEndpoint) => ({
     rules: await rules.find(key.aid, policy.rules),
@@ -84,7 +84,7 @@ export function createRetrievals(dependencies: RetrieveDependencies): RetrieveSe
     const view = await viewOf(ctx, endpoint);
     const opening = openingOf(endpoint, input);
     const onOpened = (): void => metering.begin(ctx, 'retrieve');
-    const opened = await endpointUse.whileLive(endpoint, () =>
+    const opened = await endpointAccess.whileLive(endpoint, () =>
       reading.openOne(ctx, endpoint.key, opening, { ...item, view, onOpened }),
     );
     if (opened === 'missing') {
@@ -115,10 +115,10 @@ export function createRetrievals(dependencies: RetrieveDependencies): RetrieveSe
   };
 
   const use: RetrieveService['use'] = async (ctx, input) => {
-    const endpoint = await endpointUse.admit(ctx, 'retrieve', input);
+    const endpoint = await endpointAccess.admit(ctx, 'retrieve', input);
     const owner = actFor(ctx, endpoint.account);
     owner.source = input.form_type === undefined ? 'retrieve' : 'form';
-    return endpointUse.noting(owner, endpoint, async () => {
+    return endpointAccess.recordFailure(owner, endpoint, async () => {
       const { token, reference } = withinLock(endpoint, input);
       return token === undefined
         ? readTree(owner, endpoint, input, reference)
