@@ -76,6 +76,23 @@ export async function startTestRedis(options: { readonly durable?: boolean } = {
   return { ...(await shared), stop: () => Promise.resolve() };
 }
 
+let isTaken = false;
+
+/**
+ * A Redis for one vault: the shared one, or another while a vault of this process has that, since a vault starts with an
+ * empty one. Its `stop` ends the use.
+ */
+export async function takeTestRedis(): Promise<TestRedis> {
+  if (isTaken) {
+    return launch(false);
+  }
+  isTaken = true;
+  const stop = async (): Promise<void> => {
+    isTaken = false;
+  };
+  return { ...(await startTestRedis()), stop };
+}
+
 /** Ends the shared Redis; the preload calls it when all tests are done. */
 export async function stopSharedRedis(): Promise<void> {
   const redis = await shared;

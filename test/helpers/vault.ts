@@ -14,7 +14,7 @@ import { createMetrics, type ServerMetrics } from '../../server/telemetry/metric
 import type { Tracer } from '../../server/telemetry/tracer.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
 import { SMALL_BUNDLES } from './forms.ts';
-import { openRaw, type RedisPlace, startTestRedis, targetOf } from './redis.ts';
+import { openRaw, type RedisPlace, startTestRedis, takeTestRedis, targetOf } from './redis.ts';
 
 /** The lowest cost that the vault takes, so that the tests spend their time elsewhere. */
 const ARGON2 = { memoryKiB: 19_456, passes: 2, parallelism: 1 } as const;
@@ -268,15 +268,39 @@ async function openTwoServers(settings: VaultSettings, redis: RedisPlace): Promi
     get app() {
       return look(vault.app);
     },
-    close: async () => void (await Promise.all([close(), vault.close()])),
+    close: async () => {
+      await close();
+      await vault.close();
+    },
   };
 }
 
-/** Opens a vault on the tests' Redis, which is emptied first unless the vault joins one that is there. */
+function openServers(settings: VaultSettings, redis: RedisPlace): Promise<TestVault> {
+  return TWO_SERVERS && settings.join !== true && settings.alone !== true
+    ? openTwoServers(settings, redis)
+    : openServer(settings, redis, { lines: [], events: [] }, (own) => own);
+}
+
+/**
+ * Opens a vault on a Redis of the tests that no other open vault has, which is emptied first. A vault that joins another
+ * one goes to the Redis that is named, or to the shared one.
+ */
 export async function openTestVault(settings: VaultSettings = {}): Promise<TestVault> {
-  const redis = settings.redis ?? (await startTestRedis());
-  if (TWO_SERVERS && settings.join !== true && settings.alone !== true) {
-    return openTwoServers(settings, redis);
+  if (settings.redis !== undefined || settings.join === true) {
+    return openServers(settings, settings.redis ?? (await startTestRedis()));
   }
-  return openServer(settings, redis, { lines: [], events: [] }, (own) => own);
+  const redis = await takeTestRedis();
+  try {
+    const vault = await openServers(settings, redis);
+    const { close } = vault;
+    const closeAll = async (): Promise<void> => {
+      await close();
+      await redis.stop();
+    };
+    // Not a copy: with two servers, a read of some properties selects a server.
+    return Object.defineProperty(vault, 'close', { value: closeAll });
+  } catch (error) {
+    await redis.stop();
+    throw error;
+  }
 }
