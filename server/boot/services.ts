@@ -13,7 +13,7 @@ import { createCheckpoints } from '../services/audit/checkpoint.ts';
 import { createAuditRetention } from '../services/audit/keep.ts';
 import { createAuditVerifier } from '../services/audit/verify.ts';
 import { createCaptures } from '../services/capture/capture.ts';
-import { createCerts, createClientCredentials } from '../services/cert/cert.ts';
+import { createCerts } from '../services/cert/cert.ts';
 import type { Clock, RandomFraction, RandomId } from '../services/common/clock.ts';
 import type { Cursors } from '../services/common/cursor.ts';
 import type { ServiceSettings } from '../services/common/settings.ts';
@@ -164,10 +164,10 @@ function createProxyServices(
     policy: createAddressPolicy({ allow: proxyAllow }),
     caPem: proxyCa,
   });
-  const credentials = createClientCredentials({ crypto, certStore });
+  const certs = createCerts({ crypto, certStore, metering, randomId });
   const preparing = createProxyPreparing({ crypto, itemStore, thirdParties, keys, rules, now });
   const sending = createProxySending({
-    ...{ crypto, itemStore, thirdParties, keys, rules, storing, credentials, requesters },
+    ...{ crypto, itemStore, thirdParties, keys, rules, storing, credentials: certs, requesters },
     ...{ recordEvent, now, random, settings },
   });
   const queue = createLazyJobQueue(options.redis, (name) => jobs.run(name), recordEvent);
@@ -184,7 +184,7 @@ function createProxyServices(
     await finish();
   };
   return {
-    certs: createCerts({ crypto, certStore, metering, randomId }),
+    certs,
     proxy,
     /** Asynchronous requests of this server: `release` waits for those in flight and leaves the others to other servers. */
     jobs: {

@@ -21,21 +21,24 @@ const BODY_BYTES_MAX = 1_048_576;
 
 const COMMON = { noun: 'form', passphrase: 'none', meter: [], idempotent: false } as const;
 
-type Kind = 'retrieve' | 'capture';
+/** One of the two paths of forms. Any form can be had by either; replies name the one asked. */
+interface Base {
+  readonly path: '/v1/retrieve/iframe' | '/v1/capture/iframe';
+  /** A part of the names of its operations. */
+  readonly suffix: '' | 'Capture';
+}
 
-/** The routes of forms under one of their two paths. Any form can be had by either; replies name the one asked. */
-function formRoutes(kind: Kind, suffix: '' | 'Capture'): readonly Route[] {
-  const path = `/v1/${kind}/iframe` as const;
-  const show =
-    ({ http }: HttpServices) =>
-    ({ id, form_type, settings }: HostedForm): Form => ({
-      id,
-      url: `${http.formsUrl ?? ''}${path}/${id}`,
-      form_type,
-      ...settings,
-    });
+const BASES: readonly Base[] = [
+  { path: '/v1/retrieve/iframe', suffix: '' },
+  { path: '/v1/capture/iframe', suffix: 'Capture' },
+];
 
-  const create = defineRoute({
+function shown({ http }: HttpServices, path: string, { id, form_type, settings }: HostedForm): Form {
+  return { id, url: `${http.formsUrl ?? ''}${path}/${id}`, form_type, ...settings };
+}
+
+function createForm({ path, suffix }: Base): Route {
+  return defineRoute({
     ...COMMON,
     method: 'POST',
     path,
@@ -51,11 +54,13 @@ function formRoutes(kind: Kind, suffix: '' | 'Capture'): readonly Route[] {
     audit: { action: 'form.create', of: 'all', object: ({ query }) => objectOf('form', query.form_id) },
     handle: async ({ ctx, query, body: settings, services }) => {
       const form = await services.forms.create(ctx, { ...query, settings });
-      return { json: show(services)(form), object: objectOf('form', form.id) };
+      return { json: shown(services, path, form), object: objectOf('form', form.id) };
     },
   });
+}
 
-  const list = defineRoute({
+function readForms({ path, suffix }: Base): Route {
+  return defineRoute({
     ...COMMON,
     method: 'GET',
     path,
@@ -69,11 +74,13 @@ function formRoutes(kind: Kind, suffix: '' | 'Capture'): readonly Route[] {
     errors: ['form_not_found', 'integrity_failed'],
     handle: async ({ ctx, query: { form_id: id }, services }) =>
       id === undefined
-        ? { stream: await services.forms.list(ctx, show(services)) }
-        : { json: show(services)(await services.forms.read(ctx, id)) },
+        ? { stream: await services.forms.list(ctx, (form) => shown(services, path, form)) }
+        : { json: shown(services, path, await services.forms.read(ctx, id)) },
   });
+}
 
-  const page = defineRoute({
+function showForm({ path, suffix }: Base): Route {
+  return defineRoute({
     ...COMMON,
     method: 'GET',
     path: `${path}/{form_id}`,
@@ -93,8 +100,10 @@ function formRoutes(kind: Kind, suffix: '' | 'Capture'): readonly Route[] {
       return services.formPages.render(await services.forms.open(params.form_id), { ...query, onFormsHost });
     },
   });
+}
 
-  const remove = defineRoute({
+function removeForm({ path, suffix }: Base): Route {
+  return defineRoute({
     ...COMMON,
     method: 'DELETE',
     path: `${path}/{form_id}`,
@@ -113,8 +122,12 @@ function formRoutes(kind: Kind, suffix: '' | 'Capture'): readonly Route[] {
       return { json: { message: 'The form was deleted.' } };
     },
   });
-
-  return [create, list, page, remove];
 }
 
-export const FORM_ROUTES = [...formRoutes('retrieve', ''), ...formRoutes('capture', 'Capture')];
+/** The routes of forms. */
+export const FORM_ROUTES = BASES.flatMap((base) => [
+  createForm(base),
+  readForms(base),
+  showForm(base),
+  removeForm(base),
+]);

@@ -25,6 +25,26 @@ export async function streamOf(
   );
 }
 
+const encoder = new TextEncoder();
+
+async function* listChunks(
+  members: AsyncIterable<readonly object[]>,
+): AsyncGenerator<Uint8Array, void, void> {
+  let lead = '[';
+  for await (const some of members) {
+    if (some.length > 0) {
+      yield encoder.encode(lead + some.map((member) => JSON.stringify(member)).join());
+      lead = ',';
+    }
+  }
+  yield encoder.encode(lead === '[' ? '[]' : ']');
+}
+
+/** The JSON text of a list, as UTF-8, whose members come some at a time: together they may be large. */
+export function listStreamOf(members: AsyncIterable<readonly object[]>): Promise<ReadableStream<Uint8Array>> {
+  return streamOf(listChunks(members));
+}
+
 /** Passes a stream on, and reports once that it is over: it ended, failed, or was cancelled. */
 export function untilClosed(stream: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
