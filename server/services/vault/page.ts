@@ -1,21 +1,21 @@
 import { VaultError } from '../../core/errors.ts';
 import type { PageFields } from '../../crypto/client.ts';
-import type { ItemStore, Position } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item.ts';
 import type { Bucket } from '../../store/records/name.ts';
-import { createGate } from '../common/coalesce.ts';
-import { mergePositions, type Placed, type Range } from './plan.ts';
+import type { createGate } from '../common/coalesce.ts';
+import { mergePositions, type Placed, type Range } from './range.ts';
 
 /** Items in a first page: few where they are opened, so that the reply begins soon and unknown sizes do no harm. */
 const PAGE_ITEMS_FIRST = { full: 32, meta: 512 } as const;
 const PAGE_ITEMS_MAX = 1_024;
-/** What a page should come to; a stream holds a few pages, and there may be many streams. */
+/** The bytes that a page aims at; a stream holds a few pages, and there may be many streams. */
 const PAGE_BYTES = 1_048_576;
-/** Pages that are read from Redis at once, for all listings together, so that other requests come between. */
-const READS_MAX = 4;
 
-/** What bounds the pages of a listing. */
-export interface PageLimits {
-  /** The generation of the key that the reader knows; without it whatever is there is read. */
+/** What the pages of a listing hold, and what bounds them. */
+export interface PageOptions {
+  /** `full`: with the encrypted data; `meta`: without it. */
+  readonly part: 'full' | 'meta';
+  /** The generation of the key that the reader knows; without it the pages hold what is stored. */
   readonly gen?: number | undefined;
   readonly itemsMax?: number | undefined;
 }
@@ -23,113 +23,109 @@ export interface PageLimits {
 /** A piece of a listing that goes to a thread as one job. */
 export interface Page {
   readonly fields: PageFields;
-  /** The page's items by the bucket that they lie in. */
-  readonly byBucket: () => readonly { readonly bucket: Bucket; readonly indexes: readonly number[] }[];
+  /** The buckets of the page, each with the indexes of its items in the page. */
+  readonly buckets: readonly { readonly bucket: Bucket; readonly indexes: readonly number[] }[];
 }
 
-function groupByBucket(kid: string, places: readonly Placed[]) {
-  const groups = new Map<number, number[]>();
-  for (const [index, place] of places.entries()) {
-    const group = groups.get(place.bucket);
-    if (group) {
-      group.push(index);
+/** What pages are read with. */
+export interface PageParts {
+  readonly itemStore: Pick<ItemStore, 'readMany' | 'positions'>;
+  /** Bounds the reads of all listings together, so that other requests come between. */
+  readonly pageGate: ReturnType<typeof createGate>;
+}
+
+/**
+ * Reads a range page by page. A page holds as many items as fit the bytes that a page aims at, as far as the page before
+ * it tells. Rejects with `key_changed` when the generation is no longer the newest.
+ */
+export async function* readPages(
+  { itemStore, pageGate }: PageParts,
+  range: Range,
+  options: PageOptions,
+): AsyncGenerator<Page> {
+  const { part, itemsMax = PAGE_ITEMS_MAX } = options;
+  const positions = mergePositions(itemStore, range);
+  let size = Math.min(itemsMax, PAGE_ITEMS_FIRST[part]);
+  let places: Placed[] = [];
+  for (;;) {
+    await fill(places, positions, size);
+    if (places.length === 0) {
+      return;
+    }
+    const taken = places.slice(0, size);
+    const page = await pageGate(() => readPage(itemStore, range.key.kid, taken, options));
+    if (page) {
+      places = places.slice(taken.length);
+      size = Math.min(itemsMax, nextSize(taken.length, page));
+      yield page;
     } else {
-      groups.set(place.bucket, [index]);
+      size = Math.max(1, Math.floor(size / 4));
     }
   }
-  return [...groups].map(([number, indexes]) => ({ bucket: { kid, number }, indexes }));
 }
 
-/** Reads ranges page by page; what a page holds is bounded in items and in bytes. */
-export function createPageReader(itemStore: Pick<ItemStore, 'readMany' | 'positions'>) {
-  /** Undefined when the items are too many bytes for one page. */
-  const read = async (
-    kid: string,
-    places: readonly Placed[],
-    part: 'full' | 'meta',
-    gen?: number,
-  ): Promise<Page | undefined> => {
-    const groups = groupByBucket(kid, places);
-    const order = new DataView(new ArrayBuffer(2 * places.length));
-    for (const [n, { indexes }] of groups.entries()) {
-      for (const index of indexes) {
-        order.setUint16(2 * index, n);
-      }
+async function fill(places: Placed[], positions: AsyncGenerator<Placed>, size: number): Promise<void> {
+  while (places.length < size) {
+    const { done, value } = await positions.next();
+    if (done) {
+      return;
     }
-    const reads = await Promise.all(
-      groups.map(({ bucket, indexes }) => {
-        const tokens = indexes.map((index) => places[index]?.token ?? '');
-        return itemStore.readMany(bucket, tokens, part, gen);
-      }),
-    );
-    const good: Uint8Array[] = [];
-    for (const found of reads) {
-      if (found.kind === 'too_large') {
-        return undefined;
-      }
-      if (found.kind !== 'items') {
-        throw new VaultError('key_changed');
-      }
-      good.push(found.blob);
-    }
-    const fields: PageFields = {
-      order: new Uint8Array(order.buffer),
-      tokens: places.map(({ token }) => token),
-      storedAt: Float64Array.from(places, ({ storedAt }) => storedAt),
-      blobs: good,
-    };
-    return { fields, byBucket: () => groups };
-  };
-
-  const oneOfFew = createGate(READS_MAX);
-
-  /** How many items the next page should have, after one of so many items and bytes. */
-  const nextSize = (items: number, page: Page): number => {
-    const bytes = page.fields.blobs.reduce((sum, blob) => sum + blob.length, 0);
-    return Math.max(
-      1,
-      Math.min(2 * items, PAGE_ITEMS_MAX, Math.floor((items * PAGE_BYTES) / Math.max(bytes, 1))),
-    );
-  };
-
-  async function* pages(
-    range: Range,
-    part: 'full' | 'meta',
-    { gen, itemsMax = PAGE_ITEMS_MAX }: PageLimits,
-  ): AsyncGenerator<Page> {
-    const { kid } = range.key;
-    let size = Math.min(itemsMax, PAGE_ITEMS_FIRST[part]);
-    let places: Placed[] = [];
-    const drain = async function* (whole: boolean): AsyncGenerator<Page> {
-      while (places.length >= size || (whole && places.length > 0)) {
-        const taken = places.slice(0, size);
-        const page = await oneOfFew(() => read(kid, taken, part, gen));
-        if (page) {
-          places = places.slice(taken.length);
-          size = Math.min(itemsMax, nextSize(taken.length, page));
-          yield page;
-        } else {
-          size = Math.max(1, Math.floor(size / 4));
-        }
-      }
-    };
-    for await (const place of mergePositions(itemStore, range)) {
-      places.push(place);
-      if (places.length >= size) {
-        yield* drain(false);
-      }
-    }
-    yield* drain(true);
+    places.push(value);
   }
+}
 
-  return Object.assign(pages, {
-    /** A page of one item. */
-    async one(bucket: Bucket, position: Position): Promise<Page> {
-      const page = await read(bucket.kid, [{ ...position, bucket: bucket.number }], 'meta');
-      if (!page) {
-        throw new VaultError('internal');
-      }
-      return page;
-    },
-  });
+/** How many items the next page should have, after one of so many items. */
+function nextSize(items: number, { fields }: Page): number {
+  const bytes = fields.blobs.reduce((sum, blob) => sum + blob.length, 0);
+  const fitting = Math.floor((items * PAGE_BYTES) / Math.max(bytes, 1));
+  return Math.max(1, Math.min(2 * items, PAGE_ITEMS_MAX, fitting));
+}
+
+/**
+ * Reads the items of one page; undefined when they are too many bytes. Rejects with `key_changed` when the generation is
+ * no longer the newest.
+ */
+export async function readPage(
+  itemStore: Pick<ItemStore, 'readMany'>,
+  kid: string,
+  places: readonly Placed[],
+  { part, gen }: PageOptions,
+): Promise<Page | undefined> {
+  const buckets = [...Map.groupBy(places.keys(), (index) => places[index]?.bucket ?? 0)].map(
+    ([number, indexes]) => ({ bucket: { kid, number }, indexes }),
+  );
+  const reads = await Promise.all(
+    buckets.map(({ bucket, indexes }) => {
+      const tokens = indexes.map((index) => places[index]?.token ?? '');
+      return itemStore.readMany(bucket, tokens, part, gen);
+    }),
+  );
+  const blobs: Uint8Array[] = [];
+  for (const found of reads) {
+    if (found.kind === 'too_large') {
+      return undefined;
+    }
+    if (found.kind !== 'items') {
+      throw new VaultError('key_changed');
+    }
+    blobs.push(found.blob);
+  }
+  const fields: PageFields = {
+    order: orderOf(buckets, places.length),
+    tokens: places.map(({ token }) => token),
+    storedAt: Float64Array.from(places, ({ storedAt }) => storedAt),
+    blobs,
+  };
+  return { fields, buckets };
+}
+
+/** For each item of a page, the number of its bucket's blob in two bytes, big endian. */
+function orderOf(buckets: Page['buckets'], items: number): Uint8Array {
+  const order = new DataView(new ArrayBuffer(2 * items));
+  for (const [number, { indexes }] of buckets.entries()) {
+    for (const index of indexes) {
+      order.setUint16(2 * index, number);
+    }
+  }
+  return new Uint8Array(order.buffer);
 }

@@ -1,192 +1,154 @@
+import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { ItemStore, Position } from '../../store/item.ts';
-import type { Bucket } from '../../store/records/name.ts';
-import type { Account } from '../common/request-context.ts';
+import type { ItemStore } from '../../store/item.ts';
+import type { Cursors } from '../common/cursor.ts';
+import type { Account, AccountContext } from '../common/request-context.ts';
+import type { Keys } from '../key/key.ts';
 import type { KeyRef } from '../key/open.ts';
+import {
+  firstOf,
+  type ListFilter,
+  positionsAfter,
+  type Range,
+  rangeOf,
+  rangeOfOne,
+  type Selection,
+} from './range.ts';
+import { toAsync } from './tree.ts';
 
-/** A part of a listing. `limit` -1 means no limit; times are milliseconds since 1970. */
-export interface ListFilter {
-  readonly user?: string | undefined;
-  readonly token?: string | undefined;
-  readonly reference?: string | undefined;
-  readonly reference_prefix?: string | undefined;
-  readonly stored_after?: number | undefined;
-  readonly stored_before?: number | undefined;
-  readonly limit: number;
-  readonly next_token?: string | undefined;
+/** Keys that are looked up at once. */
+const KEYS_STEP = 256;
+
+/** A listing to plan. Its cursors belong to the route and the account. */
+export interface PlanRequest {
+  readonly ctx: AccountContext;
+  readonly route: string;
+  readonly filter: ListFilter;
+  /** The only key whose items it covers, where the caller has found it already. */
+  readonly only?: KeyRef | undefined;
 }
 
-/** Positions that are read from a bucket at once, at most. */
-const STEP_MAX = 256;
-
-/** A position and the number of the bucket that it lies in. */
-export interface Placed extends Position {
-  readonly bucket: number;
+/** The ranges of a listing in order. */
+export interface ListPlan {
+  readonly ranges: AsyncIterable<Range>;
+  /** The cursor of the next page, if there is one. */
+  readonly nextToken?: string | undefined;
 }
 
-/** A part of one key's items. */
-export interface Range {
-  readonly key: KeyRef;
-  /** For every bucket, from where in time (exclusive). */
+/** What plans are made with. */
+export interface PlanParts {
+  readonly crypto: Pick<Crypto, 'encodeReference'>;
+  readonly itemStore: ItemStore;
+  readonly keys: Pick<Keys, 'find' | 'users'>;
+  readonly cursors: Cursors;
+}
+
+/** The last item of a page, as its cursor names it. */
+interface Place {
+  readonly user: string;
+  readonly kid: string;
   readonly after: readonly number[];
-  /** For every bucket, what was newest when the walk began. */
-  readonly start: readonly number[];
-  /** The filter's end in time, inclusive. */
-  readonly until: number;
-  /** The items themselves, in order, where a limit or a reference filter has picked them. */
-  readonly picked?: readonly Placed[];
 }
 
-/** The order of every listing within a key. */
-function before(a: Placed, b: Placed): number {
-  return a.storedAt - b.storedAt || (a.token < b.token ? -1 : 1);
+type RangeFinder = (key: KeyRef) => Promise<Range>;
+
+/**
+ * Finds the ranges of a listing, cut to its limit. Rejects with `cursor_invalid` a cursor of another listing, and with
+ * `key_not_found` a user without a key.
+ */
+export async function planListing(parts: PlanParts, request: PlanRequest): Promise<ListPlan> {
+  const { itemStore, cursors } = parts;
+  const { ctx, route, filter, only } = request;
+  const { user, reference, reference_prefix, stored_after, stored_before, next_token, limit } = filter;
+  const scope = [ctx.account.aid, route, user, reference, reference_prefix, stored_after, stored_before];
+  const from = next_token === undefined ? undefined : (cursors.open(scope, next_token) as Place); // sealed below
+  if (only && filter.token !== undefined) {
+    return { ranges: toAsync([await rangeOfOne(itemStore, only, filter.token)]) };
+  }
+  const selection = await selectionOf(parts, ctx.account, filter);
+  const findRange: RangeFinder = (key) =>
+    rangeOf(itemStore, key, filter, selection, from?.kid === key.kid ? from.after : undefined);
+  const keys = keysOf(parts, request, from);
+  if (limit < 0) {
+    return { ranges: wholeRanges(keys, findRange) };
+  }
+  const { ranges, last } = await cutRanges(itemStore, keys, findRange, filter);
+  return { ranges: toAsync(ranges), nextToken: last && cursors.seal(scope, last) };
 }
 
-/** Merges the buckets' positions of a range into the order of the listing, reading each bucket as it goes. */
-export async function* mergePositions(
-  itemStore: Pick<ItemStore, 'positions'>,
-  range: Range,
-  step = STEP_MAX,
-): AsyncGenerator<Placed> {
-  if (range.picked) {
-    yield* range.picked;
+async function selectionOf(
+  { crypto }: Pick<PlanParts, 'crypto'>,
+  { aid }: Pick<Account, 'aid'>,
+  { reference, reference_prefix: referencePrefix }: ListFilter,
+): Promise<Selection> {
+  const text = reference ?? referencePrefix;
+  if (text === undefined) {
+    return { kind: 'all' };
+  }
+  if (!text.startsWith(referencePrefix ?? '')) {
+    return { kind: 'none' };
+  }
+  const exact = reference !== undefined;
+  return { kind: 'indexed', prefix: await crypto.encodeReference({ aid, reference: text, exact }) };
+}
+
+/** The keys that a listing covers, in order, beginning with the one that its cursor names. */
+async function* keysOf(
+  { keys }: Pick<PlanParts, 'keys'>,
+  { ctx: { account }, filter, only }: PlanRequest,
+  from: Place | undefined,
+): AsyncGenerator<KeyRef> {
+  if (only) {
+    yield only;
     return;
   }
-  const sources = range.after.map((after, number) => ({
-    number,
-    at: after,
-    waiting: [] as Placed[],
-    next: 0,
-    done: false,
-  }));
-  const refill = async (source: (typeof sources)[number]): Promise<void> => {
-    const bucket: Bucket = { kid: range.key.kid, number: source.number };
-    const found = [...(await itemStore.positions(bucket, source.at, range.until, step))];
-    const last = found.at(-1);
-    source.done = found.length < step;
-    if (last && !source.done && last.storedAt >= (range.start[source.number] ?? 0)) {
-      // The walk has come to the time of its start. What is behind it now, in one look, is the rest: whatever
-      // moved meanwhile is in it, and what comes later is not waited for.
-      found.push(...(await itemStore.positions(bucket, last.storedAt, range.until, -1)));
-      source.done = true;
-    }
-    source.waiting = found.map((position) => ({ ...position, bucket: source.number }));
-    source.next = 0;
-    source.at = found.at(-1)?.storedAt ?? source.at;
-  };
-  await Promise.all(sources.map(refill));
-  let live = sources.filter((source) => source.waiting.length > 0);
-  while (live.length > 0) {
-    let first: (typeof sources)[number] | undefined;
-    let head: Placed | undefined;
-    for (const source of live) {
-      const candidate = source.waiting[source.next];
-      if (candidate && (!head || before(candidate, head) < 0)) {
-        head = candidate;
-        first = source;
+  if (filter.user !== undefined) {
+    yield await keys.find(account, filter.user);
+    return;
+  }
+  const findExisting = (user: string) =>
+    keys.find(account, user).catch((error: unknown) => {
+      // The key was deleted after the directory was read: the listing goes on without it.
+      if (error instanceof VaultError && error.code === 'key_not_found') {
+        return undefined;
       }
-    }
-    if (!first || !head) {
-      return;
-    }
-    yield head;
-    first.next += 1;
-    if (first.next === first.waiting.length) {
-      if (!first.done) {
-        await refill(first);
-      }
-      if (first.next === first.waiting.length) {
-        live = live.filter((source) => source !== first);
-      }
-    }
+      throw error;
+    });
+  let users = from ? [from.user] : await keys.users(account, undefined, KEYS_STEP);
+  while (users.length > 0) {
+    const found = await Promise.all(users.map(findExisting));
+    yield* found.filter((key) => key !== undefined);
+    users = await keys.users(account, users.at(-1), KEYS_STEP);
   }
 }
 
-/** Works out which items a listing covers, from the time indexes or the reference indexes. */
-export function createPlanner(itemStore: ItemStore, crypto: Pick<Crypto, 'encodeReference'>) {
-  const numbers = Array.from({ length: itemStore.buckets }, (_, number) => number);
-
-  const pick = async (
-    key: KeyRef,
-    prefix: Uint8Array,
-    after: readonly number[],
-    until: number,
-  ): Promise<Placed[]> => {
-    const picked: Placed[] = [];
-    await Promise.all(
-      numbers.map(async (number) => {
-        for await (const positions of itemStore.positionsByReference({ kid: key.kid, number }, prefix)) {
-          for (const { token, storedAt } of positions) {
-            if (storedAt > (after[number] ?? 0) && storedAt <= until) {
-              picked.push({ token, storedAt, bucket: number });
-            }
-          }
-        }
-      }),
-    );
-    return picked.sort(before);
-  };
-
-  return {
-    /** The index prefix of the filter's reference, when it has one. */
-    async encodeFilter(
-      { aid }: Pick<Account, 'aid'>,
-      { reference, reference_prefix }: ListFilter,
-    ): Promise<Uint8Array | undefined> {
-      if (reference !== undefined) {
-        return crypto.encodeReference({ aid, reference, exact: true });
-      }
-      return reference_prefix === undefined
-        ? undefined
-        : crypto.encodeReference({ aid, reference: reference_prefix, exact: false });
-    },
-
-    /** All of a key's items within the filter's times and behind `floor`, as far as they are there now. */
-    async rangeOf(
-      key: KeyRef,
-      filter: ListFilter,
-      indexed: Uint8Array | undefined,
-      floor: readonly number[] | undefined,
-    ): Promise<Range> {
-      const since = (filter.stored_after ?? 1) - 1;
-      const until = (filter.stored_before ?? Number.MAX_SAFE_INTEGER) - 1;
-      const start = await Promise.all(numbers.map((number) => itemStore.newest({ kid: key.kid, number })));
-      const after = numbers.map((number) => Math.max(since, floor?.[number] ?? 0));
-      const { reference, reference_prefix: prefix } = filter;
-      const isNothing = reference !== undefined && prefix !== undefined && !reference.startsWith(prefix);
-      const picked = isNothing ? [] : indexed && (await pick(key, indexed, after, until));
-      return { key, after, start, until, ...(picked ? { picked } : {}) };
-    },
-
-    /** One item, if it is there. */
-    async oneItem(key: KeyRef, token: string): Promise<Range> {
-      const read = await itemStore.read(key.kid, token);
-      const bucket = itemStore.bucketOf(key.kid, token).number;
-      const picked = read?.kind === 'item' ? [{ token, storedAt: read.storedAt, bucket }] : [];
-      return { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
-    },
-
-    /** The first `limit` items of a range, in order. */
-    async first(range: Range, limit: number): Promise<readonly Placed[]> {
-      const places: Placed[] = [];
-      // Tokens are spread evenly: a bucket's share and half as much again seldom needs a second look.
-      const step = Math.min(STEP_MAX, Math.ceil((1.5 * limit) / itemStore.buckets) + 2);
-      for await (const place of mergePositions(itemStore, range, step)) {
-        places.push(place);
-        if (places.length === limit) {
-          break;
-        }
-      }
-      return places;
-    },
-  };
+async function* wholeRanges(keys: AsyncIterable<KeyRef>, findRange: RangeFinder): AsyncGenerator<Range> {
+  for await (const key of keys) {
+    yield await findRange(key);
+  }
 }
 
-/** Where a walk stands after these items: in each bucket at the last one of it. */
-export function standAfter(range: Range, places: readonly Placed[]): readonly number[] {
-  const after = [...range.after];
-  for (const { bucket, storedAt } of places) {
-    after[bucket] = Math.max(after[bucket] ?? 0, storedAt);
+/** The ranges of the first items, and the last of these items if there are more. */
+async function cutRanges(
+  itemStore: ItemStore,
+  keys: AsyncIterable<KeyRef>,
+  findRange: RangeFinder,
+  { user, limit }: ListFilter,
+): Promise<{ readonly ranges: readonly Range[]; readonly last?: Place }> {
+  const ranges: Range[] = [];
+  let left = limit;
+  for await (const key of keys) {
+    const range = await findRange(key);
+    // One more than wanted tells whether there is a next page.
+    const places = await firstOf(itemStore, range, left + 1);
+    const picked = places.slice(0, left);
+    if (picked.length > 0 || (user !== undefined && left > 0)) {
+      ranges.push({ ...range, picked });
+    }
+    if (places.length > left) {
+      return { ranges, last: { user: key.user, kid: key.kid, after: positionsAfter(range, picked) } };
+    }
+    left -= picked.length;
   }
-  return after;
+  return { ranges };
 }

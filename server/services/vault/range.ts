@@ -1,0 +1,197 @@
+import type { ItemStore, Position } from '../../store/item.ts';
+import type { Bucket } from '../../store/records/name.ts';
+import type { KeyRef } from '../key/open.ts';
+
+/** Positions that are read from a bucket at once, at most. */
+const STEP_MAX = 256;
+
+/** The items that a listing covers. `limit` -1 means no limit; times are milliseconds since 1970. */
+export interface ListFilter {
+  readonly user?: string | undefined;
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly reference_prefix?: string | undefined;
+  readonly stored_after?: number | undefined;
+  readonly stored_before?: number | undefined;
+  readonly limit: number;
+  readonly next_token?: string | undefined;
+}
+
+/** A position and the number of the bucket that holds it. */
+export interface Placed extends Position {
+  readonly bucket: number;
+}
+
+/** A part of one key's items. Times are milliseconds since 1970, one for each bucket. */
+export interface Range {
+  readonly key: KeyRef;
+  /** Where the range begins in each bucket, exclusive. */
+  readonly after: readonly number[];
+  /** The newest item of each bucket when the range was made. */
+  readonly start: readonly number[];
+  /** The end of the range, inclusive. */
+  readonly until: number;
+  /** The items themselves, in order, where a limit or a reference filter has picked them. */
+  readonly picked?: readonly Placed[];
+}
+
+/** Which items of a key a listing selects by reference: all of them, none, or those that its reference index names. */
+export type Selection =
+  | { readonly kind: 'all' | 'none' }
+  | { readonly kind: 'indexed'; readonly prefix: Uint8Array };
+
+/** The walk through one bucket of a range. */
+interface BucketWalk {
+  readonly number: number;
+  /** The time up to which positions have been read. */
+  at: number;
+  waiting: readonly Placed[];
+  next: number;
+  done: boolean;
+}
+
+function bucketsOf({ buckets }: Pick<ItemStore, 'buckets'>, kid: string): readonly Bucket[] {
+  return Array.from({ length: buckets }, (_, number) => ({ kid, number }));
+}
+
+/** The order of every listing within a key. */
+function compare(a: Placed, b: Placed): number {
+  return a.storedAt - b.storedAt || (a.token < b.token ? -1 : 1);
+}
+
+async function readOn(
+  itemStore: Pick<ItemStore, 'positions'>,
+  { key, until, start }: Range,
+  walk: BucketWalk,
+  step: number,
+): Promise<void> {
+  const bucket: Bucket = { kid: key.kid, number: walk.number };
+  const found = [...(await itemStore.positions(bucket, walk.at, until, step))];
+  const last = found.at(-1);
+  walk.done = found.length < step;
+  if (last && !walk.done && last.storedAt >= (start[walk.number] ?? 0)) {
+    // The walk has reached the time of its start. One read takes the rest: items that moved meanwhile are in it,
+    // and the walk does not wait for later ones.
+    found.push(...(await itemStore.positions(bucket, last.storedAt, until, -1)));
+    walk.done = true;
+  }
+  walk.waiting = found.map((position) => ({ ...position, bucket: walk.number }));
+  walk.next = 0;
+  walk.at = found.at(-1)?.storedAt ?? walk.at;
+}
+
+function earliest(walks: readonly BucketWalk[]): { walk: BucketWalk; place: Placed } | undefined {
+  let first: { walk: BucketWalk; place: Placed } | undefined;
+  for (const walk of walks) {
+    const place = walk.waiting[walk.next];
+    if (place && (!first || compare(place, first.place) < 0)) {
+      first = { walk, place };
+    }
+  }
+  return first;
+}
+
+/** Merges the buckets of a range into the order of the listing. It reads each bucket `step` positions at a time. */
+export async function* mergePositions(
+  itemStore: Pick<ItemStore, 'positions'>,
+  range: Range,
+  step = STEP_MAX,
+): AsyncGenerator<Placed> {
+  if (range.picked) {
+    yield* range.picked;
+    return;
+  }
+  const walks = range.after.map(
+    (at, number): BucketWalk => ({ number, at, waiting: [], next: 0, done: false }),
+  );
+  await Promise.all(walks.map((walk) => readOn(itemStore, range, walk, step)));
+  for (let first = earliest(walks); first; first = earliest(walks)) {
+    const { walk, place } = first;
+    yield place;
+    walk.next += 1;
+    if (walk.next === walk.waiting.length && !walk.done) {
+      await readOn(itemStore, range, walk, step);
+    }
+  }
+}
+
+/** The items within the bounds that the reference index has under a prefix, in order. */
+async function pickIndexed(
+  itemStore: ItemStore,
+  { key, after, until }: Range,
+  prefix: Uint8Array,
+): Promise<readonly Placed[]> {
+  const picked: Placed[] = [];
+  const pick = async (bucket: Bucket): Promise<void> => {
+    const { number } = bucket;
+    for await (const positions of itemStore.positionsByReference(bucket, prefix)) {
+      for (const { token, storedAt } of positions) {
+        if (storedAt > (after[number] ?? 0) && storedAt <= until) {
+          picked.push({ token, storedAt, bucket: number });
+        }
+      }
+    }
+  };
+  await Promise.all(bucketsOf(itemStore, key.kid).map(pick));
+  return picked.sort(compare);
+}
+
+/** The selected items of a key that exist now; with `floor`, those behind this position in each bucket. */
+export async function rangeOf(
+  itemStore: ItemStore,
+  key: KeyRef,
+  { stored_after = 1, stored_before = Number.MAX_SAFE_INTEGER }: ListFilter,
+  selection: Selection,
+  floor: readonly number[] = [],
+): Promise<Range> {
+  const buckets = bucketsOf(itemStore, key.kid);
+  const range = {
+    key,
+    after: buckets.map(({ number }) => Math.max(stored_after - 1, floor[number] ?? 0)),
+    start: await Promise.all(buckets.map((bucket) => itemStore.newest(bucket))),
+    until: stored_before - 1,
+  };
+  switch (selection.kind) {
+    case 'all':
+      return range;
+    case 'none':
+      return { ...range, picked: [] };
+    default:
+      return { ...range, picked: await pickIndexed(itemStore, range, selection.prefix) };
+  }
+}
+
+/** The range of one item; it is empty if the item does not exist. */
+export async function rangeOfOne(
+  itemStore: Pick<ItemStore, 'read' | 'bucketOf'>,
+  key: KeyRef,
+  token: string,
+): Promise<Range> {
+  const read = await itemStore.read(key.kid, token);
+  const bucket = itemStore.bucketOf(key.kid, token).number;
+  const picked = read?.kind === 'item' ? [{ token, storedAt: read.storedAt, bucket }] : [];
+  return { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
+}
+
+/** The first `limit` items of a range, in order. */
+export async function firstOf(itemStore: ItemStore, range: Range, limit: number): Promise<readonly Placed[]> {
+  const places: Placed[] = [];
+  // Tokens are spread evenly: a bucket's share and half as much again is seldom too little.
+  const step = Math.min(STEP_MAX, Math.ceil((1.5 * limit) / itemStore.buckets) + 2);
+  for await (const place of mergePositions(itemStore, range, step)) {
+    places.push(place);
+    if (places.length === limit) {
+      break;
+    }
+  }
+  return places;
+}
+
+/** The position in each bucket behind these items of a range: that of the last one of them. */
+export function positionsAfter(range: Range, places: readonly Placed[]): readonly number[] {
+  const after = [...range.after];
+  for (const { bucket, storedAt } of places) {
+    after[bucket] = Math.max(after[bucket] ?? 0, storedAt);
+  }
+  return after;
+}
