@@ -23,7 +23,6 @@ import { createForms } from '../services/form/form.ts';
 import { createKeys } from '../services/key/key.ts';
 import { createKeyOpener } from '../services/key/open.ts';
 import { createProxyJobs } from '../services/proxy/job.ts';
-import { createProxyPreparing } from '../services/proxy/prepare.ts';
 import { createProxy } from '../services/proxy/proxy.ts';
 import { createProxySending } from '../services/proxy/send.ts';
 import { createAdmission } from '../services/request/admission.ts';
@@ -165,7 +164,6 @@ function createProxyServices(
     caPem: proxyCa,
   });
   const certs = createCerts({ crypto, certStore, metering, randomId });
-  const preparing = createProxyPreparing({ crypto, itemStore, thirdParties, keys, rules, now });
   const sending = createProxySending({
     ...{ crypto, itemStore, thirdParties, keys, rules, storing, credentials: certs, requesters },
     ...{ recordEvent, now, random, settings },
@@ -176,7 +174,7 @@ function createProxyServices(
     ...{ recordEvent, now, randomId, random },
   });
   const proxy = createProxy({
-    ...{ crypto, jobStore, thirdParties, metering, idempotency, keys, rules, preparing, sending, jobs },
+    ...{ crypto, itemStore, jobStore, thirdParties, metering, idempotency, keys, rules, sending, jobs },
     ...{ recordEvent, now, randomId },
   });
   const end = (finish: () => Promise<void>) => async (): Promise<void> => {

@@ -1,6 +1,13 @@
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
-import type { Crypto, FillProxyParams, OrderFacts, Passphrase, RuleSet } from '../../crypto/client.ts';
+import type {
+  Crypto,
+  FillProxyParams,
+  JobFacts,
+  OrderFacts,
+  Passphrase,
+  RuleSet,
+} from '../../crypto/client.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { Clock } from '../common/clock.ts';
@@ -10,10 +17,10 @@ import { provenMissing } from '../key/open.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { ItemAddress } from '../vault/read.ts';
 
-/** What all three kinds of proxied request bring. */
+/** What all three kinds of proxied request have. */
 interface ProxyInput {
   readonly passphrase: SecretBytes;
-  /** The order as its JSON text, not yet looked at. */
+  /** The order as JSON text, not parsed yet. */
   readonly body: Uint8Array;
 }
 
@@ -24,11 +31,13 @@ interface AttemptsInput {
   readonly rules: readonly string[];
 }
 
+/** A request that is filled from an item. */
 export interface ProxyPostInput extends ItemAddress, ProxyInput, AttemptsInput {
   /** Whether the reply shows the request as it was filled. */
   readonly debug: boolean;
 }
 
+/** A request whose reply is stored. */
 export interface ProxyGetInput extends ProxyInput, AttemptsInput {
   readonly user: string;
   /** How the token is made; `full` when left out. */
@@ -36,48 +45,25 @@ export interface ProxyGetInput extends ProxyInput, AttemptsInput {
   readonly smart_parse: boolean;
 }
 
+/** A request for a network token of an item. */
 export interface NetworkTokenInput extends ItemAddress, ProxyInput {
   readonly requester_id: string;
 }
 
-const NO_BYTES = new Uint8Array(0);
-
-/** A sealed job that nobody has sent yet, and what `debug` shows of it. */
+/** An encrypted job that has not been sent, and what `debug` shows of it. */
 export interface Prepared {
   readonly job: Uint8Array;
   readonly shown: Uint8Array;
 }
 
-/** One call, read and vetted. */
+/** One order, parsed and checked. */
 export interface Order {
   readonly facts: OrderFacts;
   readonly bytes: Uint8Array;
 }
 
-/** From what a caller asks for to a sealed job; nothing has been sent yet. */
-export interface ProxyPreparing {
-  /** Reads and checks a body; refuses it at its place. */
-  readonly readOrder: (account: Account, what: Kind, body: Uint8Array) => Promise<Order>;
-  /** Refuses destinations that are certain to be refused, before anything is opened for them. */
-  readonly vet: (account: Account, order: Order) => Promise<void>;
-  /** Fills a request from an item; that it was read is logged before anything of it can leave. */
-  readonly fill: (
-    ctx: AccountContext,
-    input: ItemAddress & { readonly passphrase: Passphrase },
-    applied: RuleSet,
-    order: Order,
-    own: FillOptions,
-  ) => Promise<Prepared>;
-  /** Prepares a request whose reply is to be stored. */
-  readonly prepareFetch: (
-    ctx: AccountContext,
-    input: ProxyGetInput,
-    order: Order,
-    id: string,
-  ) => Promise<Prepared>;
-}
-
-interface PreparingDependencies {
+/** What orders are prepared with. */
+export interface PreparingParts {
   readonly crypto: Pick<Crypto, 'checkWarm' | 'fillProxy' | 'prepareFetch' | 'readProxyOrder'>;
   readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read'>;
   readonly thirdParties: Pick<ThirdParties, 'vet'>;
@@ -86,81 +72,96 @@ interface PreparingDependencies {
   readonly now: Clock;
 }
 
-type Kind = 'post' | 'get' | 'network_token';
-type FillOptions = Pick<FillProxyParams, 'id' | 'what' | 'attempts' | 'debug' | 'requesterId'>;
+const NO_BYTES = new Uint8Array(0);
 
-/** Makes what turns an order into a request that can be sent, and the record of it. */
-export function createProxyPreparing(dependencies: PreparingDependencies): ProxyPreparing {
-  const { crypto, itemStore, thirdParties, keys, rules, now } = dependencies;
+/** Parses and checks the order of a request body. Rejects with the place of what is wrong. */
+export async function readOrder(
+  { crypto }: Pick<PreparingParts, 'crypto'>,
+  { aid, preferences }: Account,
+  what: JobFacts['what'],
+  body: Uint8Array,
+): Promise<Order> {
+  const params = { what, webhookAttempts: preferences.webhook_max_attempts };
+  const { facts, order } = await crypto.readProxyOrder({ aid, params, body });
+  return { facts, bytes: order };
+}
 
-  const readOrder: ProxyPreparing['readOrder'] = async ({ aid, preferences }, what, body) => {
-    const params = { what, webhookAttempts: preferences.webhook_max_attempts };
-    const { facts, order } = await crypto.readProxyOrder({ aid, params, body });
-    return { facts, bytes: order };
-  };
+/** Rejects destinations that are certain to be rejected later, before anything is decrypted for them. */
+export async function vetOrder(
+  { thirdParties }: Pick<PreparingParts, 'thirdParties'>,
+  { hosts }: Account,
+  { facts: { origin, webhook } }: Order,
+): Promise<void> {
+  await Promise.all([
+    origin === undefined ? undefined : thirdParties.vet(origin, hosts, 'body.request.url'),
+    webhook && thirdParties.vet(webhook.url, hosts, webhook.field),
+  ]);
+}
 
-  const vet: ProxyPreparing['vet'] = async ({ hosts }, { facts: { origin, webhook } }) => {
-    await Promise.all([
-      origin === undefined ? undefined : thirdParties.vet(origin, hosts, 'body.request.url'),
-      webhook && thirdParties.vet(webhook.url, hosts, webhook.field),
-    ]);
-  };
-
-  const fill: ProxyPreparing['fill'] = async (ctx, input, applied, order, own) => {
-    const { account } = ctx;
-    const { token, reference, passphrase } = input;
-    const filled = await keys.withUnlocked(account, input.user, passphrase, async (key, blob) => {
-      const read = await itemStore.read(key.kid, token, key.gen);
-      if (!read) {
-        return provenMissing(crypto, key, blob, passphrase);
-      }
-      if (read.kind !== 'item') {
-        return read;
-      }
-      const { requestId } = ctx;
-      const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, requestId };
-      const named = { token, reference, seen: read.logLength, forcedMask: !account.unmasked };
-      const params = { ...actorOf(ctx, now()), ...place, ...own, ...named };
-      const made = await crypto.fillProxy({
-        params,
-        opening: { kind: 'warm', blob, secret: passphrase },
-        rules: applied,
-        item: read,
-        order: order.bytes,
-      });
-      if (made.kind === 'warm_miss') {
-        return made;
-      }
-      const bucket = itemStore.bucketOf(key.kid, token);
-      const logged = await itemStore.appendLog(bucket, [token], [made.logEntry], key.gen);
-      if (logged.kind !== 'appended') {
-        return logged;
-      }
-      return logged.present[0] ? made : 'missing';
-    });
-    if (filled === 'missing') {
-      throw new VaultError('token_not_found');
+/**
+ * Fills a request from an item, whose use is logged before the request can be sent. Rejects with `token_not_found`, and
+ * with the error of a template or a rule.
+ */
+export async function fill(
+  { crypto, itemStore, keys, now }: PreparingParts,
+  ctx: AccountContext,
+  input: ItemAddress & { readonly passphrase: Passphrase },
+  rules: RuleSet,
+  order: Order,
+  own: Pick<FillProxyParams, 'id' | 'what' | 'attempts' | 'debug' | 'requesterId'>,
+): Promise<Prepared> {
+  const { account, requestId } = ctx;
+  const { token, reference, passphrase } = input;
+  const filled = await keys.withUnlocked(account, input.user, passphrase, async (key, blob) => {
+    const item = await itemStore.read(key.kid, token, key.gen);
+    if (!item) {
+      return provenMissing(crypto, key, blob, passphrase);
     }
-    if (filled.kind === 'rejected') {
-      throw filled.error;
+    if (item.kind !== 'item') {
+      return item;
     }
-    return filled;
-  };
+    const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, requestId };
+    const named = { token, reference, seen: item.logLength, forcedMask: !account.unmasked };
+    const params = { ...actorOf(ctx, now()), ...place, ...own, ...named };
+    const opening = { kind: 'warm', blob, secret: passphrase } as const;
+    const made = await crypto.fillProxy({ params, opening, rules, item, order: order.bytes });
+    if (made.kind === 'warm_miss') {
+      return made;
+    }
+    const bucket = itemStore.bucketOf(key.kid, token);
+    const logged = await itemStore.appendLog(bucket, [token], [made.logEntry], key.gen);
+    if (logged.kind !== 'appended') {
+      return logged;
+    }
+    return logged.present[0] ? made : 'missing';
+  });
+  if (filled === 'missing') {
+    throw new VaultError('token_not_found');
+  }
+  if (filled.kind === 'rejected') {
+    throw filled.error;
+  }
+  return filled;
+}
 
-  const prepareFetch: ProxyPreparing['prepareFetch'] = async (ctx, input, order, id) => {
-    const { account } = ctx;
-    const { passphrase, attempts, smart_parse: smartParse } = input;
-    const algorithm = input.algorithm ?? account.preferences.default_algorithm;
-    // A rule that is missing now would otherwise be missed only when the reply is there.
-    await rules.find(account.aid, input.rules, 'query.rules');
-    const made = await keys.withUnlocked(account, input.user, passphrase, (key, blob) => {
-      const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
-      const { ip, userAgent: ua, requestId } = ctx;
-      const params = { ...place, ip, ua, requestId, attempts, algorithm, smartParse, rules: input.rules };
-      return crypto.prepareFetch({ params, blob, passphrase, order: order.bytes });
-    });
-    return { job: made.job, shown: NO_BYTES };
-  };
-
-  return { readOrder, vet, fill, prepareFetch };
+/** Prepares a request whose reply is to be stored. Rejects a rule that does not exist at `query.rules`. */
+export async function prepareFetch(
+  { crypto, keys, rules }: PreparingParts,
+  ctx: AccountContext,
+  input: ProxyGetInput,
+  order: Order,
+  id: string,
+): Promise<Prepared> {
+  const { account } = ctx;
+  const { passphrase, attempts, smart_parse: smartParse } = input;
+  const algorithm = input.algorithm ?? account.preferences.default_algorithm;
+  // Otherwise a missing rule is found only when the reply has arrived.
+  await rules.find(account.aid, input.rules, 'query.rules');
+  const made = await keys.withUnlocked(account, input.user, passphrase, (key, blob) => {
+    const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
+    const { ip, userAgent: ua, requestId } = ctx;
+    const params = { ...place, ip, ua, requestId, attempts, algorithm, smartParse, rules: input.rules };
+    return crypto.prepareFetch({ params, blob, passphrase, order: order.bytes });
+  });
+  return { job: made.job, shown: NO_BYTES };
 }

@@ -4,27 +4,15 @@ import type { Clock, RandomFraction } from '../common/clock.ts';
 /** How many jobs a server works on at once. */
 export const JOBS_AT_ONCE = 64;
 const WAIT_MS = 1_000;
-/** What each job that waits adds to the time over which those that wait are spread. */
+/** What each waiting job adds to the time over which the waiting jobs are spread. */
 const SPREAD_MS = 5;
 const WAIT_MS_MAX = 60_000;
-/** Who has not asked again by then was done elsewhere. */
+/** A job that has not asked again by then was done elsewhere. */
 const FORGET_MS = 2 * WAIT_MS_MAX;
-
-/**
- * Keeps the jobs of a few accounts, whose targets may be slow, from taking the places of everybody else's: an account
- * gets another place while it has fewer than are free. One alone gets half of them, and a newcomer still finds one
- * beside six others.
- */
-export interface JobSlots {
-  /** Takes a place for a job; or gives the ms after which it should ask again. */
-  readonly take: (aid: string, name: string) => number | undefined;
-  readonly give: (aid: string) => void;
-  readonly running: () => number;
-}
 
 interface Share {
   running: number;
-  /** When each asked last, the longest ago first. */
+  /** When each job asked last, the longest ago first. */
   readonly waiting: Map<string, number>;
 }
 
@@ -37,19 +25,21 @@ function forgetOld(waiting: Map<string, number>, now: number): void {
   }
 }
 
-/** The more jobs of an account wait, the longer each does, so that asking again costs little. */
-export function createJobSlots({
-  now,
-  random,
-}: {
-  readonly now: Clock;
-  readonly random: RandomFraction;
-}): JobSlots {
+/** The slots of a server's jobs. */
+export type JobSlots = ReturnType<typeof createJobSlots>;
+
+/**
+ * Keeps the jobs of a few accounts, whose targets may be slow, from taking the slots of all others: an account gets
+ * another slot while it has fewer than are free. One alone gets half of them, and a newcomer still finds one beside six
+ * others. The more jobs of an account wait, the longer each does, so that asking again costs little.
+ */
+export function createJobSlots({ now, random }: { readonly now: Clock; readonly random: RandomFraction }) {
   const shares = new Map<string, Share>();
   let running = 0;
   return {
     running: () => running,
-    take(aid, name) {
+    /** Takes a slot for a job; or gives the ms after which it should ask again. */
+    take(aid: string, name: string): number | undefined {
       const share = shares.get(aid) ?? { running: 0, waiting: new Map<string, number>() };
       shares.set(aid, share);
       share.waiting.delete(name);
@@ -62,7 +52,7 @@ export function createJobSlots({
       share.waiting.set(name, now());
       return Math.min(WAIT_MS_MAX, Math.ceil(WAIT_MS + random() * SPREAD_MS * share.waiting.size));
     },
-    give(aid) {
+    give(aid: string): void {
       const share = shares.get(aid);
       if (!share) {
         return;
@@ -79,7 +69,7 @@ export function createJobSlots({
 const CALLS_MAX = 1_024;
 const CALLS_PER_ACCOUNT_MAX = 256;
 
-/** Bounds the callers who wait for third parties, whose replies are held in memory; over it: `overloaded`. */
+/** Bounds the calls that wait for third parties, whose replies are held in memory; over it: `overloaded`. */
 export function createCallBounds() {
   const calls = new Map<string, number>();
   let all = 0;

@@ -1,0 +1,111 @@
+import { VaultError } from '../../core/errors.ts';
+import { isFault } from '../../core/failure.ts';
+import { isOpen } from '../../domain/proxy/outcome.ts';
+import type { OutboundResult } from '../../outbound/call.ts';
+import type { ThirdParties } from '../../outbound/third-parties.ts';
+import type { Clock } from '../common/clock.ts';
+import { pause } from '../common/coalesce.ts';
+import type { AccountContext } from '../common/request-context.ts';
+import type { SentMark } from '../request/idempotency.ts';
+import type { MeteringService } from '../request/metering.ts';
+import type { ProxyJob, ProxyReply, ProxySending } from './send.ts';
+
+/** The time limit of all attempts of a synchronous request together. */
+const SYNCHRONOUS_MS = 20_000;
+
+/** What synchronous requests are sent with. */
+export interface CallParts {
+  readonly thirdParties: Pick<ThirdParties, 'contentOf'>;
+  readonly metering: Pick<MeteringService, 'count' | 'settle'>;
+  readonly sending: Pick<ProxySending, 'admit' | 'attempt' | 'judge'>;
+  readonly now: Clock;
+}
+
+/** The result of the attempts of a request so far, with those of earlier calls under its Idempotency-Key. */
+interface Course {
+  hasSent: boolean;
+  /** A request was sent, and neither it nor a later one was answered. */
+  isUnknown: boolean;
+  last: ProxyReply | undefined;
+}
+
+/**
+ * Makes all attempts of a synchronous request and gives the last reply, unless a later request may have arrived. Rejects
+ * with the code of the last attempt, or `outcome_unknown`; an error of a request that was sent names its job.
+ */
+export async function sendNow(
+  parts: CallParts,
+  ctx: AccountContext,
+  job: ProxyJob,
+  sent: SentMark | undefined,
+): Promise<ProxyReply> {
+  const before = sent?.before ?? false;
+  const course: Course = { hasSent: before, isUnknown: before, last: undefined };
+  try {
+    return await sendAll(parts, ctx, job, course, sent);
+  } catch (error) {
+    if (!course.hasSent) {
+      await sent?.clear();
+      throw error;
+    }
+    throw error instanceof VaultError ? sentAs(job, error) : error;
+  }
+}
+
+async function sendAll(
+  parts: CallParts,
+  ctx: AccountContext,
+  job: ProxyJob,
+  course: Course,
+  sent: SentMark | undefined,
+): Promise<ProxyReply> {
+  const { sending, now } = parts;
+  ctx.deadlineMs = now() + SYNCHRONOUS_MS;
+  for (let made = 1; ; made++) {
+    const result = await attemptNow(parts, ctx, job, made, sent);
+    follow(course, result);
+    const verdict = sending.judge(job, result, made);
+    if (verdict.kind !== 'again' || now() + verdict.pauseMs >= ctx.deadlineMs) {
+      if (course.last) {
+        return course.last;
+      }
+      const code = result.ok ? 'internal' : result.code;
+      throw new VaultError(course.isUnknown && code !== 'target_timeout' ? 'outcome_unknown' : code);
+    }
+    await pause(verdict.pauseMs);
+  }
+}
+
+/** One attempt of a synchronous request. It throws only before a byte is sent. */
+async function attemptNow(
+  { thirdParties, metering, sending, now }: CallParts,
+  ctx: AccountContext,
+  job: ProxyJob,
+  made: number,
+  sent: SentMark | undefined,
+): Promise<OutboundResult> {
+  if (made > 1) {
+    await sending.admit(job, made - 1);
+  }
+  metering.count(ctx, 'proxy_attempt');
+  const mark = made === 1 ? sent?.set(thirdParties.contentOf(job.request)) : undefined;
+  await Promise.all([metering.settle(ctx), mark]);
+  return sending.attempt(job, made, ctx.deadlineMs - now());
+}
+
+function follow(course: Course, result: OutboundResult): void {
+  if (result.ok) {
+    Object.assign(course, { hasSent: true, isUnknown: false, last: result });
+  } else if (isOpen(result)) {
+    Object.assign(course, { hasSent: true, isUnknown: true, last: undefined });
+  } else {
+    course.hasSent ||= result.sent;
+  }
+}
+
+/** The error of a request that was sent, with the id by which the third party knows it. */
+export function sentAs({ id }: ProxyJob, error: VaultError): VaultError {
+  const { code, field, retryAfterSeconds } = error;
+  const cause = isFault(error) ? error : undefined;
+  return new VaultError(code, { field, retryAfterSeconds, sentAs: id, cause });
+}

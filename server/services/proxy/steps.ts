@@ -1,0 +1,245 @@
+import { type ErrorCode, VaultError } from '../../core/errors.ts';
+import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import { isOpen } from '../../domain/proxy/outcome.ts';
+import { pauseMs } from '../../domain/proxy/retry-pause.ts';
+import type { ThirdParties } from '../../outbound/third-parties.ts';
+import type { JobBill, JobStore, StoredJob } from '../../store/job.ts';
+import type { RecordEvent } from '../../telemetry/events.ts';
+import type { Accounts } from '../account/account.ts';
+import type { Clock, RandomFraction, RandomId } from '../common/clock.ts';
+import { insist, isTransient } from '../common/coalesce.ts';
+import type { Account } from '../common/request-context.ts';
+import { monthOf } from '../request/metering.ts';
+import { type Concluded, namesOf, type ProxyJob, type ProxyReply, type ProxySending } from './send.ts';
+
+/** The time limit of one attempt; below the time that a server has to finish its jobs when it stops. */
+const ATTEMPT_MS = 20_000;
+const WEBHOOK_MS = 10_000;
+/** When a job is read again that another server works on. */
+export const ELSEWHERE_MS = 1_000;
+const NO_BYTES = new Uint8Array(0);
+/** The outcome of a reply that was kept in case no better one comes. */
+const LAST_REPLY = { kind: 'reply', statusCode: 0, headers: [] } as const;
+/** Codes of attempts that another one could have followed. */
+const HAS_RUN_OUT: ReadonlySet<ErrorCode> = new Set(['target_unreachable', 'target_timeout', 'overloaded']);
+
+/** What the steps of jobs need. */
+export interface StepParts {
+  readonly crypto: Pick<Crypto, 'openJob' | 'openReport' | 'sealReport'>;
+  readonly jobStore: Pick<JobStore, 'beginAttempt' | 'endAttempt' | 'remove' | 'startReport'>;
+  readonly thirdParties: Pick<ThirdParties, 'deliver'>;
+  readonly accounts: Pick<Accounts, 'lookUp'>;
+  readonly sending: ProxySending;
+  readonly recordEvent: RecordEvent;
+  readonly now: Clock;
+  readonly randomId: RandomId;
+  readonly random: RandomFraction;
+  /** Attempts of this process that are recorded, perhaps, and certainly not made. */
+  readonly unsent: Set<string>;
+}
+
+/** The name of a job. */
+export interface Place {
+  readonly aid: string;
+  readonly id: string;
+}
+
+/** A job that has been read, and what names it in the log. Third parties know its id as `X-Vault-Request-Id`. */
+interface Step {
+  readonly place: Place;
+  readonly stored: StoredJob;
+  readonly names: ReturnType<typeof namesOf>;
+}
+
+/**
+ * Takes the step of phase `send`: an attempt to send the request, or the end of it. Gives the ms until the next step,
+ * undefined when there is none. Throws what may pass, and `integrity_failed`.
+ */
+export async function sendStep(
+  parts: StepParts,
+  place: Place,
+  stored: StoredJob,
+): Promise<number | undefined> {
+  const { crypto, sending, unsent, now } = parts;
+  const { record, attempts: made, flight } = stored;
+  const opened = await crypto.openJob({ place, job: record });
+  const account = await ownerOf(parts, place, opened.facts.account);
+  if (!account) {
+    return remove(parts, place, flight);
+  }
+  const job = { id: place.id, record, account, ...opened };
+  const step = { place, stored, names: namesOf(job) };
+  const { repeatable, attempts, what } = job.facts;
+  const isUnknown = flight !== '' && !unsent.has(flight);
+  if (made >= attempts || (isUnknown && !repeatable)) {
+    return giveUp(parts, step, flight, isUnknown, 'overloaded');
+  }
+  try {
+    await sending.admit(job, made);
+  } catch (error) {
+    if (error instanceof VaultError && error.status < 500) {
+      return giveUp(parts, step, flight, isUnknown, error.code);
+    }
+    throw error;
+  }
+  const operation = what === 'network_token' ? 'network_token' : 'proxy_attempt';
+  const nonce = await beginAttempt(parts, step, { month: monthOf(now()), operation });
+  return nonce === undefined ? ELSEWHERE_MS : attempt(parts, job, step, nonce);
+}
+
+/** The account of a job; undefined if it was deleted, also where another account has its name now. */
+async function ownerOf({ accounts }: StepParts, { aid }: Place, name: string): Promise<Account | undefined> {
+  const account = await accounts.lookUp(name);
+  return account?.aid === aid ? account : undefined;
+}
+
+async function remove({ jobStore }: StepParts, { aid, id }: Place, flight: string): Promise<undefined> {
+  await insist(() => jobStore.remove(aid, id, flight));
+  return undefined;
+}
+
+/** Records an attempt before it is made; undefined if another server was faster. Its nonce makes a retry safe. */
+async function beginAttempt(
+  { jobStore, randomId, unsent }: StepParts,
+  { place: { aid, id }, stored }: Step,
+  bill?: JobBill,
+): Promise<string | undefined> {
+  const nonce = randomId();
+  unsent.add(nonce);
+  const isOurs = await insist(() => jobStore.beginAttempt(aid, id, stored, nonce, bill));
+  unsent.delete(nonce);
+  unsent.delete(stored.flight);
+  return isOurs ? nonce : undefined;
+}
+
+async function attempt(parts: StepParts, job: ProxyJob, step: Step, nonce: string): Promise<number> {
+  const { jobStore, sending, unsent } = parts;
+  const { aid, id } = step.place;
+  const made = step.stored.attempts + 1;
+  const result = await insist(() => sending.attempt(job, made, ATTEMPT_MS), isTransient).catch((error) => {
+    // An attempt throws only before a byte is sent.
+    unsent.add(nonce);
+    throw error;
+  });
+  const verdict = sending.judge(job, result, made);
+  if (verdict.kind !== 'again') {
+    return result.ok
+      ? report(parts, step, nonce, await conclude(parts, job, result))
+      : giveUp(parts, step, nonce, isOpen(result), result.code);
+  }
+  const last = result.ok ? await sealReport(parts, step, await conclude(parts, job, result)) : undefined;
+  const over = { sent: result.ok || result.sent, report: last };
+  await insist(() => jobStore.endAttempt(aid, id, nonce, over));
+  return verdict.pauseMs;
+}
+
+/** The outcome of a reply. What the vault cannot do right now is retried; any other error is the outcome. */
+async function conclude(parts: StepParts, job: ProxyJob, reply: ProxyReply): Promise<Concluded> {
+  try {
+    return await insist(() => parts.sending.conclude(job, reply), isTransient);
+  } catch (error) {
+    reportFault(parts, namesOf(job), error);
+    // The target has answered: the outcome is known, whatever is wrong here.
+    return failed(asVaultError(error).code);
+  }
+}
+
+function failed(code: ErrorCode): Concluded {
+  return { outcome: { kind: 'failure', code }, bytes: NO_BYTES };
+}
+
+/**
+ * Ends a request without another attempt. Where the attempts have run out, the last reply is the outcome; a request that was
+ * sent after it, or with `open` just now, makes it unknown.
+ */
+function giveUp(
+  parts: StepParts,
+  step: Step,
+  flight: string,
+  open: boolean,
+  code: ErrorCode,
+): Promise<number> {
+  const { last, sent } = step.stored;
+  if (last !== undefined && !open && HAS_RUN_OUT.has(code)) {
+    return startReport(parts, step, flight, last, LAST_REPLY);
+  }
+  const isUnknown = open || (sent && last === undefined);
+  return report(parts, step, flight, failed(isUnknown ? 'outcome_unknown' : code));
+}
+
+async function report(parts: StepParts, step: Step, flight: string, concluded: Concluded): Promise<number> {
+  return startReport(parts, step, flight, await sealReport(parts, step, concluded), concluded.outcome);
+}
+
+function sealReport(
+  { crypto }: StepParts,
+  { place, stored: { record } }: Step,
+  { outcome, bytes: content }: Concluded,
+): Promise<Uint8Array> {
+  return insist(() => crypto.sealReport({ place, job: record, outcome, content }), isTransient);
+}
+
+/** Replaces the request, and with it the card data, by its report. */
+async function startReport(
+  { jobStore, recordEvent }: StepParts,
+  { place: { aid, id }, names }: Step,
+  flight: string,
+  sealed: Uint8Array,
+  outcome: Concluded['outcome'],
+): Promise<number> {
+  const isOurs = await insist(() => jobStore.startReport(aid, id, flight, sealed));
+  if (!isOurs) {
+    return ELSEWHERE_MS;
+  }
+  const code = outcome.kind === 'failure' ? outcome.code : undefined;
+  recordEvent('proxy_finished', { ...names, outcome: outcome.kind, code });
+  return 0;
+}
+
+/** Takes the step of phase `tell`: a call of the webhook. Gives the ms until the next one, undefined when it is done. */
+export async function tellStep(
+  parts: StepParts,
+  place: Place,
+  stored: StoredJob,
+): Promise<number | undefined> {
+  const { crypto, jobStore, thirdParties, recordEvent, now, random } = parts;
+  const { aid, id } = place;
+  const { facts, secret, body } = await crypto.openReport({ place, report: stored.record });
+  const { url, maxAttempts } = facts;
+  const names = { request_id: facts.requestId, job: id, account: facts.account };
+  const account = await ownerOf(parts, place, facts.account);
+  if (!account || stored.attempts >= maxAttempts) {
+    recordEvent('webhook_abandoned', names);
+    return remove(parts, place, stored.flight);
+  }
+  const nonce = await beginAttempt(parts, { place, stored, names });
+  if (nonce === undefined) {
+    return ELSEWHERE_MS;
+  }
+  const call = { id, url, secret, body, hosts: account.hosts, timestampSeconds: Math.floor(now() / 1_000) };
+  const startedAt = performance.now();
+  const outcome = await thirdParties.deliver({ ...call, deadlineMs: WEBHOOK_MS });
+  const made = stored.attempts + 1;
+  const ms = Math.round(performance.now() - startedAt);
+  recordEvent('webhook_attempt', { ...names, attempt: made, ms, ...outcome });
+  if (!outcome.delivered && made < maxAttempts) {
+    await insist(() => jobStore.endAttempt(aid, id, nonce, { sent: true }));
+    return pauseMs(made, random());
+  }
+  if (!outcome.delivered) {
+    recordEvent('webhook_abandoned', names);
+  }
+  return remove(parts, place, nonce);
+}
+
+/** Records a fault of a job; errors that callers may see are not faults. */
+export function reportFault(
+  { recordEvent }: StepParts,
+  names: Readonly<Record<string, unknown>>,
+  error: unknown,
+): void {
+  if (isFault(asVaultError(error))) {
+    recordEvent('job_failed', { ...names, ...failureFields(error) });
+  }
+}
