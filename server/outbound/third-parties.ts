@@ -75,10 +75,7 @@ function methodOf({ method }: FilledRequest): OutboundRequest['method'] {
 }
 
 function headOf({ url, headers }: Requester): Pick<OutboundRequest, 'url' | 'headers'> {
-  return {
-    url,
-    headers: [['Content-Type', 'application/json'], ...Object.entries(headers.expose())],
-  };
+  return { url, headers: [['Content-Type', 'application/json'], ...Object.entries(headers.expose())] };
 }
 
 /** Creates the only access of services to third parties. */

@@ -14,11 +14,11 @@ export interface FoundCard {
   readonly number: Candidate;
   /** Other places with card numbers and codes, of this card or of others. */
   readonly others: readonly Candidate[];
-  readonly cvv?: Candidate;
-  readonly month?: Candidate;
-  readonly year?: Candidate;
-  readonly expiry?: Candidate;
-  readonly holder?: Candidate;
+  readonly cvv: Candidate | undefined;
+  readonly month: Candidate | undefined;
+  readonly year: Candidate | undefined;
+  readonly expiry: Candidate | undefined;
+  readonly holder: Candidate | undefined;
 }
 
 const DIGITS_MIN = 12;
@@ -110,16 +110,15 @@ export function findCard(leaves: readonly Leaf[], text: string): FoundCard | und
     }
     return best;
   };
-  const parts = {
-    cvv: nearest('cvv'),
-    month: nearest('month'),
-    year: nearest('year'),
-    expiry: nearest('expiry'),
-    holder: nearest('holder'),
-  };
-  const others = all.filter((one) => one !== number && one !== parts.cvv && isSecret(one));
-  const known = Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined));
-  return { number, others, ...known };
+  const cvv = nearest('cvv');
+  const others = all.filter((one) => one !== number && one !== cvv && isSecret(one));
+  const [month, year, expiry, holder] = [
+    nearest('month'),
+    nearest('year'),
+    nearest('expiry'),
+    nearest('holder'),
+  ];
+  return { number, others, cvv, month, year, expiry, holder };
 }
 
 /** Whether a place must not stay readable in what is kept of a reply: a code, or what may be a card's number. */

@@ -1,25 +1,20 @@
 import type { JsonValue } from '../json/json.ts';
 import type { Leaf } from './leaves.ts';
 
-/** A place in a text with the tag that stands for it. */
+/** A place in a text, and the tag that replaces it. */
 interface Hole {
   readonly start: number;
   readonly end: number;
   readonly tag: string;
 }
 
-/** The making of a template out of a text in which some places become tags. */
+/** A template that is made from a text: the places that tags replace, and the parts beside the named values. */
 export interface Original {
-  /** Replaces a value by the tag of its name: by a raw one where only that gives back what is written there. */
-  readonly tag: (name: string, leaf: Pick<Leaf, 'value' | 'start' | 'end'> & Partial<Leaf>) => void;
-  /** Replaces a place by a raw tag, with what is written there kept under `name` in a part of its own. */
-  readonly keep: (name: string, start: number, end: number) => void;
-  /** Replaces a text wherever else it stands by a raw tag: of its name, or with a part of its own when `kept`. */
-  readonly hide: (name: string, value: string, kept?: boolean) => void;
-  /** As `keep`, for places in their order, where nothing of one was replaced before. */
-  readonly keepFree: (name: string, places: Iterable<readonly [start: number, end: number]>) => void;
-  /** The template, and the parts that it needs beside the named values. */
-  readonly finish: () => { readonly template: string; readonly parts: JsonValue[] };
+  readonly text: string;
+  readonly holes: Hole[];
+  readonly parts: JsonValue[];
+  /** The tags of the parts, by name and text. */
+  readonly tags: Map<string, string>;
 }
 
 const PARTS = 'original_parts';
@@ -27,78 +22,99 @@ const PARTS = 'original_parts';
 const OPENING = /\{{2,}/g;
 const OPENING_AT_END = /\{{2,}|\{$/g;
 
-/** Begins with a text that is well-formed Unicode. */
-export function createOriginal(text: string): Original {
-  const holes: Hole[] = [];
-  const parts: JsonValue[] = [];
-  const tags = new Map<string, string>();
+/** Starts a template from a text, which must be well-formed Unicode. */
+export function startOriginal(text: string): Original {
+  return { text, holes: [], parts: [], tags: new Map() };
+}
 
-  const partTag = (name: string, raw: string): string => {
-    const key = `${name} ${raw}`;
-    const tag = tags.get(key) ?? `{{{${PARTS}.${parts.length}.${name}}}}`;
-    if (!tags.has(key)) {
-      tags.set(key, tag);
-      parts.push(new Map([[name, raw]]));
+/** Replaces a value by the tag of its name: by a raw one where only that gives back what is written there. */
+export function tagValue(
+  original: Original,
+  name: string,
+  { value, start, end, write }: Pick<Leaf, 'value' | 'start' | 'end'> & Partial<Leaf>,
+): void {
+  const raw = original.text.slice(start, end);
+  const isVerbatim = value === raw && write?.(value) !== raw;
+  if (isVerbatim) {
+    original.holes.push({ start, end, tag: `{{{${name}}}}` });
+  } else if (write !== undefined) {
+    original.holes.push({ start, end, tag: `{{${name}}}` });
+  } else {
+    keepPlace(original, name, start, end);
+  }
+}
+
+/** Replaces a place by a raw tag, and keeps what is written there under `name` in a part of its own. */
+export function keepPlace(original: Original, name: string, start: number, end: number): void {
+  original.holes.push({ start, end, tag: partTag(original, name, original.text.slice(start, end)) });
+}
+
+/** Keeps places that do not overlap what was replaced before. They are given in ascending order. */
+export function keepFree(
+  original: Original,
+  name: string,
+  places: Iterable<readonly [start: number, end: number]>,
+): void {
+  const isFree = createFreeCheck(original);
+  for (const [start, end] of places) {
+    if (isFree(start, end)) {
+      keepPlace(original, name, start, end);
     }
-    return tag;
-  };
-  const keep = (name: string, start: number, end: number): void => {
-    holes.push({ start, end, tag: partTag(name, text.slice(start, end)) });
-  };
-  const tag: Original['tag'] = (name, { value, start, end, write }) => {
-    const raw = text.slice(start, end);
-    const isVerbatim = value === raw && write?.(value) !== raw;
-    if (isVerbatim) {
-      holes.push({ start, end, tag: `{{{${name}}}}` });
-    } else if (write !== undefined) {
-      holes.push({ start, end, tag: `{{${name}}}` });
-    } else {
-      keep(name, start, end);
+  }
+}
+
+/** Replaces a text wherever else it occurs by a raw tag: of its name, or of a part of its own when `kept`. */
+export function hideText(original: Original, name: string, value: string, kept = false): void {
+  const { text, holes } = original;
+  const isFree = createFreeCheck(original);
+  for (let start = text.indexOf(value); start >= 0; ) {
+    const end = start + value.length;
+    const free = isFree(start, end);
+    if (free) {
+      holes.push({ start, end, tag: kept ? partTag(original, name, value) : `{{{${name}}}}` });
     }
-  };
-  const hide: Original['hide'] = (name, value, kept = false) => {
-    const taken = holes.toSorted((a, b) => a.start - b.start);
-    let next = 0;
-    for (let at = text.indexOf(value); at >= 0; ) {
-      while ((taken[next]?.end ?? text.length + 1) <= at) {
-        next++;
-      }
-      const free = (taken[next]?.start ?? text.length) >= at + value.length;
-      if (free) {
-        holes.push({
-          start: at,
-          end: at + value.length,
-          tag: kept ? partTag(name, value) : `{{{${name}}}}`,
-        });
-      }
-      at = text.indexOf(value, free ? at + value.length : at + 1);
+    start = text.indexOf(value, free ? end : start + 1);
+  }
+}
+
+/** Gives the template, and the parts that it needs beside the named values. */
+export function finishOriginal(original: Original): {
+  readonly template: string;
+  readonly parts: JsonValue[];
+} {
+  const { text, holes, parts } = original;
+  let template = '';
+  let at = 0;
+  for (const { start, end, tag } of holes.sort((a, b) => a.start - b.start)) {
+    template += literal(original, text.slice(at, start), OPENING_AT_END) + tag;
+    at = end;
+  }
+  template += literal(original, text.slice(at), OPENING);
+  return { template, parts };
+}
+
+function literal(original: Original, text: string, opening: RegExp): string {
+  return text.replace(opening, (braces) => partTag(original, 'braces', braces));
+}
+
+function partTag({ tags, parts }: Original, name: string, raw: string): string {
+  const key = `${name} ${raw}`;
+  const tag = tags.get(key) ?? `{{{${PARTS}.${parts.length}.${name}}}}`;
+  if (!tags.has(key)) {
+    tags.set(key, tag);
+    parts.push(new Map([[name, raw]]));
+  }
+  return tag;
+}
+
+/** Says of places, in ascending order, whether they overlap nothing that is replaced already. */
+function createFreeCheck({ text, holes }: Original): (start: number, end: number) => boolean {
+  const taken = holes.toSorted((a, b) => a.start - b.start);
+  let next = 0;
+  return (start, end) => {
+    while ((taken[next]?.end ?? text.length + 1) <= start) {
+      next++;
     }
+    return (taken[next]?.start ?? text.length) >= end;
   };
-  const literal = (start: number, end: number, beforeTag: boolean): string =>
-    text
-      .slice(start, end)
-      .replace(beforeTag ? OPENING_AT_END : OPENING, (braces) => partTag('braces', braces));
-  const finish: Original['finish'] = () => {
-    let template = '';
-    let at = 0;
-    for (const hole of holes.sort((a, b) => a.start - b.start)) {
-      template += literal(at, hole.start, true) + hole.tag;
-      at = hole.end;
-    }
-    template += literal(at, text.length, false);
-    return { template, parts };
-  };
-  const keepFree: Original['keepFree'] = (name, places) => {
-    const taken = holes.toSorted((a, b) => a.start - b.start);
-    let next = 0;
-    for (const [start, end] of places) {
-      while ((taken[next]?.end ?? text.length + 1) <= start) {
-        next++;
-      }
-      if ((taken[next]?.start ?? text.length) >= end) {
-        keep(name, start, end);
-      }
-    }
-  };
-  return { tag, keep, hide, keepFree, finish };
 }

@@ -3,11 +3,11 @@ import { passesLuhn } from '../card/luhn.ts';
 import type { JsonObject } from '../json/json.ts';
 import { type BodyFormat, bodyFormat } from '../text/media-type.ts';
 import { type FoundCard, findCard } from './cards.ts';
-import { type ExpiryParts, expiryOf } from './expiry.ts';
+import { expiryOf } from './expiry.ts';
 import { formLeaves, looksLikeForm } from './form.ts';
 import { jsonLeaves } from './json.ts';
 import type { Leaf } from './leaves.ts';
-import { createOriginal } from './original.ts';
+import { finishOriginal, hideText, keepFree, keepPlace, startOriginal, tagValue } from './original.ts';
 import { textLeaves } from './text.ts';
 import { hasDoctype, xmlLeaves } from './xml.ts';
 
@@ -30,18 +30,12 @@ function sniff(text: string): BodyFormat {
   return looksLikeForm(text) ? 'form' : 'text';
 }
 
-function leavesOf(format: BodyFormat, text: string): readonly Leaf[] | undefined {
-  switch (format) {
-    case 'json':
-      return jsonLeaves(text);
-    case 'xml':
-      return xmlLeaves(text);
-    case 'form':
-      return formLeaves(text);
-    case 'text':
-      return textLeaves(text);
-  }
-}
+const READERS: Readonly<Record<BodyFormat, (text: string) => readonly Leaf[] | undefined>> = {
+  json: jsonLeaves,
+  xml: xmlLeaves,
+  form: formLeaves,
+  text: textLeaves,
+};
 
 /** What may be a card's number, in any of the spellings that a masked account must not see one in. */
 const NUMBER_RUN = /(?<!\d)\d(?:[ .-]?\d){12,18}(?!\d)/g;
@@ -59,14 +53,8 @@ function valuesOf(
   text: string,
   card: FoundCard,
 ): [string, Pick<Leaf, 'value' | 'start' | 'end'> | undefined][] {
-  const split = card.expiry === undefined ? undefined : expiryOf(text, card.expiry);
-  const expiry: Partial<ExpiryParts> =
-    card.month !== undefined && card.year !== undefined
-      ? { month: card.month, year: card.year }
-      : (split ?? {
-          ...(card.month === undefined ? {} : { month: card.month }),
-          ...(card.year === undefined ? {} : { year: card.year }),
-        });
+  const hasBoth = card.month !== undefined && card.year !== undefined;
+  const expiry = (hasBoth ? undefined : card.expiry && expiryOf(text, card.expiry)) ?? card;
   return [
     ['card_number', card.number],
     ['cvv', card.cvv],
@@ -78,24 +66,24 @@ function valuesOf(
 
 function storedObject(text: string, card: FoundCard): JsonObject {
   const object: JsonObject = new Map();
-  const original = createOriginal(text);
+  const original = startOriginal(text);
   for (const [name, found] of valuesOf(text, card)) {
     if (found !== undefined) {
       object.set(name, found.value);
-      original.tag(name, found);
+      tagValue(original, name, found);
     }
   }
   for (const other of card.others) {
     if (other.value === card.number.value) {
-      original.tag('card_number', other);
+      tagValue(original, 'card_number', other);
     } else {
-      original.keep(other.role === 'number' ? 'card_number' : 'cvv', other.start, other.end);
+      keepPlace(original, other.role === 'number' ? 'card_number' : 'cvv', other.start, other.end);
     }
   }
-  original.hide('card_number', card.number.value);
-  original.hide('card_number', onlyDigits(card.number.value), true);
-  original.keepFree('card_number', numberRuns(text));
-  const { template, parts } = original.finish();
+  hideText(original, 'card_number', card.number.value);
+  hideText(original, 'card_number', onlyDigits(card.number.value), true);
+  keepFree(original, 'card_number', numberRuns(text));
+  const { template, parts } = finishOriginal(original);
   object.set('original_data', template);
   if (parts.length > 0) {
     object.set('original_parts', parts);
@@ -121,12 +109,9 @@ export function smartParse(text: string, contentType?: string): SmartParsed | un
   if (hasDoctype(text) && (declared === 'xml' || (declared === undefined && looks === 'xml'))) {
     return undefined;
   }
-  for (const format of new Set<BodyFormat>([
-    declared === 'text' ? looks : (declared ?? looks),
-    looks,
-    'text',
-  ])) {
-    const leaves = leavesOf(format, text);
+  const first = declared === 'text' ? looks : (declared ?? looks);
+  for (const format of new Set<BodyFormat>([first, looks, 'text'])) {
+    const leaves = READERS[format](text);
     if (leaves !== undefined) {
       const card = findCard(leaves, text);
       return card === undefined ? undefined : { format, object: storedObject(text, card) };

@@ -14,14 +14,7 @@ const HOLDER =
 const ROOT = rootBranch();
 
 function leafAt(name: string, value: string, start: number): Leaf {
-  return {
-    name,
-    branch: ROOT,
-    value,
-    start,
-    end: start + value.length,
-    write: writeText,
-  };
+  return { name, branch: ROOT, value, start, end: start + value.length, write: writeText };
 }
 
 function firstOf(text: string, name: string, pattern: RegExp): Leaf[] {
