@@ -39,7 +39,7 @@ describe('the check finds', () => {
     [
       'workers beside their two doors',
       'server/crypto/client.ts',
-      "import { seal } from '../workers/crypto/primitives/aead.ts';",
+      "import { seal } from '../workers/crypto/primitives/symmetric.ts';",
     ],
     ['elysia outside HTTP', 'server/services/key/key.ts', "import { Elysia } from 'elysia';"],
     ['ioredis outside the store', 'server/services/key/key.ts', "import Redis from 'ioredis';"],

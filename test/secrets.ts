@@ -82,15 +82,15 @@ export const CONFINEMENTS: readonly Confinement[] = [
     what: 'a cipher',
     code: /\bcreate(?:C|Dec)ipheriv\b/,
     files: SHIPPED,
-    except: /^workers\/crypto\/(?:primitives\/aead|item\/ref-index)\.ts$/,
-    why: 'workers/crypto/primitives/aead.ts is the one place that chooses nonces and checks tags',
+    except: /^workers\/crypto\/(?:primitives\/symmetric|item\/lookup)\.ts$/,
+    why: 'workers/crypto/primitives/symmetric.ts is the one place that chooses nonces and checks tags',
   },
   {
     what: 'the WebCrypto API',
     code: /\bcrypto\s*\.\s*subtle\b/,
     files: SERVER_SIDE,
     except: NOWHERE,
-    why: 'workers/crypto/primitives/aead.ts is the one place that chooses nonces and checks tags',
+    why: 'workers/crypto/primitives/symmetric.ts is the one place that chooses nonces and checks tags',
   },
   {
     what: 'weak chance',

@@ -1,6 +1,7 @@
 /** Every byte format with bytes that are not what was written: nothing but the two known refusals may come of it. */
 
-import { openItem, openMeta, sealItem } from '../../workers/crypto/item/item.ts';
+import { openItem, sealItem } from '../../workers/crypto/item/item.ts';
+import { openMeta } from '../../workers/crypto/item/meta.ts';
 import { parseVaultKey } from '../../workers/crypto/key/record.ts';
 import {
   openAuditEntry,

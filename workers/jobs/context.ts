@@ -2,6 +2,7 @@
 import { IntegrityError } from '../crypto/primitives/bytes.ts';
 import type { Argon2Params } from '../crypto/primitives/kdf.ts';
 import { createServiceSealer, createSubkeys, type ServiceSealer } from '../crypto/record/service-record.ts';
+import type { Handlers, Jobs } from './define.ts';
 
 /** What every thread is started with. */
 export interface ThreadData {
@@ -32,6 +33,9 @@ export interface ThreadContext {
    */
   readonly rootKey: (purpose: RootPurpose, account: string) => Uint8Array;
 }
+
+/** A handler for each job of a group. */
+export type ThreadHandlers<Group extends Jobs> = Handlers<Group, ThreadContext>;
 
 /** The place of the sealed root among the service records. */
 export const ROOT_PATH = { account: '', kind: 'root', path: ['root'] as const };

@@ -27,6 +27,14 @@ export type In<J extends AnyJob> = Taken<J['input']>;
 /** What the handler of a job gives. */
 export type Out<J extends AnyJob> = Given<J['output']>;
 
+/** The handler of a job: the result, or a promise of it where the work is done outside of the thread's own stack. */
+export type Handler<J extends AnyJob, Context> = (context: Context, input: In<J>) => Out<J> | Promise<Out<J>>;
+
+/** A handler for each job of a group or a table. */
+export type Handlers<Group extends Jobs, Context> = {
+  readonly [Name in keyof Group]: Handler<Group[Name], Context>;
+};
+
 /** A job with its name, and with the number that stands for it in a frame. */
 export type Numbered<J extends AnyJob> = J & { readonly name: string; readonly kind: number };
 

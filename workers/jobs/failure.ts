@@ -1,7 +1,7 @@
 /** Which code each error of the threads has for callers. */
 import { VaultError } from '../../server/core/errors.ts';
 import { CertificateError } from '../crypto/certificate/certificate.ts';
-import { EndpointSecretError } from '../crypto/endpoint/record.ts';
+import { EndpointSecretError } from '../crypto/endpoint/secret.ts';
 import { IntegrityError, PassphraseError } from '../crypto/primitives/bytes.ts';
 import { type Failure, failureOf } from '../pool/failure.ts';
 

@@ -1,16 +1,8 @@
 /** The thread's side of typed jobs: input from fields, handler, output to fields. */
 import { type FieldHandler, serveThread } from '../pool/thread.ts';
 import { readAll } from './codec.ts';
-import type { AnyJob, In, JobTable, Out } from './define.ts';
+import type { AnyJob, Handler, Handlers, JobTable } from './define.ts';
 import { toFailure } from './failure.ts';
-
-/** The handler of a job: the result, or a promise of it where the work is done outside of the thread's own stack. */
-export type Handler<J extends AnyJob, Context> = (context: Context, input: In<J>) => Out<J> | Promise<Out<J>>;
-
-/** A handler for each job of a table. */
-export type Handlers<Table extends JobTable, Context> = {
-  readonly [Name in keyof Table]: Handler<Table[Name], Context>;
-};
 
 /** Serves the jobs of a table in this thread. Throws a TypeError where a job has no handler, or a handler no job. */
 export function serveJobs<Table extends JobTable, Context>(

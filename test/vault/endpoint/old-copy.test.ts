@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../../server/boot/redis/embedded.ts';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { openPolicy, openRetrieveWrap } from '../../../workers/crypto/endpoint/record.ts';
-import { type OpenedMeta, openItem, openMeta } from '../../../workers/crypto/item/item.ts';
-import { type UnlockedKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { openItem } from '../../../workers/crypto/item/item.ts';
+import { type OpenedMeta, openMeta } from '../../../workers/crypto/item/meta.ts';
+import { type UnlockedKey, unlockedKey } from '../../../workers/crypto/key/unlocked.ts';
+import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { createServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 import { type AccountClient, type Answer, type Handle, PASSPHRASE } from '../../helpers/clients.ts';
@@ -263,10 +265,10 @@ describe('an attacker with the master key, both copies, the old secrets and the 
     (await unlockVaultKey(ids(), await recordIn(oldVault), utf8(PASSPHRASE), ARGON2)).key;
 
   /** The private half of the old generation in the place of the new one, which nobody has. */
-  const pretending = (key: UnlockedKey): UnlockedKey => ({
-    ...key,
-    generations: [...key.generations, ...key.generations.map((pair) => ({ ...pair, gen: 2 }))],
-  });
+  const pretending = ({ kid, tokenKey, generations }: UnlockedKey): UnlockedKey => {
+    const copies = generations.map(({ publicKey, privateKey }) => ({ gen: 2, publicKey, privateKey }));
+    return unlockedKey(kid, tokenKey, [...generations, ...copies]);
+  };
   /** An item that says that it is of the old generation. */
   const backdated = (item: Buffer): Buffer => {
     const changed = Buffer.from(item);

@@ -1,7 +1,6 @@
 /** What the tests of endpoints share: one open key of two generations, and endpoints of both kinds made of it. */
 
 import {
-  type EndpointKind,
   type EndpointWrapId,
   type OpenedPolicy,
   openCaptureWrap,
@@ -9,11 +8,12 @@ import {
   openRetrieveWrap,
   type SealedEndpoint,
   sealEndpoint,
-  throwawayKey,
 } from '../../../workers/crypto/endpoint/record.ts';
+import type { EndpointKind } from '../../../workers/crypto/endpoint/secret.ts';
 import type { UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
+import { throwawayKey } from '../../../workers/crypto/key/vault-key.ts';
 import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { generateKeyPair } from '../../../workers/crypto/primitives/x25519.ts';
+import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
 import { CONTEXT, filled, sealerOf, toHex } from './fixture.ts';
 
 export const KINDS: readonly EndpointKind[] = ['capture', 'retrieve'];

@@ -2,14 +2,15 @@
 import { expect, test } from 'bun:test';
 import {
   type CaptureKey,
-  type EndpointKind,
   openCaptureWrap,
   openPolicy,
   openRetrieveWrap,
   sealEndpoint,
 } from '../../../workers/crypto/endpoint/record.ts';
-import { type ItemOwner, openItem, openMeta, sealItem } from '../../../workers/crypto/item/item.ts';
-import { tokenDigest } from '../../../workers/crypto/item/token.ts';
+import type { EndpointKind } from '../../../workers/crypto/endpoint/secret.ts';
+import { type ItemOwner, openItem, sealItem } from '../../../workers/crypto/item/item.ts';
+import { tokenDigest } from '../../../workers/crypto/item/lookup.ts';
+import { openMeta } from '../../../workers/crypto/item/meta.ts';
 import type { UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { IntegrityError, textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';

@@ -1,18 +1,16 @@
 import { describe, expect, test } from 'bun:test';
+import { openPolicy, openRetrieveWrap, sealEndpoint } from '../../../workers/crypto/endpoint/record.ts';
 import {
   checkEndpointSecret,
+  deriveEndpointKey,
   type EndpointKind,
   EndpointSecretError,
-  openPolicy,
-  openRetrieveWrap,
-  sealEndpoint,
-  throwawayKey,
-} from '../../../workers/crypto/endpoint/record.ts';
-import { deriveEndpointKey, endpointSecretText } from '../../../workers/crypto/endpoint/secret.ts';
-import { wipeKey } from '../../../workers/crypto/key/unlocked.ts';
-import { NONCE_BYTES, sealInto, TAG_BYTES } from '../../../workers/crypto/primitives/aead.ts';
+  endpointSecretText,
+} from '../../../workers/crypto/endpoint/secret.ts';
+import { throwawayKey } from '../../../workers/crypto/key/vault-key.ts';
 import { aad, concat, IntegrityError, textOf, u32, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { randomBytes } from '../../../workers/crypto/primitives/random.ts';
+import { NONCE_BYTES, sealInto, TAG_BYTES } from '../../../workers/crypto/primitives/symmetric.ts';
 import {
   EXPECTED,
   IDS,
@@ -238,7 +236,7 @@ describe('making one', () => {
 test('wiping what a retrieval opened leaves zeros, and the record opens again', () => {
   const made = make('retrieve');
   const opened = openRetrieveWrap(sealer, IDS, policyOf(made), made.wrapRecord, utf8(made.secret));
-  wipeKey(opened);
+  opened[Symbol.dispose]();
   expect(opened.tokenKey.length).toBe(0);
   expect(opened.generations.map(({ privateKey }) => toHex(privateKey))).toEqual([
     '00'.repeat(32),

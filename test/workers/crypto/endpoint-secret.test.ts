@@ -10,7 +10,7 @@ import {
   parseEndpointSecret,
 } from '../../../workers/crypto/endpoint/secret.ts';
 import { aad, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { hkdf } from '../../../workers/crypto/primitives/hash.ts';
+import { hkdf } from '../../../workers/crypto/primitives/symmetric.ts';
 import { filled, flipped, toHex } from './fixture.ts';
 
 const PLACE = { env: 'staging', aid: 'account-1', id: 'endpoint-1', kind: 'capture' } as const;

@@ -1,13 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { unwrapDek, wrapDekOwned, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
-import {
-  changePassphrase,
-  type UnlockedKey,
-  unlockVaultKey,
-  wipeKey,
-} from '../../../workers/crypto/key/vault-key.ts';
+import { generationOf, type UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
+import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { generateKeyPair } from '../../../workers/crypto/primitives/x25519.ts';
+import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
 import lowOrder from '../../vectors/x25519.json';
 import {
   CONTEXT,
@@ -35,8 +31,7 @@ function publicOf(of: UnlockedKey, gen: number): Uint8Array {
 }
 const wraps = {
   owned: (of: UnlockedKey, ctx = CTX) => wrapDekOwned(of, ctx, DEK),
-  sealed: (of: UnlockedKey, ctx = CTX) =>
-    wrapDekSealed(publicOf(of, of.generations.length), of.generations.length, ctx, DEK),
+  sealed: (of: UnlockedKey, ctx = CTX) => wrapDekSealed(generationOf(of), ctx, DEK),
 } as const;
 
 describe.each(Object.entries(wraps))('an %s envelope', (_, wrap) => {
@@ -71,14 +66,14 @@ describe.each(Object.entries(wraps))('an %s envelope', (_, wrap) => {
     const { key: own } = await openNewKey();
     const envelope = wrap(own);
     unwrapDek(own, CTX, envelope);
-    wipeKey(own);
+    own[Symbol.dispose]();
     expectRefused(() => unwrapDek(own, CTX, envelope));
   });
 });
 
 describe('sealing to a public key', () => {
   test.each(lowOrder.invalid)('refuses the point $name', ({ publicKey }) => {
-    expect(() => wrapDekSealed(hex(publicKey), 1, CTX, DEK)).toThrow(IntegrityError);
+    expect(() => wrapDekSealed({ gen: 1, publicKey: hex(publicKey) }, CTX, DEK)).toThrow(IntegrityError);
   });
 
   test('a run of wraps shares its set-up, for one receiver and context only, and not for ever', () => {
@@ -88,7 +83,7 @@ describe('sealing to a public key', () => {
       gen = 1,
       changes: { readonly env?: string; readonly kid?: string } = {},
     ): string =>
-      toHex(wrapDekSealed(publicKey, gen, { ...CTX, kid: 'shared', ...changes }, DEK).subarray(8, 40));
+      toHex(wrapDekSealed({ gen, publicKey }, { ...CTX, kid: 'shared', ...changes }, DEK).subarray(8, 40));
     const first = encOf(a.publicKey);
     expect(encOf(a.publicKey)).toBe(first);
     expect(encOf(a.publicKey, 2)).not.toBe(first);
@@ -103,8 +98,8 @@ describe('sealing to a public key', () => {
   test('an opener meets more receivers than it remembers', () => {
     const publicKey = publicOf(key, 1);
     const envelopes = Array.from({ length: 300 }, (_, i) => {
-      wrapDekSealed(publicKey, 2 + (i % 2), CTX, DEK);
-      return wrapDekSealed(publicKey, 1, CTX, DEK);
+      wrapDekSealed({ gen: 2 + (i % 2), publicKey }, CTX, DEK);
+      return wrapDekSealed({ gen: 1, publicKey }, CTX, DEK);
     });
     expect(new Set(envelopes.map((envelope) => toHex(envelope.subarray(8, 40)))).size).toBe(300);
     for (const envelope of [...envelopes, ...envelopes]) {

@@ -1,7 +1,10 @@
 /** What the tests of the record formats share: fixed contexts, cheap Argon2, and ways to damage a record. */
 import { expect } from 'bun:test';
-import { createVaultKey, type UnlockedKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
-import { IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import type { ItemContext } from '../../../workers/crypto/item/meta.ts';
+import type { UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
+import { createVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { verifyLogPart } from '../../../workers/crypto/log/entry.ts';
+import { EMPTY, IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { ARGON2_FLOOR } from '../../../workers/crypto/primitives/kdf.ts';
 import { createServiceSealer, type ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 
@@ -22,6 +25,15 @@ export const PASSPHRASE = utf8('correct horse battery staple');
 
 export function sealerOf(env = 'staging', masterKey = filled(32, 7)): ServiceSealer {
   return createServiceSealer({ env, ring: { writeId: 'a', keys: new Map([['a', masterKey]]) } });
+}
+
+/** The first position (from 1) at which a whole log is not what was written. */
+export function verifyWholeLog(
+  sealer: ServiceSealer,
+  ids: ItemContext,
+  entries: readonly Uint8Array[],
+): number | undefined {
+  return verifyLogPart(sealer, ids, { before: EMPTY, entries });
 }
 
 /** A fresh open vault key of one generation. */

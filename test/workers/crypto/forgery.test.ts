@@ -1,19 +1,15 @@
 /** Records that are well sealed but should not be: what only the checks beyond the AEAD can tell. */
 import { expect, test } from 'bun:test';
-import {
-  contentBytes,
-  openContent,
-  referenceHash,
-  sealContentInto,
-} from '../../../workers/crypto/item/content.ts';
 import { wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
-import { openItem, openMeta, sealItem } from '../../../workers/crypto/item/item.ts';
+import { openContent, openItem, sealContent, sealItem } from '../../../workers/crypto/item/item.ts';
+import { openMeta } from '../../../workers/crypto/item/meta.ts';
 import { bindVaultKey, COMMITMENT_BYTES, vaultKeyHead } from '../../../workers/crypto/key/record.ts';
+import { unlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
-import { NONCE_BYTES, sealInto, TAG_BYTES } from '../../../workers/crypto/primitives/aead.ts';
-import { aad, concat, IntegrityError, u32 } from '../../../workers/crypto/primitives/bytes.ts';
+import { aad, concat, IntegrityError, u32, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
 import { deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
-import { generateKeyPair } from '../../../workers/crypto/primitives/x25519.ts';
+import { NONCE_BYTES, sealInto, sha256, TAG_BYTES } from '../../../workers/crypto/primitives/symmetric.ts';
 import { CONTEXT, expectRefused, FLOOR, filled, IDS, openNewKey, PASSPHRASE, sealerOf } from './fixture.ts';
 
 const sealer = sealerOf();
@@ -25,10 +21,9 @@ const PART = { ...IDS, part: 0 as const };
 test('a card sealed to the public key by a writer of the store is refused by the metadata alone', () => {
   const honest = sealItem({ ...IDS, owner: { gen: 1, publicKey }, part0: filled(10, 1), sealer });
   const meta = openMeta(sealer, IDS, honest.meta);
-  const envelope = wrapDekSealed(publicKey, 1, PART, DEK);
-  const content = new Uint8Array(contentBytes(10));
-  sealContentInto(content, 0, DEK, { ...PART, reference: undefined, revision: meta.revision }, filled(10, 2));
-  const forged = { ...IDS, key, item: concat([envelope, content]), meta, nowMs: 0 };
+  const envelope = wrapDekSealed({ gen: 1, publicKey }, PART, DEK);
+  const item = sealContent(envelope, DEK, { ...PART, revision: meta.revision }, filled(10, 2));
+  const forged = { ...IDS, key, item, meta, nowMs: 0 };
   expectRefused(() => openItem(forged));
   const hash0 = new Uint8Array(new Bun.CryptoHasher('sha256').update(forged.item).digest());
   expect(openItem({ ...forged, meta: { ...meta, hash0 } }).part0[0]).toBe(2);
@@ -37,11 +32,7 @@ test('a card sealed to the public key by a writer of the store is refused by the
 test('a private half that is not of the public key beside it is refused', async () => {
   const salt = filled(16, 1);
   const { privateKey } = generateKeyPair();
-  const mixed = {
-    kid: CONTEXT.kid,
-    tokenKey: filled(32, 2),
-    generations: [{ gen: 1, privateKey, publicKey }],
-  };
+  const mixed = unlockedKey(CONTEXT.kid, filled(32, 2), [{ gen: 1, privateKey, publicKey }]);
   const head = vaultKeyHead(CONTEXT, mixed, salt, FLOOR);
   const { kek, commitment } = await deriveKek(PASSPHRASE, salt, FLOOR);
   head.set(commitment, head.length - COMMITMENT_BYTES);
@@ -55,7 +46,7 @@ test('a private half that is not of the public key beside it is refused', async 
 test('content with more or less padding than its length asks for is refused', () => {
   const ctx = { ...PART, reference: 'ref', revision: filled(8, 1) };
   const header = Uint8Array.of(1, 0x13, 1, 0);
-  const hash = referenceHash('ref');
+  const hash = sha256(utf8('ref'));
   const bound = aad('cardvault content', [
     header,
     ctx.env,

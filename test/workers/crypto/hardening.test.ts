@@ -1,12 +1,14 @@
 /** What no record may do to a decoder, and rules that the sources of this folder keep. */
 import { describe, expect, test } from 'bun:test';
-import { openContent } from '../../../workers/crypto/item/content.ts';
 import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
-import { openItem, openMeta } from '../../../workers/crypto/item/item.ts';
-import { describeVaultKey, openWarm, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
-import { openLogEntry, verifyLog } from '../../../workers/crypto/log/entry.ts';
+import { openContent, openItem } from '../../../workers/crypto/item/item.ts';
+import { openMeta } from '../../../workers/crypto/item/meta.ts';
+import { describeVaultKey } from '../../../workers/crypto/key/record.ts';
+import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { openWarm } from '../../../workers/crypto/key/warm.ts';
+import { openLogEntry } from '../../../workers/crypto/log/entry.ts';
+import { TYPE } from '../../../workers/crypto/primitives/bytes.ts';
 import { randomBytes } from '../../../workers/crypto/primitives/random.ts';
-import { TYPE } from '../../../workers/crypto/record/format.ts';
 import { selfTest } from '../../../workers/crypto/record/self-test.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
 import { readSources } from '../../sources.ts';
@@ -20,6 +22,7 @@ import {
   openNewKey,
   PASSPHRASE,
   sealerOf,
+  verifyWholeLog,
 } from './fixture.ts';
 
 const sealer = sealerOf();
@@ -67,7 +70,7 @@ describe('random bytes', () => {
   test('a warm blob, a log and a locked key', async () => {
     for (let i = 0; i < BLOBS; i++) {
       expect(openWarm(filled(32, 1), CONTEXT, blob(i, TYPE.warm), PASSPHRASE)).toBeUndefined();
-      expect(verifyLog(sealer, IDS, [blob(i, TYPE.service)])).toBe(1);
+      expect(verifyWholeLog(sealer, IDS, [blob(i, TYPE.service)])).toBe(1);
     }
     for (let i = 0; i < 500; i++) {
       const error = await unlockVaultKey(CONTEXT, blob(i, TYPE.vaultKey), PASSPHRASE, FLOOR).catch(
@@ -97,10 +100,12 @@ describe('the sources', async () => {
       .sort();
 
   test('one file calls an AEAD', () => {
-    expect(using(/createDecipheriv|setAuthTag|'aes-256-gcm'/)).toEqual(['workers/crypto/primitives/aead.ts']);
+    expect(using(/createDecipheriv|setAuthTag|'aes-256-gcm'/)).toEqual([
+      'workers/crypto/primitives/symmetric.ts',
+    ]);
     expect(using(/createCipheriv/)).toEqual([
-      'workers/crypto/item/ref-index.ts',
-      'workers/crypto/primitives/aead.ts',
+      'workers/crypto/item/lookup.ts',
+      'workers/crypto/primitives/symmetric.ts',
     ]);
   });
 

@@ -1,18 +1,20 @@
 import { describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import * as reference from 'hpke';
-import { openSealed, sealInto, TAG_BYTES } from '../../../workers/crypto/primitives/aead.ts';
 import { concat, IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import {
   AES_256_GCM,
   EXPORT_ONLY,
   exportSecret,
+  generateKeyPair,
   type HpkeAead,
   type HpkeContext,
+  importPrivate,
+  publicOf,
   setupReceiver,
   setupSender,
 } from '../../../workers/crypto/primitives/hpke.ts';
-import { generateKeyPair, importPrivate, publicOf } from '../../../workers/crypto/primitives/x25519.ts';
+import { openSealed, sealInto, TAG_BYTES } from '../../../workers/crypto/primitives/symmetric.ts';
 import vectors from '../../vectors/hpke.json';
 import { hex, toHex } from './fixture.ts';
 

@@ -2,15 +2,24 @@ import { describe, expect, test } from 'bun:test';
 import { isIP } from 'node:net';
 import fc from 'fast-check';
 import {
+  bytesOfIp,
   type LogEntry,
   openLogEntry,
   sealLogEntry,
   tagOf,
-  verifyLog,
+  textOfIp,
 } from '../../../workers/crypto/log/entry.ts';
 import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { bytesOfIp, textOfIp } from '../../../workers/crypto/primitives/ip-bytes.ts';
-import { damaged, expectDamageRefused, expectRefused, filled, IDS, sealerOf, toHex } from './fixture.ts';
+import {
+  damaged,
+  expectDamageRefused,
+  expectRefused,
+  filled,
+  IDS,
+  sealerOf,
+  toHex,
+  verifyWholeLog,
+} from './fixture.ts';
 
 const sealer = sealerOf();
 const NONE = filled(16, 0);
@@ -173,8 +182,8 @@ describe('the chain', () => {
   const entries = chain(6);
 
   test('a whole log is right, and so is an empty one', () => {
-    expect(verifyLog(sealer, IDS, entries)).toBeUndefined();
-    expect(verifyLog(sealer, IDS, [])).toBeUndefined();
+    expect(verifyWholeLog(sealer, IDS, entries)).toBeUndefined();
+    expect(verifyWholeLog(sealer, IDS, [])).toBeUndefined();
   });
 
   test('writers at the same time may have seen the same entry', () => {
@@ -183,15 +192,15 @@ describe('the chain', () => {
     const log = [one, two, seal(1, seen), seal(0, NONE), seal(1, seen)].filter(
       (entry) => entry !== undefined,
     );
-    expect(verifyLog(sealer, IDS, log)).toBeUndefined();
+    expect(verifyWholeLog(sealer, IDS, log)).toBeUndefined();
   });
 
   test.each([0, 1, 2, 3, 4])('the loss of entry %p shows', (at) => {
-    expect(verifyLog(sealer, IDS, entries.toSpliced(at, 1))).toBe(at + 1);
+    expect(verifyWholeLog(sealer, IDS, entries.toSpliced(at, 1))).toBe(at + 1);
   });
 
   test('a cut at the end cannot show', () => {
-    expect(verifyLog(sealer, IDS, entries.slice(0, 4))).toBeUndefined();
+    expect(verifyWholeLog(sealer, IDS, entries.slice(0, 4))).toBeUndefined();
   });
 
   test('reordering, repetition and foreign entries show', () => {
@@ -199,15 +208,15 @@ describe('the chain', () => {
     if (!a || !b || !c) {
       throw new Error('a log of six');
     }
-    expect(verifyLog(sealer, IDS, [b, a, c])).toBe(1);
-    expect(verifyLog(sealer, IDS, [a, c, b])).toBe(2);
-    expect(verifyLog(sealer, IDS, [a, a, c])).toBe(3);
+    expect(verifyWholeLog(sealer, IDS, [b, a, c])).toBe(1);
+    expect(verifyWholeLog(sealer, IDS, [a, c, b])).toBe(2);
+    expect(verifyWholeLog(sealer, IDS, [a, a, c])).toBe(3);
     const foreign = sealLogEntry(
       sealer,
       { ...IDS, token: 'other' },
       { ...BASE, seenLength: 1, seenTag: tagOf(a) },
     );
-    expect(verifyLog(sealer, IDS, [a, foreign])).toBe(2);
+    expect(verifyWholeLog(sealer, IDS, [a, foreign])).toBe(2);
   });
 
   test('an entry that claims what was not there shows', () => {
@@ -215,17 +224,17 @@ describe('the chain', () => {
     if (!a) {
       throw new Error('a log of six');
     }
-    expect(verifyLog(sealer, IDS, [seal(1, NONE)])).toBe(1);
-    expect(verifyLog(sealer, IDS, [seal(5, NONE)])).toBe(1);
-    expect(verifyLog(sealer, IDS, [a, seal(2, tagOf(a))])).toBe(2);
-    expect(verifyLog(sealer, IDS, [a, seal(1, NONE)])).toBe(2);
-    expect(verifyLog(sealer, IDS, [a, seal(0, tagOf(a))])).toBe(2);
+    expect(verifyWholeLog(sealer, IDS, [seal(1, NONE)])).toBe(1);
+    expect(verifyWholeLog(sealer, IDS, [seal(5, NONE)])).toBe(1);
+    expect(verifyWholeLog(sealer, IDS, [a, seal(2, tagOf(a))])).toBe(2);
+    expect(verifyWholeLog(sealer, IDS, [a, seal(1, NONE)])).toBe(2);
+    expect(verifyWholeLog(sealer, IDS, [a, seal(0, tagOf(a))])).toBe(2);
   });
 
   test('any damage shows at its place or after it', () => {
     const middle = entries[2] ?? NONE;
     for (const bad of damaged(middle)) {
-      expect(verifyLog(sealer, IDS, entries.toSpliced(2, 1, bad))).toBe(3);
+      expect(verifyWholeLog(sealer, IDS, entries.toSpliced(2, 1, bad))).toBe(3);
     }
   });
 });

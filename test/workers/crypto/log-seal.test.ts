@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
-import { openLogEntry, sealLogEntry, tagOf, verifyLog } from '../../../workers/crypto/log/entry.ts';
+import { openLogEntry, sealLogEntry, tagOf } from '../../../workers/crypto/log/entry.ts';
 import { renewLogRecord, writerOfLog } from '../../../workers/crypto/log/seal.ts';
 import { createServiceSealer } from '../../../workers/crypto/record/service-record.ts';
-import { expectDamageRefused, expectRefused, filled, flipped, IDS } from './fixture.ts';
+import { expectDamageRefused, expectRefused, filled, flipped, IDS, verifyWholeLog } from './fixture.ts';
 
 const OLD = ['old', filled(32, 7)] as const;
 const NEW = ['new', filled(32, 9)] as const;
@@ -53,7 +53,7 @@ describe('an entry that is sealed again', () => {
     'leaves a log right, whichever are (%p)',
     (mask) => {
       const mixed = entries.map((entry, i) => ((mask >> i) & 1 ? (renewed[i] ?? entry) : entry));
-      expect(verifyLog(both, IDS, mixed)).toBeUndefined();
+      expect(verifyWholeLog(both, IDS, mixed)).toBeUndefined();
     },
   );
 
@@ -66,7 +66,7 @@ describe('an entry that is sealed again', () => {
       expectRefused(() => openLogEntry(both, { ...IDS, ...other }, first));
     }
     expectRefused(() => openLogEntry(before, IDS, first));
-    expect(verifyLog(both, IDS, renewed.toSpliced(2, 1))).toBe(3);
+    expect(verifyWholeLog(both, IDS, renewed.toSpliced(2, 1))).toBe(3);
   });
 
   test('is none where the entry did not open', () => {

@@ -1,7 +1,11 @@
 import { describe, expect, spyOn, test } from 'bun:test';
 import fc from 'fast-check';
 import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { createServiceSealer, type Purpose } from '../../../workers/crypto/record/service-record.ts';
+import {
+  createServiceSealer,
+  createSubkeys,
+  type Purpose,
+} from '../../../workers/crypto/record/service-record.ts';
 import { expectDamageRefused, expectRefused, filled, flipped, sealerOf, toHex } from './fixture.ts';
 
 const sealer = sealerOf();
@@ -103,40 +107,38 @@ describe('the ring', () => {
   test('a bad ring is refused', () => {
     expect(() => ringOf('x', 'a')).toThrow(RangeError);
     expect(() => sealerOf('staging', filled(31, 1))).toThrow(RangeError);
-    expect(() => sealer.subkey('idem', '', 'nobody')).toThrow(RangeError);
   });
 
   test('later changes of the caller’s key bytes change nothing', () => {
     const key = filled(32, 9);
     const own = sealerOf('staging', key);
     key.fill(0);
-    expect(toHex(own.subkey('idem', 'x'))).toBe(
-      toHex(sealerOf('staging', filled(32, 9)).subkey('idem', 'x')),
-    );
+    const record = own.seal(...PLACE, utf8('a rule'));
+    expect(toHex(sealerOf('staging', filled(32, 9)).open(...PLACE, record))).toBe(toHex(utf8('a rule')));
   });
 });
 
 describe('sub-keys', () => {
-  test('differ by purpose, account, environment and ring key', () => {
+  const subkeyOf = createSubkeys(filled(32, 7), 'a label', 'staging');
+
+  test('differ by purpose, account, environment, label and key', () => {
     const purposes: Purpose[] = ['record', 'ref-index', 'audit', 'idem', 'job', 'password', 'cursor'];
-    const both = ringOf('b', 'b', 'a');
     const keys = [
-      ...purposes.map((purpose) => sealer.subkey(purpose, 'account-1')),
-      sealer.subkey('idem', 'account-2'),
-      sealerOf('production').subkey('idem', 'account-1'),
-      both.subkey('idem', 'account-1'),
-      both.subkey('idem', 'account-1', 'a'),
+      ...purposes.map((purpose) => subkeyOf(purpose, 'account-1')),
+      subkeyOf('idem', 'account-2'),
+      createSubkeys(filled(32, 7), 'a label', 'production')('idem', 'account-1'),
+      createSubkeys(filled(32, 7), 'b label', 'staging')('idem', 'account-1'),
+      createSubkeys(filled(32, 8), 'a label', 'staging')('idem', 'account-1'),
     ];
     expect(new Set(keys.map(toHex)).size).toBe(keys.length);
     expect(keys.every((key) => key.length === 32)).toBe(true);
-    expect(toHex(both.subkey('idem', 'x'))).toBe(toHex(both.subkey('idem', 'x', 'b')));
   });
 
   test('stay the same when more accounts are used than are remembered', () => {
-    const first = toHex(sealer.subkey('cursor', 'first'));
+    const first = toHex(subkeyOf('cursor', 'first'));
     for (let i = 0; i < 5000; i++) {
-      sealer.subkey('cursor', `account ${i}`);
+      subkeyOf('cursor', `account ${i}`);
     }
-    expect(toHex(sealer.subkey('cursor', 'first'))).toBe(first);
+    expect(toHex(subkeyOf('cursor', 'first'))).toBe(first);
   });
 });

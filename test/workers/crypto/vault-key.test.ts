@@ -1,13 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import {
-  changePassphrase,
-  createVaultKey,
-  describeVaultKey,
-  openWarm,
-  sealWarm,
-  unlockVaultKey,
-  wipeKey,
-} from '../../../workers/crypto/key/vault-key.ts';
+import { describeVaultKey } from '../../../workers/crypto/key/record.ts';
+import { changePassphrase, createVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { openWarm, sealWarm } from '../../../workers/crypto/key/warm.ts';
 import { concat, IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { ARGON2_DEFAULT } from '../../../workers/crypto/primitives/kdf.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
@@ -234,6 +228,6 @@ describe('warm blobs', async () => {
 
 test('a wiped key holds zeros only', async () => {
   const { key } = await openNewKey();
-  wipeKey(key);
+  key[Symbol.dispose]();
   expect(secretsOf(key)).toEqual(['00'.repeat(32), '00'.repeat(32)]);
 });

@@ -1,15 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { argon2Sync } from 'node:crypto';
-import { openSealed, sealInto, TAG_BYTES } from '../../../workers/crypto/primitives/aead.ts';
 import { concat, IntegrityError } from '../../../workers/crypto/primitives/bytes.ts';
-import { hkdf } from '../../../workers/crypto/primitives/hash.ts';
+import { agree, generateKeyPair, importPrivate, publicOf } from '../../../workers/crypto/primitives/hpke.ts';
 import { checkStoredParams, deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
-import {
-  agree,
-  generateKeyPair,
-  importPrivate,
-  publicOf,
-} from '../../../workers/crypto/primitives/x25519.ts';
+import { hkdf, openSealed, sealInto, TAG_BYTES } from '../../../workers/crypto/primitives/symmetric.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
 import gcm from '../../vectors/aes-256-gcm.json';
 import argon2 from '../../vectors/argon2id.json';

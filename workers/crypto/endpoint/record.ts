@@ -2,42 +2,54 @@
  * The two records of an endpoint, each sealed as a service record at the endpoint's id.
  *
  * Policy, what the endpoint may do: `version 1 | salt 16 | commitment 32 | JSON`. It stays until the sweep.
- * Wrap, what the secret opens: see `endpoint-wrap.ts`. It goes when the endpoint is stopped. It is bound to
- * the whole policy, so that somebody who has the service master key, but not the secret, can change nothing
- * of what a living endpoint may do.
+ *
+ * Wrap, what the secret opens: `header 4 | gen 4 | nonce 12 | ciphertext | tag 16`, of one type for each kind. A capture
+ * wrap holds the public half of its generation and the token key, a retrieval wrap the public and the private half of
+ * every generation up to its own. It goes when the endpoint is stopped. It is bound to the whole policy, so that
+ * somebody who has the service master key, but not the secret, can change nothing of what a living endpoint may do.
  */
-
-import { TOKEN_KEY_BYTES } from '../key/record.ts';
 import {
-  type Generation,
-  newestGeneration,
+  generationOf,
+  PAIR_BYTES,
   type PublicGeneration,
+  packPairs,
+  TOKEN_KEY_BYTES,
   type UnlockedKey,
+  unlockedKey,
+  unpackPairs,
 } from '../key/unlocked.ts';
-import { SALT_BYTES } from '../primitives/aead.ts';
-import { concat, EMPTY, IntegrityError, wipe } from '../primitives/bytes.ts';
-import { sha256 } from '../primitives/hash.ts';
-import { randomBytes } from '../primitives/random.ts';
-import { generateKeyPair, POINT_BYTES } from '../primitives/x25519.ts';
+import {
+  aad,
+  checkHeader,
+  concat,
+  EMPTY,
+  HEADER_BYTES,
+  IntegrityError,
+  type RecordType,
+  readU32,
+  TYPE,
+  wipe,
+  writeHeader,
+  writeU32,
+} from '../primitives/bytes.ts';
+import { POINT_BYTES } from '../primitives/hpke.ts';
+import { NONCE_BYTES, openAt, SALT_BYTES, sealAt, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
 import {
   ENDPOINT_COMMITMENT_BYTES,
   type EndpointId,
-  type EndpointPlace,
+  type EndpointKind,
+  type EndpointName,
   endpointKeyOf,
   newEndpointSecret,
   type SecretCheck,
 } from './secret.ts';
-import { type EndpointWrapId, openWrap, PAIR_BYTES, sealWrap, type WrapPlace } from './wrap.ts';
 
-export {
-  checkEndpointSecret,
-  type EndpointId,
-  type EndpointKind,
-  type EndpointPlace,
-  EndpointSecretError,
-} from './secret.ts';
-export type { EndpointWrapId } from './wrap.ts';
+/** Names a wrap to be opened: its vault key and its generation are those that the policy's JSON tells. */
+export interface EndpointWrapId extends EndpointId {
+  readonly kid: string;
+  readonly gen: number;
+}
 
 /** A new endpoint, as it is stored, and its secret, which is not. */
 export interface SealedEndpoint {
@@ -56,9 +68,9 @@ export interface OpenedPolicy extends SecretCheck {
   readonly hash: Uint8Array;
 }
 
-/** What a capture endpoint works with: enough to store an item, and nothing to read one. */
-export interface CaptureKey extends PublicGeneration {
-  /** Makes deterministic tokens; the caller wipes it. */
+/** What a capture endpoint works with: enough to store an item, and nothing to read one. Disposing of it wipes it. */
+export interface CaptureKey extends PublicGeneration, Disposable {
+  /** Makes deterministic tokens. */
   readonly tokenKey: Uint8Array;
 }
 
@@ -67,13 +79,49 @@ const SALT_AT = 1;
 const COMMITMENT_AT = SALT_AT + SALT_BYTES;
 const JSON_AT = COMMITMENT_AT + ENDPOINT_COMMITMENT_BYTES;
 
+/** Where the sealed part of a wrap begins. */
+const NONCE_AT = HEADER_BYTES + 4;
+const TYPES: Readonly<Record<EndpointKind, RecordType>> = {
+  capture: TYPE.captureWrap,
+  retrieve: TYPE.retrieveWrap,
+};
+
+/** AAD of a wrap. The kind is the type byte in `head`, and stands once more in the derivation of the key. */
+function bindWrap(
+  { env, aid, kid, id }: EndpointId & { readonly kid: string },
+  head: Uint8Array,
+  policyHash: Uint8Array,
+): Uint8Array {
+  return aad('cardvault endpoint', [head, env, aid, kid, id, policyHash]);
+}
+
+/** Wraps an open vault key under a key that is used for nothing else, bound to its place and its policy. */
+function sealWrap(
+  place: EndpointName & { readonly kid: string },
+  wrapKey: Uint8Array,
+  policyHash: Uint8Array,
+  key: UnlockedKey,
+): Uint8Array {
+  const { gen, publicKey } = generationOf(key);
+  const secrets = place.kind === 'capture' ? concat([publicKey, key.tokenKey]) : packPairs(key.generations);
+  try {
+    const out = new Uint8Array(NONCE_AT + NONCE_BYTES + secrets.length + TAG_BYTES);
+    writeHeader(out, TYPES[place.kind]);
+    writeU32(out, HEADER_BYTES, gen);
+    sealAt(out, NONCE_AT, wrapKey, secrets, bindWrap(place, out.subarray(0, NONCE_AT), policyHash));
+    return out;
+  } finally {
+    wipe(secrets);
+  }
+}
+
 /**
  * Makes an endpoint of an open vault key, for its newest generation, with a fresh secret. `json` is the
  * policy. Refuses, with RangeError, another vault key, and one that was itself opened through an endpoint.
  */
 export function sealEndpoint(
   sealer: ServiceSealer,
-  place: EndpointPlace & { readonly kid: string },
+  place: EndpointName & { readonly kid: string },
   json: Uint8Array,
   key: UnlockedKey,
 ): SealedEndpoint {
@@ -89,7 +137,7 @@ export function sealEndpoint(
       secret: text,
       policyRecord: sealer.seal('record', aid, 'endpoint', [id], policy),
       wrapRecord: sealer.seal('record', aid, 'endpoint wrap', [id], wrap),
-      gen: newestGeneration(key).gen,
+      gen: generationOf(key).gen,
     };
   } finally {
     wipe(wrapKey, commitment);
@@ -113,18 +161,28 @@ export function openPolicy(sealer: ServiceSealer, place: EndpointId, record: Uin
   };
 }
 
-/** The secret is checked first: whoever has it not learns nothing of the wrap, not even that it is damaged. */
-function openWith(
+/**
+ * The plaintext of a wrap, of the length that kind and generation ask for. The secret is checked first: whoever has it
+ * not learns nothing of the wrap, not even that it is damaged.
+ */
+function openWrap(
   sealer: ServiceSealer,
-  place: WrapPlace,
+  place: EndpointWrapId & EndpointName,
   policy: OpenedPolicy,
   record: Uint8Array,
   secretText: Uint8Array,
 ): Uint8Array {
+  const { kind, gen } = place;
   const wrapKey = endpointKeyOf(place, policy, secretText);
   try {
     const wrap = sealer.open('record', place.aid, 'endpoint wrap', [place.id], record);
-    return openWrap(place, wrapKey, policy.hash, wrap);
+    checkHeader(wrap, TYPES[kind], NONCE_AT + NONCE_BYTES);
+    const secretBytes = kind === 'capture' ? POINT_BYTES + TOKEN_KEY_BYTES : gen * PAIR_BYTES;
+    const isWhole = wrap.length === NONCE_AT + NONCE_BYTES + secretBytes + TAG_BYTES;
+    if (!isWhole || readU32(wrap, HEADER_BYTES) !== gen) {
+      throw new IntegrityError('endpoint');
+    }
+    return openAt(wrap, NONCE_AT, wrapKey, bindWrap(place, wrap.subarray(0, NONCE_AT), policy.hash));
   } finally {
     wipe(wrapKey);
   }
@@ -141,18 +199,19 @@ export function openCaptureWrap(
   record: Uint8Array,
   secretText: Uint8Array,
 ): CaptureKey {
-  const secrets = openWith(sealer, { ...ids, kind: 'capture' }, policy, record, secretText);
+  const secrets = openWrap(sealer, { ...ids, kind: 'capture' }, policy, record, secretText);
   return {
     gen: ids.gen,
     publicKey: secrets.subarray(0, POINT_BYTES),
     tokenKey: secrets.subarray(POINT_BYTES),
+    [Symbol.dispose]: () => wipe(secrets),
   };
 }
 
 /**
  * Opens a retrieval endpoint: a vault key that reads items of every generation up to the endpoint's own. Its
  * token key is empty, for a retrieval makes no tokens. That both halves of a generation belong together is
- * proven by the seal alone, without an X25519. Errors as `openCaptureWrap`; the caller calls `wipeKey`.
+ * proven by the seal alone, without an X25519. Errors as `openCaptureWrap`; the caller disposes of it.
  */
 export function openRetrieveWrap(
   sealer: ServiceSealer,
@@ -161,23 +220,6 @@ export function openRetrieveWrap(
   record: Uint8Array,
   secretText: Uint8Array,
 ): UnlockedKey {
-  const secrets = openWith(sealer, { ...ids, kind: 'retrieve' }, policy, record, secretText);
-  const generations = Array.from({ length: ids.gen }, (_, i): Generation => {
-    const privateAt = i * PAIR_BYTES + POINT_BYTES;
-    return {
-      gen: i + 1,
-      publicKey: secrets.subarray(i * PAIR_BYTES, privateAt),
-      privateKey: secrets.subarray(privateAt, privateAt + POINT_BYTES),
-    };
-  });
-  return { kid: ids.kid, tokenKey: EMPTY, generations };
-}
-
-/** A random vault key that nothing is stored under: for an endpoint that stands in for an unknown one. */
-export function throwawayKey(kid: string): UnlockedKey {
-  return {
-    kid,
-    tokenKey: randomBytes(TOKEN_KEY_BYTES),
-    generations: [{ gen: 1, ...generateKeyPair() }],
-  };
+  const secrets = openWrap(sealer, { ...ids, kind: 'retrieve' }, policy, record, secretText);
+  return unlockedKey(ids.kid, EMPTY, unpackPairs(secrets, 0, ids.gen));
 }

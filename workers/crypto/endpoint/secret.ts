@@ -2,10 +2,9 @@
  * Endpoint secrets: their text, the key and the commitment that derive from one, and the check that comes
  * before anything of an endpoint is decrypted.
  */
-import { KEY_BYTES, SALT_BYTES } from '../primitives/aead.ts';
 import { aad, equalBytes, wipe } from '../primitives/bytes.ts';
-import { hkdf } from '../primitives/hash.ts';
 import { randomBytes } from '../primitives/random.ts';
+import { hkdf, KEY_BYTES, SALT_BYTES } from '../primitives/symmetric.ts';
 
 /** What a secret is good for: to store items, or to read them. Neither kind can stand in for the other. */
 export type EndpointKind = 'capture' | 'retrieve';
@@ -18,7 +17,7 @@ export interface EndpointId {
 }
 
 /** Names one endpoint and its kind: what its secret is bound to. */
-export interface EndpointPlace extends EndpointId {
+export interface EndpointName extends EndpointId {
   readonly kind: EndpointKind;
 }
 
@@ -36,6 +35,7 @@ export class EndpointSecretError extends Error {
   }
 }
 
+/** What names a secret in the policy: the second half of what is derived from it. */
 export const ENDPOINT_COMMITMENT_BYTES = 32;
 
 const SECRET_BYTES = 32;
@@ -80,7 +80,7 @@ export function parseEndpointSecret(kind: EndpointKind, text: Uint8Array): Uint8
  * caller wipes both.
  */
 export function deriveEndpointKey(
-  place: EndpointPlace,
+  place: EndpointName,
   salt: Uint8Array,
   secret: Uint8Array,
 ): { readonly key: Uint8Array; readonly commitment: Uint8Array } {
@@ -91,7 +91,7 @@ export function deriveEndpointKey(
 
 /** A fresh secret, its fresh salt, and what derives from the two. The caller wipes `key` and `commitment`. */
 export function newEndpointSecret(
-  place: EndpointPlace,
+  place: EndpointName,
 ): SecretCheck & { readonly key: Uint8Array; readonly text: string } {
   const secret = randomBytes(SECRET_BYTES);
   try {
@@ -104,7 +104,7 @@ export function newEndpointSecret(
 
 /** The wrap's key when the secret is right, and undefined otherwise, after the same work. */
 function matchSecret(
-  place: EndpointPlace,
+  place: EndpointName,
   check: SecretCheck,
   secretText: Uint8Array,
 ): Uint8Array | undefined {
@@ -123,7 +123,7 @@ function matchSecret(
  * is gone. The commitment is compared in constant time, and a malformed secret costs what a wrong one does.
  */
 export function checkEndpointSecret(
-  place: EndpointPlace,
+  place: EndpointName,
   check: SecretCheck,
   secretText: Uint8Array,
 ): boolean {
@@ -133,7 +133,7 @@ export function checkEndpointSecret(
 }
 
 /** The key of an endpoint's wrap, which the caller wipes; `EndpointSecretError` as `checkEndpointSecret`. */
-export function endpointKeyOf(place: EndpointPlace, check: SecretCheck, secretText: Uint8Array): Uint8Array {
+export function endpointKeyOf(place: EndpointName, check: SecretCheck, secretText: Uint8Array): Uint8Array {
   const key = matchSecret(place, check, secretText);
   if (!key) {
     throw new EndpointSecretError();

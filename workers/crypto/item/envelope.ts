@@ -4,31 +4,38 @@
  * Owned, by somebody with the passphrase: `header 4 | gen 4 | salt 16 | nonce 12 | wrapped 32 | tag 16`.
  * Sealed, by somebody with the public key only: `header 4 | gen 4 | enc 32 | nonce 12 | wrapped 32 | tag 16`.
  */
-
 import {
   exporterOf,
   generationOf,
   importedPrivate,
-  newestGeneration,
   ownerKeyOf,
   type PublicGeneration,
   type UnlockedKey,
 } from '../key/unlocked.ts';
 import {
+  aad,
+  checkHeader,
+  equalBytes,
+  HEADER_BYTES,
+  IntegrityError,
+  readU32,
+  TYPE,
+  wipe,
+  writeHeader,
+  writeU32,
+} from '../primitives/bytes.ts';
+import { exportSecret, POINT_BYTES, setupReceiver, setupSender } from '../primitives/hpke.ts';
+import { fillRandom } from '../primitives/random.ts';
+import {
   KEY_BYTES,
   MESSAGE_EXTRA_BYTES,
   NONCE_BYTES,
+  openAt,
   openMessage,
-  openSealed,
   sealInto,
   sealMessage,
   TAG_BYTES,
-} from '../primitives/aead.ts';
-import { aad, equalBytes, IntegrityError, readU32, wipe, writeU32 } from '../primitives/bytes.ts';
-import { exportSecret, setupReceiver, setupSender } from '../primitives/hpke.ts';
-import { fillRandom } from '../primitives/random.ts';
-import { POINT_BYTES } from '../primitives/x25519.ts';
-import { checkHeader, HEADER_BYTES, type RecordType, TYPE, writeHeader } from '../record/format.ts';
+} from '../primitives/symmetric.ts';
 import type { KeyContext } from '../record/service-record.ts';
 
 /** Names one part of one item. */
@@ -40,7 +47,8 @@ export interface PartContext extends KeyContext {
 
 const HEAD_BYTES = HEADER_BYTES + 4;
 const OWNED_BYTES = HEAD_BYTES + KEY_BYTES + MESSAGE_EXTRA_BYTES;
-const SEALED_BYTES = HEAD_BYTES + POINT_BYTES + NONCE_BYTES + KEY_BYTES + TAG_BYTES;
+const SEALED_NONCE_AT = HEAD_BYTES + POINT_BYTES;
+const SEALED_BYTES = SEALED_NONCE_AT + NONCE_BYTES + KEY_BYTES + TAG_BYTES;
 
 /** Length of the envelope that a record begins with, by its type byte; `IntegrityError` for any other type. */
 export function envelopeBytes(record: Uint8Array): number {
@@ -58,17 +66,12 @@ export function envelopeGeneration(envelope: Uint8Array): number {
   return readU32(envelope, HEADER_BYTES);
 }
 
-function headOf(type: RecordType, gen: number): Uint8Array {
-  const head = new Uint8Array(HEAD_BYTES);
-  writeHeader(head, type);
-  writeU32(head, HEADER_BYTES, gen);
-  return head;
-}
-
+/** AAD of an envelope: all of its clear bytes before the salt or nonce, and its place. */
 function bind(ctx: PartContext, head: Uint8Array): Uint8Array {
   return aad('cardvault envelope', [head, ctx.env, ctx.aid, ctx.kid, ctx.token, ctx.part]);
 }
 
+/** The `info` of the HPKE set-up (RFC 9180, section 5.1): one for all items of a vault key. */
 function hpkeInfo(ctx: KeyContext, gen: number): Uint8Array {
   return aad('cardvault hpke', [ctx.env, ctx.aid, ctx.kid, gen]);
 }
@@ -80,15 +83,16 @@ function exportWrapKey(exporterSecret: Uint8Array, associated: Uint8Array, nonce
 
 /** Wraps a data key for the newest generation of an open vault key: symmetric, no X25519. */
 export function wrapDekOwned(key: UnlockedKey, ctx: PartContext, dek: Uint8Array): Uint8Array {
-  const { gen } = newestGeneration(key);
-  const head = headOf(TYPE.ownedEnvelope, gen);
-  return sealMessage(ownerKeyOf(key, gen), head, dek, bind(ctx, head));
+  const newest = generationOf(key);
+  const head = new Uint8Array(HEAD_BYTES);
+  writeHeader(head, TYPE.ownedEnvelope);
+  writeU32(head, HEADER_BYTES, newest.gen);
+  return sealMessage(ownerKeyOf(key, newest), head, dek, bind(ctx, head));
 }
 
 interface Sender {
-  readonly env: string;
-  readonly aid: string;
-  readonly gen: number;
+  /** Names what it seals for: the `info` of the set-up, and the public key. */
+  readonly info: Uint8Array;
   readonly publicKey: Uint8Array;
   readonly enc: Uint8Array;
   readonly exporterSecret: Uint8Array;
@@ -96,6 +100,7 @@ interface Sender {
   wraps: number;
 }
 
+/** At most one of these is kept for each vault key; a fresh one costs two X25519, 80 us. */
 const SENDERS_MAX = 256;
 const SENDER_WRAPS_MAX = 1024;
 const SENDER_AGE_MAX_MS = 60_000;
@@ -106,24 +111,20 @@ function dropSender(kid: string): void {
   senders.delete(kid);
 }
 
-function isUsable(sender: Sender, target: PublicGeneration, ctx: KeyContext): boolean {
-  return (
-    sender.wraps < SENDER_WRAPS_MAX &&
-    performance.now() - sender.bornMs < SENDER_AGE_MAX_MS &&
-    sender.gen === target.gen &&
-    sender.aid === ctx.aid &&
-    sender.env === ctx.env &&
-    equalBytes(sender.publicKey, target.publicKey)
-  );
-}
-
 /**
  * The HPKE set-up towards a public key, shared by up to 1,024 wraps within 60 s: it costs two X25519, and
  * each wrap exports a key of its own from it.
  */
-function senderTo(target: PublicGeneration, ctx: KeyContext): Sender {
+function senderTo({ gen, publicKey }: PublicGeneration, ctx: KeyContext): Sender {
+  const info = hpkeInfo(ctx, gen);
   const found = senders.get(ctx.kid);
-  if (found && isUsable(found, target, ctx)) {
+  if (
+    found &&
+    found.wraps < SENDER_WRAPS_MAX &&
+    performance.now() - found.bornMs < SENDER_AGE_MAX_MS &&
+    equalBytes(found.info, info) &&
+    equalBytes(found.publicKey, publicKey)
+  ) {
     return found;
   }
   dropSender(ctx.kid);
@@ -131,14 +132,13 @@ function senderTo(target: PublicGeneration, ctx: KeyContext): Sender {
   if (oldest !== undefined) {
     dropSender(oldest);
   }
-  const { enc, context } = setupSender(target.publicKey, hpkeInfo(ctx, target.gen));
-  const sender: Sender = {
-    env: ctx.env,
-    aid: ctx.aid,
-    gen: target.gen,
-    publicKey: target.publicKey.slice(),
+  const { enc, context } = setupSender(publicKey, info);
+  const { exporterSecret } = context;
+  const sender = {
+    info,
+    publicKey: publicKey.slice(),
     enc,
-    exporterSecret: context.exporterSecret,
+    exporterSecret,
     bornMs: performance.now(),
     wraps: 0,
   };
@@ -150,25 +150,19 @@ function senderTo(target: PublicGeneration, ctx: KeyContext): Sender {
  * Wraps a data key for the holder of a private half, knowing its public half only: HPKE (RFC 9180) Base,
  * export-only. Refuses, with `IntegrityError`, a public key that is no 32-byte point of full order.
  */
-export function wrapDekSealed(
-  publicKey: Uint8Array,
-  gen: number,
-  ctx: PartContext,
-  dek: Uint8Array,
-): Uint8Array {
-  const sender = senderTo({ gen, publicKey }, ctx);
+export function wrapDekSealed(target: PublicGeneration, ctx: PartContext, dek: Uint8Array): Uint8Array {
+  const sender = senderTo(target, ctx);
   sender.wraps++;
-  const nonceAt = HEAD_BYTES + POINT_BYTES;
-  const bodyAt = nonceAt + NONCE_BYTES;
   const out = new Uint8Array(SEALED_BYTES);
-  out.set(headOf(TYPE.sealedEnvelope, gen));
+  writeHeader(out, TYPE.sealedEnvelope);
+  writeU32(out, HEADER_BYTES, target.gen);
   out.set(sender.enc, HEAD_BYTES);
-  fillRandom(out, nonceAt, NONCE_BYTES);
-  const nonce = out.subarray(nonceAt, bodyAt);
-  const associated = bind(ctx, out.subarray(0, nonceAt));
+  fillRandom(out, SEALED_NONCE_AT, NONCE_BYTES);
+  const nonce = out.subarray(SEALED_NONCE_AT, SEALED_NONCE_AT + NONCE_BYTES);
+  const associated = bind(ctx, out.subarray(0, SEALED_NONCE_AT));
   const wrapKey = exportWrapKey(sender.exporterSecret, associated, nonce);
   try {
-    sealInto(out, bodyAt, wrapKey, nonce, dek, associated);
+    sealInto(out, SEALED_NONCE_AT + NONCE_BYTES, wrapKey, nonce, dek, associated);
   } finally {
     wipe(wrapKey);
   }
@@ -177,25 +171,24 @@ export function wrapDekSealed(
 
 function unwrapOwned(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
   checkHeader(envelope, TYPE.ownedEnvelope, OWNED_BYTES);
+  const generation = generationOf(key, envelopeGeneration(envelope));
   const associated = bind(ctx, envelope.subarray(0, HEAD_BYTES));
-  return openMessage(ownerKeyOf(key, envelopeGeneration(envelope)), HEAD_BYTES, envelope, associated);
+  return openMessage(ownerKeyOf(key, generation), HEAD_BYTES, envelope, associated);
 }
 
 function unwrapSealed(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
   checkHeader(envelope, TYPE.sealedEnvelope, SEALED_BYTES);
-  const gen = envelopeGeneration(envelope);
-  const nonceAt = HEAD_BYTES + POINT_BYTES;
-  const bodyAt = nonceAt + NONCE_BYTES;
-  const enc = envelope.subarray(HEAD_BYTES, nonceAt);
-  const nonce = envelope.subarray(nonceAt, bodyAt);
-  const exporterSecret = exporterOf(key, gen, enc, () => {
-    const { publicKey } = generationOf(key, gen);
-    return setupReceiver(enc, importedPrivate(key, gen), publicKey, hpkeInfo(ctx, gen)).exporterSecret;
+  const generation = generationOf(key, envelopeGeneration(envelope));
+  const enc = envelope.subarray(HEAD_BYTES, SEALED_NONCE_AT);
+  const exporterSecret = exporterOf(generation, enc, () => {
+    const info = hpkeInfo(ctx, generation.gen);
+    return setupReceiver(enc, importedPrivate(generation), generation.publicKey, info).exporterSecret;
   });
-  const associated = bind(ctx, envelope.subarray(0, nonceAt));
+  const associated = bind(ctx, envelope.subarray(0, SEALED_NONCE_AT));
+  const nonce = envelope.subarray(SEALED_NONCE_AT, SEALED_NONCE_AT + NONCE_BYTES);
   const wrapKey = exportWrapKey(exporterSecret, associated, nonce);
   try {
-    return openSealed(wrapKey, nonce, envelope.subarray(bodyAt), associated);
+    return openAt(envelope, SEALED_NONCE_AT, wrapKey, associated);
   } finally {
     wipe(wrapKey);
   }

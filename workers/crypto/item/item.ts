@@ -2,15 +2,28 @@
  * An item: part 0 (the stored object) and, where there is any, part 1 (its sensitive authentication data),
  * each with a data key of its own, stored as envelope and content one after the other, and the metadata
  * that pins both. An envelope's type byte tells its length, so the two need no separator.
+ *
+ * Content: `header 4 | nonce 12 | ciphertext | tag 16` under the part's data key. The plaintext is the length in 4
+ * bytes, the bytes, and zeros up to the next step, so that what is stored tells a length only roughly.
  */
-
-import { newestGeneration, type PublicGeneration, type UnlockedKey } from '../key/unlocked.ts';
-import { KEY_BYTES } from '../primitives/aead.ts';
-import { equalBytes, IntegrityError, wipe } from '../primitives/bytes.ts';
-import { sha256 } from '../primitives/hash.ts';
+import { generationOf, type PublicGeneration, type UnlockedKey } from '../key/unlocked.ts';
+import {
+  aad,
+  checkHeader,
+  EMPTY,
+  equalBytes,
+  HEADER_BYTES,
+  IntegrityError,
+  readU32,
+  TYPE,
+  utf8,
+  wipe,
+  writeHeader,
+  writeU32,
+} from '../primitives/bytes.ts';
 import { randomBytes } from '../primitives/random.ts';
+import { KEY_BYTES, NONCE_BYTES, openAt, sealAt, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
-import { contentBytes, openContent, sealContentInto } from './content.ts';
 import {
   envelopeBytes,
   envelopeGeneration,
@@ -19,28 +32,25 @@ import {
   wrapDekOwned,
   wrapDekSealed,
 } from './envelope.ts';
-import { type ItemContext, type OpenedMeta, REVISION_BYTES, type SadFacts, sealMeta } from './meta.ts';
-
-export { type ItemContext, type OpenedMeta, openMeta, sealMeta } from './meta.ts';
+import { type ItemContext, type OpenedMeta, REVISION_BYTES, sealMeta } from './meta.ts';
 
 /** Who writes: the holder of the open key, or somebody who knows the public half of one generation. */
 export type ItemOwner = UnlockedKey | PublicGeneration;
 
+/** What one store or update writes. */
 export interface SealItemRequest extends ItemContext {
-  readonly reference?: string;
+  readonly reference?: string | undefined;
   readonly owner: ItemOwner;
   readonly part0: Uint8Array;
   /** `expiresAtMs`: ms since 1970, 0 = never. */
-  readonly part1?: { readonly bytes: Uint8Array; readonly expiresAtMs: number };
+  readonly part1?: { readonly bytes: Uint8Array; readonly expiresAtMs: number } | undefined;
   readonly sealer: ServiceSealer;
 }
 
+/** A sealed item, as it is stored. */
 export interface SealedItem {
-  /** Envelope and content of part 0 in one piece, as it is stored. */
+  /** Envelope and content of part 0 in one piece. */
   readonly item: Uint8Array;
-  /** Views into `item`. */
-  readonly envelope: Uint8Array;
-  readonly content: Uint8Array;
   /** The sealed metadata. */
   readonly meta: Uint8Array;
   /** Envelope and content of part 1 in one piece. */
@@ -49,6 +59,7 @@ export interface SealedItem {
   readonly gen: number;
 }
 
+/** An item as it was stored, with what opens it. */
 export interface OpenItemRequest extends ItemContext {
   readonly key: UnlockedKey;
   /** Envelope and content of part 0 in one piece. */
@@ -59,104 +70,120 @@ export interface OpenItemRequest extends ItemContext {
   readonly nowMs: number;
 }
 
-function generationFor(owner: ItemOwner): number {
-  return 'generations' in owner ? newestGeneration(owner).gen : owner.gen;
+/** What the content of a part is bound to beside its place. */
+export interface ContentContext extends PartContext {
+  readonly reference?: string | undefined;
+  /** 8 random bytes, new at each write of the item. */
+  readonly revision: Uint8Array;
 }
 
-function partOf(ids: ItemContext, part: 0 | 1): PartContext {
-  return {
-    env: ids.env,
-    aid: ids.aid,
-    kid: ids.kid,
-    token: ids.token,
-    part,
-  };
+const CONTENT_BYTES_MIN = HEADER_BYTES + NONCE_BYTES + TAG_BYTES;
+const LENGTH_BYTES = 4;
+/** Up to 4 KiB padding hides the length to 256 bytes; above, where 256 would be little, to 1 KiB. */
+const SMALL_STEP = 256;
+const LARGE_STEP = 1024;
+const SMALL_MAX = 4096;
+
+function paddedBytes(length: number): number {
+  const needed = LENGTH_BYTES + length;
+  const step = needed <= SMALL_MAX ? SMALL_STEP : LARGE_STEP;
+  return Math.ceil(needed / step) * step;
 }
 
-function sealPart(
-  request: SealItemRequest,
-  revision: Uint8Array,
-  part: 0 | 1,
+/** AAD of a content record. A missing reference enters as no bytes, an empty one as the SHA-256 of no bytes. */
+function bindContent(ctx: ContentContext, header: Uint8Array): Uint8Array {
+  const { env, aid, kid, token, reference, revision, part } = ctx;
+  const referenceHash = reference === undefined ? EMPTY : sha256(utf8(reference));
+  return aad('cardvault content', [header, env, aid, kid, token, referenceHash, revision, part]);
+}
+
+/** The content record of `bytes` behind an envelope. `dek` must be fresh: it seals nothing else. */
+export function sealContent(
+  envelope: Uint8Array,
+  dek: Uint8Array,
+  ctx: ContentContext,
   bytes: Uint8Array,
 ): Uint8Array {
-  const { owner, reference } = request;
-  const ctx = partOf(request, part);
+  const at = envelope.length;
+  const padded = new Uint8Array(paddedBytes(bytes.length));
+  writeU32(padded, 0, bytes.length);
+  padded.set(bytes, LENGTH_BYTES);
+  const out = new Uint8Array(at + CONTENT_BYTES_MIN + padded.length);
+  out.set(envelope);
+  const record = out.subarray(at);
+  writeHeader(record, TYPE.content);
+  try {
+    sealAt(record, HEADER_BYTES, dek, padded, bindContent(ctx, record.subarray(0, HEADER_BYTES)));
+  } finally {
+    wipe(padded);
+  }
+  return out;
+}
+
+/** Opens a content record. Refuses damage and any other context or revision with `IntegrityError`. */
+export function openContent(dek: Uint8Array, ctx: ContentContext, record: Uint8Array): Uint8Array {
+  checkHeader(record, TYPE.content, CONTENT_BYTES_MIN);
+  const associated = bindContent(ctx, record.subarray(0, HEADER_BYTES));
+  const padded = openAt(record, HEADER_BYTES, dek, associated);
+  const length = readU32(padded, 0);
+  if (padded.length !== paddedBytes(length)) {
+    throw new IntegrityError('content');
+  }
+  return padded.subarray(LENGTH_BYTES, LENGTH_BYTES + length);
+}
+
+/** Envelope and content of one part, under a fresh data key. */
+function sealPart(owner: ItemOwner, ctx: ContentContext, bytes: Uint8Array): Uint8Array {
   const dek = randomBytes(KEY_BYTES);
   try {
-    const envelope =
-      'generations' in owner
-        ? wrapDekOwned(owner, ctx, dek)
-        : wrapDekSealed(owner.publicKey, owner.gen, ctx, dek);
-    const out = new Uint8Array(envelope.length + contentBytes(bytes.length));
-    out.set(envelope);
-    sealContentInto(out, envelope.length, dek, { ...ctx, reference, revision }, bytes);
-    return out;
+    const envelope = 'generations' in owner ? wrapDekOwned(owner, ctx, dek) : wrapDekSealed(owner, ctx, dek);
+    return sealContent(envelope, dek, ctx, bytes);
   } finally {
     wipe(dek);
   }
 }
 
-/** Seals an item under fresh data keys and a fresh revision: what one store or update writes. */
+/**
+ * Seals an item under fresh data keys and a fresh revision: what one store or update writes. Refuses, with RangeError,
+ * an open key of another id than the item's.
+ */
 export function sealItem(request: SealItemRequest): SealedItem {
-  const { owner, part0, part1, reference } = request;
-  if ('generations' in owner && owner.kid !== request.kid) {
+  const { env, aid, kid, token, owner, part0, part1, reference } = request;
+  if ('generations' in owner && owner.kid !== kid) {
     throw new RangeError('another vault key');
   }
+  const { gen } = 'generations' in owner ? generationOf(owner) : owner;
   const revision = randomBytes(REVISION_BYTES);
-  const gen = generationFor(owner);
-  const item = sealPart(request, revision, 0, part0);
-  const sad = part1 && sealPart(request, revision, 1, part1.bytes);
-  const facts = sad && { hash: sha256(sad), expiresAtMs: part1.expiresAtMs };
-  const meta = sealMeta(request.sealer, request, {
-    gen,
-    revision,
-    hash0: sha256(item),
-    ...(facts ? { sad: facts } : {}),
-    ...(reference === undefined ? {} : { reference }),
-  });
-  const at = envelopeBytes(item);
-  const views = { envelope: item.subarray(0, at), content: item.subarray(at) };
-  return { item, ...views, meta, gen, ...(sad ? { sad } : {}) };
+  const place = { env, aid, kid, token, reference, revision };
+  const item = sealPart(owner, { ...place, part: 0 }, part0);
+  const facts = { gen, revision, hash0: sha256(item), reference };
+  if (part1 === undefined) {
+    return { item, gen, meta: sealMeta(request.sealer, request, facts) };
+  }
+  const sad = sealPart(owner, { ...place, part: 1 }, part1.bytes);
+  const sadFacts = { hash: sha256(sad), expiresAtMs: part1.expiresAtMs };
+  return { item, gen, sad, meta: sealMeta(request.sealer, request, { ...facts, sad: sadFacts }) };
 }
 
+/** Opens one part, whose hash is compared before anything of it is read. */
 function openPart(request: OpenItemRequest, part: 0 | 1, stored: Uint8Array, hash: Uint8Array): Uint8Array {
+  const { env, aid, kid, token, key, meta } = request;
   if (!equalBytes(sha256(stored), hash)) {
     throw new IntegrityError('item');
   }
   const at = envelopeBytes(stored);
   const envelope = stored.subarray(0, at);
-  const { reference, revision, gen } = request.meta;
-  if (envelopeGeneration(envelope) !== gen) {
+  if (envelopeGeneration(envelope) !== meta.gen) {
     throw new IntegrityError('item');
   }
-  const ctx = partOf(request, part);
-  const dek = unwrapDek(request.key, ctx, envelope);
+  const { reference, revision } = meta;
+  const ctx = { env, aid, kid, token, reference, revision, part };
+  const dek = unwrapDek(key, ctx, envelope);
   try {
-    return openContent(dek, { ...ctx, reference, revision }, stored.subarray(at));
+    return openContent(dek, ctx, stored.subarray(at));
   } finally {
     wipe(dek);
   }
-}
-
-function hasExpired(sad: SadFacts, nowMs: number): boolean {
-  return sad.expiresAtMs !== 0 && nowMs >= sad.expiresAtMs;
-}
-
-function openSad(request: OpenItemRequest): Uint8Array | undefined {
-  const { meta, sad, nowMs } = request;
-  if (!meta.sad) {
-    if (sad) {
-      throw new IntegrityError('item');
-    }
-    return undefined;
-  }
-  if (hasExpired(meta.sad, nowMs)) {
-    return undefined;
-  }
-  if (!sad) {
-    throw new IntegrityError('item');
-  }
-  return openPart(request, 1, sad, meta.sad.hash);
 }
 
 /**
@@ -167,7 +194,14 @@ export function openItem(request: OpenItemRequest): {
   readonly part0: Uint8Array;
   readonly part1?: Uint8Array;
 } {
-  const part0 = openPart(request, 0, request.item, request.meta.hash0);
-  const part1 = openSad(request);
-  return part1 ? { part0, part1 } : { part0 };
+  const { item, meta, sad, nowMs } = request;
+  const facts = meta.sad;
+  const part0 = openPart(request, 0, item, meta.hash0);
+  if (facts !== undefined && facts.expiresAtMs !== 0 && nowMs >= facts.expiresAtMs) {
+    return { part0 };
+  }
+  if ((sad === undefined) !== (facts === undefined)) {
+    throw new IntegrityError('item');
+  }
+  return sad && facts ? { part0, part1: openPart(request, 1, sad, facts.hash) } : { part0 };
 }

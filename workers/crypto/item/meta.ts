@@ -16,6 +16,7 @@ import {
   writeU32,
   writeU64,
 } from '../primitives/bytes.ts';
+import { HASH_BYTES } from '../primitives/symmetric.ts';
 import type { KeyContext, ServiceSealer } from '../record/service-record.ts';
 
 /** Names one item. */
@@ -29,16 +30,17 @@ export interface SadFacts {
   readonly expiresAtMs: number;
 }
 
+/** What an item's metadata says. */
 export interface OpenedMeta {
   readonly gen: number;
   readonly revision: Uint8Array;
   /** SHA-256 of envelope and content of part 0. */
   readonly hash0: Uint8Array;
-  readonly sad?: SadFacts;
-  readonly reference?: string;
+  readonly sad?: SadFacts | undefined;
+  readonly reference?: string | undefined;
 }
 
-export const HASH_BYTES = 32;
+/** Bytes of a revision: random, new at each write, so that parts of two writes cannot be mixed. */
 export const REVISION_BYTES = 8;
 const PLAINTEXT_TYPE = 0x01;
 const STEP = 64;
@@ -52,10 +54,12 @@ const HAS_REFERENCE = 2;
 const SAD_BYTES = HASH_BYTES + 8;
 const REFERENCE_BYTES_MAX = 0xffff;
 
-function padded(length: number): number {
+/** Hides the length of the reference to 64 bytes. */
+function paddedBytes(length: number): number {
   return Math.ceil(length / STEP) * STEP;
 }
 
+/** The plaintext. A reference of more than 65,535 bytes: RangeError. */
 function encode(meta: OpenedMeta): Uint8Array {
   const { sad } = meta;
   const reference = meta.reference === undefined ? undefined : utf8(meta.reference);
@@ -63,7 +67,7 @@ function encode(meta: OpenedMeta): Uint8Array {
     throw new RangeError('reference too long');
   }
   const referenceAt = OPTIONAL_AT + (sad ? SAD_BYTES : 0);
-  const out = new Uint8Array(padded(referenceAt + (reference ? 2 + reference.length : 0)));
+  const out = new Uint8Array(paddedBytes(referenceAt + (reference ? 2 + reference.length : 0)));
   out[0] = PLAINTEXT_TYPE;
   writeU32(out, GEN_AT, meta.gen);
   out.set(meta.revision, REVISION_AT);
@@ -81,6 +85,7 @@ function encode(meta: OpenedMeta): Uint8Array {
   return out;
 }
 
+/** Reads a plaintext whose seal was opened. Refuses unknown flags and another length with `IntegrityError`. */
 function decode(bytes: Uint8Array): OpenedMeta {
   const flags = readU8(bytes, FLAGS_AT);
   if (bytes[0] !== PLAINTEXT_TYPE || flags > (HAS_SAD | HAS_REFERENCE)) {
@@ -103,10 +108,10 @@ function decode(bytes: Uint8Array): OpenedMeta {
     reference = textOf(readBytes(bytes, end + 2, length));
     end += 2 + length;
   }
-  if (bytes.length !== padded(end)) {
+  if (bytes.length !== paddedBytes(end)) {
     throw new IntegrityError('metadata');
   }
-  return { ...base, ...(sad ? { sad } : {}), ...(reference === undefined ? {} : { reference }) };
+  return { ...base, sad, reference };
 }
 
 /** Seals an item's metadata; also used to seal it again when the expiry of part 1 changes. */

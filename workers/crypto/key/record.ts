@@ -5,26 +5,29 @@
  * `header 4 | kid length 1 | kid | n 4 | n public keys of 32 | salt 16 | m 4 | t 4 | p 4 | commitment 32 |
  * nonce 12 | wrap of n private keys and the token key (32 each) | tag 16`
  */
-import { NONCE_BYTES, TAG_BYTES } from '../primitives/aead.ts';
 import {
   aad,
+  checkHeader,
   concat,
+  HEADER_BYTES,
   IntegrityError,
   readBytes,
   readU8,
   readU32,
+  TYPE,
   textOf,
   u32,
   utf8,
+  writeHeader,
 } from '../primitives/bytes.ts';
-import { type Argon2Params, checkStoredParams, SALT_BYTES } from '../primitives/kdf.ts';
-import { POINT_BYTES } from '../primitives/x25519.ts';
-import { checkHeader, HEADER_BYTES, TYPE, writeHeader } from '../record/format.ts';
+import { POINT_BYTES } from '../primitives/hpke.ts';
+import { type Argon2Params, checkStoredParams } from '../primitives/kdf.ts';
+import { NONCE_BYTES, SALT_BYTES, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { KeyContext } from '../record/service-record.ts';
-import type { UnlockedKey } from './unlocked.ts';
+import { TOKEN_KEY_BYTES, type UnlockedKey } from './unlocked.ts';
 
+/** What names the passphrase without helping to open anything: the second half of what Argon2id gives. */
 export const COMMITMENT_BYTES = 32;
-export const TOKEN_KEY_BYTES = 32;
 /** A passphrase can be changed this often; the record grows by 64 bytes each time. */
 const GENERATIONS_MAX = 4096;
 
@@ -40,11 +43,9 @@ export interface VaultKeyFacts {
 
 /** A record taken apart: views into it, of the right lengths, nothing of it proven yet. */
 export interface ParsedVaultKey extends VaultKeyFacts {
-  /** All bytes before the nonce: they are authenticated as they stand. */
+  /** All bytes before the nonce, where the sealed part begins: they are authenticated as they stand. */
   readonly head: Uint8Array;
   readonly commitment: Uint8Array;
-  readonly nonce: Uint8Array;
-  readonly wrap: Uint8Array;
 }
 
 /** Takes a record apart. Refuses wrong lengths and unbounded Argon2 parameters with `IntegrityError`. */
@@ -61,8 +62,7 @@ export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
   const paramsAt = saltAt + SALT_BYTES;
   const commitmentAt = paramsAt + 12;
   const nonceAt = commitmentAt + COMMITMENT_BYTES;
-  const wrapAt = nonceAt + NONCE_BYTES;
-  if (record.length !== wrapAt + gen * POINT_BYTES + TOKEN_KEY_BYTES + TAG_BYTES) {
+  if (record.length !== nonceAt + NONCE_BYTES + gen * POINT_BYTES + TOKEN_KEY_BYTES + TAG_BYTES) {
     throw new IntegrityError();
   }
   const params = {
@@ -81,8 +81,6 @@ export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
     salt: readBytes(record, saltAt, SALT_BYTES),
     head: record.subarray(0, nonceAt),
     commitment: readBytes(record, commitmentAt, COMMITMENT_BYTES),
-    nonce: readBytes(record, nonceAt, NONCE_BYTES),
-    wrap: record.subarray(wrapAt),
   };
 }
 

@@ -1,17 +1,27 @@
-/** A vault key while it is open: private halves of all its generations, and what derives from them. */
+/**
+ * A vault key while it is open: private halves of all its generations, and what derives from them. Who opens one
+ * wipes it, best with `using`, which does so at the end of the block whatever happens in it.
+ */
 import type { KeyObject } from 'node:crypto';
-import { aad, IntegrityError, wipe } from '../primitives/bytes.ts';
-import { hkdf } from '../primitives/hash.ts';
-import { importPrivate, type KeyPair } from '../primitives/x25519.ts';
+import { aad, concat, IntegrityError, readBytes, wipe } from '../primitives/bytes.ts';
+import { importPrivate, type KeyPair, POINT_BYTES } from '../primitives/hpke.ts';
+import { hkdf, KEY_BYTES } from '../primitives/symmetric.ts';
 
+/** One key pair of a vault key; what was derived from it is kept beside it, and wiped with it. */
 export interface Generation extends KeyPair {
   /** Numbered from 1, one more at each passphrase change. */
   readonly gen: number;
+  ownerKey?: Uint8Array | undefined;
+  /** Out of reach of any wiping: it is let go of. */
+  imported?: KeyObject | undefined;
+  /** HPKE exporter secrets by `enc` in base64, the oldest dropped first. */
+  exporters?: Map<string, Uint8Array> | undefined;
 }
 
-export interface UnlockedKey {
+/** An open vault key. Disposing of it wipes it. */
+export interface UnlockedKey extends Disposable {
   readonly kid: string;
-  /** Makes deterministic tokens; the same in all generations. */
+  /** Makes deterministic tokens; the same in all generations, and empty where no tokens are made. */
   readonly tokenKey: Uint8Array;
   /** Newest last, never empty. */
   readonly generations: readonly Generation[];
@@ -23,78 +33,78 @@ export interface PublicGeneration {
   readonly publicKey: Uint8Array;
 }
 
-interface Derived {
-  readonly owner: Map<number, Uint8Array>;
-  readonly imported: Map<number, KeyObject>;
-  /** Exporter secrets by generation and `enc`, the oldest dropped first. */
-  readonly exporters: Map<string, Uint8Array>;
-}
+/** Length of the key that makes tokens. */
+export const TOKEN_KEY_BYTES = 32;
+/** Public and private half of one generation, as they lie in wraps and warm blobs. */
+export const PAIR_BYTES = 2 * POINT_BYTES;
 
+/** Each exporter secret saves an X25519 of 38 us; a page of captured items rarely has more. */
 const EXPORTERS_MAX = 256;
-const derivedOf = new WeakMap<UnlockedKey, Derived>();
 
-function derivedFrom(key: UnlockedKey): Derived {
-  const found = derivedOf.get(key);
-  if (found) {
-    return found;
-  }
-  const derived: Derived = { owner: new Map(), imported: new Map(), exporters: new Map() };
-  derivedOf.set(key, derived);
-  return derived;
+/** Puts an open key together; it takes the bytes over and wipes them when it is disposed of. */
+export function unlockedKey(
+  kid: string,
+  tokenKey: Uint8Array,
+  generations: readonly Generation[],
+): UnlockedKey {
+  return { kid, tokenKey, generations, [Symbol.dispose]: wipeThis };
 }
 
-/** The generation that all new writes use. */
-export function newestGeneration(key: UnlockedKey): Generation {
-  const newest = key.generations.at(-1);
-  if (!newest) {
-    throw new IntegrityError();
+function wipeThis(this: UnlockedKey): void {
+  wipe(this.tokenKey);
+  for (const generation of this.generations) {
+    const { privateKey, ownerKey, exporters } = generation;
+    wipe(privateKey, ownerKey, ...(exporters?.values() ?? []));
+    generation.imported = undefined;
+    generation.exporters = undefined;
   }
-  return newest;
 }
 
-/** Generation `gen`; `IntegrityError` when the key has none such. */
-export function generationOf(key: UnlockedKey, gen: number): Generation {
-  const found = key.generations[gen - 1];
+/** Public and private half of every generation, one after the other: 64 bytes each, to be wiped. */
+export function packPairs(generations: readonly Generation[]): Uint8Array {
+  return concat(generations.flatMap(({ publicKey, privateKey }) => [publicKey, privateKey]));
+}
+
+/**
+ * The first `count` generations out of bytes of `packPairs` that begin at `at`; they are views. That both halves
+ * belong together is not proven here. `IntegrityError` where bytes are missing.
+ */
+export function unpackPairs(bytes: Uint8Array, at: number, count: number): Generation[] {
+  const generations: Generation[] = [];
+  for (let gen = 1, from = at; gen <= count; gen++, from += PAIR_BYTES) {
+    const publicKey = readBytes(bytes, from, POINT_BYTES);
+    generations.push({ gen, publicKey, privateKey: readBytes(bytes, from + POINT_BYTES, POINT_BYTES) });
+  }
+  return generations;
+}
+
+/** Generation `gen`, the newest where none is named; `IntegrityError` when the key has none such. */
+export function generationOf({ generations }: UnlockedKey, gen = generations.length): Generation {
+  const found = generations[gen - 1];
   if (found?.gen !== gen) {
-    throw new IntegrityError();
+    throw new IntegrityError('key');
   }
   return found;
 }
 
-/** The symmetric key under which the owner of a generation wraps data keys: HKDF of the private half. */
-export function ownerKeyOf(key: UnlockedKey, gen: number): Uint8Array {
-  const { owner } = derivedFrom(key);
-  const found = owner.get(gen);
-  if (found) {
-    return found;
-  }
-  const { privateKey } = generationOf(key, gen);
-  const ownerKey = hkdf(privateKey, aad('cardvault owner key', [key.kid, gen]), 32);
-  owner.set(gen, ownerKey);
-  return ownerKey;
+/** The symmetric key under which the owner of a generation wraps data keys: HKDF of the private half, 32 bytes. */
+export function ownerKeyOf({ kid }: UnlockedKey, generation: Generation): Uint8Array {
+  const { gen, privateKey } = generation;
+  generation.ownerKey ??= hkdf(privateKey, aad('cardvault owner key', [kid, gen]), KEY_BYTES);
+  return generation.ownerKey;
 }
 
 /** The runtime's form of a private half, made once. */
-export function importedPrivate(key: UnlockedKey, gen: number): KeyObject {
-  const { imported } = derivedFrom(key);
-  const found = imported.get(gen);
-  if (found) {
-    return found;
-  }
-  const made = importPrivate(generationOf(key, gen).privateKey);
-  imported.set(gen, made);
-  return made;
+export function importedPrivate(generation: Generation): KeyObject {
+  generation.imported ??= importPrivate(generation.privateKey);
+  return generation.imported;
 }
 
 /** The exporter secret of `enc` under a generation, computed once for each of the 256 newest. */
-export function exporterOf(
-  key: UnlockedKey,
-  gen: number,
-  enc: Uint8Array,
-  compute: () => Uint8Array,
-): Uint8Array {
-  const { exporters } = derivedFrom(key);
-  const name = `${gen}:${enc.toBase64()}`;
+export function exporterOf(generation: Generation, enc: Uint8Array, compute: () => Uint8Array): Uint8Array {
+  generation.exporters ??= new Map();
+  const { exporters } = generation;
+  const name = enc.toBase64();
   const found = exporters.get(name);
   if (found) {
     return found;
@@ -107,14 +117,4 @@ export function exporterOf(
   }
   exporters.set(name, secret);
   return secret;
-}
-
-/** Wipes an open key and all that was derived from it. It cannot be used afterwards. */
-export function wipeKey(key: UnlockedKey): void {
-  const derived = derivedOf.get(key);
-  wipe(key.tokenKey, ...key.generations.map((generation) => generation.privateKey));
-  if (derived) {
-    wipe(...derived.owner.values(), ...derived.exporters.values());
-  }
-  derivedOf.delete(key);
 }

@@ -2,25 +2,20 @@
  * The vault key's life: creation, unlocking, passphrase change. The record holds nothing that the service
  * alone could open; the caller seals it once more in a service record, against forgery.
  */
-import { NONCE_BYTES, openSealed, sealInto, TAG_BYTES } from '../primitives/aead.ts';
 import { concat, equalBytes, IntegrityError, PassphraseError, wipe } from '../primitives/bytes.ts';
-import { type Argon2Params, checkNewParams, deriveKek, SALT_BYTES } from '../primitives/kdf.ts';
-import { fillRandom, randomBytes } from '../primitives/random.ts';
-import { generateKeyPair, POINT_BYTES, publicOf } from '../primitives/x25519.ts';
+import { generateKeyPair, POINT_BYTES, publicOf } from '../primitives/hpke.ts';
+import { type Argon2Params, checkNewParams, deriveKek } from '../primitives/kdf.ts';
+import { randomBytes } from '../primitives/random.ts';
+import { NONCE_BYTES, openAt, SALT_BYTES, sealAt, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { KeyContext } from '../record/service-record.ts';
 import {
   bindVaultKey,
   COMMITMENT_BYTES,
   type ParsedVaultKey,
   parseVaultKey,
-  TOKEN_KEY_BYTES,
   vaultKeyHead,
 } from './record.ts';
-import { type Generation, newestGeneration, type UnlockedKey, wipeKey } from './unlocked.ts';
-
-export { describeVaultKey } from './record.ts';
-export { type UnlockedKey, wipeKey } from './unlocked.ts';
-export { openWarm, sealWarm } from './warm.ts';
+import { type Generation, generationOf, TOKEN_KEY_BYTES, type UnlockedKey, unlockedKey } from './unlocked.ts';
 
 /** Wraps an open key under a passphrase, with a fresh salt. */
 async function wrapKey(
@@ -38,32 +33,31 @@ async function wrapKey(
     head.set(commitment, head.length - COMMITMENT_BYTES);
     const out = new Uint8Array(head.length + NONCE_BYTES + secrets.length + TAG_BYTES);
     out.set(head);
-    fillRandom(out, head.length, NONCE_BYTES);
-    const bodyAt = head.length + NONCE_BYTES;
-    sealInto(out, bodyAt, kek, out.subarray(head.length, bodyAt), secrets, bindVaultKey(ctx, head));
+    sealAt(out, head.length, kek, secrets, bindVaultKey(ctx, head));
     return out;
   } finally {
     wipe(kek, commitment, secrets);
   }
 }
 
-/** Splits the opened wrap, and proves that each private half belongs to the public one in the record. */
-function readKey(parsed: ParsedVaultKey, secrets: Uint8Array): UnlockedKey {
-  const generations: Generation[] = parsed.publicKeys.map((publicKey, i) => {
-    const privateKey = secrets.slice(i * POINT_BYTES, (i + 1) * POINT_BYTES);
-    return { gen: i + 1, privateKey, publicKey: publicKey.slice() };
+/**
+ * Splits the opened wrap into views, which the key takes over, and proves that each private half belongs to the public
+ * one in the record: 40 us of X25519 a generation, beside 200 ms of Argon2id.
+ */
+function readKey({ kid, gen, publicKeys }: ParsedVaultKey, secrets: Uint8Array): UnlockedKey {
+  const generations: Generation[] = publicKeys.map((publicKey, i) => {
+    const privateKey = secrets.subarray(i * POINT_BYTES, (i + 1) * POINT_BYTES);
+    return { gen: i + 1, privateKey, publicKey };
   });
-  const key = { kid: parsed.kid, tokenKey: secrets.slice(parsed.gen * POINT_BYTES), generations };
-  for (const { privateKey, publicKey } of generations) {
-    if (equalBytes(publicOf(privateKey), publicKey)) {
-      continue;
-    }
-    wipeKey(key);
-    throw new IntegrityError();
+  const key = unlockedKey(kid, secrets.subarray(gen * POINT_BYTES), generations);
+  if (generations.every(({ privateKey, publicKey }) => equalBytes(publicOf(privateKey), publicKey))) {
+    return key;
   }
-  return key;
+  key[Symbol.dispose]();
+  throw new IntegrityError('key');
 }
 
+/** The commitment tells a wrong passphrase from a damaged record; it is compared in constant time. */
 async function openKey(ctx: KeyContext, record: Uint8Array, passphrase: Uint8Array): Promise<UnlockedKey> {
   const parsed = parseVaultKey(record);
   if (parsed.kid !== ctx.kid) {
@@ -74,14 +68,7 @@ async function openKey(ctx: KeyContext, record: Uint8Array, passphrase: Uint8Arr
     if (!equalBytes(commitment, parsed.commitment)) {
       throw new PassphraseError();
     }
-    const opened = openSealed(kek, parsed.nonce, parsed.wrap, bindVaultKey(ctx, parsed.head));
-    const secrets = new Uint8Array(opened);
-    wipe(opened);
-    try {
-      return readKey(parsed, secrets);
-    } finally {
-      wipe(secrets);
-    }
+    return readKey(parsed, openAt(record, parsed.head.length, kek, bindVaultKey(ctx, parsed.head)));
   } finally {
     wipe(kek, commitment);
   }
@@ -99,22 +86,19 @@ function raised(stored: Argon2Params, setting: Argon2Params): Argon2Params | und
   };
 }
 
+/** A random open vault key of one generation, which is stored nowhere yet. The caller disposes of it. */
+export function throwawayKey(kid: string): UnlockedKey {
+  return unlockedKey(kid, randomBytes(TOKEN_KEY_BYTES), [{ gen: 1, ...generateKeyPair() }]);
+}
+
 /** A new vault key of one generation, with a random token key. Refuses a setting under the floor. */
 export async function createVaultKey(
   ctx: KeyContext,
   passphrase: Uint8Array,
   params: Argon2Params,
 ): Promise<Uint8Array> {
-  const key: UnlockedKey = {
-    kid: ctx.kid,
-    tokenKey: randomBytes(TOKEN_KEY_BYTES),
-    generations: [{ gen: 1, ...generateKeyPair() }],
-  };
-  try {
-    return await wrapKey(ctx, key, passphrase, params);
-  } finally {
-    wipeKey(key);
-  }
+  using key = throwawayKey(ctx.kid);
+  return await wrapKey(ctx, key, passphrase, params);
 }
 
 /**
@@ -136,7 +120,7 @@ export async function unlockVaultKey(
   try {
     return { key, upgraded: await wrapKey(ctx, key, passphrase, higher) };
   } catch (error) {
-    wipeKey(key);
+    key[Symbol.dispose]();
     throw error;
   }
 }
@@ -153,11 +137,7 @@ export async function changePassphrase(
   params: Argon2Params,
 ): Promise<Uint8Array> {
   const old = await openKey(ctx, record, oldPassphrase);
-  const next: Generation = { gen: newestGeneration(old).gen + 1, ...generateKeyPair() };
-  const key: UnlockedKey = { ...old, generations: [...old.generations, next] };
-  try {
-    return await wrapKey(ctx, key, newPassphrase, params);
-  } finally {
-    wipeKey(key);
-  }
+  const next = { gen: generationOf(old).gen + 1, ...generateKeyPair() };
+  using key = unlockedKey(old.kid, old.tokenKey, [...old.generations, next]);
+  return await wrapKey(ctx, key, newPassphrase, params);
 }

@@ -6,58 +6,43 @@
  * `header 4 | kid length 1 | kid | gen 4 | salt of the record 16 | salt of the blob 16 | nonce 12 | token key 32,
  * then public and private half of each generation | tag 16`
  */
-import { NONCE_BYTES, openSealed, sealInto, TAG_BYTES } from '../primitives/aead.ts';
 import {
   aad,
+  checkHeader,
+  concat,
   equalBytes,
+  HEADER_BYTES,
   IntegrityError,
   readBytes,
   readU8,
   readU32,
+  TYPE,
   utf8,
   wipe,
+  writeHeader,
   writeU32,
 } from '../primitives/bytes.ts';
-import { hmac } from '../primitives/hash.ts';
-import { SALT_BYTES } from '../primitives/kdf.ts';
 import { fillRandom } from '../primitives/random.ts';
-import { POINT_BYTES } from '../primitives/x25519.ts';
-import { checkHeader, HEADER_BYTES, TYPE, writeHeader } from '../record/format.ts';
+import { hmac, NONCE_BYTES, openAt, SALT_BYTES, sealAt, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { KeyContext } from '../record/service-record.ts';
-import { describeVaultKey, TOKEN_KEY_BYTES } from './record.ts';
-import type { Generation, UnlockedKey } from './unlocked.ts';
+import { describeVaultKey } from './record.ts';
+import {
+  PAIR_BYTES,
+  packPairs,
+  TOKEN_KEY_BYTES,
+  type UnlockedKey,
+  unlockedKey,
+  unpackPairs,
+} from './unlocked.ts';
 
-const PAIR_BYTES = 2 * POINT_BYTES;
-
+/** The key of one blob: its own salt is in `head`, so it seals this blob only. */
 function deriveKey(
   processKey: Uint8Array,
-  ctx: KeyContext,
+  { env, aid, kid }: KeyContext,
   head: Uint8Array,
   passphrase: Uint8Array,
 ): Uint8Array {
-  return hmac(processKey, aad('cardvault warm key', [ctx.env, ctx.aid, ctx.kid, head, passphrase]));
-}
-
-function packKey(key: UnlockedKey): Uint8Array {
-  const out = new Uint8Array(TOKEN_KEY_BYTES + key.generations.length * PAIR_BYTES);
-  out.set(key.tokenKey);
-  let at = TOKEN_KEY_BYTES;
-  for (const { publicKey, privateKey } of key.generations) {
-    out.set(publicKey, at);
-    out.set(privateKey, at + POINT_BYTES);
-    at += PAIR_BYTES;
-  }
-  return out;
-}
-
-function unpackKey(kid: string, secrets: Uint8Array, count: number): UnlockedKey {
-  const generations: Generation[] = [];
-  for (let gen = 1; gen <= count; gen++) {
-    const at = TOKEN_KEY_BYTES + (gen - 1) * PAIR_BYTES;
-    const publicKey = secrets.subarray(at, at + POINT_BYTES);
-    generations.push({ gen, publicKey, privateKey: secrets.subarray(at + POINT_BYTES, at + PAIR_BYTES) });
-  }
-  return { kid, tokenKey: secrets.subarray(0, TOKEN_KEY_BYTES), generations };
+  return hmac(processKey, aad('cardvault warm key', [env, aid, kid, head, passphrase]));
 }
 
 /**
@@ -77,56 +62,27 @@ export function sealWarm(
   const saltAt = genAt + 4;
   const ownSaltAt = saltAt + SALT_BYTES;
   const nonceAt = ownSaltAt + SALT_BYTES;
-  const bodyAt = nonceAt + NONCE_BYTES;
-  const secrets = packKey(key);
-  const out = new Uint8Array(bodyAt + secrets.length + TAG_BYTES);
+  const secrets = concat([key.tokenKey, packPairs(key.generations)]);
+  const out = new Uint8Array(nonceAt + NONCE_BYTES + secrets.length + TAG_BYTES);
   writeHeader(out, TYPE.warm);
   out[HEADER_BYTES] = kid.length;
   out.set(kid, HEADER_BYTES + 1);
   writeU32(out, genAt, key.generations.length);
   out.set(salt, saltAt);
-  fillRandom(out, ownSaltAt, SALT_BYTES + NONCE_BYTES);
+  fillRandom(out, ownSaltAt, SALT_BYTES);
   const head = out.subarray(0, nonceAt);
   const warmKey = deriveKey(processKey, ctx, head, passphrase);
   try {
-    sealInto(out, bodyAt, warmKey, out.subarray(nonceAt, bodyAt), secrets, head);
+    sealAt(out, nonceAt, warmKey, secrets, head);
     return out;
   } finally {
     wipe(warmKey, secrets);
   }
 }
 
-function openBlob(
-  processKey: Uint8Array,
-  ctx: KeyContext,
-  blob: Uint8Array,
-  passphrase: Uint8Array,
-): UnlockedKey {
-  checkHeader(blob, TYPE.warm, HEADER_BYTES + 1);
-  const kidBytes = readU8(blob, HEADER_BYTES);
-  const genAt = HEADER_BYTES + 1 + kidBytes;
-  const gen = readU32(blob, genAt);
-  const nonceAt = genAt + 4 + 2 * SALT_BYTES;
-  const bodyAt = nonceAt + NONCE_BYTES;
-  if (blob.length !== bodyAt + TOKEN_KEY_BYTES + gen * PAIR_BYTES + TAG_BYTES) {
-    throw new IntegrityError();
-  }
-  if (!equalBytes(readBytes(blob, HEADER_BYTES + 1, kidBytes), utf8(ctx.kid))) {
-    throw new IntegrityError();
-  }
-  const head = blob.subarray(0, nonceAt);
-  const warmKey = deriveKey(processKey, ctx, head, passphrase);
-  try {
-    const secrets = openSealed(warmKey, blob.subarray(nonceAt, bodyAt), blob.subarray(bodyAt), head);
-    return unpackKey(ctx.kid, secrets, gen);
-  } finally {
-    wipe(warmKey);
-  }
-}
-
 /**
- * Opens a warm blob. Undefined for a wrong passphrase, and for a blob that is damaged or of another key or
- * process: in each case the caller pays the full Argon2id.
+ * Opens a warm blob; the caller disposes of the key. Undefined for a wrong passphrase, and for a blob that is damaged
+ * or of another key or process: in each case the caller pays the full Argon2id.
  */
 export function openWarm(
   processKey: Uint8Array,
@@ -134,12 +90,28 @@ export function openWarm(
   blob: Uint8Array,
   passphrase: Uint8Array,
 ): UnlockedKey | undefined {
+  let warmKey: Uint8Array | undefined;
   try {
-    return openBlob(processKey, ctx, blob, passphrase);
+    checkHeader(blob, TYPE.warm, HEADER_BYTES + 1);
+    const kidBytes = readU8(blob, HEADER_BYTES);
+    const genAt = HEADER_BYTES + 1 + kidBytes;
+    const gen = readU32(blob, genAt);
+    const nonceAt = genAt + 4 + 2 * SALT_BYTES;
+    const isWhole = blob.length === nonceAt + NONCE_BYTES + TOKEN_KEY_BYTES + gen * PAIR_BYTES + TAG_BYTES;
+    if (!isWhole || !equalBytes(readBytes(blob, HEADER_BYTES + 1, kidBytes), utf8(ctx.kid))) {
+      return undefined;
+    }
+    const head = blob.subarray(0, nonceAt);
+    warmKey = deriveKey(processKey, ctx, head, passphrase);
+    const secrets = openAt(blob, nonceAt, warmKey, head);
+    const generations = unpackPairs(secrets, TOKEN_KEY_BYTES, gen);
+    return unlockedKey(ctx.kid, secrets.subarray(0, TOKEN_KEY_BYTES), generations);
   } catch (error) {
     if (error instanceof IntegrityError) {
       return undefined;
     }
     throw error;
+  } finally {
+    wipe(warmKey);
   }
 }

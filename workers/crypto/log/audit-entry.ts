@@ -22,7 +22,7 @@ import {
   writeU32,
   writeU64,
 } from '../primitives/bytes.ts';
-import { hmac } from '../primitives/hash.ts';
+import { hmac } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
 
 /** What an entry tells; every text is cut at 255 bytes of UTF-8, between characters. */

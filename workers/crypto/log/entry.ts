@@ -6,9 +6,7 @@
  * Plaintext: `type 1 | entries seen 4 | tag seen 16 | time in ms 8 | action 1 | source 1 | address form 1 (4, 6,
  * or 0 for text) | address length 1 | address | user agent, at most 255`.
  */
-
 import type { ItemContext } from '../item/meta.ts';
-import { TAG_BYTES } from '../primitives/aead.ts';
 import {
   concat,
   EMPTY,
@@ -22,13 +20,14 @@ import {
   writeU32,
   writeU64,
 } from '../primitives/bytes.ts';
-import { bytesOfIp, textOfIp } from '../primitives/ip-bytes.ts';
+import { TAG_BYTES } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
 import { openLogRecord } from './seal.ts';
 
 const ACTIONS = ['encrypt', 'decrypt'] as const;
 const SOURCES = ['vault', 'capture', 'retrieve', 'proxy', 'form'] as const;
 
+/** What an entry says. */
 export interface LogEntry {
   /** Number of entries that the writer knew of. */
   readonly seenLength: number;
@@ -54,9 +53,13 @@ const IP_AT = IP_BYTES_AT + 1;
 const TEXT_BYTES_MAX = 255;
 const NO_TAG = new Uint8Array(TAG_BYTES);
 
-/** Address forms by the number of bytes that they have. */
+const IPV4_BYTES = 4;
+const IPV6_BYTES = 16;
+/** Address forms: 0 is text, 4 and 6 are the bytes of an address of that version of IP. */
 const FORM_TEXT = 0;
-const FORM_BYTES: Readonly<Record<number, number>> = { 4: 4, 6: 16 };
+const FORM_BYTES: Readonly<Record<number, number>> = { 4: IPV4_BYTES, 6: IPV6_BYTES };
+const IPV4 = /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}$/;
+const IPV6 = /^[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,8}$/;
 
 const encoder = new TextEncoder();
 const cutBuffer = new Uint8Array(TEXT_BYTES_MAX);
@@ -66,6 +69,43 @@ function cutUtf8(text: string): Uint8Array {
   return cutBuffer.slice(0, encoder.encodeInto(text, cutBuffer).written);
 }
 
+/** The bytes of an IPv6 address with zeros for what `::` leaves out; of other texts of its letters, any bytes. */
+function bytesOfGroups(text: string): Uint8Array {
+  const [head = [], tail = []] = text.split('::').map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = Array.from({ length: IPV6_BYTES / 2 - head.length - tail.length }, () => '0');
+  const groups = [...head, ...zeros, ...tail].map((group) => Number.parseInt(group, 16));
+  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
+}
+
+/**
+ * The 4 or 16 bytes of an address in its usual form (dotted, or RFC 5952 in lower case); undefined for any
+ * other text, so that what comes back from `textOfIp` is always exactly what went in.
+ */
+export function bytesOfIp(text: string): Uint8Array | undefined {
+  let bytes: Uint8Array = EMPTY;
+  if (IPV4.test(text)) {
+    bytes = Uint8Array.from(text.split('.'), Number);
+  } else if (IPV6.test(text)) {
+    bytes = bytesOfGroups(text);
+  }
+  const isAddress = bytes.length === IPV4_BYTES || bytes.length === IPV6_BYTES;
+  return isAddress && textOfIp(bytes) === text ? bytes : undefined;
+}
+
+/** The usual text of 4 or 16 address bytes, IPv6 as in RFC 5952; `IntegrityError` for any other length. */
+export function textOfIp(bytes: Uint8Array): string {
+  if (bytes.length === IPV4_BYTES) {
+    return bytes.join('.');
+  }
+  if (bytes.length !== IPV6_BYTES) {
+    throw new IntegrityError('log entry');
+  }
+  const groups = bytes.toHex().match(/.{4}/g) ?? [];
+  // The URL standard writes the address of a host as the RFC does.
+  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1);
+}
+
+/** The plaintext. A tag of another length than 16 bytes: RangeError. */
 function encode(entry: LogEntry): Uint8Array {
   if (entry.seenTag.length !== TAG_BYTES) {
     throw new RangeError('a tag has 16 bytes');
@@ -79,11 +119,12 @@ function encode(entry: LogEntry): Uint8Array {
   writeU64(fixed, TIME_AT, entry.timeMs);
   fixed[ACTION_AT] = ACTIONS.indexOf(entry.action) + 1;
   fixed[SOURCE_AT] = SOURCES.indexOf(entry.source) + 1;
-  fixed[FORM_AT] = packed ? (packed.length === 4 ? 4 : 6) : FORM_TEXT;
+  fixed[FORM_AT] = packed ? (packed.length === IPV4_BYTES ? 4 : 6) : FORM_TEXT;
   fixed[IP_BYTES_AT] = ip.length;
   return concat([fixed, ip, cutUtf8(entry.userAgent)]);
 }
 
+/** The address of a plaintext, and where the user agent begins. */
 function readIp(bytes: Uint8Array): { readonly ip: string; readonly end: number } {
   const form = readU8(bytes, FORM_AT);
   const length = readU8(bytes, IP_BYTES_AT);
@@ -136,13 +177,14 @@ export interface LogPart {
   readonly entries: readonly Uint8Array[];
 }
 
-/** The tag of entry number `position`, counted from 1; zeros stand before the first. */
+/** The tag of entry number `position`, counted from 1, which may stand before the part. */
 function tagAt({ before, entries }: LogPart, position: number): Uint8Array {
   const at = position * TAG_BYTES;
   const entry = entries[position - 1 - before.length / TAG_BYTES];
   return at <= before.length ? before.subarray(at - TAG_BYTES, at) : tagOf(entry ?? NO_TAG);
 }
 
+/** Whether an entry stands where it was written; a damaged one does not. */
 function isInPlace(
   sealer: ServiceSealer,
   ids: ItemContext,
@@ -150,39 +192,25 @@ function isInPlace(
   entry: Uint8Array,
   position: number,
 ): boolean {
-  const { seenLength, seenTag } = openLogEntry(sealer, ids, entry);
-  if (seenLength >= position) {
-    return false;
+  try {
+    const { seenLength, seenTag } = openLogEntry(sealer, ids, entry);
+    const named = seenLength === 0 ? NO_TAG : tagAt(part, seenLength);
+    return seenLength < position && equalBytes(seenTag, named);
+  } catch (error) {
+    if (error instanceof IntegrityError) {
+      return false;
+    }
+    throw error;
   }
-  return equalBytes(seenTag, seenLength === 0 ? NO_TAG : tagAt(part, seenLength));
 }
 
 /**
  * Checks a part of a log: each entry opens, saw fewer entries than stand before it, and names the tag of the newest
- * that it saw. Returns the first position (from 1, in the whole log) where that fails.
+ * that it saw. Returns the first position (from 1, in the whole log) where that fails. Entries that were cut off at the
+ * end cannot be seen from the rest.
  */
 export function verifyLogPart(sealer: ServiceSealer, ids: ItemContext, part: LogPart): number | undefined {
   const first = part.before.length / TAG_BYTES + 1;
-  for (const [i, entry] of part.entries.entries()) {
-    try {
-      if (!isInPlace(sealer, ids, part, entry, first + i)) {
-        return first + i;
-      }
-    } catch (error) {
-      if (error instanceof IntegrityError) {
-        return first + i;
-      }
-      throw error;
-    }
-  }
-  return undefined;
-}
-
-/** Checks a whole log. Entries that were cut off at the end cannot be seen from the rest. */
-export function verifyLog(
-  sealer: ServiceSealer,
-  ids: ItemContext,
-  entries: readonly Uint8Array[],
-): number | undefined {
-  return verifyLogPart(sealer, ids, { before: EMPTY, entries });
+  const wrong = part.entries.findIndex((entry, i) => !isInPlace(sealer, ids, part, entry, first + i));
+  return wrong < 0 ? undefined : first + wrong;
 }

@@ -6,9 +6,8 @@
  */
 
 import type { ItemContext } from '../item/meta.ts';
-import { TAG_BYTES } from '../primitives/aead.ts';
-import { concat, IntegrityError } from '../primitives/bytes.ts';
-import { TYPE } from '../record/format.ts';
+import { concat, IntegrityError, TYPE } from '../primitives/bytes.ts';
+import { TAG_BYTES } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
 
 const TYPE_AT = 1;

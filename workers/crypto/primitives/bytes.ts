@@ -1,5 +1,6 @@
 /**
- * Byte strings: the few operations that every record format is written with. Integers are big-endian.
+ * Byte strings: the few operations that every record format is written with. Integers are big-endian. Readers check
+ * that the bytes are there and throw an `IntegrityError` where they are not; writers answer for their own room.
  */
 import { timingSafeEqual } from 'node:crypto';
 
@@ -22,9 +23,7 @@ export class PassphraseError extends Error {
   }
 }
 
-/** One part of an AAD: text enters as its UTF-8 bytes, a number as an unsigned integer up to 2^53 - 1. */
-export type Field = string | Uint8Array | number;
-
+/** No bytes: stands for a part that is not there. */
 export const EMPTY = new Uint8Array(0);
 
 const encoder = new TextEncoder();
@@ -79,7 +78,7 @@ export function writeU64(out: Uint8Array, at: number, value: number): void {
   writeU32(out, at + 4, value % 0x1_0000_0000);
 }
 
-/** Four bytes of an unsigned 32-bit integer. */
+/** The four bytes of an unsigned 32-bit integer. */
 export function u32(value: number): Uint8Array {
   const out = new Uint8Array(4);
   writeU32(out, 0, value);
@@ -135,68 +134,106 @@ export function wipe(...buffers: readonly (Uint8Array | undefined)[]): void {
   }
 }
 
+const VERSION = 0x01;
+/** AES-256-GCM, HMAC- and HKDF-SHA-256, X25519. 0x02 is kept for the hybrid with ML-KEM-768. */
+const SUITE = 0x01;
+const FLAGS = 0x00;
+
+/** Length of the header that every record begins with: version, type, suite, flags, a byte each. */
+export const HEADER_BYTES = 4;
+
+/** Type bytes of the records; `docs/crypto.md` has a table for each. */
+export const TYPE = {
+  vaultKey: 0x10,
+  ownedEnvelope: 0x11,
+  sealedEnvelope: 0x12,
+  content: 0x13,
+  captureWrap: 0x14,
+  retrieveWrap: 0x15,
+  service: 0x20,
+  renewedLog: 0x21,
+  warm: 0x30,
+} as const;
+
+/** One of the type bytes. */
+export type RecordType = (typeof TYPE)[keyof typeof TYPE];
+
+/** Writes the header of a new record at its start. */
+export function writeHeader(out: Uint8Array, type: RecordType): void {
+  out[0] = VERSION;
+  out[1] = type;
+  out[2] = SUITE;
+  out[3] = FLAGS;
+}
+
+/** Refuses, with `IntegrityError` and before any cryptography, a record of another kind or too short. */
+export function checkHeader(record: Uint8Array, type: RecordType, bytesMin: number): void {
+  const known = record[0] === VERSION && record[1] === type && record[2] === SUITE && record[3] === FLAGS;
+  if (!known || record.length < bytesMin) {
+    throw new IntegrityError();
+  }
+}
+
+/** One part of an AAD: text enters as its UTF-8 bytes, a number as an unsigned integer up to 2^53 - 1. */
+export type Field = string | Uint8Array | number;
+
 const TEXT = 1;
 const BYTES = 2;
 const NUMBER = 3;
-const SCRATCH_BYTES = 8192;
-const scratch = Buffer.alloc(SCRATCH_BYTES);
+/** Type byte and 32-bit length. */
+const FIELD_HEAD_BYTES = 5;
+const NUMBER_FIELD_BYTES = 9;
+const UTF8_BYTES_PER_UNIT_MAX = 3;
+/** Most encodings fit; a buffer of its own for each would cost as much as writing it. */
+const scratch = new Uint8Array(8192);
 
-function viewOf(buffer: Buffer): Uint8Array {
-  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
-}
-
-const scratchView = viewOf(scratch);
-
-function fieldBytesMax(field: Field): number {
-  return typeof field === 'string' ? 5 + field.length * 3 : typeof field === 'number' ? 9 : 5 + field.length;
-}
-
-/** Writes a text as UTF-8; most are ASCII, where a loop is faster than a call into the runtime. */
-function writeText(out: Buffer, at: number, text: string): number {
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit > 0x7f) {
-      return out.write(text, at, 'utf8');
-    }
-    out[at + i] = unit;
-  }
-  return text.length;
-}
-
-function writeField(out: Buffer, at: number, field: Field): number {
+/** Writes one field and gives its end. A text is mostly ASCII, where a loop is faster than a call into the runtime. */
+function writeField(out: Uint8Array, at: number, field: Field): number {
   if (typeof field === 'number') {
     out[at] = NUMBER;
     writeU64(out, at + 1, field);
-    return at + 9;
+    return at + NUMBER_FIELD_BYTES;
   }
-  const isText = typeof field === 'string';
-  out[at] = isText ? TEXT : BYTES;
-  let length = field.length;
-  if (isText) {
-    length = writeText(out, at + 5, field);
+  const bodyAt = at + FIELD_HEAD_BYTES;
+  let { length } = field;
+  if (typeof field === 'string') {
+    out[at] = TEXT;
+    for (let i = 0; i < field.length; i++) {
+      const unit = field.charCodeAt(i);
+      if (unit > 0x7f) {
+        length = encoder.encodeInto(field, out.subarray(bodyAt)).written;
+        break;
+      }
+      out[bodyAt + i] = unit;
+    }
   } else {
-    out.set(field, at + 5);
+    out[at] = BYTES;
+    out.set(field, bodyAt);
   }
   writeU32(out, at + 1, length);
-  return at + 5 + length;
+  return bodyAt + length;
 }
 
 /**
  * Encodes a label and a list of fields so that no two different lists of well-formed texts, bytes and
  * numbers give the same bytes: every field has a type byte, and text and bytes have a 32-bit length.
- * It is the AAD of every AEAD call and the input of every keyed hash and derivation of this folder.
+ * It is the AAD of every AEAD call and the input of every keyed hash and derivation of this folder. Refuses, with
+ * RangeError, a number that is no safe integer of 0 or more.
  */
 export function aad(label: string, fields: readonly Field[]): Uint8Array {
-  let bound = fieldBytesMax(label);
+  let bound = FIELD_HEAD_BYTES + label.length * UTF8_BYTES_PER_UNIT_MAX;
   for (const field of fields) {
-    bound += fieldBytesMax(field);
+    const isText = typeof field === 'string';
+    const size = typeof field === 'number' ? 0 : field.length * (isText ? UTF8_BYTES_PER_UNIT_MAX : 1);
+    bound += NUMBER_FIELD_BYTES + size;
   }
-  const out = bound <= SCRATCH_BYTES ? scratch : Buffer.alloc(bound);
+  const out = bound <= scratch.length ? scratch : new Uint8Array(bound);
   let end = writeField(out, 0, label);
   for (const field of fields) {
     end = writeField(out, end, field);
   }
-  const encoded = (out === scratch ? scratchView : viewOf(out)).slice(0, end);
+  const encoded = out.slice(0, end);
+  // Passphrases pass through here too.
   out.fill(0, 0, end);
   return encoded;
 }

@@ -1,9 +1,10 @@
 /** Argon2id (RFC 9106): passphrases into keys, account passwords into verifiers. */
 import { argon2 } from 'node:crypto';
 import { aad, EMPTY, equalBytes, IntegrityError, wipe } from './bytes.ts';
-import { hkdf, hmac } from './hash.ts';
 import { randomBytes } from './random.ts';
+import { HASH_BYTES, hkdf, hmac, SALT_BYTES } from './symmetric.ts';
 
+/** What Argon2id costs (RFC 9106, section 3.1). */
 export interface Argon2Params {
   /** Memory in KiB (m). */
   readonly memoryKiB: number;
@@ -19,19 +20,13 @@ export const ARGON2_FLOOR: Argon2Params = { memoryKiB: 19_456, passes: 2, parall
 /** RFC 9106's second recommended profile. */
 export const ARGON2_DEFAULT: Argon2Params = { memoryKiB: 65_536, passes: 3, parallelism: 4 };
 
-export const SALT_BYTES = 16;
-const TAG_BYTES = 32;
-
-function within(value: number, min: number, max: number): boolean {
+function isWithin(value: number, min: number, max: number): boolean {
   return Number.isInteger(value) && value >= min && value <= max;
 }
 
-function isReadable(params: Argon2Params): boolean {
-  return (
-    within(params.memoryKiB, 19_456, 1_048_576) &&
-    within(params.passes, 1, 10) &&
-    within(params.parallelism, 1, 16)
-  );
+/** Up to 1 GiB, ten passes and 16 lanes: what readers accept of a record. */
+function isReadable({ memoryKiB, passes, parallelism }: Argon2Params): boolean {
+  return isWithin(memoryKiB, 19_456, 1_048_576) && isWithin(passes, 1, 10) && isWithin(parallelism, 1, 16);
 }
 
 /** Refuses parameters out of bounds in a stored record: a forged one must not cost 64 GiB. */
@@ -48,20 +43,12 @@ export function checkNewParams(params: Argon2Params): void {
   }
 }
 
+/** 32 bytes, made on a thread of the runtime's own. Its error is not passed on: it could name its input. */
 function argon2id(message: Uint8Array, nonce: Uint8Array, params: Argon2Params): Promise<Uint8Array> {
   const { memoryKiB: memory, passes, parallelism } = params;
+  const inputs = { message, nonce, parallelism, tagLength: HASH_BYTES, memory, passes };
   return new Promise((resolve, reject) => {
-    argon2(
-      'argon2id',
-      { message, nonce, parallelism, tagLength: TAG_BYTES, memory, passes },
-      (error, tag) => {
-        if (error) {
-          reject(new Error('Argon2id failed'));
-        } else {
-          resolve(tag);
-        }
-      },
-    );
+    argon2('argon2id', inputs, (error, tag) => (error ? reject(new Error('Argon2id failed')) : resolve(tag)));
   });
 }
 
@@ -87,10 +74,9 @@ export async function deriveKek(
   }
 }
 
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('base64').replace(/=+$/, '');
-}
+const UNPADDED = { omitPadding: true } as const;
 
+/** A verifier as a PHC string, whose base64 has no padding. */
 const PHC =
   /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
 
@@ -104,7 +90,7 @@ export async function hashPassword(password: Uint8Array, pepper: Uint8Array): Pr
   const message = hmac(pepper, password);
   try {
     const tag = await argon2id(message, salt, ARGON2_FLOOR);
-    return `$argon2id$v=19$m=${memoryKiB},t=${passes},p=${parallelism}$${base64(salt)}$${base64(tag)}`;
+    return `$argon2id$v=19$m=${memoryKiB},t=${passes},p=${parallelism}$${salt.toBase64(UNPADDED)}$${tag.toBase64(UNPADDED)}`;
   } finally {
     wipe(message);
   }

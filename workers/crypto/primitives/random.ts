@@ -1,6 +1,7 @@
 /** Random bytes and the names made of them, all from the operating system's generator. */
 import { randomFillSync } from 'node:crypto';
 
+/** One call of the system's generator costs as much as these bytes take to make. */
 const POOL_BYTES = 8192;
 const pool = new Uint8Array(POOL_BYTES);
 let used = POOL_BYTES;
@@ -18,10 +19,10 @@ export function fillRandom(target: Uint8Array, at: number, length: number): void
     randomFillSync(pool);
     used = 0;
   }
-  const end = used + length;
-  target.set(pool.subarray(used, end), at);
-  pool.fill(0, used, end);
-  used = end;
+  for (let to = at; to < at + length; to++) {
+    target[to] = pool[used] ?? 0;
+    pool[used++] = 0;
+  }
 }
 
 /** `length` fresh random bytes that nobody else holds. */
@@ -31,22 +32,12 @@ export function randomBytes(length: number): Uint8Array {
   return out;
 }
 
-function base64Url(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64url');
-}
-
-/** An identifier of 128 random bits, 22 characters of base64url. */
-export function randomId(): string {
-  return base64Url(randomBytes(16));
-}
-
-/** A version 4 UUID (RFC 9562): 122 random bits. */
+/** A version 4 UUID (RFC 9562, section 5.4) in lower case: 122 random bits. */
 export function randomUuid(): string {
   const bytes = randomBytes(16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  const hex = Buffer.from(bytes.buffer).toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  return bytes.toHex().replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 /**
@@ -54,5 +45,6 @@ export function randomUuid(): string {
  * six bits a character, all of them unreserved in a URL (RFC 3986, section 2.3).
  */
 export function randomPassphrase(length: number): string {
-  return base64Url(randomBytes(Math.ceil((length * 6) / 8))).slice(0, length);
+  const bytes = randomBytes(Math.ceil((length * 6) / 8));
+  return bytes.toBase64({ alphabet: 'base64url', omitPadding: true }).slice(0, length);
 }

@@ -3,9 +3,17 @@
  * service master key. A frame's nonce is its number and whether it is the last, so that frames cannot be swapped,
  * repeated, left out or cut off (the STREAM construction); the header is bound to each of them.
  */
-import { KEY_BYTES, NONCE_BYTES, openSealed, sealInto, TAG_BYTES } from '../primitives/aead.ts';
+
 import { aad, equalBytes, writeU64 } from '../primitives/bytes.ts';
-import { hkdf, sha256 } from '../primitives/hash.ts';
+import {
+  hkdf,
+  KEY_BYTES,
+  NONCE_BYTES,
+  openSealed,
+  sealInto,
+  sha256,
+  TAG_BYTES,
+} from '../primitives/symmetric.ts';
 
 const CHECK_BYTES = 16;
 const LAST_AT = NONCE_BYTES - 1;

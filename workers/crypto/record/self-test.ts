@@ -1,10 +1,8 @@
 /** Known answers of the primitives, checked at start: a vault on a broken runtime must not serve. */
 import { argon2 } from 'node:crypto';
-import { sealInto, TAG_BYTES } from '../primitives/aead.ts';
 import { equalBytes } from '../primitives/bytes.ts';
-import { hkdf, hmac, sha256 } from '../primitives/hash.ts';
-import { exportSecret, setupReceiver } from '../primitives/hpke.ts';
-import { importPrivate } from '../primitives/x25519.ts';
+import { exportSecret, importPrivate, setupReceiver } from '../primitives/hpke.ts';
+import { hkdf, hmac, sealInto, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
 
 function hex(text: string): Uint8Array {
   return Uint8Array.fromHex(text);

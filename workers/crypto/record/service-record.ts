@@ -1,11 +1,27 @@
 /**
  * Records sealed by the service itself: metadata, rules, jobs, log entries, and the outer seal round every
  * wrap. They need no passphrase, only the service master key (SMK), a ring of 32-byte keys with ids.
+ *
+ * `header 4 | tag of the key's id 4 | salt 16 | nonce 12 | ciphertext | tag 16`
  */
-import { MESSAGE_EXTRA_BYTES, openMessage, sealMessage } from '../primitives/aead.ts';
-import { aad, IntegrityError, readU32, utf8 } from '../primitives/bytes.ts';
-import { hkdf, sha256 } from '../primitives/hash.ts';
-import { checkHeader, HEADER_BYTES, TYPE, writeHeader } from './format.ts';
+import {
+  aad,
+  checkHeader,
+  HEADER_BYTES,
+  IntegrityError,
+  readU32,
+  TYPE,
+  utf8,
+  writeHeader,
+} from '../primitives/bytes.ts';
+import {
+  hkdf,
+  KEY_BYTES,
+  MESSAGE_EXTRA_BYTES,
+  openMessage,
+  sealMessage,
+  sha256,
+} from '../primitives/symmetric.ts';
 
 /** What a sub-key is for. Keys of different purposes have nothing in common. */
 export type Purpose =
@@ -18,6 +34,7 @@ export type Purpose =
   | 'password'
   | 'cursor';
 
+/** The service master keys of an installation. */
 export interface KeyRing {
   /** Id of the key that new records are sealed under. */
   readonly writeId: string;
@@ -32,6 +49,7 @@ export interface KeyContext {
   readonly kid: string;
 }
 
+/** Seals and opens service records; made once for each thread. */
 export interface ServiceSealer {
   /** Seals `plaintext` under the write key; it opens only with the same purpose, account, kind and path. */
   seal(
@@ -49,24 +67,20 @@ export interface ServiceSealer {
     path: readonly string[],
     record: Uint8Array,
   ): Uint8Array;
-  /**
-   * A 32-byte key for an index or a fingerprint, never one that seals records. It follows the ring key
-   * named (the write key when none is), so what must outlast a rotation derives from `root-key.ts` instead.
-   * The bytes are shared: the caller neither changes nor wipes them.
-   */
-  subkey(purpose: Purpose, account: string, keyId?: string): Uint8Array;
   /** Id of the ring key that sealed a record; undefined when it is none of this ring. */
   writerOf(record: Uint8Array): string | undefined;
   /** Id of the ring key that new records are sealed under. */
   readonly writeId: string;
 }
 
-const TAG_AT = HEADER_BYTES;
-const TAG_BYTES = 4;
-const HEAD_BYTES = HEADER_BYTES + TAG_BYTES;
+/** The key that sealed a record is named by the first bytes of the SHA-256 of its id. */
+const ID_TAG_AT = HEADER_BYTES;
+const ID_TAG_BYTES = 4;
+const HEAD_BYTES = HEADER_BYTES + ID_TAG_BYTES;
 const RECORD_BYTES_MIN = HEAD_BYTES + MESSAGE_EXTRA_BYTES;
 const SUBKEYS_MAX = 4096;
 
+/** The bytes given are shared: who gets them neither changes nor wipes them. */
 type Subkeys = (purpose: Purpose, account: string) => Uint8Array;
 
 /**
@@ -86,7 +100,7 @@ export function createSubkeys(key: Uint8Array, label: string, env: string): Subk
     if (oldest !== undefined) {
       accounts.delete(oldest);
     }
-    const subkey = hkdf(key, aad(label, [purpose, env, account]), 32);
+    const subkey = hkdf(key, aad(label, [purpose, env, account]), KEY_BYTES);
     accounts.set(account, subkey);
     return subkey;
   };
@@ -96,49 +110,31 @@ interface RingKey {
   readonly id: string;
   /** Header and key tag of a record sealed under this key. */
   readonly head: Uint8Array;
-  readonly sealing: Subkeys;
-  readonly index: Subkeys;
+  readonly subkeyOf: Subkeys;
 }
 
 function createRingKey(id: string, key: Uint8Array, env: string): RingKey {
-  if (key.length !== 32) {
+  if (key.length !== KEY_BYTES) {
     throw new RangeError('a service master key has 32 bytes');
   }
   const head = new Uint8Array(HEAD_BYTES);
   writeHeader(head, TYPE.service);
-  head.set(sha256(utf8(id)).subarray(0, TAG_BYTES), TAG_AT);
-  const own = key.slice();
-  return {
-    id,
-    head,
-    sealing: createSubkeys(own, 'cardvault seal', env),
-    index: createSubkeys(own, 'cardvault subkey', env),
-  };
+  head.set(sha256(utf8(id)).subarray(0, ID_TAG_BYTES), ID_TAG_AT);
+  return { id, head, subkeyOf: createSubkeys(key.slice(), 'cardvault seal', env) };
 }
 
-interface ReadableRing {
-  readonly writer: RingKey;
-  readonly byTag: ReadonlyMap<number, RingKey>;
-  readonly byId: ReadonlyMap<string, RingKey>;
-}
-
-function prepareRing(ring: KeyRing, env: string): ReadableRing {
+/** The keys by the tags of their ids, which records name them by. Refuses two ids of one tag with RangeError. */
+function keysByTag({ keys }: KeyRing, env: string): Map<number, RingKey> {
   const byTag = new Map<number, RingKey>();
-  const byId = new Map<string, RingKey>();
-  for (const [id, key] of ring.keys) {
+  for (const [id, key] of keys) {
     const ringKey = createRingKey(id, key, env);
-    const tag = readU32(ringKey.head, TAG_AT);
+    const tag = readU32(ringKey.head, ID_TAG_AT);
     if (byTag.has(tag)) {
       throw new RangeError('two service master key ids have one tag');
     }
     byTag.set(tag, ringKey);
-    byId.set(id, ringKey);
   }
-  const writer = byId.get(ring.writeId);
-  if (!writer) {
-    throw new RangeError('the service master key that writes is not in the ring');
-  }
-  return { writer, byTag, byId };
+  return byTag;
 }
 
 /**
@@ -149,44 +145,32 @@ export function createServiceSealer(options: {
   readonly env: string;
   readonly ring: KeyRing;
 }): ServiceSealer {
-  const { env } = options;
-  const { writer, byTag, byId } = prepareRing(options.ring, env);
-  const bind = (head: Uint8Array, account: string, kind: string, path: readonly string[]): Uint8Array =>
-    aad('cardvault record', [head, env, account, kind, ...path]);
+  const { env, ring } = options;
+  const byTag = keysByTag(ring, env);
+  const writer = [...byTag.values()].find(({ id }) => id === ring.writeId);
+  if (!writer) {
+    throw new RangeError('the service master key that writes is not in the ring');
+  }
   const keyOf = (record: Uint8Array): RingKey | undefined => {
     checkHeader(record, TYPE.service, RECORD_BYTES_MIN);
-    return byTag.get(readU32(record, TAG_AT));
+    return byTag.get(readU32(record, ID_TAG_AT));
   };
 
   return {
     writeId: writer.id,
-    seal: (purpose, account, kind, path, plaintext) =>
-      sealMessage(
-        writer.sealing(purpose, account),
-        writer.head,
-        plaintext,
-        bind(writer.head, account, kind, path),
-      ),
-    open: (purpose, account, kind, path, record) => {
+    seal(purpose, account, kind, path, plaintext) {
+      const associated = aad('cardvault record', [writer.head, env, account, kind, ...path]);
+      return sealMessage(writer.subkeyOf(purpose, account), writer.head, plaintext, associated);
+    },
+    open(purpose, account, kind, path, record) {
       const key = keyOf(record);
       if (!key) {
         throw new IntegrityError();
       }
-      return openMessage(
-        key.sealing(purpose, account),
-        HEAD_BYTES,
-        record,
-        bind(key.head, account, kind, path),
-      );
+      const associated = aad('cardvault record', [key.head, env, account, kind, ...path]);
+      return openMessage(key.subkeyOf(purpose, account), HEAD_BYTES, record, associated);
     },
-    subkey: (purpose, account, keyId) => {
-      const key = keyId === undefined ? writer : byId.get(keyId);
-      if (!key) {
-        throw new RangeError('no such service master key');
-      }
-      return key.index(purpose, account);
-    },
-    writerOf: (record) => {
+    writerOf(record) {
       try {
         return keyOf(record)?.id;
       } catch {

@@ -4,58 +4,49 @@ import type { CsrSubject } from '../../../server/domain/account/csr-subject.ts';
 import * as x509 from '../../crypto/certificate/certificate.ts';
 import * as pkcs10 from '../../crypto/certificate/csr.ts';
 import { IntegrityError, wipe } from '../../crypto/primitives/bytes.ts';
-import { type ThreadContext, toJsonBytes, toText } from '../context.ts';
-import type { In, Out } from '../define.ts';
+import { type ThreadHandlers, toJsonBytes, toText } from '../context.ts';
 import type { CERT_JOBS } from './jobs.ts';
 
-type Jobs = typeof CERT_JOBS;
+/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+export const CERT_HANDLERS: ThreadHandlers<typeof CERT_JOBS> = {
+  async createCsr({ sealer }, { place: { aid, id }, keyType, subject: given }) {
+    // JSON has left out the members that are undefined.
+    const asked = { ...(given as CsrSubject), keyType };
+    const { csrPem, privateKey, publicKey, subject } = await pkcs10.createCsr(asked);
+    try {
+      const csr = { id, ...subject, data: csrPem };
+      const record = toJsonBytes({ ...csr, spki: publicKey.toBase64() });
+      return {
+        csr,
+        record: sealer.seal('record', aid, 'csr', [id], record),
+        privateKey: sealer.seal('record', aid, 'csr key', [id], privateKey),
+      };
+    } finally {
+      wipe(privateKey);
+    }
+  },
 
-export async function createCsr(
-  { sealer }: ThreadContext,
-  { place: { aid, id }, keyType, subject: given }: In<Jobs['createCsr']>,
-): Promise<Out<Jobs['createCsr']>> {
-  // JSON has left out the members that are undefined.
-  const asked = { ...(given as CsrSubject), keyType };
-  const { csrPem, privateKey, publicKey, subject } = await pkcs10.createCsr(asked);
-  try {
-    const csr = { id, ...subject, data: csrPem };
-    const record = toJsonBytes({ ...csr, spki: publicKey.toBase64() });
-    return {
-      csr,
-      record: sealer.seal('record', aid, 'csr', [id], record),
-      privateKey: sealer.seal('record', aid, 'csr key', [id], privateKey),
-    };
-  } finally {
-    wipe(privateKey);
-  }
-}
+  readCertificate({ sealer }, { place: { aid, id }, csr, pem }) {
+    const opened = sealer.open('record', aid, 'csr', [id], csr);
+    const { spki } = JSON.parse(toText(opened)) as { readonly spki: string };
+    const certificate = x509.readCertificate(toText(pem));
+    if (!x509.matchesKey(certificate, Uint8Array.fromBase64(spki))) {
+      throw new VaultError('certificate_mismatch', { field: 'body' });
+    }
+    return { data: [certificate.certPem, ...certificate.chain].join(''), expiry: certificate.expiry };
+  },
 
-export function readCertificate(
-  { sealer }: ThreadContext,
-  { place: { aid, id }, csr, pem }: In<Jobs['readCertificate']>,
-): Out<Jobs['readCertificate']> {
-  const opened = sealer.open('record', aid, 'csr', [id], csr);
-  const { spki } = JSON.parse(toText(opened)) as { readonly spki: string };
-  const certificate = x509.readCertificate(toText(pem));
-  if (!x509.matchesKey(certificate, Uint8Array.fromBase64(spki))) {
-    throw new VaultError('certificate_mismatch', { field: 'body' });
-  }
-  return { data: [certificate.certPem, ...certificate.chain].join(''), expiry: certificate.expiry };
-}
-
-export function clientCredential(
-  { sealer }: ThreadContext,
-  { place: { aid, certId, csrId }, certificate, privateKey }: In<Jobs['clientCredential']>,
-): Out<Jobs['clientCredential']> {
-  const opened = sealer.open('record', aid, 'certificate', [certId], certificate);
-  const stored = JSON.parse(toText(opened)) as { readonly csr_id: string; readonly data: string };
-  if (stored.csr_id !== csrId) {
-    throw new IntegrityError('certificate');
-  }
-  const privateKeyDer = sealer.open('record', aid, 'csr key', [csrId], privateKey);
-  try {
-    return x509.clientCredential({ certPem: stored.data, chain: [], privateKeyDer });
-  } finally {
-    wipe(privateKeyDer);
-  }
-}
+  clientCredential({ sealer }, { place: { aid, certId, csrId }, certificate, privateKey }) {
+    const opened = sealer.open('record', aid, 'certificate', [certId], certificate);
+    const stored = JSON.parse(toText(opened)) as { readonly csr_id: string; readonly data: string };
+    if (stored.csr_id !== csrId) {
+      throw new IntegrityError('certificate');
+    }
+    const privateKeyDer = sealer.open('record', aid, 'csr key', [csrId], privateKey);
+    try {
+      return x509.clientCredential({ certPem: stored.data, chain: [], privateKeyDer });
+    } finally {
+      wipe(privateKeyDer);
+    }
+  },
+};

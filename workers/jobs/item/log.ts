@@ -2,16 +2,9 @@
 import { formatStoredAt } from '../../../server/domain/text/time-text.ts';
 import { type LogEntry, openLogEntry, tagOf } from '../../crypto/log/entry.ts';
 import { equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
-import type { ThreadContext } from '../context.ts';
-import type { In, Out } from '../define.ts';
+import type { ThreadHandlers } from '../context.ts';
 import type { ITEM_JOBS } from './jobs.ts';
 import { logEntry } from './records.ts';
-
-type Jobs = typeof ITEM_JOBS;
-
-export function sealLog(context: ThreadContext, { params, tail }: In<Jobs['sealLog']>): Out<Jobs['sealLog']> {
-  return logEntry(context, params, params.token, params.action, tail);
-}
 
 /**
  * Whether a part of a log, newest first, is not what was written: an entry is in it twice, or does not name what lies
@@ -29,19 +22,23 @@ function isBroken(entries: readonly LogEntry[], records: readonly Uint8Array[], 
   });
 }
 
-export function readLog(
-  { env, sealer }: ThreadContext,
-  { params: { aid, kid, token, newest }, entries: records }: In<Jobs['readLog']>,
-): Out<Jobs['readLog']> {
-  const entries = records.map((record) => openLogEntry(sealer, { env, aid, kid, token }, record));
-  if (isBroken(entries, records, newest)) {
-    throw new IntegrityError('log');
-  }
-  return entries.map((entry) => ({
-    action: entry.action,
-    source: entry.source,
-    ip_address: entry.ip,
-    user_agent: entry.userAgent,
-    timestamp: formatStoredAt(entry.timeMs),
-  }));
-}
+/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+export const LOG_HANDLERS = {
+  sealLog(context, { params, tail }) {
+    return logEntry(context, params, params.token, params.action, tail);
+  },
+
+  readLog({ env, sealer }, { params: { aid, kid, token, newest }, entries: records }) {
+    const entries = records.map((record) => openLogEntry(sealer, { env, aid, kid, token }, record));
+    if (isBroken(entries, records, newest)) {
+      throw new IntegrityError('log');
+    }
+    return entries.map((entry) => ({
+      action: entry.action,
+      source: entry.source,
+      ip_address: entry.ip,
+      user_agent: entry.userAgent,
+      timestamp: formatStoredAt(entry.timeMs),
+    }));
+  },
+} satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

@@ -1,15 +1,12 @@
 /** Handlers of the jobs on pages of items in `jobs.ts`, which says what each promises. */
 import { formatStoredAt } from '../../../server/domain/text/time-text.ts';
 import { concat, EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
-import type { ThreadContext } from '../context.ts';
-import type { In, Out } from '../define.ts';
-import { withKey } from '../key/open.ts';
+import type { ThreadHandlers } from '../context.ts';
+import { openKey, WARM_MISS } from '../key/open.ts';
 import type { CardFacts, ITEM_JOBS, ReferenceFilter } from './jobs.ts';
 import { itemsOf } from './page-reader.ts';
 import { logEntry, metaOf, openText } from './records.ts';
 import { viewOf } from './view.ts';
-
-type Jobs = typeof ITEM_JOBS;
 
 const CLOSE = utf8('}');
 
@@ -25,24 +22,23 @@ function itemHead(token: string, reference: string | undefined, storedAt: number
   return `{"token":${JSON.stringify(token)}${referenceText},"stored_at":"${formatStoredAt(storedAt)}"`;
 }
 
-export function listItems(
-  context: ThreadContext,
-  { params, page }: In<Jobs['listItems']>,
-): Out<Jobs['listItems']> {
-  const texts: Uint8Array[] = [];
-  for (const { token, storedAt, records } of itemsOf(page)) {
-    const meta = records && metaOf(context, params, token, records.meta);
-    const isWanted = meta && matches(meta.reference, params);
-    texts.push(isWanted ? utf8(`${itemHead(token, meta.reference, storedAt)}}`) : EMPTY);
-  }
-  return texts;
-}
+/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+export const PAGE_HANDLERS = {
+  listItems(context, { params, page }) {
+    const texts: Uint8Array[] = [];
+    for (const { token, storedAt, records } of itemsOf(page)) {
+      const meta = records && metaOf(context, params, token, records.meta);
+      const isWanted = meta && matches(meta.reference, params);
+      texts.push(isWanted ? utf8(`${itemHead(token, meta.reference, storedAt)}}`) : EMPTY);
+    }
+    return texts;
+  },
 
-export function decryptItems(
-  context: ThreadContext,
-  { params, opening, rules, page }: In<Jobs['decryptItems']>,
-): Out<Jobs['decryptItems']> {
-  return withKey(context, params, opening, (key) => {
+  decryptItems(context, { params, opening, rules, page }) {
+    using key = openKey(context, params, opening);
+    if (!key) {
+      return WARM_MISS;
+    }
     const texts: Uint8Array[] = [];
     const logEntries: Uint8Array[] = [];
     const cards: (CardFacts | null)[] = [];
@@ -62,6 +58,6 @@ export function decryptItems(
       logEntries.push(logEntry(context, { ...params, seen }, token, 'decrypt', tail));
       cards.push(...(params.wantsCard ? [view.card ?? {}] : []));
     }
-    return { kind: 'opened' as const, texts, logEntries, cards };
-  });
-}
+    return { kind: 'opened', texts, logEntries, cards };
+  },
+} satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

@@ -1,9 +1,10 @@
 /** What the jobs on items have in common: metadata, references, contents and log entries of one item. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { joinSad } from '../../../server/domain/card/sad.ts';
-import { type OpenedMeta, openItem, openMeta } from '../../crypto/item/item.ts';
-import { encodeReferenceEnd } from '../../crypto/item/ref-index.ts';
-import type { UnlockedKey } from '../../crypto/key/vault-key.ts';
+import { openItem } from '../../crypto/item/item.ts';
+import { encodeReference } from '../../crypto/item/lookup.ts';
+import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
+import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { sealLogEntry } from '../../crypto/log/entry.ts';
 import { concat, EMPTY, equalBytes, utf8 } from '../../crypto/primitives/bytes.ts';
 import type { ThreadContext } from '../context.ts';
@@ -50,7 +51,7 @@ export function referenceMember(
     return EMPTY;
   }
   const tokenBytes = utf8(token);
-  const encoded = encodeReferenceEnd(context.rootKey('ref-index', aid), reference);
+  const encoded = encodeReference(context.rootKey('ref-index', aid), reference, true);
   return concat([encoded, tokenBytes, new Uint8Array([tokenBytes.length >> 8, tokenBytes.length & 0xff])]);
 }
 

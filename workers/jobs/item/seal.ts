@@ -6,7 +6,7 @@ import { isTestCard } from '../../../server/domain/card/test-cards.ts';
 import { formatToken, isClashProne, parseAlgorithm } from '../../../server/domain/card/token-format.ts';
 import type { JsonObject } from '../../../server/domain/json/json.ts';
 import { type ItemOwner, sealItem } from '../../crypto/item/item.ts';
-import { identityTag, tokenDigest } from '../../crypto/item/token.ts';
+import { identityTag, tokenDigest } from '../../crypto/item/lookup.ts';
 import { EMPTY, IntegrityError } from '../../crypto/primitives/bytes.ts';
 import { randomUuid } from '../../crypto/primitives/random.ts';
 import type { ThreadContext } from '../context.ts';
@@ -26,10 +26,7 @@ export interface ChosenToken {
 }
 
 /** Whom an item is sealed to, and what makes its token; an empty `tokenKey` makes random tokens only. */
-export interface ItemWriter {
-  readonly owner: ItemOwner;
-  readonly tokenKey: Uint8Array;
-}
+export type ItemWriter = ItemOwner & { readonly tokenKey: Uint8Array };
 
 interface SealRequest {
   readonly params: KeyName & ActorParams & { readonly seen: number; readonly reference?: string | undefined };
@@ -73,10 +70,10 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
     aid,
     kid,
     token: chosen.token,
-    ...(reference === undefined ? {} : { reference }),
+    reference,
     owner,
     part0,
-    ...(part1 ? { part1: { bytes: part1, expiresAtMs: sadExpiresAt } } : {}),
+    part1: part1 && { bytes: part1, expiresAtMs: sadExpiresAt },
     sealer: context.sealer,
   });
   return {
@@ -103,7 +100,7 @@ export function sealNew(
   context: ThreadContext,
   params: StoreParams,
   object: JsonObject,
-  { owner, tokenKey }: ItemWriter,
+  writer: ItemWriter,
 ): StoredParts {
   const number = findNumber(object, params.number);
   if (number === undefined) {
@@ -114,9 +111,9 @@ export function sealNew(
   }
   return sealStored(context, {
     params,
-    owner,
+    owner: writer,
     object,
-    chosen: chooseToken(tokenKey, number, params),
+    chosen: chooseToken(writer.tokenKey, number, params),
     sadExpiresAt: params.sadExpiresAt,
     tail: NO_TAIL,
     card: params.wantsCard ? cardFacts(number) : undefined,

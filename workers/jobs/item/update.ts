@@ -5,16 +5,13 @@ import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { keepNumbers, mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
 import { EMPTY } from '../../crypto/primitives/bytes.ts';
-import type { ThreadContext } from '../context.ts';
-import type { In, Out } from '../define.ts';
-import { withKey } from '../key/open.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import { openKey, WARM_MISS } from '../key/open.ts';
 import { applyRulesBeforeStorage } from '../rule/apply.ts';
 import type { ThreadRules } from '../rule/jobs.ts';
 import type { ITEM_JOBS, UpdateParams } from './jobs.ts';
 import { checkReference, metaOf, openText } from './records.ts';
 import { sealStored } from './seal.ts';
-
-type Jobs = typeof ITEM_JOBS;
 
 /**
  * Until when verification codes may be kept after an update: those that it brings for their own time, but no longer
@@ -47,12 +44,14 @@ function mergeWithRules(
     : keepNumbers(merged, applyRulesBeforeStorage(context, params, rules, merged));
 }
 
-export function updateItem(
-  context: ThreadContext,
-  { params, opening, rules, item: sealed, changes: sent }: In<Jobs['updateItem']>,
-): Out<Jobs['updateItem']> {
-  const { token } = params;
-  return withKey(context, params, opening, (key) => {
+/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+export const UPDATE_HANDLERS = {
+  updateItem(context, { params, opening, rules, item: sealed, changes: sent }) {
+    const { token } = params;
+    using key = openKey(context, params, opening);
+    if (!key) {
+      return WARM_MISS;
+    }
     const meta = metaOf(context, params, token, sealed.meta);
     checkReference(meta, params.reference, 'check');
     const changes = parseStoredObject(sent);
@@ -70,5 +69,5 @@ export function updateItem(
       sadExpiresAt: sadExpiry(stored, changes, meta.sad?.expiresAtMs, params.sadExpiresAt),
       tail: sealed.logTail,
     });
-  });
-}
+  },
+} satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

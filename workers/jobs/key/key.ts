@@ -1,11 +1,10 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
-import * as vaultKey from '../../crypto/key/vault-key.ts';
-import type { ThreadContext } from '../context.ts';
-import type { In, Out } from '../define.ts';
-import type { KEY_JOBS, KeyName } from './jobs.ts';
-import { keyContext, withWarmKey } from './open.ts';
-
-type Jobs = typeof KEY_JOBS;
+import { describeVaultKey } from '../../crypto/key/record.ts';
+import { changePassphrase, createVaultKey, unlockVaultKey } from '../../crypto/key/vault-key.ts';
+import { sealWarm } from '../../crypto/key/warm.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import type { KEY_JOBS } from './jobs.ts';
+import { openWarmKey, WARM_MISS } from './open.ts';
 
 interface KeyPlace {
   readonly aid: string;
@@ -20,51 +19,36 @@ function sealRecord({ sealer }: ThreadContext, { aid, user }: KeyPlace, record: 
   return sealer.seal('record', aid, 'key', [user], record);
 }
 
-export async function createKey(
-  context: ThreadContext,
-  { key, passphrase }: In<Jobs['createKey']>,
-): Promise<Out<Jobs['createKey']>> {
-  const record = await vaultKey.createVaultKey(keyContext(context, key), passphrase, context.argon2);
-  return sealRecord(context, key, record);
-}
+/** The handlers of `KEY_JOBS`. */
+export const KEY_HANDLERS: ThreadHandlers<typeof KEY_JOBS> = {
+  async createKey(context, { key: { kid, ...place }, passphrase }) {
+    const ids = { env: context.env, aid: place.aid, kid };
+    return sealRecord(context, place, await createVaultKey(ids, passphrase, context.argon2));
+  },
 
-export async function unlockKey(
-  context: ThreadContext,
-  { key: place, record: sealed, passphrase }: In<Jobs['unlockKey']>,
-): Promise<Out<Jobs['unlockKey']>> {
-  const record = openRecord(context, place, sealed);
-  const ids = keyContext(context, place);
-  const { key, upgraded } = await vaultKey.unlockVaultKey(ids, record, passphrase, context.argon2);
-  try {
-    const blob = vaultKey.sealWarm(context.processKey, ids, upgraded ?? record, passphrase, key);
+  async unlockKey(context, { key: { kid, ...place }, record: sealed, passphrase }) {
+    const record = openRecord(context, place, sealed);
+    const ids = { env: context.env, aid: place.aid, kid };
+    const unlocked = await unlockVaultKey(ids, record, passphrase, context.argon2);
+    using key = unlocked.key;
+    const { upgraded } = unlocked;
+    const blob = sealWarm(context.processKey, ids, upgraded ?? record, passphrase, key);
     return { blob, upgraded: upgraded && sealRecord(context, place, upgraded) };
-  } finally {
-    vaultKey.wipeKey(key);
-  }
-}
+  },
 
-export async function changePassphrase(
-  context: ThreadContext,
-  { key, record, from, to }: In<Jobs['changePassphrase']>,
-): Promise<Out<Jobs['changePassphrase']>> {
-  const opened = openRecord(context, key, record);
-  const ids = keyContext(context, key);
-  return sealRecord(context, key, await vaultKey.changePassphrase(ids, opened, from, to, context.argon2));
-}
+  async changePassphrase(context, { key: { kid, ...place }, record, from, to }) {
+    const opened = openRecord(context, place, record);
+    const ids = { env: context.env, aid: place.aid, kid };
+    return sealRecord(context, place, await changePassphrase(ids, opened, from, to, context.argon2));
+  },
 
-export function describeKey(
-  context: ThreadContext,
-  { place, record }: In<Jobs['describeKey']>,
-): Out<Jobs['describeKey']> {
-  const { kid, gen } = vaultKey.describeVaultKey(openRecord(context, place, record));
-  return { kid, gen };
-}
+  describeKey(context, { place, record }) {
+    const { kid, gen } = describeVaultKey(openRecord(context, place, record));
+    return { kid, gen };
+  },
 
-export function checkWarm(
-  context: ThreadContext,
-  { key, blob, passphrase }: In<Jobs['checkWarm']>,
-): Out<Jobs['checkWarm']> {
-  return withWarmKey<Out<Jobs['checkWarm']>>(context, key satisfies KeyName, blob, passphrase, () => ({
-    kind: 'open',
-  }));
-}
+  checkWarm(context, { key: name, blob, passphrase }) {
+    using key = openWarmKey(context, name, blob, passphrase);
+    return key ? { kind: 'open' } : WARM_MISS;
+  },
+};

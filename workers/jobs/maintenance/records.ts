@@ -1,16 +1,12 @@
 /** Handlers of the jobs on service records in `jobs.ts`, which says what each promises. */
 import { openPolicy } from '../../crypto/endpoint/record.ts';
-import { describeVaultKey } from '../../crypto/key/vault-key.ts';
-import { IntegrityError, readU32 } from '../../crypto/primitives/bytes.ts';
-import { TYPE } from '../../crypto/record/format.ts';
-import { parseOwn, type ThreadContext } from '../context.ts';
-import type { In, Out } from '../define.ts';
+import { describeVaultKey } from '../../crypto/key/record.ts';
+import { IntegrityError, readU32, TYPE } from '../../crypto/primitives/bytes.ts';
+import { parseOwn, type ThreadContext, type ThreadHandlers } from '../context.ts';
 import type { EndpointPolicy } from '../endpoint/jobs.ts';
 import { openedOrNot } from '../failure.ts';
 import * as proxy from '../proxy/record.ts';
 import type { AnyRecordPlace, MAINTENANCE_JOBS, RecordFacts } from './jobs.ts';
-
-type Jobs = typeof MAINTENANCE_JOBS;
 
 const WRAP_KINDS: Readonly<Record<number, string>> = {
   [TYPE.captureWrap]: 'capture',
@@ -85,16 +81,6 @@ function factsOf(context: ThreadContext, place: AnyRecordPlace, record: Uint8Arr
   }
 }
 
-export function verifyRecords(
-  context: ThreadContext,
-  { records }: In<Jobs['verifyRecords']>,
-): Out<Jobs['verifyRecords']> {
-  return records.map(({ place, record }) => ({
-    keyId: context.sealer.writerOf(record),
-    facts: factsOf(context, place, record),
-  }));
-}
-
 /** The record under the write key; undefined for one that does not open. */
 function reencrypted(
   { sealer }: ThreadContext,
@@ -109,13 +95,20 @@ function reencrypted(
   });
 }
 
-export function reencryptRecords(
-  context: ThreadContext,
-  { records }: In<Jobs['reencryptRecords']>,
-): Out<Jobs['reencryptRecords']> {
-  return records.map(({ place, record }) => {
-    const keyId = context.sealer.writerOf(record);
-    const isNew = keyId === context.sealer.writeId;
-    return { keyId, record: isNew ? undefined : reencrypted(context, place, record) };
-  });
-}
+/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+export const RECORDS_HANDLERS = {
+  verifyRecords(context, { records }) {
+    return records.map(({ place, record }) => ({
+      keyId: context.sealer.writerOf(record),
+      facts: factsOf(context, place, record),
+    }));
+  },
+
+  reencryptRecords(context, { records }) {
+    return records.map(({ place, record }) => {
+      const keyId = context.sealer.writerOf(record);
+      const isNew = keyId === context.sealer.writeId;
+      return { keyId, record: isNew ? undefined : reencrypted(context, place, record) };
+    });
+  },
+} satisfies Partial<ThreadHandlers<typeof MAINTENANCE_JOBS>>;

@@ -2,14 +2,12 @@
 import { type ItemContext, openMeta, sealMeta } from '../../crypto/item/meta.ts';
 import { tagOf } from '../../crypto/log/entry.ts';
 import { renewLogRecord, writerOfLog } from '../../crypto/log/seal.ts';
-import type { ThreadContext } from '../context.ts';
-import type { In, Out } from '../define.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import type { Out } from '../define.ts';
 import { openedOrNot } from '../failure.ts';
 import type { ItemField, LongLog, MAINTENANCE_JOBS } from './jobs.ts';
 import { countKey, type MutableKeyCounts } from './key-counts.ts';
 import { longLogs, readSurvey, type SurveyedItem } from './survey.ts';
-
-type Jobs = typeof MAINTENANCE_JOBS;
 
 /** A record that may have to be re-encrypted, and how. */
 interface Candidate extends ItemField {
@@ -50,7 +48,7 @@ function reencryptAll(
   { sealer }: ThreadContext,
   candidates: readonly Candidate[],
   long: readonly LongLog[],
-): Out<Jobs['reencryptItems']> {
+): Out<(typeof MAINTENANCE_JOBS)['reencryptItems']> {
   const keys: MutableKeyCounts = {};
   const fields: ItemField[] = [];
   const lost: ItemField[] = [];
@@ -85,22 +83,19 @@ function candidatesOf(
       ];
 }
 
-export function reencryptItems(
-  context: ThreadContext,
-  { params: { aid, kid, tokens }, survey: blob }: In<Jobs['reencryptItems']>,
-): Out<Jobs['reencryptItems']> {
-  const survey = readSurvey(blob, tokens.length);
-  const candidates = survey.flatMap((found, item) =>
-    candidatesOf(context, { env: context.env, aid, kid, token: tokens[item] ?? '' }, found, item),
-  );
-  return reencryptAll(context, candidates, longLogs(survey));
-}
+/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+export const REENCRYPT_HANDLERS = {
+  reencryptItems(context, { params: { aid, kid, tokens }, survey: blob }) {
+    const survey = readSurvey(blob, tokens.length);
+    const candidates = survey.flatMap((found, item) =>
+      candidatesOf(context, { env: context.env, aid, kid, token: tokens[item] ?? '' }, found, item),
+    );
+    return reencryptAll(context, candidates, longLogs(survey));
+  },
 
-export function reencryptLog(
-  context: ThreadContext,
-  { params: { first, ...names }, entries }: In<Jobs['reencryptLog']>,
-): Out<Jobs['reencryptLog']> {
-  const ids = { env: context.env, ...names };
-  const candidates = entries.map((entry, i) => ofEntry(context, ids, entry, 0, first + i));
-  return reencryptAll(context, candidates, []);
-}
+  reencryptLog(context, { params: { first, ...names }, entries }) {
+    const ids = { env: context.env, ...names };
+    const candidates = entries.map((entry, i) => ofEntry(context, ids, entry, 0, first + i));
+    return reencryptAll(context, candidates, []);
+  },
+} satisfies Partial<ThreadHandlers<typeof MAINTENANCE_JOBS>>;

@@ -1,21 +1,19 @@
 /** Handlers of the jobs that verify pages of items and logs in `jobs.ts`: what is wrong, as far as no passphrase is needed. */
+
 import { envelopeBytes, envelopeGeneration } from '../../crypto/item/envelope.ts';
+import { IDENTITY_BYTES } from '../../crypto/item/lookup.ts';
 import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
-import { tagOf, verifyLogPart, verifyLog as verifyWholeLog } from '../../crypto/log/entry.ts';
+import { tagOf, verifyLogPart } from '../../crypto/log/entry.ts';
 import { writerOfLog } from '../../crypto/log/seal.ts';
 import { EMPTY, equalBytes } from '../../crypto/primitives/bytes.ts';
-import { sha256 } from '../../crypto/primitives/hash.ts';
-import type { ThreadContext } from '../context.ts';
-import type { In, Out } from '../define.ts';
+import { sha256 } from '../../crypto/primitives/symmetric.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import { openedOrNot } from '../failure.ts';
 import { referenceMember } from '../item/records.ts';
 import type { ItemFault, ItemsParams, MAINTENANCE_JOBS } from './jobs.ts';
 import { countKey, type MutableKeyCounts } from './key-counts.ts';
 import { longLogs, readSurvey, type SurveyedItem } from './survey.ts';
 
-type Jobs = typeof MAINTENANCE_JOBS;
-
-const IDENTITY_BYTES = 16;
 /** Redis expires by its own clock. */
 const CLOCK_SKEW_MS = 5_000;
 /** `c`, `m` and `n`. */
@@ -71,7 +69,7 @@ function checkLog(
     return;
   }
   const names = new Set(entries.map((entry) => Buffer.from(tagOf(entry)).toString('latin1')));
-  const at = verifyWholeLog(context.sealer, { env: context.env, ...ids }, entries);
+  const at = verifyLogPart(context.sealer, { env: context.env, ...ids }, { before: EMPTY, entries });
   if (at !== undefined || names.size < entries.length) {
     report('log', at === undefined ? 'an entry is there twice' : `entry ${at} is not what was written`);
   }
@@ -116,51 +114,47 @@ function checkItem(
   return meta;
 }
 
-export function verifyItems(
-  context: ThreadContext,
-  { params, survey: blob }: In<Jobs['verifyItems']>,
-): Out<Jobs['verifyItems']> {
-  const faults: ItemFault[] = [];
-  const checked = { item: 0, sad: 0, log: 0, identity: 0 };
-  const keys: MutableKeyCounts = {};
-  const survey = readSurvey(blob, params.tokens.length);
-  const members = survey.map((found, item) => {
-    const token = params.tokens[item] ?? '';
-    const meta = checkItem(context, params, token, found, (kind, what) => faults.push({ item, kind, what }));
-    if (found.fields > 0) {
-      countKey(keys, 'item', context.sealer.writerOf(found.meta));
-      checked.item += 1;
-    }
-    checked.sad += found.sad.length > 0 ? 1 : 0;
-    checked.identity += found.identity.length > 0 ? 1 : 0;
-    for (const entry of found.entries) {
-      countKey(keys, 'log', writerOfLog(context.sealer, entry));
-      checked.log += 1;
-    }
-    return meta ? referenceMember(context, params.aid, meta.reference, token) : EMPTY;
-  });
-  return { findings: { faults, checked, keys, long: longLogs(survey) }, members };
-}
+/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+export const VERIFY_HANDLERS = {
+  verifyItems(context, { params, survey: blob }) {
+    const faults: ItemFault[] = [];
+    const checked = { item: 0, sad: 0, log: 0, identity: 0 };
+    const keys: MutableKeyCounts = {};
+    const survey = readSurvey(blob, params.tokens.length);
+    const members = survey.map((found, item) => {
+      const token = params.tokens[item] ?? '';
+      const meta = checkItem(context, params, token, found, (kind, what) =>
+        faults.push({ item, kind, what }),
+      );
+      if (found.fields > 0) {
+        countKey(keys, 'item', context.sealer.writerOf(found.meta));
+        checked.item += 1;
+      }
+      checked.sad += found.sad.length > 0 ? 1 : 0;
+      checked.identity += found.identity.length > 0 ? 1 : 0;
+      for (const entry of found.entries) {
+        countKey(keys, 'log', writerOfLog(context.sealer, entry));
+        checked.log += 1;
+      }
+      return meta ? referenceMember(context, params.aid, meta.reference, token) : EMPTY;
+    });
+    return { findings: { faults, checked, keys, long: longLogs(survey) }, members };
+  },
 
-export function verifyLog(
-  { env, sealer }: ThreadContext,
-  { params, before, entries }: In<Jobs['verifyLog']>,
-): Out<Jobs['verifyLog']> {
-  const keys: MutableKeyCounts = {};
-  for (const entry of entries) {
-    countKey(keys, 'log', writerOfLog(sealer, entry));
-  }
-  const wrongAt = verifyLogPart(sealer, { env, ...params }, { before, entries });
-  return { wrongAt: wrongAt ?? null, keys };
-}
+  verifyLog({ env, sealer }, { params, before, entries }) {
+    const keys: MutableKeyCounts = {};
+    for (const entry of entries) {
+      countKey(keys, 'log', writerOfLog(sealer, entry));
+    }
+    const wrongAt = verifyLogPart(sealer, { env, ...params }, { before, entries });
+    return { wrongAt: wrongAt ?? null, keys };
+  },
 
-export function referenceMembers(
-  context: ThreadContext,
-  { params: { aid, kid, tokens }, metas }: In<Jobs['referenceMembers']>,
-): Out<Jobs['referenceMembers']> {
-  const { env, sealer } = context;
-  return tokens.map((token, i) => {
-    const meta = openedOrNot(() => openMeta(sealer, { env, aid, kid, token }, metas[i] ?? EMPTY));
-    return meta ? referenceMember(context, aid, meta.reference, token) : EMPTY;
-  });
-}
+  referenceMembers(context, { params: { aid, kid, tokens }, metas }) {
+    const { env, sealer } = context;
+    return tokens.map((token, i) => {
+      const meta = openedOrNot(() => openMeta(sealer, { env, aid, kid, token }, metas[i] ?? EMPTY));
+      return meta ? referenceMember(context, aid, meta.reference, token) : EMPTY;
+    });
+  },
+} satisfies Partial<ThreadHandlers<typeof MAINTENANCE_JOBS>>;

@@ -9,47 +9,22 @@ import { readTokenReply } from '../../../server/domain/proxy/network-token.ts';
 import type { NetworkToken } from '../../../server/domain/proxy/webhook-body.ts';
 import { replyJson } from '../../../server/domain/reply/json.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
-import { newestGeneration } from '../../crypto/key/unlocked.ts';
+import { generationOf } from '../../crypto/key/unlocked.ts';
 import { EMPTY, IntegrityError, utf8 } from '../../crypto/primitives/bytes.ts';
-import { type ThreadContext, toJsonBytes } from '../context.ts';
-import type { In, Out } from '../define.ts';
+import { type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
+import type { In } from '../define.ts';
 import { sealNew } from '../item/seal.ts';
-import { withWarmKey } from '../key/open.ts';
+import { openWarmKey, WARM_MISS } from '../key/open.ts';
 import { applyRulesBeforeStorage } from '../rule/apply.ts';
 import type { ThreadRules } from '../rule/jobs.ts';
 import type { JobFacts, PROXY_JOBS } from './jobs.ts';
 import { readOrder, reportOf } from './order.ts';
 import { commonFacts, fillOrder, outgoing } from './prepare.ts';
-import { sealJob, withJob } from './record.ts';
+import { openJob, sealJob } from './record.ts';
 import { exactReplyText } from './text.ts';
-
-type Jobs = typeof PROXY_JOBS;
 
 const LAST_FOUR = 4;
 const NO_VIEW: JsonObject = new Map();
-
-export function prepareFetch(
-  context: ThreadContext,
-  { params, blob, passphrase, order: sent }: In<Jobs['prepareFetch']>,
-): Out<Jobs['prepareFetch']> {
-  const { algorithm, smartParse: isSmart, rules } = params;
-  return withWarmKey(context, params, blob, passphrase, (key) => {
-    const parsed = parseAlgorithm(algorithm);
-    if (parsed === undefined) {
-      throw new VaultError('invalid_request', { field: 'query.algorithm' });
-    }
-    const order = readOrder(sent);
-    const job = sealJob(context, params, {
-      facts: { what: 'get', ...commonFacts(params, order, key), algorithm, smartParse: isSmart, rules },
-      ...outgoing(fillOrder(order, NO_VIEW)),
-      ...reportOf(order),
-      // A public key and no private one: storing the reply needs no passphrase.
-      publicKey: newestGeneration(key).publicKey,
-      tokenKey: parsed.kind === 'uuid' ? EMPTY : key.tokenKey,
-    });
-    return { kind: 'prepared' as const, job };
-  });
-}
 
 /** The object that a reply gives to be stored, and what is reported of it. */
 interface Found {
@@ -108,7 +83,7 @@ function rulesOf({ rules: ids }: JobFacts, given: ThreadRules): ThreadRules {
 /** What is stored of a reply: read, changed by the job's rules, with a number in it, and no larger than items are. */
 function storable(
   context: ThreadContext,
-  { params, contentType, body, rules: given }: In<Jobs['storeFetched']>,
+  { params, contentType, body, rules: given }: In<(typeof PROXY_JOBS)['storeFetched']>,
   facts: JobFacts,
 ): Found {
   const text = exactReplyText(body, contentType);
@@ -125,20 +100,41 @@ function storable(
   return { object, extra: found.extra };
 }
 
-/** Stores without the passphrase. How the token is made and which rules run, the sealed job says. */
-export function storeFetched(
-  context: ThreadContext,
-  input: In<Jobs['storeFetched']>,
-): Out<Jobs['storeFetched']> {
-  const { params, job } = input;
-  return withJob(context, params, job, ({ facts, publicKey, tokenKey }) => {
-    const { kid, gen, algorithm = 'uuid' } = facts;
+/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+export const FETCH_HANDLERS = {
+  prepareFetch(context, { params, blob, passphrase, order: sent }) {
+    const { algorithm, smartParse: isSmart, rules } = params;
+    using key = openWarmKey(context, params, blob, passphrase);
+    if (!key) {
+      return WARM_MISS;
+    }
+    const parsed = parseAlgorithm(algorithm);
+    if (parsed === undefined) {
+      throw new VaultError('invalid_request', { field: 'query.algorithm' });
+    }
+    const order = readOrder(sent);
+    const job = sealJob(context, params, {
+      facts: { what: 'get', ...commonFacts(params, order, key), algorithm, smartParse: isSmart, rules },
+      ...outgoing(fillOrder(order, NO_VIEW)),
+      ...reportOf(order),
+      // A public key and no private one: storing the reply needs no passphrase.
+      publicKey: generationOf(key).publicKey,
+      tokenKey: parsed.kind === 'uuid' ? EMPTY : key.tokenKey,
+    });
+    return { kind: 'prepared', job };
+  },
+
+  /** Stores without the passphrase. How the token is made and which rules run, the sealed job says. */
+  storeFetched(context, input) {
+    const { params } = input;
+    using job = openJob(context, params, input.job);
+    const { kid, gen, algorithm = 'uuid' } = job.facts;
     if (kid !== params.kid) {
       throw new IntegrityError('job');
     }
-    const { object, extra } = storable(context, input, facts);
-    const writer = { owner: { gen, publicKey }, tokenKey };
+    const { object, extra } = storable(context, input, job.facts);
+    const { publicKey, tokenKey } = job;
     const stored = { ...params, algorithm, number: undefined };
-    return { parts: sealNew(context, stored, object, writer), extra };
-  });
-}
+    return { parts: sealNew(context, stored, object, { gen, publicKey, tokenKey }), extra };
+  },
+} satisfies Partial<ThreadHandlers<typeof PROXY_JOBS>>;

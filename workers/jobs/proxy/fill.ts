@@ -5,22 +5,20 @@ import { type JsonObject, parseStoredObject } from '../../../server/domain/json/
 import { maskForced } from '../../../server/domain/mask/mask.ts';
 import { filledRequestJson } from '../../../server/domain/proxy/fill.ts';
 import { tokenRequest } from '../../../server/domain/proxy/network-token.ts';
-import { newestGeneration } from '../../crypto/key/unlocked.ts';
-import type { UnlockedKey } from '../../crypto/key/vault-key.ts';
+import { generationOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { EMPTY } from '../../crypto/primitives/bytes.ts';
-import type { ThreadContext } from '../context.ts';
-import type { In, Out } from '../define.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import type { In } from '../define.ts';
 import { toFailure } from '../failure.ts';
 import { checkReference, logEntry, metaOf, openText } from '../item/records.ts';
-import { withKey } from '../key/open.ts';
+import { openKey, WARM_MISS } from '../key/open.ts';
 import { applyRules } from '../rule/apply.ts';
 import type { FillProxyParams, PROXY_JOBS } from './jobs.ts';
-import { type Order, readOrder, reportOf } from './order.ts';
+import { type ParsedOrder, readOrder, reportOf } from './order.ts';
 import { commonFacts, fillOrder, type Outgoing, outgoing } from './prepare.ts';
 import { sealJob } from './record.ts';
 
-type Jobs = typeof PROXY_JOBS;
-type Input = In<Jobs['fillProxy']>;
+type Input = In<(typeof PROXY_JOBS)['fillProxy']>;
 
 /** The opened item, checked and with rules applied: a new object at each call, masked before its rules or not. */
 type View = (masked: boolean) => JsonObject;
@@ -45,7 +43,7 @@ function tokenOrder(card: JsonObject): Outgoing {
 }
 
 /** What `debug` shows: the request that is sent, or the same one filled from a masked copy of the item. */
-function shownOf({ debug, what }: FillProxyParams, order: Order, viewOf: View): Uint8Array {
+function shownOf({ debug, what }: FillProxyParams, order: ParsedOrder, viewOf: View): Uint8Array {
   return debug === 'none' || what === 'network_token'
     ? EMPTY
     : encodeJson(filledRequestJson(fillOrder(order, viewOf(debug === 'masked'))));
@@ -54,7 +52,7 @@ function shownOf({ debug, what }: FillProxyParams, order: Order, viewOf: View): 
 function fillJob(
   context: ThreadContext,
   params: FillProxyParams,
-  order: Order,
+  order: ParsedOrder,
   key: UnlockedKey,
   viewOf: View,
 ): { readonly job: Uint8Array; readonly shown: Uint8Array } {
@@ -66,15 +64,20 @@ function fillJob(
     facts: { what, ...common, token, reference, requesterId, rules: [] },
     ...out,
     ...reportOf(order),
-    publicKey: isToken ? newestGeneration(key).publicKey : EMPTY,
+    publicKey: isToken ? generationOf(key).publicKey : EMPTY,
     tokenKey: EMPTY,
   });
   return { job, shown: shownOf(params, order, viewOf) };
 }
 
-export function fillProxy(context: ThreadContext, input: Input): Out<Jobs['fillProxy']> {
-  const { params, opening, item } = input;
-  return withKey<Out<Jobs['fillProxy']>>(context, params, opening, (key) => {
+/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+export const FILL_HANDLERS = {
+  fillProxy(context, input) {
+    const { params, opening, item } = input;
+    using key = openKey(context, params, opening);
+    if (!key) {
+      return WARM_MISS;
+    }
     const viewOf = openView(context, input, key);
     const order = readOrder(input.order);
     const entry = logEntry(context, params, params.token, 'decrypt', item.logTail);
@@ -89,5 +92,5 @@ export function fillProxy(context: ThreadContext, input: Input): Out<Jobs['fillP
         error: params.forcedMask ? failure : { ...failure, field },
       };
     }
-  });
-}
+  },
+} satisfies Partial<ThreadHandlers<typeof PROXY_JOBS>>;

@@ -10,15 +10,12 @@ import {
   parseProxyOrder,
 } from '../../../server/domain/proxy/request.ts';
 import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
-import { parseOwn, type ThreadContext, toJsonBytes } from '../context.ts';
-import type { In, Out } from '../define.ts';
+import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { OrderFacts, OrderParams, PROXY_JOBS } from './jobs.ts';
 import type { WebhookTarget } from './record.ts';
 
-type Jobs = typeof PROXY_JOBS;
-
 /** An order as it travels between two jobs of one request. */
-export interface Order {
+export interface ParsedOrder {
   readonly facts: OrderFacts;
   /** A network token has none. */
   readonly request?: ProxyRequest | undefined;
@@ -43,40 +40,40 @@ function parseBody(
     : parseProxyOrder(body, { literal: what === 'get', webhookAttempts });
 }
 
-/** Where no caller waits for the outcome, there must be a webhook to report it to. */
-export function readProxyOrder(
-  _context: ThreadContext,
-  { params, body: sent }: In<Jobs['readProxyOrder']>,
-): Out<Jobs['readProxyOrder']> {
-  const body = parseStoredObject(sent);
-  const { request, synchronous, webhook: given } = parseBody(params, body);
-  const isBare = params.what === 'network_token' && (body.get('webhook') ?? undefined) === undefined;
-  if (!synchronous && given === undefined) {
-    throw new VaultError('invalid_request', { field: 'body.webhook' });
-  }
-  const { metadata, ...webhook } = given ?? {};
-  const facts: OrderFacts = {
-    synchronous,
-    origin: request && `${request.origin}/`,
-    clientCertId: request?.clientCertId,
-    webhook: given && { url: given.url, field: isBare ? 'body.url' : 'body.webhook.url' },
-    repeatable: request !== undefined && isRepeatable(request),
-  };
-  const order = {
-    facts,
-    request,
-    webhook: given && webhook,
-    metadata: metadata && stringifyJson(metadata),
-  };
-  return { facts, order: toJsonBytes(order) };
-}
-
 /** An order that `readProxyOrder` has made. */
-export function readOrder(bytes: Uint8Array): Order {
-  return parseOwn<Order>(bytes);
+export function readOrder(bytes: Uint8Array): ParsedOrder {
+  return parseOwn<ParsedOrder>(bytes);
 }
 
 /** What a job keeps of its order for the report of its outcome. */
-export function reportOf({ webhook, metadata }: Order) {
+export function reportOf({ webhook, metadata }: ParsedOrder) {
   return { webhook, metadata: metadata === undefined ? EMPTY : utf8(metadata) };
 }
+
+/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+export const ORDER_HANDLERS = {
+  /** Where no caller waits for the outcome, there must be a webhook to report it to. */
+  readProxyOrder(_context, { params, body: sent }) {
+    const body = parseStoredObject(sent);
+    const { request, synchronous, webhook: given } = parseBody(params, body);
+    const isBare = params.what === 'network_token' && (body.get('webhook') ?? undefined) === undefined;
+    if (!synchronous && given === undefined) {
+      throw new VaultError('invalid_request', { field: 'body.webhook' });
+    }
+    const { metadata, ...webhook } = given ?? {};
+    const facts: OrderFacts = {
+      synchronous,
+      origin: request && `${request.origin}/`,
+      clientCertId: request?.clientCertId,
+      webhook: given && { url: given.url, field: isBare ? 'body.url' : 'body.webhook.url' },
+      repeatable: request !== undefined && isRepeatable(request),
+    };
+    const order = {
+      facts,
+      request,
+      webhook: given && webhook,
+      metadata: metadata && stringifyJson(metadata),
+    };
+    return { facts, order: toJsonBytes(order) };
+  },
+} satisfies Partial<ThreadHandlers<typeof PROXY_JOBS>>;

@@ -2,12 +2,11 @@
 import { VaultError } from '../../../server/core/errors.ts';
 import type { JsonObject } from '../../../server/domain/json/json.ts';
 import { type FilledRequest, fillRequest } from '../../../server/domain/proxy/fill.ts';
-import { newestGeneration } from '../../crypto/key/unlocked.ts';
-import type { UnlockedKey } from '../../crypto/key/vault-key.ts';
+import { generationOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
 import { workedMs } from '../rule/apply.ts';
 import type { FillProxyParams, PrepareFetchParams } from './jobs.ts';
-import type { Order } from './order.ts';
+import type { ParsedOrder } from './order.ts';
 import type { SealedRequest } from './record.ts';
 
 /** What is sent: the request without its body, and the body. */
@@ -25,7 +24,7 @@ export function outgoing({ method, url, headers, body }: FilledRequest): Outgoin
 }
 
 /** Fills the request of an order, which must have one. */
-export function fillOrder({ request }: Order, view: JsonObject): FilledRequest {
+export function fillOrder({ request }: ParsedOrder, view: JsonObject): FilledRequest {
   if (request === undefined) {
     throw new VaultError('internal');
   }
@@ -35,14 +34,14 @@ export function fillOrder({ request }: Order, view: JsonObject): FilledRequest {
 /** What the facts of every kind of job are made of. */
 export function commonFacts(
   { account, user, kid, ip, ua, attempts, requestId }: FillProxyParams | PrepareFetchParams,
-  { facts }: Order,
+  { facts }: ParsedOrder,
   key: UnlockedKey,
 ) {
   return {
     account,
     user,
     kid,
-    gen: newestGeneration(key).gen,
+    gen: generationOf(key).gen,
     ip,
     ua,
     requestId,

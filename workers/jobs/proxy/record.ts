@@ -35,8 +35,8 @@ export interface SealedRequest {
   readonly hasBody: boolean;
 }
 
-/** An opened job. */
-export interface ProxyJob {
+/** What a job holds. */
+export interface JobContent {
   readonly facts: JobFacts;
   readonly request: SealedRequest;
   readonly body: Uint8Array;
@@ -49,14 +49,18 @@ export interface ProxyJob {
   readonly tokenKey: Uint8Array;
 }
 
+/** An opened job. Disposing of it overwrites its request and its keys. */
+export interface OpenedJob extends JobContent, Disposable {}
+
 /** An opened report. */
-export interface ProxyReport {
+export interface OpenedReport {
   readonly facts: ReportFacts;
   /** Empty when the webhook has none. */
   readonly secret: Uint8Array;
   readonly body: Uint8Array;
 }
 
+/** The parts of a plaintext, as many as its kind has, to its very end. */
 function split(plain: Uint8Array, count: number): Uint8Array[] {
   if (plain[0] !== VERSION) {
     throw new IntegrityError('job');
@@ -89,7 +93,7 @@ function seal(
 }
 
 /** Seals a job. */
-export function sealJob(context: ThreadContext, place: JobPlace, job: ProxyJob): Uint8Array {
+export function sealJob(context: ThreadContext, place: JobPlace, job: JobContent): Uint8Array {
   return seal(context, place, JOB_KIND, [
     toJsonBytes(job.facts),
     toJsonBytes(job.request),
@@ -102,7 +106,7 @@ export function sealJob(context: ThreadContext, place: JobPlace, job: ProxyJob):
 }
 
 /** Opens a job. Damage and any other place: `IntegrityError`. */
-export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record: Uint8Array): ProxyJob {
+export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record: Uint8Array): OpenedJob {
   const parts = split(sealer.open('job', aid, JOB_KIND, [id], record), JOB_PARTS);
   const [facts = EMPTY, request = EMPTY, body = EMPTY, webhook = EMPTY] = parts;
   const [metadata = EMPTY, publicKey = EMPTY, tokenKey = EMPTY] = parts.slice(4);
@@ -114,22 +118,8 @@ export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record
     metadata,
     publicKey,
     tokenKey,
+    [Symbol.dispose]: () => wipe(body, publicKey, tokenKey),
   };
-}
-
-/** Opens a job for the length of `use`, and overwrites its request and its keys after it. */
-export function withJob<T>(
-  context: ThreadContext,
-  place: JobPlace,
-  record: Uint8Array,
-  use: (job: ProxyJob) => T,
-): T {
-  const job = openJob(context, place, record);
-  try {
-    return use(job);
-  } finally {
-    wipe(job.body, job.publicKey, job.tokenKey);
-  }
 }
 
 /** Seals the report of a job for the job's webhook. */
@@ -152,7 +142,7 @@ export function openReport(
   { sealer }: ThreadContext,
   { aid, id }: JobPlace,
   record: Uint8Array,
-): ProxyReport {
+): OpenedReport {
   const parts = split(sealer.open('job', aid, REPORT_KIND, [id], record), REPORT_PARTS);
   const [facts = EMPTY, secret = EMPTY, body = EMPTY] = parts;
   return { facts: parseOwn<ReportFacts>(facts), secret, body };

@@ -13,13 +13,11 @@ import {
   webhookBody,
 } from '../../../server/domain/proxy/webhook-body.ts';
 import { wipe } from '../../crypto/primitives/bytes.ts';
-import { parseOwn, type ThreadContext, toJsonBytes } from '../context.ts';
-import type { In, Out } from '../define.ts';
+import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { Headers, PROXY_JOBS, ProxyKind, ProxyOutcome } from './jobs.ts';
 import * as records from './record.ts';
 import { replyText } from './text.ts';
 
-type Jobs = typeof PROXY_JOBS;
 type Outcome<Kind extends ProxyOutcome['kind']> = Extract<ProxyOutcome, { readonly kind: Kind }>;
 
 function bodyOf(headers: Headers, content: Uint8Array): string {
@@ -63,7 +61,7 @@ function isPossible(what: ProxyKind, { kind }: ProxyOutcome): boolean {
 
 /** The object that the webhook of a job receives, with the metadata that its order had. */
 function webhookReport(
-  { facts, metadata }: records.ProxyJob,
+  { facts, metadata }: records.JobContent,
   outcome: ProxyOutcome,
   content: Uint8Array,
 ): Uint8Array {
@@ -91,42 +89,35 @@ function sentReply(
   return encodeJson(reply);
 }
 
-/** Of a sent request an object of its own, of all else what its webhook would receive. */
-export function reportProxy(
-  context: ThreadContext,
-  { place, job: record, outcome, content, shown }: In<Jobs['reportProxy']>,
-): Out<Jobs['reportProxy']> {
-  return records.withJob(context, place, record, (job) =>
-    job.facts.what === 'post' && outcome.kind === 'reply'
+/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+export const REPORT_HANDLERS = {
+  /** Of a sent request an object of its own, of all else what its webhook would receive. */
+  reportProxy(context, { place, job: record, outcome, content, shown }) {
+    using job = records.openJob(context, place, record);
+    return job.facts.what === 'post' && outcome.kind === 'reply'
       ? sentReply(outcome, content, shown)
-      : webhookReport(job, outcome, content),
-  );
-}
+      : webhookReport(job, outcome, content);
+  },
 
-export function sealReport(
-  context: ThreadContext,
-  { place, job: record, outcome, content }: In<Jobs['sealReport']>,
-): Out<Jobs['sealReport']> {
-  return records.withJob(context, place, record, (job) => {
+  sealReport(context, { place, job: record, outcome, content }) {
+    using job = records.openJob(context, place, record);
     if (job.webhook === undefined) {
       throw new VaultError('internal');
     }
     const body = webhookReport(job, outcome, content);
     return records.sealReport(context, place, job.facts, job.webhook, body);
-  });
-}
+  },
 
-export function openJob(context: ThreadContext, { place, job }: In<Jobs['openJob']>): Out<Jobs['openJob']> {
-  const { facts, request, body, publicKey, tokenKey } = records.openJob(context, place, job);
-  wipe(publicKey, tokenKey);
-  const { hasBody, ...head } = request;
-  return { facts, request: { ...head, body: hasBody ? body : undefined } };
-}
+  openJob(context, { place, job }) {
+    // Not disposed of: the body goes out with the result.
+    const { facts, request, body, publicKey, tokenKey } = records.openJob(context, place, job);
+    wipe(publicKey, tokenKey);
+    const { hasBody, ...head } = request;
+    return { facts, request: { ...head, body: hasBody ? body : undefined } };
+  },
 
-export function openReport(
-  context: ThreadContext,
-  { place, report }: In<Jobs['openReport']>,
-): Out<Jobs['openReport']> {
-  const { facts, secret, body } = records.openReport(context, place, report);
-  return { facts, secret: secret.length === 0 ? undefined : secret, body };
-}
+  openReport(context, { place, report }) {
+    const { facts, secret, body } = records.openReport(context, place, report);
+    return { facts, secret: secret.length === 0 ? undefined : secret, body };
+  },
+} satisfies Partial<ThreadHandlers<typeof PROXY_JOBS>>;

@@ -1,20 +1,14 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
-import type { ThreadContext } from '../context.ts';
-import type { In, Out } from '../define.ts';
+import type { ThreadHandlers } from '../context.ts';
 import type { RECORD_JOBS } from './jobs.ts';
 
-type Jobs = typeof RECORD_JOBS;
+/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+export const RECORD_HANDLERS: ThreadHandlers<typeof RECORD_JOBS> = {
+  sealRecord({ sealer }, { place, plaintext }) {
+    return sealer.seal(place.purpose, place.account, place.kind, place.path, plaintext);
+  },
 
-export function sealRecord(
-  { sealer }: ThreadContext,
-  { place, plaintext }: In<Jobs['sealRecord']>,
-): Out<Jobs['sealRecord']> {
-  return sealer.seal(place.purpose, place.account, place.kind, place.path, plaintext);
-}
-
-export function openRecord(
-  { sealer }: ThreadContext,
-  { place, record }: In<Jobs['openRecord']>,
-): Out<Jobs['openRecord']> {
-  return sealer.open(place.purpose, place.account, place.kind, place.path, record);
-}
+  openRecord({ sealer }, { place, record }) {
+    return sealer.open(place.purpose, place.account, place.kind, place.path, record);
+  },
+};

@@ -7,8 +7,8 @@ import {
   type Operation,
   runRules,
 } from '../../../server/domain/rule/rule.ts';
-import { sha256 } from '../../crypto/primitives/hash.ts';
 import { randomBytes } from '../../crypto/primitives/random.ts';
+import { sha256 } from '../../crypto/primitives/symmetric.ts';
 import { parseOwn, type ThreadContext } from '../context.ts';
 import type { ThreadRules } from './jobs.ts';
 

@@ -1,0 +1,64 @@
+/**
+ * Keyed encodings that items are looked up by, and that say nothing without their keys: tokens and identity tags
+ * under the token key, which only the vault key's holders have, and the reference index under a key of the root.
+ *
+ * The reference index keeps prefixes, so that a sorted set finds references by their beginning without the store being
+ * able to read them. Each byte of the reference becomes two bytes that depend on it and on all bytes before it
+ * (truncated CBC; `docs/decisions/reference-index.md`).
+ */
+import { createCipheriv } from 'node:crypto';
+import { aad, utf8 } from '../primitives/bytes.ts';
+import { hmac } from '../primitives/symmetric.ts';
+
+/** Length of an identity tag: 128 bits tell all numbers of a vault key apart. */
+export const IDENTITY_BYTES = 16;
+
+const BLOCK_BYTES = 16;
+const KEPT_BYTES = 2;
+const ZERO_IV = new Uint8Array(BLOCK_BYTES);
+/** Marks the end: its second byte sets it apart from the block of every byte value. */
+const END_BLOCK_SECOND_BYTE = 1;
+
+/**
+ * The 32 bytes that a deterministic token is made of. `candidate` counts from 0 and gives another digest
+ * for the same number, after a clash. No reference and an empty one are different.
+ */
+export function tokenDigest(
+  tokenKey: Uint8Array,
+  number: string,
+  reference: string | undefined,
+  candidate: number,
+): Uint8Array {
+  const identified = reference === undefined ? [number] : [number, reference];
+  return hmac(tokenKey, aad('cardvault token', [candidate, ...identified]));
+}
+
+/** The 16 bytes that tell whether a short token already means this number and reference. */
+export function identityTag(tokenKey: Uint8Array, number: string, reference: string | undefined): Uint8Array {
+  const identified = reference === undefined ? [number] : [number, reference];
+  return hmac(tokenKey, aad('cardvault identity', identified)).slice(0, IDENTITY_BYTES);
+}
+
+/**
+ * The encoding of a reference under a 32-byte key, two bytes for each of its UTF-8 bytes. It is a prefix, byte by byte,
+ * of the encoding of every reference that begins so; about one in 65,536 others has it too, so readers compare the
+ * reference itself, in the item's metadata. `isWhole` adds two bytes that mark the end, for exact matches.
+ */
+export function encodeReference(subkey: Uint8Array, reference: string, isWhole: boolean): Uint8Array {
+  const bytes = utf8(reference);
+  const count = bytes.length + (isWhole ? 1 : 0);
+  const blocks = new Uint8Array(count * BLOCK_BYTES);
+  for (let i = 0; i < bytes.length; i++) {
+    blocks[i * BLOCK_BYTES] = bytes[i] ?? 0;
+  }
+  if (isWhole) {
+    blocks[bytes.length * BLOCK_BYTES + 1] = END_BLOCK_SECOND_BYTE;
+  }
+  const chained = createCipheriv('aes-256-cbc', subkey, ZERO_IV).setAutoPadding(false).update(blocks);
+  const out = new Uint8Array(count * KEPT_BYTES);
+  for (let i = 0; i < count; i++) {
+    out[i * KEPT_BYTES] = chained[i * BLOCK_BYTES] ?? 0;
+    out[i * KEPT_BYTES + 1] = chained[i * BLOCK_BYTES + 1] ?? 0;
+  }
+  return out;
+}
