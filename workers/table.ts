@@ -6,17 +6,13 @@ import { ENDPOINT_JOBS } from './jobs/endpoint/jobs.ts';
 import { ITEM_JOBS } from './jobs/item/jobs.ts';
 import { KEY_JOBS } from './jobs/key/jobs.ts';
 import { MAINTENANCE_JOBS } from './jobs/maintenance/jobs.ts';
-import { PASSWORD_JOBS } from './jobs/password/jobs.ts';
 import { PROXY_JOBS } from './jobs/proxy/jobs.ts';
-import { RECORD_JOBS } from './jobs/record/jobs.ts';
-import { ROOT_JOBS } from './jobs/root/jobs.ts';
 import { RULE_JOBS } from './jobs/rule/jobs.ts';
+import { SERVICE_JOBS } from './jobs/service/jobs.ts';
 
 /** The jobs by name, each with the number that it has in a frame. */
 export const JOBS = numberJobs(
-  ROOT_JOBS,
-  PASSWORD_JOBS,
-  RECORD_JOBS,
+  SERVICE_JOBS,
   KEY_JOBS,
   RULE_JOBS,
   ITEM_JOBS,

@@ -6,35 +6,27 @@ import { CERT_HANDLERS } from './jobs/cert/cert.ts';
 import { createThreadContext, type ThreadData, type ThreadHandlers } from './jobs/context.ts';
 import { ENDPOINT_HANDLERS } from './jobs/endpoint/endpoint.ts';
 import { ITEM_HANDLERS } from './jobs/item/item.ts';
-import { LOG_HANDLERS } from './jobs/item/log.ts';
 import { PAGE_HANDLERS } from './jobs/item/page.ts';
-import { UPDATE_HANDLERS } from './jobs/item/update.ts';
 import { KEY_HANDLERS } from './jobs/key/key.ts';
 import { RECORDS_HANDLERS } from './jobs/maintenance/records.ts';
 import { REENCRYPT_HANDLERS } from './jobs/maintenance/reencrypt-items.ts';
 import { VERIFY_HANDLERS } from './jobs/maintenance/verify-items.ts';
-import { PASSWORD_HANDLERS } from './jobs/password/password.ts';
 import { FETCH_HANDLERS } from './jobs/proxy/fetch.ts';
 import { FILL_HANDLERS } from './jobs/proxy/fill.ts';
 import { ORDER_HANDLERS } from './jobs/proxy/order.ts';
 import { REPLY_HANDLERS } from './jobs/proxy/reply.ts';
 import { REPORT_HANDLERS } from './jobs/proxy/report.ts';
-import { RECORD_HANDLERS } from './jobs/record/record.ts';
-import { ROOT_HANDLERS } from './jobs/root/root.ts';
-import { RULE_HANDLERS } from './jobs/rule/check.ts';
+import { RULE_HANDLERS } from './jobs/rule/rule.ts';
 import { serveJobs } from './jobs/serve.ts';
+import { SERVICE_HANDLERS } from './jobs/service/service.ts';
 import { JOBS } from './table.ts';
 
 /** A job without a handler is a type error here; `serveJobs` throws for a handler without a job. */
 const HANDLERS: ThreadHandlers<typeof JOBS> = {
-  ...ROOT_HANDLERS,
-  ...PASSWORD_HANDLERS,
-  ...RECORD_HANDLERS,
+  ...SERVICE_HANDLERS,
   ...KEY_HANDLERS,
   ...RULE_HANDLERS,
   ...ITEM_HANDLERS,
-  ...UPDATE_HANDLERS,
-  ...LOG_HANDLERS,
   ...PAGE_HANDLERS,
   ...ENDPOINT_HANDLERS,
   ...CERT_HANDLERS,

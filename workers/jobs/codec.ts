@@ -154,56 +154,46 @@ export function list<G, T>(item: Codec<G, T>): Codec<readonly G[], readonly T[]>
 export function message<S extends Shape>(shape: S): Codec<Plain<GivenShape<S>>, Plain<TakenShape<S>>> {
   const members = Object.entries(shape);
   return {
-    write: (value, fields) => writeMembers(members, value, fields),
-    // Each member is what its own codec gives; a loop over all of them cannot say so.
-    read: (reader) => readMembers(members, reader, {}) as Plain<TakenShape<S>>,
+    write(value: Readonly<Record<string, unknown>>, fields) {
+      for (const [name, codec] of members) {
+        codec.write(value[name] as never, fields);
+      }
+    },
+    read(reader) {
+      const value: Record<string, unknown> = {};
+      for (const [name, codec] of members) {
+        value[name] = codec.read(reader);
+      }
+      // Each member is what its own codec gives; a loop over all of them cannot say so.
+      return value as Plain<TakenShape<S>>;
+    },
   };
 }
 
 /** One of several objects, told apart by their `kind`. */
 export function oneOf<V extends Variants>(variants: V): Codec<GivenVariant<V>, TakenVariant<V>> {
   const kinds = Object.keys(variants);
-  const membersOf = Object.values(variants).map((shape) => Object.entries(shape));
+  const codecs: readonly AnyCodec[] = Object.values(variants).map(message);
   return {
     write(value, fields) {
       // Every variant has a kind, which the type of all of them together does not show.
       const index = kinds.indexOf((value as unknown as { readonly kind: string }).kind);
       writeNumber(index, fields);
-      writeMembers(variantAt(membersOf, index), value, fields);
+      (codecs[index] ?? noVariant).write(value as never, fields);
     },
     read(reader) {
       const index = readNumber(reader);
-      return readMembers(variantAt(membersOf, index), reader, { kind: kinds[index] }) as TakenVariant<V>;
+      const value = (codecs[index] ?? noVariant).read(reader) as TakenVariant<V>;
+      return Object.assign(value, { kind: kinds[index] });
     },
   };
 }
 
-type Members = readonly (readonly [name: string, codec: AnyCodec])[];
-
-function variantAt(membersOf: readonly Members[], index: number): Members {
-  const members = membersOf[index];
-  if (members === undefined) {
-    throw new TypeError('a message is of no kind that its codec has');
-  }
-  return members;
+function refuseVariant(): never {
+  throw new TypeError('a message is of no kind that its codec has');
 }
 
-function writeMembers(
-  members: Members,
-  value: Readonly<Record<string, unknown>>,
-  fields: Uint8Array[],
-): void {
-  for (const [name, codec] of members) {
-    codec.write(value[name] as never, fields);
-  }
-}
-
-function readMembers(members: Members, reader: FieldReader, value: Record<string, unknown>): unknown {
-  for (const [name, codec] of members) {
-    value[name] = codec.read(reader);
-  }
-  return value;
-}
+const noVariant: AnyCodec = { write: refuseVariant, read: refuseVariant };
 
 function next(reader: FieldReader): Uint8Array {
   const field = reader.fields[reader.at];

@@ -1,7 +1,12 @@
 /** What the handlers of a thread share: the sealer of service records, keys of the process and of the root. */
 import { IntegrityError } from '../crypto/primitives/bytes.ts';
 import type { Argon2Params } from '../crypto/primitives/kdf.ts';
-import { createServiceSealer, createSubkeys, type ServiceSealer } from '../crypto/record/service-record.ts';
+import {
+  createServiceSealer,
+  createSubkeys,
+  type ServiceSealer,
+  type Subkeys,
+} from '../crypto/record/service-record.ts';
 import type { Handlers, Jobs } from './define.ts';
 
 /** What every thread is started with. */
@@ -18,47 +23,34 @@ export interface ThreadData {
   readonly root?: Uint8Array;
 }
 
-/** What a root key is for. */
-export type RootPurpose = 'ref-index' | 'idem' | 'cursor' | 'password' | 'audit' | 'audit-sign';
-
 /** What a handler may use; made once per thread. */
-export interface ThreadContext {
-  readonly env: 'staging' | 'production';
+export interface ThreadContext extends Pick<ThreadData, 'env' | 'processKey' | 'argon2'> {
   readonly sealer: ServiceSealer;
-  readonly processKey: Uint8Array;
-  readonly argon2: Argon2Params;
   /**
    * A 32-byte key that stays the same when the master key is rotated: for indexes, peppers and cursors. Throws an
    * `IntegrityError` in a thread that was started without the root.
    */
-  readonly rootKey: (purpose: RootPurpose, account: string) => Uint8Array;
+  readonly rootKey: Subkeys;
 }
 
 /** A handler for each job of a group. */
 export type ThreadHandlers<Group extends Jobs> = Handlers<Group, ThreadContext>;
 
-/** The place of the sealed root among the service records. */
-export const ROOT_PATH = { account: '', kind: 'root', path: ['root'] as const };
+/** The place of the sealed root among the service records: purpose, account, kind and path. */
+export const ROOT_PLACE = ['record', '', 'root', ['root']] as const;
+
+function missingRoot(): never {
+  throw new IntegrityError('root');
+}
 
 /** The context of a thread. Throws an `IntegrityError` when the master key does not open the root. */
 export function createThreadContext(data: ThreadData): ThreadContext {
-  const ring = { writeId: data.writeId, keys: new Map(data.keys) };
-  const sealer = createServiceSealer({ env: data.env, ring });
-  const root =
-    data.root && sealer.open('record', ROOT_PATH.account, ROOT_PATH.kind, ROOT_PATH.path, data.root);
-  const subkeys = root && createSubkeys(root, 'cardvault root key', data.env);
-  return {
-    env: data.env,
-    sealer,
-    processKey: data.processKey,
-    argon2: data.argon2,
-    rootKey: (purpose, account) => {
-      if (!subkeys) {
-        throw new IntegrityError('root');
-      }
-      return subkeys(purpose, account);
-    },
-  };
+  const { env, writeId, keys, processKey, argon2, root } = data;
+  const sealer = createServiceSealer({ env, ring: { writeId, keys: new Map(keys) } });
+  const rootKey = root
+    ? createSubkeys(sealer.open(...ROOT_PLACE, root), 'cardvault root key', env)
+    : missingRoot;
+  return { env, sealer, processKey, argon2, rootKey };
 }
 
 const decoder = new TextDecoder();

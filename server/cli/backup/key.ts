@@ -1,4 +1,4 @@
-import { sealMeta } from '../../../workers/crypto/item/item.ts';
+import { sealMeta } from '../../../workers/crypto/item/meta.ts';
 import { EMPTY } from '../../../workers/crypto/primitives/bytes.ts';
 import { createThreadContext, type ThreadContext } from '../../../workers/jobs/context.ts';
 import { metaOf, referenceMember } from '../../../workers/jobs/item/records.ts';

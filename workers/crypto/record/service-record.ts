@@ -80,8 +80,8 @@ const HEAD_BYTES = HEADER_BYTES + ID_TAG_BYTES;
 const RECORD_BYTES_MIN = HEAD_BYTES + MESSAGE_EXTRA_BYTES;
 const SUBKEYS_MAX = 4096;
 
-/** The bytes given are shared: who gets them neither changes nor wipes them. */
-type Subkeys = (purpose: Purpose, account: string) => Uint8Array;
+/** Derives the 32-byte key of a purpose and an account. It is shared: who gets it neither changes nor wipes it. */
+export type Subkeys = (purpose: Purpose, account: string) => Uint8Array;
 
 /**
  * HKDF-SHA-256 of a 32-byte key, separated by label, purpose, environment and account, remembered for the

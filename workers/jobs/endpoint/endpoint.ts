@@ -8,7 +8,7 @@ import { throwawayKey } from '../../crypto/key/vault-key.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import { sealNew } from '../item/seal.ts';
 import { openWarmKey, WARM_MISS } from '../key/open.ts';
-import { applyRulesBeforeStorage } from '../rule/apply.ts';
+import { applyRulesBeforeStorage } from '../rule/rule.ts';
 import type { ENDPOINT_JOBS, EndpointPolicy } from './jobs.ts';
 
 /** The key id of endpoints that stand in for unknown ones. */

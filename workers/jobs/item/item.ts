@@ -1,14 +1,70 @@
-/** Handlers of the jobs on single items in `jobs.ts`, which says what each promises. */
-import { parseStoredObject } from '../../../server/domain/json/json.ts';
+/** Handlers of the jobs on single items and their logs in `jobs.ts`, which says what each promises. */
+import { VaultError } from '../../../server/core/errors.ts';
+import { splitSad } from '../../../server/domain/card/sad.ts';
+import { encodeJson } from '../../../server/domain/json/bytes.ts';
+import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { keepNumbers, mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
+import { formatStoredAt } from '../../../server/domain/text/time-text.ts';
 import { sealMeta } from '../../crypto/item/meta.ts';
-import type { ThreadHandlers } from '../context.ts';
+import { type LogEntry, openLogEntry, tagOf } from '../../crypto/log/entry.ts';
+import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import { openKey, openWarmKey, WARM_MISS } from '../key/open.ts';
-import type { ITEM_JOBS } from './jobs.ts';
+import type { ThreadRules } from '../rule/jobs.ts';
+import { applyRulesBeforeStorage } from '../rule/rule.ts';
+import type { ITEM_JOBS, UpdateParams } from './jobs.ts';
 import { checkReference, logEntry, metaOf, openText, referenceMember } from './records.ts';
-import { sealNew } from './seal.ts';
+import { sealNew, sealStored } from './seal.ts';
 import { viewOf } from './view.ts';
 
-/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+/**
+ * Until when verification codes may be kept after an update: those that it brings for their own time, but no longer
+ * than any that it leaves, since all of an item's codes are deleted together.
+ */
+function sadExpiry(
+  stored: JsonObject,
+  changes: JsonObject,
+  before: number | undefined,
+  next: number,
+): number {
+  const left = new Map([...stored].filter(([name]) => !changes.has(name)));
+  if (before === undefined || before === 0 || splitSad(left).part1 === undefined) {
+    return next;
+  }
+  return next === 0 ? before : Math.min(before, next);
+}
+
+/** The merged object after rules, which may change all of it but the number that the token stands for. */
+function mergeWithRules(
+  context: ThreadContext,
+  params: UpdateParams,
+  rules: ThreadRules,
+  stored: JsonObject,
+  changes: JsonObject,
+): JsonObject {
+  const merged = mergeFirstLevel(stored, changes);
+  return rules.length === 0
+    ? merged
+    : keepNumbers(merged, applyRulesBeforeStorage(context, params, rules, merged));
+}
+
+/**
+ * Whether a part of a log, newest first, is not what was written: an entry is in it twice, or does not name what lies
+ * before it, because somebody moved or replaced one.
+ */
+function isBroken(entries: readonly LogEntry[], records: readonly Uint8Array[], newest: number): boolean {
+  const tags = new Set(records.map((record) => tagOf(record).toHex()));
+  if (tags.size < records.length) {
+    return true;
+  }
+  return entries.some(({ seenLength, seenTag }, i) => {
+    const position = newest - i;
+    const named = seenLength === 0 ? undefined : records[newest - seenLength];
+    return seenLength >= position || (named !== undefined && !equalBytes(seenTag, tagOf(named)));
+  });
+}
+
+/** The handlers of `ITEM_JOBS` but for those on pages. */
 export const ITEM_HANDLERS = {
   storeItem(context, { params, blob, passphrase, body }) {
     using key = openWarmKey(context, params, blob, passphrase);
@@ -32,6 +88,31 @@ export const ITEM_HANDLERS = {
     return { kind: 'opened', text, logEntry: entry, card: card ?? {} };
   },
 
+  updateItem(context, { params, opening, rules, item: sealed, changes: sent }) {
+    const { token } = params;
+    using key = openKey(context, params, opening);
+    if (!key) {
+      return WARM_MISS;
+    }
+    const meta = metaOf(context, params, token, sealed.meta);
+    checkReference(meta, params.reference, 'check');
+    const changes = parseStoredObject(sent);
+    const text = openText(context, params, token, key, { ...sealed, meta }, params.now);
+    const stored = parseStoredObject(text);
+    const object = mergeWithRules(context, params, rules, stored, changes);
+    if (encodeJson(object).length > params.bytesMax) {
+      throw new VaultError('body_too_large');
+    }
+    return sealStored(context, {
+      params,
+      owner: key,
+      object,
+      chosen: { token, candidate: 0, identity: EMPTY },
+      sadExpiresAt: sadExpiry(stored, changes, meta.sad?.expiresAtMs, params.sadExpiresAt),
+      tail: sealed.logTail,
+    });
+  },
+
   describeItem(context, { params, meta: record }) {
     const meta = metaOf(context, params, params.token, record);
     checkReference(meta, params.reference, params.rule);
@@ -41,5 +122,23 @@ export const ITEM_HANDLERS = {
   dropSad(context, { name: { token, ...key }, meta }) {
     const { sad, ...rest } = metaOf(context, key, token, meta);
     return sad && sealMeta(context.sealer, { env: context.env, ...key, token }, rest);
+  },
+
+  sealLog(context, { params, tail }) {
+    return logEntry(context, params, params.token, params.action, tail);
+  },
+
+  readLog({ env, sealer }, { params: { aid, kid, token, newest }, entries: records }) {
+    const entries = records.map((record) => openLogEntry(sealer, { env, aid, kid, token }, record));
+    if (isBroken(entries, records, newest)) {
+      throw new IntegrityError('log');
+    }
+    return entries.map((entry) => ({
+      action: entry.action,
+      source: entry.source,
+      ip_address: entry.ip,
+      user_agent: entry.userAgent,
+      timestamp: formatStoredAt(entry.timeMs),
+    }));
   },
 } satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

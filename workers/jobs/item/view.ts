@@ -7,8 +7,8 @@ import { parseStoredObject } from '../../../server/domain/json/json.ts';
 import { maskFields, maskForced } from '../../../server/domain/mask/mask.ts';
 import type { ThreadContext } from '../context.ts';
 import type { KeyName } from '../key/jobs.ts';
-import { applyRules } from '../rule/apply.ts';
 import type { ThreadRules } from '../rule/jobs.ts';
+import { applyRules } from '../rule/rule.ts';
 import type { CardFacts, ViewParams } from './jobs.ts';
 
 const CARD_METADATA = 'card_metadata';

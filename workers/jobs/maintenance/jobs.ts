@@ -2,7 +2,7 @@
 import { bytes, json, list, message, optional, type Taken, text } from '../codec.ts';
 import { defineJob } from '../define.ts';
 import type { KeyName } from '../key/jobs.ts';
-import type { RecordPlace } from '../record/jobs.ts';
+import type { RecordPlace } from '../service/jobs.ts';
 
 /** The place of any service record; those of purpose `audit` are besides read in pages alone. */
 export interface AnyRecordPlace extends Omit<RecordPlace, 'purpose'> {

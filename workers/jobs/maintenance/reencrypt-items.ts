@@ -6,8 +6,7 @@ import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { Out } from '../define.ts';
 import { openedOrNot } from '../failure.ts';
 import type { ItemField, LongLog, MAINTENANCE_JOBS } from './jobs.ts';
-import { countKey, type MutableKeyCounts } from './key-counts.ts';
-import { longLogs, readSurvey, type SurveyedItem } from './survey.ts';
+import { countByKey, longLogs, type MutableKeyCounts, readSurvey, type SurveyedItem } from './survey.ts';
 
 /** A record that may have to be re-encrypted, and how. */
 interface Candidate extends ItemField {
@@ -54,7 +53,7 @@ function reencryptAll(
   const lost: ItemField[] = [];
   const parts: { readonly tag: Uint8Array; readonly record: Uint8Array }[] = [];
   for (const { item, name, keyId, tag, reencrypt } of candidates) {
-    countKey(keys, name === 'm' ? 'item' : 'log', keyId);
+    countByKey(keys, name === 'm' ? 'item' : 'log', keyId);
     if (keyId === sealer.writeId) {
       continue;
     }

@@ -1,5 +1,5 @@
 /** Takes apart what the survey script of the store says of a page of items. */
-import { IntegrityError } from '../../crypto/primitives/bytes.ts';
+import { readBytes, readU32 } from '../../crypto/primitives/bytes.ts';
 import type { LongLog } from './jobs.ts';
 
 /** All that Redis has of one item. */
@@ -27,52 +27,42 @@ const HEAD_BYTES = 48;
 const IS_STRANGE = 1;
 const HAS_SEEDS = 2;
 
-interface Cursor {
-  readonly blob: Uint8Array;
-  readonly view: DataView;
-  at: number;
-}
-
-function take(cursor: Cursor, length: number): Uint8Array {
-  const { blob, at } = cursor;
-  if (at + length > blob.length) {
-    throw new IntegrityError('survey');
-  }
-  cursor.at += length;
-  return blob.subarray(at, at + length);
-}
-
-function takeU32(cursor: Cursor): number {
-  const { at } = cursor;
-  take(cursor, 4);
-  return cursor.view.getUint32(at);
-}
-
-function readItem(cursor: Cursor): SurveyedItem {
-  const { view, at: head } = cursor;
-  take(cursor, HEAD_BYTES);
-  const word = (index: number): number => view.getUint32(head + 4 * index);
+/** The item at `head`, and where the next one begins. */
+function readItem(blob: Uint8Array, head: number): { readonly item: SurveyedItem; readonly end: number } {
+  const fixed = readBytes(blob, head, HEAD_BYTES);
+  const view = new DataView(fixed.buffer, fixed.byteOffset, HEAD_BYTES);
+  let end = head + HEAD_BYTES;
+  const take = (length: number): Uint8Array => {
+    const part = readBytes(blob, end, length);
+    end += length;
+    return part;
+  };
+  const word = (index: number): number => view.getUint32(4 * index);
   const flags = word(7);
-  return {
-    item: take(cursor, word(0)),
-    meta: take(cursor, word(1)),
-    sad: take(cursor, word(2)),
-    identity: take(cursor, word(3)),
+  const item = {
+    item: take(word(0)),
+    meta: take(word(1)),
+    sad: take(word(2)),
+    identity: take(word(3)),
     logLength: word(4),
     fields: word(5),
-    entries: Array.from({ length: word(6) }, () => take(cursor, takeU32(cursor))),
+    entries: Array.from({ length: word(6) }, () => take(readU32(take(4), 0))),
     hasSeeds: (flags & HAS_SEEDS) !== 0,
     isStrange: (flags & IS_STRANGE) !== 0,
-    storedAt: view.getFloat64(head + 32),
-    sadExpiresAt: view.getFloat64(head + 40),
+    storedAt: view.getFloat64(32),
+    sadExpiresAt: view.getFloat64(40),
   };
+  return { item, end };
 }
 
 /** The items of a survey, in its order. Throws an `IntegrityError` for one that is cut. */
 export function readSurvey(blob: Uint8Array, items: number): SurveyedItem[] {
-  const view = new DataView(blob.buffer, blob.byteOffset, blob.byteLength);
-  const cursor = { blob, view, at: 0 };
-  return Array.from({ length: items }, () => readItem(cursor));
+  let at = 0;
+  return Array.from({ length: items }, () => {
+    const { item, end } = readItem(blob, at);
+    at = end;
+    return item;
+  });
 }
 
 /** The logs of a page that go on behind it. */
@@ -80,4 +70,15 @@ export function longLogs(survey: readonly SurveyedItem[]): LongLog[] {
   return survey.flatMap(({ entries, logLength }, item) =>
     logLength > entries.length ? [{ item, first: entries.length + 1, length: logLength }] : [],
   );
+}
+
+/** Counts of records by kind and by the ring key that they are sealed under. */
+export type MutableKeyCounts = Record<string, Record<string, number>>;
+
+/** Counts one record of a kind; `keyId` undefined: under no key of the ring. */
+export function countByKey(counts: MutableKeyCounts, kind: string, keyId: string | undefined): void {
+  counts[kind] ??= {};
+  const ofKind = counts[kind];
+  const id = keyId ?? '?';
+  ofKind[id] = (ofKind[id] ?? 0) + 1;
 }

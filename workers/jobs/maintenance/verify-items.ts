@@ -11,8 +11,7 @@ import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import { openedOrNot } from '../failure.ts';
 import { referenceMember } from '../item/records.ts';
 import type { ItemFault, ItemsParams, MAINTENANCE_JOBS } from './jobs.ts';
-import { countKey, type MutableKeyCounts } from './key-counts.ts';
-import { longLogs, readSurvey, type SurveyedItem } from './survey.ts';
+import { countByKey, longLogs, type MutableKeyCounts, readSurvey, type SurveyedItem } from './survey.ts';
 
 /** Redis expires by its own clock. */
 const CLOCK_SKEW_MS = 5_000;
@@ -127,13 +126,13 @@ export const VERIFY_HANDLERS = {
         faults.push({ item, kind, what }),
       );
       if (found.fields > 0) {
-        countKey(keys, 'item', context.sealer.writerOf(found.meta));
+        countByKey(keys, 'item', context.sealer.writerOf(found.meta));
         checked.item += 1;
       }
       checked.sad += found.sad.length > 0 ? 1 : 0;
       checked.identity += found.identity.length > 0 ? 1 : 0;
       for (const entry of found.entries) {
-        countKey(keys, 'log', writerOfLog(context.sealer, entry));
+        countByKey(keys, 'log', writerOfLog(context.sealer, entry));
         checked.log += 1;
       }
       return meta ? referenceMember(context, params.aid, meta.reference, token) : EMPTY;
@@ -144,7 +143,7 @@ export const VERIFY_HANDLERS = {
   verifyLog({ env, sealer }, { params, before, entries }) {
     const keys: MutableKeyCounts = {};
     for (const entry of entries) {
-      countKey(keys, 'log', writerOfLog(sealer, entry));
+      countByKey(keys, 'log', writerOfLog(sealer, entry));
     }
     const wrongAt = verifyLogPart(sealer, { env, ...params }, { before, entries });
     return { wrongAt: wrongAt ?? null, keys };

@@ -15,11 +15,10 @@ import { type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context
 import type { In } from '../define.ts';
 import { sealNew } from '../item/seal.ts';
 import { openWarmKey, WARM_MISS } from '../key/open.ts';
-import { applyRulesBeforeStorage } from '../rule/apply.ts';
 import type { ThreadRules } from '../rule/jobs.ts';
+import { applyRulesBeforeStorage } from '../rule/rule.ts';
 import type { JobFacts, PROXY_JOBS } from './jobs.ts';
-import { readOrder, reportOf } from './order.ts';
-import { commonFacts, fillOrder, outgoing } from './prepare.ts';
+import { commonFacts, fillOrder, outgoing, readOrder, reportOf } from './order.ts';
 import { openJob, sealJob } from './record.ts';
 import { exactReplyText } from './text.ts';
 

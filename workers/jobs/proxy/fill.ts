@@ -12,10 +12,17 @@ import type { In } from '../define.ts';
 import { toFailure } from '../failure.ts';
 import { checkReference, logEntry, metaOf, openText } from '../item/records.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
-import { applyRules } from '../rule/apply.ts';
+import { applyRules } from '../rule/rule.ts';
 import type { FillProxyParams, PROXY_JOBS } from './jobs.ts';
-import { type ParsedOrder, readOrder, reportOf } from './order.ts';
-import { commonFacts, fillOrder, type Outgoing, outgoing } from './prepare.ts';
+import {
+  commonFacts,
+  fillOrder,
+  type Outgoing,
+  outgoing,
+  type ParsedOrder,
+  readOrder,
+  reportOf,
+} from './order.ts';
 import { sealJob } from './record.ts';
 
 type Input = In<(typeof PROXY_JOBS)['fillProxy']>;

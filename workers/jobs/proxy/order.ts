@@ -1,6 +1,7 @@
-/** Handler of the job `readProxyOrder` in `jobs.ts`, and what other jobs read of an order. */
+/** Handler of the job `readProxyOrder` in `jobs.ts`, and what the jobs that fill and prepare requests make of an order. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { type JsonObject, parseStoredObject, stringifyJson } from '../../../server/domain/json/json.ts';
+import { type FilledRequest, fillRequest } from '../../../server/domain/proxy/fill.ts';
 import { isIdempotencyKey } from '../../../server/domain/proxy/headers.ts';
 import {
   type ProxyMethod,
@@ -9,10 +10,12 @@ import {
   parseNetworkTokenOrder,
   parseProxyOrder,
 } from '../../../server/domain/proxy/request.ts';
+import { generationOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
-import type { OrderFacts, OrderParams, PROXY_JOBS } from './jobs.ts';
-import type { WebhookTarget } from './record.ts';
+import { workedMs } from '../rule/rule.ts';
+import type { FillProxyParams, OrderFacts, OrderParams, PROXY_JOBS, PrepareFetchParams } from './jobs.ts';
+import type { SealedRequest, WebhookTarget } from './record.ts';
 
 /** An order as it travels between two jobs of one request. */
 export interface ParsedOrder {
@@ -50,7 +53,50 @@ export function reportOf({ webhook, metadata }: ParsedOrder) {
   return { webhook, metadata: metadata === undefined ? EMPTY : utf8(metadata) };
 }
 
-/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+/** What is sent: the request without its body, and the body. */
+export interface Outgoing {
+  readonly request: SealedRequest;
+  readonly body: Uint8Array;
+}
+
+/** A filled request as a job keeps it. */
+export function outgoing({ method, url, headers, body }: FilledRequest): Outgoing {
+  return {
+    request: { method, url, headers, hasBody: body !== undefined },
+    body: body === undefined ? EMPTY : utf8(body),
+  };
+}
+
+/** Fills the request of an order, which must have one. */
+export function fillOrder({ request }: ParsedOrder, view: JsonObject): FilledRequest {
+  if (request === undefined) {
+    throw new VaultError('internal');
+  }
+  return fillRequest(request, view, workedMs);
+}
+
+/** What the facts of every kind of job are made of. */
+export function commonFacts(
+  { account, user, kid, ip, ua, attempts, requestId }: FillProxyParams | PrepareFetchParams,
+  { facts }: ParsedOrder,
+  key: UnlockedKey,
+) {
+  return {
+    account,
+    user,
+    kid,
+    gen: generationOf(key).gen,
+    ip,
+    ua,
+    requestId,
+    attempts,
+    repeatable: facts.repeatable,
+    synchronous: facts.synchronous,
+    clientCertId: facts.clientCertId,
+  };
+}
+
+/** The handler of `readProxyOrder`. */
 export const ORDER_HANDLERS = {
   /** Where no caller waits for the outcome, there must be a webhook to report it to. */
   readProxyOrder(_context, { params, body: sent }) {

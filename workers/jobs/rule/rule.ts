@@ -1,5 +1,8 @@
-/** Runs rules over items. Compiled rules are kept ready, the least recently used of them dropped first. */
-import type { JsonObject } from '../../../server/domain/json/json.ts';
+/** Checks rules, and runs them over items. Compiled rules are kept ready, the least recently used of them dropped first. */
+import { VaultError } from '../../../server/core/errors.ts';
+import { type JsonObject, parseJson } from '../../../server/domain/json/json.ts';
+import { toPlain } from '../../../server/domain/json/plain.ts';
+import { checkOperations } from '../../../server/domain/rule/check.ts';
 import { runRulesMasked } from '../../../server/domain/rule/masked.ts';
 import {
   type CompiledRules,
@@ -9,8 +12,8 @@ import {
 } from '../../../server/domain/rule/rule.ts';
 import { randomBytes } from '../../crypto/primitives/random.ts';
 import { sha256 } from '../../crypto/primitives/symmetric.ts';
-import { parseOwn, type ThreadContext } from '../context.ts';
-import type { ThreadRules } from './jobs.ts';
+import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
+import type { RULE_JOBS, ThreadRules } from './jobs.ts';
 
 /** What is kept ready, as the bytes of the rules' records. */
 const READY_BYTES_MAX = 1_048_576;
@@ -87,3 +90,17 @@ function keep(name: string, made: Ready): void {
     drop(oldest, other);
   }
 }
+
+/** A rule's operations as JSON text, in bytes at most: compiled they take many times as much. */
+const RULE_BYTES_MAX = 163_840;
+
+/** The handler of `RULE_JOBS`. */
+export const RULE_HANDLERS: ThreadHandlers<typeof RULE_JOBS> = {
+  checkRule(_context, { body }) {
+    const operations = toJsonBytes(checkOperations(body.length === 0 ? {} : toPlain(parseJson(body))));
+    if (operations.length > RULE_BYTES_MAX) {
+      throw new VaultError('invalid_request', { field: 'body' });
+    }
+    return operations;
+  },
+};

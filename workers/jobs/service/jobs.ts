@@ -1,0 +1,63 @@
+/** What the service seals and derives for itself: its root, small records, index keys, fingerprints, passwords. */
+import { bytes, concealed, json, local, message, nothing, secret, text } from '../codec.ts';
+import { defineJob, singlesOf } from '../define.ts';
+
+/** The place that a service record is bound to: it opens nowhere else. */
+export interface RecordPlace {
+  readonly purpose: 'record' | 'idem' | 'job';
+  readonly account: string;
+  readonly kind: string;
+  readonly path: readonly string[];
+}
+
+/** Jobs of the service itself; none of them needs a vault key. */
+export const SERVICE_JOBS = {
+  /** A new random root, sealed. */
+  createRoot: defineJob({ lane: 'hot', input: message({}), output: bytes }),
+  /** Opens a sealed root; `integrity_failed` when the master key does not fit. */
+  checkRoot: defineJob({ lane: 'hot', input: message({ root: bytes }), output: nothing }),
+  /** The 32-byte key that authenticates cursors. */
+  cursorKey: defineJob({ lane: 'hot', input: message({}), output: bytes }),
+  /** The HMAC-SHA-256 of data under a key of the account. */
+  fingerprint: defineJob({
+    lane: 'hot',
+    share: ({ account }) => singlesOf(account),
+    input: message({ account: text, data: bytes }),
+    output: bytes,
+  }),
+  /** The prefix under which a reference stands in the reference index; `exact` adds the end mark. */
+  encodeReference: defineJob({
+    lane: 'hot',
+    share: ({ aid }) => singlesOf(aid),
+    input: message({ aid: text, reference: text, exact: json<boolean>() }),
+    output: bytes,
+  }),
+  /** Seals a record for its place. */
+  sealRecord: defineJob({
+    lane: 'hot',
+    input: message({ place: json<RecordPlace>(), plaintext: bytes }),
+    output: bytes,
+  }),
+  /** Opens a record; `integrity_failed` when it was damaged or lies in another place. */
+  openRecord: defineJob({
+    lane: 'hot',
+    share: ({ place }) => singlesOf(place.account),
+    input: message({ place: json<RecordPlace>(), record: bytes }),
+    output: bytes,
+  }),
+  /** The PHC text of a password: Argon2id with a random salt and the vault's pepper. */
+  hashPassword: defineJob({ lane: 'cold', input: message({ password: secret }), output: text }),
+  /** Whether a password is that of a PHC text. `share`: who waits behind earlier checks of the same one. */
+  verifyPassword: defineJob({
+    lane: 'cold',
+    share: ({ share }) => share,
+    input: message({ password: secret, phc: text, share: local<string>() }),
+    output: json<boolean>(),
+  }),
+  /** A random passphrase of as many characters. */
+  makePassphrase: defineJob({
+    lane: 'hot',
+    input: message({ length: json<number>() }),
+    output: concealed(text),
+  }),
+};
