@@ -8,9 +8,9 @@ function createWorld() {
   let now = 0;
   const admission = createAdmission(() => now);
   const ends: (() => void)[] = [];
-  const tryIt = (...which: Parameters<typeof admission.begin>): boolean => {
+  const tryIt = (...which: Parameters<typeof admission.start>): boolean => {
     try {
-      ends.push(admission.begin(...which));
+      ends.push(admission.start(...which));
       return true;
     } catch (error) {
       expect(error).toMatchObject({ code: 'overloaded', status: 503, retryAfterSeconds: 1 });
@@ -21,7 +21,7 @@ function createWorld() {
     ...admission,
     tryIt,
     /** How many places an account gets, asking for far too many. */
-    fill: (...[work, account]: Parameters<typeof admission.begin>): number =>
+    fill: (...[work, account]: Parameters<typeof admission.start>): number =>
       Array.from({ length: 2 * BURST }, () => tryIt(work, account)).filter(Boolean).length,
     endOne: () => ends.pop()?.(),
     endAll: () => ends.splice(0).map((end) => end()),
@@ -93,8 +93,8 @@ test('listings have places of their own, with data few for one account', () => {
 
 describe('who finds no place to read a whole key', () => {
   test('waits for one, and gets the first that it may have', async () => {
-    const { begin, open, stats } = createAdmission(() => 0);
-    const ends = Array.from({ length: 4 }, () => begin('open', 'a'));
+    const { start, open, stats } = createAdmission(() => 0);
+    const ends = Array.from({ length: 4 }, () => start('open', 'a'));
     const order: string[] = [];
     const note = (name: string) => (end: () => void) => {
       order.push(name);
@@ -114,8 +114,8 @@ describe('who finds no place to read a whole key', () => {
   });
 
   test('is refused after a while, and leaves the line', async () => {
-    const { begin, open, stats } = createAdmission(() => 0, 1);
-    const ends = Array.from({ length: 4 }, () => begin('open', 'a'));
+    const { start, open, stats } = createAdmission(() => 0, 1);
+    const ends = Array.from({ length: 4 }, () => start('open', 'a'));
     const refusal = await open('a').catch((error: unknown) => error);
     expect(refusal).toMatchObject({ code: 'overloaded' });
     for (const end of ends) {
@@ -125,8 +125,8 @@ describe('who finds no place to read a whole key', () => {
   });
 
   test('is refused at once when too many wait already, of one account or of all', async () => {
-    const { begin, open } = createAdmission(() => 0, 60_000);
-    const ends = ['a', 'b', 'c', 'd'].flatMap((name) => Array.from({ length: 4 }, () => begin('open', name)));
+    const { start, open } = createAdmission(() => 0, 60_000);
+    const ends = ['a', 'b', 'c', 'd'].flatMap((name) => Array.from({ length: 4 }, () => start('open', name)));
     const line = ['a', 'b', 'c'].flatMap((name) =>
       Array.from({ length: name === 'c' ? 8 : 12 }, () => open(name)),
     );
@@ -143,9 +143,9 @@ describe('who finds no place to read a whole key', () => {
 });
 
 test('a place that is given back twice was one place', () => {
-  const { begin, stats } = createAdmission(() => 0);
-  const end = begin('read', 'a');
-  begin('read', 'a');
+  const { start, stats } = createAdmission(() => 0);
+  const end = start('read', 'a');
+  start('read', 'a');
   end();
   end();
   expect(stats().inFlight.read).toBe(1);

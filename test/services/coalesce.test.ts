@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import {
   coalesce,
-  createGate,
-  createInFlight,
-  createTurns,
+  createKeyedMutex,
+  createSemaphore,
+  createSharedRuns,
   joinTick,
   mapAhead,
 } from '../../server/services/common/coalesce.ts';
@@ -102,8 +102,8 @@ describe('joinTick', () => {
   });
 });
 
-test('createInFlight shares a run by name, and forgets it when it ends', async () => {
-  const share = createInFlight<number>();
+test('createSharedRuns shares a run by name, and forgets it when it ends', async () => {
+  const share = createSharedRuns<number>();
   let runs = 0;
   const work = async (): Promise<number> => {
     runs += 1;
@@ -114,8 +114,8 @@ test('createInFlight shares a run by name, and forgets it when it ends', async (
   expect(await share('a', work)).toBe(3);
 });
 
-test('createTurns runs the works of one name in order, also behind a failed one', async () => {
-  const turn = createTurns();
+test('createKeyedMutex runs the works of one name in order, also behind a failed one', async () => {
+  const turn = createKeyedMutex();
   const seen: string[] = [];
   const note =
     (text: string, fail = false) =>
@@ -186,8 +186,8 @@ describe('mapAhead', () => {
   });
 });
 
-test('createGate lets so many in, the others in order, and also after a failure', async () => {
-  const gate = createGate(2);
+test('createSemaphore lets so many in, the others in order, and also after a failure', async () => {
+  const gate = createSemaphore(2);
   let under = 0;
   let most = 0;
   const order: number[] = [];

@@ -22,7 +22,7 @@ const readAudit = defineRoute({
   audit: { action: 'audit.read', of: 'all' },
   handle: async ({ ctx, query, services }) => {
     if (query.limit < 0) {
-      const end = services.admission.begin('list', ctx.account.aid);
+      const end = services.admission.start('list', ctx.account.aid);
       try {
         return { stream: untilClosed(await services.audit.listAll(ctx, query), end) };
       } catch (error) {

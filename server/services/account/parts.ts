@@ -3,7 +3,7 @@ import type { AccountStore } from '../../store/account.ts';
 import type { Observer } from '../../telemetry/observer.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
-import { createInFlight, createTickJoin, createTurns } from '../common/coalesce.ts';
+import { createKeyedMutex, createSharedRuns, createTickJoin } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
 import type { Account } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
@@ -55,10 +55,10 @@ export function createAccountParts(dependencies: AccountDependencies) {
     /** Reads of records, shared by the requests of one tick. */
     reading: createTickJoin<Buffer | undefined>(),
     /** Verifications in flight. */
-    verifying: createInFlight<KnownAccount>(),
+    verifying: createSharedRuns<KnownAccount>(),
     /** The hash that a password is verified against where there is no account. */
     noopHash: undefined as Promise<string> | undefined,
     /** A keyed mutex: the changes of one account run in order. */
-    turns: createTurns(),
+    turns: createKeyedMutex(),
   };
 }

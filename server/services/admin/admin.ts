@@ -11,7 +11,7 @@ import { formatExpiry } from '../../domain/text/time-text.ts';
 import { type Billing, OPERATIONS, type Usage } from '../../http/schema/admin.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { Clock } from '../common/clock.ts';
-import { createGate, createInFlight } from '../common/coalesce.ts';
+import { createSemaphore, createSharedRuns } from '../common/coalesce.ts';
 import type { Account, AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import { type MeteringService, monthOf } from '../request/metering.ts';
@@ -42,8 +42,8 @@ interface Held {
 
 /** What an account has used, what it costs, and what it has stored. */
 export function createAdmin({ itemStore, metering, keys, prices, now }: AdminDependencies): AdminService {
-  const gate = createGate(KEYS_AT_ONCE);
-  const counting = createInFlight<Held>();
+  const gate = createSemaphore(KEYS_AT_ONCE);
+  const counting = createSharedRuns<Held>();
 
   /** The tokens of one key; of one that was deleted since the directory was read: none, as if it had not been there. */
   const tokensOf = async (account: Pick<Account, 'aid'>, user: string): Promise<number | undefined> => {

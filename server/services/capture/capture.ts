@@ -30,7 +30,7 @@ export interface CaptureService {
 
 interface CaptureDependencies {
   readonly crypto: Pick<Crypto, 'captureItem'>;
-  readonly metering: Pick<MeteringService, 'begin' | 'request'>;
+  readonly metering: Pick<MeteringService, 'countAhead' | 'request'>;
   readonly idempotency: IdempotencyService;
   readonly rules: Pick<Rules, 'find'>;
   readonly storing: Pick<Storing, 'storeUnder'>;
@@ -57,7 +57,7 @@ export function createCaptures(dependencies: CaptureDependencies): CaptureServic
       algorithm: input.algorithm ?? policy.algorithm,
       return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
       seed,
-      onSealed: () => metering.begin(ctx, 'capture'),
+      onSealed: () => metering.countAhead(ctx, 'capture'),
     };
     const own = {
       endpoint: { id, gen: key.gen },

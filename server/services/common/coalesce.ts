@@ -56,7 +56,7 @@ export function createTickJoin<T>(): (name: string, work: () => Promise<T>) => P
 }
 
 /** Shares one run between callers that ask for the same thing while it is under way. */
-export function createInFlight<T>(): (name: string, work: () => Promise<T>) => Promise<T> {
+export function createSharedRuns<T>(): (name: string, work: () => Promise<T>) => Promise<T> {
   const running = new Map<string, Promise<T>>();
   return (name, work) => {
     const found = running.get(name);
@@ -70,7 +70,7 @@ export function createInFlight<T>(): (name: string, work: () => Promise<T>) => P
 }
 
 /** Runs the works of one name one after another; different names do not wait for each other. */
-export function createTurns(): <T>(name: string, work: () => Promise<T>) => Promise<T> {
+export function createKeyedMutex(): <T>(name: string, work: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();
   return (name, work) => {
     const before = last.get(name) ?? Promise.resolve();
@@ -90,7 +90,7 @@ export function createTurns(): <T>(name: string, work: () => Promise<T>) => Prom
 }
 
 /** Lets at most `max` works run at once; the others wait in order. */
-export function createGate(max: number): <T>(work: () => Promise<T>) => Promise<T> {
+export function createSemaphore(max: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   let running = 0;
   return async (work) => {
@@ -141,8 +141,8 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-const INSIST_TRIES_MAX = 20;
-const INSIST_PAUSE_MS = 500;
+const RETRY_TRIES_MAX = 20;
+const RETRY_PAUSE_MS = 500;
 
 /** Whether an error says what the vault cannot do right now. */
 export function isTransient(error: unknown): boolean {
@@ -150,7 +150,7 @@ export function isTransient(error: unknown): boolean {
 }
 
 /** Runs `work` again while it fails in a way that may pass, for about ten seconds; the last failure is thrown. */
-export async function insist<T>(
+export async function withRetries<T>(
   work: () => Promise<T>,
   mayPass: (error: unknown) => boolean = () => true,
 ): Promise<T> {
@@ -158,10 +158,10 @@ export async function insist<T>(
     try {
       return await work();
     } catch (error) {
-      if (tries === INSIST_TRIES_MAX || !mayPass(error)) {
+      if (tries === RETRY_TRIES_MAX || !mayPass(error)) {
         throw error;
       }
-      await pause(INSIST_PAUSE_MS);
+      await pause(RETRY_PAUSE_MS);
     }
   }
 }
@@ -178,7 +178,7 @@ export async function replaceOrConfirm(
   try {
     return await replace();
   } catch (error) {
-    if ((await insist(read))?.equals(value)) {
+    if ((await withRetries(read))?.equals(value)) {
       return true;
     }
     throw error;

@@ -36,7 +36,7 @@ export interface UsageAhead {
   readonly counts: ReadonlyMap<string, number>;
   readonly stored: Promise<void>;
   /** The operation that metrics count once the request has succeeded. */
-  begun: MeterOperation | undefined;
+  operation: MeterOperation | undefined;
 }
 
 /** The place of a request among the short work in flight. */

@@ -8,7 +8,7 @@ import type { EndpointStore } from '../../store/endpoint.ts';
 import type { KeyStore } from '../../store/key.ts';
 import { bindParts } from '../common/bind.ts';
 import type { RandomId } from '../common/clock.ts';
-import { insist, replaceOrConfirm } from '../common/coalesce.ts';
+import { replaceOrConfirm, withRetries } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
 import type { Account, AccountContext } from '../common/request-context.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
@@ -201,7 +201,7 @@ async function changePassphrase(
   opener.forget(key);
   const { aid, kid, gen } = key;
   // From here on the caller gets the passphrase, whatever Redis does: the sweep, or the first unlock, does the rest.
-  await insist(() => opener.finishChange({ aid, kid, gen: gen + 1 })).catch(() => undefined);
+  await withRetries(() => opener.finishChange({ aid, kid, gen: gen + 1 })).catch(() => undefined);
   return { user: input.user, passphrase: decodeSecret(next) };
 }
 

@@ -7,7 +7,7 @@ import type { KeyStore } from '../../store/key.ts';
 import type { Observer } from '../../telemetry/observer.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { createInFlight, pause } from '../common/coalesce.ts';
+import { createSharedRuns, pause } from '../common/coalesce.ts';
 import { createMemory, type Memory } from '../common/memory.ts';
 import type { Account } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
@@ -240,7 +240,7 @@ export function createKeyOpener(dependencies: KeyOpenerDependencies) {
     known: createMemory(KNOWN_MAX, KNOWN_MS, now),
     warm: createMemory(WARM_MAX, settings.warmUnlockSeconds * 1_000, now),
     fenced: createMemory(KNOWN_MAX, KNOWN_MS, now),
-    unlocking: createInFlight(),
+    unlocking: createSharedRuns(),
   };
   const sweeper = setInterval(opener.warm.sweep, WARM_SWEEP_MS);
   sweeper.unref();

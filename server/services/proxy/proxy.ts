@@ -6,7 +6,7 @@ import type { JobStore } from '../../store/job.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import { bindParts } from '../common/bind.ts';
 import type { RandomId } from '../common/clock.ts';
-import { insist, isTransient } from '../common/coalesce.ts';
+import { isTransient, withRetries } from '../common/coalesce.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { Unlocked } from '../key/open.ts';
@@ -195,9 +195,9 @@ async function carryOut(
   }
   const reply = await calls.run(account.aid, () => sendNow(parts, ctx, job, sent));
   try {
-    const { outcome, bytes: content } = await insist(() => sending.conclude(job, reply), isTransient);
+    const { outcome, bytes: content } = await withRetries(() => sending.conclude(job, reply), isTransient);
     const report = { place, job: record, outcome, content, shown };
-    return await insist(() => crypto.reportProxy(report), isTransient);
+    return await withRetries(() => crypto.reportProxy(report), isTransient);
   } catch (error) {
     // The third party has acted: an error that suggests a retry would be wrong.
     const isKnown = error instanceof VaultError && !isTransient(error);

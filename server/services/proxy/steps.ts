@@ -8,7 +8,7 @@ import type { JobBill, JobStore, StoredJob } from '../../store/job.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { Accounts } from '../account/account.ts';
 import type { Clock, RandomFraction, RandomId } from '../common/clock.ts';
-import { insist, isTransient } from '../common/coalesce.ts';
+import { isTransient, withRetries } from '../common/coalesce.ts';
 import type { Account } from '../common/request-context.ts';
 import { monthOf } from '../request/metering.ts';
 import { type Concluded, namesOf, type ProxyJob, type ProxyReply, type ProxySending } from './send.ts';
@@ -95,7 +95,7 @@ async function ownerOf({ accounts }: StepParts, { aid }: Place, name: string): P
 }
 
 async function remove({ jobStore }: StepParts, { aid, id }: Place, flight: string): Promise<undefined> {
-  await insist(() => jobStore.remove(aid, id, flight));
+  await withRetries(() => jobStore.remove(aid, id, flight));
   return undefined;
 }
 
@@ -107,7 +107,7 @@ async function beginAttempt(
 ): Promise<string | undefined> {
   const nonce = randomId();
   unsent.add(nonce);
-  const isOurs = await insist(() => jobStore.beginAttempt(aid, id, stored, nonce, bill));
+  const isOurs = await withRetries(() => jobStore.beginAttempt(aid, id, stored, nonce, bill));
   unsent.delete(nonce);
   unsent.delete(stored.flight);
   return isOurs ? nonce : undefined;
@@ -117,11 +117,13 @@ async function attempt(parts: StepParts, job: ProxyJob, step: Step, nonce: strin
   const { jobStore, sending, unsent } = parts;
   const { aid, id } = step.place;
   const made = step.stored.attempts + 1;
-  const result = await insist(() => sending.attempt(job, made, ATTEMPT_MS), isTransient).catch((error) => {
-    // An attempt throws only before a byte is sent.
-    unsent.add(nonce);
-    throw error;
-  });
+  const result = await withRetries(() => sending.attempt(job, made, ATTEMPT_MS), isTransient).catch(
+    (error) => {
+      // An attempt throws only before a byte is sent.
+      unsent.add(nonce);
+      throw error;
+    },
+  );
   const verdict = sending.judge(job, result, made);
   if (verdict.kind !== 'again') {
     return result.ok
@@ -130,14 +132,14 @@ async function attempt(parts: StepParts, job: ProxyJob, step: Step, nonce: strin
   }
   const last = result.ok ? await sealReport(parts, step, await conclude(parts, job, result)) : undefined;
   const over = { sent: result.ok || result.sent, report: last };
-  await insist(() => jobStore.endAttempt(aid, id, nonce, over));
+  await withRetries(() => jobStore.endAttempt(aid, id, nonce, over));
   return verdict.pauseMs;
 }
 
 /** The outcome of a reply. What the vault cannot do right now is retried; any other error is the outcome. */
 async function conclude(parts: StepParts, job: ProxyJob, reply: ProxyReply): Promise<Concluded> {
   try {
-    return await insist(() => parts.sending.conclude(job, reply), isTransient);
+    return await withRetries(() => parts.sending.conclude(job, reply), isTransient);
   } catch (error) {
     reportFault(parts, namesOf(job), error);
     // The target has answered: the outcome is known, whatever is wrong here.
@@ -177,7 +179,7 @@ function sealReport(
   { place, stored: { record } }: Step,
   { outcome, bytes: content }: Concluded,
 ): Promise<Uint8Array> {
-  return insist(() => crypto.sealReport({ place, job: record, outcome, content }), isTransient);
+  return withRetries(() => crypto.sealReport({ place, job: record, outcome, content }), isTransient);
 }
 
 /** Replaces the request, and with it the card data, by its report. */
@@ -188,7 +190,7 @@ async function startReport(
   sealed: Uint8Array,
   outcome: Concluded['outcome'],
 ): Promise<number> {
-  const isOurs = await insist(() => jobStore.startReport(aid, id, flight, sealed));
+  const isOurs = await withRetries(() => jobStore.startReport(aid, id, flight, sealed));
   if (!isOurs) {
     return ELSEWHERE_MS;
   }
@@ -224,7 +226,7 @@ export async function tellStep(
   const ms = Math.round(performance.now() - startedAt);
   recordEvent('webhook_attempt', { ...names, attempt: made, ms, ...outcome });
   if (!outcome.delivered && made < maxAttempts) {
-    await insist(() => jobStore.endAttempt(aid, id, nonce, { sent: true }));
+    await withRetries(() => jobStore.endAttempt(aid, id, nonce, { sent: true }));
     return pauseMs(made, random());
   }
   if (!outcome.delivered) {

@@ -14,7 +14,7 @@ export interface Admission {
    * Takes a place for a piece of work of an account, or of a source where no account is known; rejects at once, with
    * `overloaded`, when there is none. What it gives must be called when the work is over; once more does nothing.
    */
-  readonly begin: (work: WorkClass, account: string) => () => void;
+  readonly start: (work: WorkClass, account: string) => () => void;
   /** The same for reading a whole key, after a wait of a few seconds at the most where all places are taken. */
   readonly open: (account: string) => Promise<() => void>;
   /**
@@ -91,7 +91,7 @@ interface LongPlaces extends Places {
 /** A request that waits for a place to read a whole key. */
 interface Waiting {
   readonly account: string;
-  readonly start: () => void;
+  readonly resume: () => void;
 }
 
 interface AdmissionState {
@@ -164,7 +164,7 @@ function release(state: AdmissionState, work: WorkClass, account: string): void 
   }
 }
 
-function begin(state: AdmissionState, work: WorkClass, account: string): () => void {
+function start(state: AdmissionState, work: WorkClass, account: string): () => void {
   take(state, work, account);
   let isOver = false;
   return () => {
@@ -177,7 +177,7 @@ function begin(state: AdmissionState, work: WorkClass, account: string): () => v
 
 function startWaiting(state: AdmissionState): void {
   const next = state.waiting.findIndex(({ account }) => hasPlace(state, 'open', account));
-  state.waiting.splice(next, next < 0 ? 0 : 1)[0]?.start();
+  state.waiting.splice(next, next < 0 ? 0 : 1)[0]?.resume();
 }
 
 function waitToOpen(state: AdmissionState, account: string): Promise<() => void> {
@@ -189,9 +189,9 @@ function waitToOpen(state: AdmissionState, account: string): Promise<() => void>
   return new Promise((resolve, fail) => {
     const entry: Waiting = {
       account,
-      start: () => {
+      resume: () => {
         clearTimeout(timer);
-        resolve(begin(state, 'open', account));
+        resolve(start(state, 'open', account));
       },
     };
     const timer = setTimeout(() => {
@@ -270,9 +270,9 @@ export function createAdmission(clock: () => number, openWaitMs: number = OPEN_W
     waiting: [],
   };
   return {
-    begin: (work, account) => begin(state, work, account),
+    start: (work, account) => start(state, work, account),
     open: async (account) =>
-      hasPlace(state, 'open', account) ? begin(state, 'open', account) : waitToOpen(state, account),
+      hasPlace(state, 'open', account) ? start(state, 'open', account) : waitToOpen(state, account),
     enter: (ctx, work, account) => enterShort(state, ctx, work, account),
     leave: (ctx) => leaveShort(state, ctx),
     plan: (account, work) => plan(state, account, work),

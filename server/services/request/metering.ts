@@ -26,7 +26,7 @@ export interface MeteringService extends Metering {
    * in time, has counted what may not have been stored; the other order would make each request wait for one write after
    * the other.
    */
-  readonly begin: (ctx: AccountContext, operation: MeterOperation) => void;
+  readonly countAhead: (ctx: AccountContext, operation: MeterOperation) => void;
   /** Stores what a request has counted so far, whatever becomes of it. */
   readonly settle: (ctx: AccountContext) => Promise<void>;
   /** Resolves when everything that was handed over before is stored, or has failed. */
@@ -161,17 +161,17 @@ async function settle(meter: Meter, ctx: AccountContext): Promise<void> {
 }
 
 /** Hands the request itself over, with what it has counted. */
-function handOverRequest(meter: Meter, ctx: AccountContext, begun?: MeterOperation): Promise<void> {
+function handOverRequest(meter: Meter, ctx: AccountContext, operation?: MeterOperation): Promise<void> {
   const { aid } = ctx.account;
   const month = monthOf(meter.now());
   const counts = take(ctx);
   addTo(counts, REQUESTS, 1);
   const stored = handOver(meter, aid, month, counts);
-  ctx.usage.ahead = { aid, month, counts, stored, begun };
+  ctx.usage.ahead = { aid, month, counts, stored, operation };
   return stored;
 }
 
-function begin(meter: Meter, ctx: AccountContext, operation: MeterOperation): void {
+function countAhead(meter: Meter, ctx: AccountContext, operation: MeterOperation): void {
   if (ctx.usage.ahead === undefined) {
     add(ctx, operation, 1);
     void handOverRequest(meter, ctx, operation);
@@ -185,9 +185,9 @@ async function countRequest(meter: Meter, ctx: AccountContext): Promise<void> {
     return;
   }
   await Promise.all([ahead.stored, settle(meter, ctx)]);
-  if (ahead.begun !== undefined) {
-    meter.observer.count('operation', ahead.begun, 1);
-    ahead.begun = undefined;
+  if (ahead.operation !== undefined) {
+    meter.observer.count('operation', ahead.operation, 1);
+    ahead.operation = undefined;
   }
 }
 
@@ -228,7 +228,7 @@ export function createMetering({ accountStore, now, observer }: MeteringDependen
   };
   return {
     count: (ctx, operation, n = 1) => count(meter, ctx, operation, n),
-    begin: (ctx, operation) => begin(meter, ctx, operation),
+    countAhead: (ctx, operation) => countAhead(meter, ctx, operation),
     request: (ctx) => countRequest(meter, ctx),
     settle: (ctx) => settle(meter, ctx),
     takeBack: (ctx) => takeBack(meter, ctx),

@@ -39,7 +39,7 @@ const LIMIT = 1_024;
 
 /** What retrieving is built from. */
 interface RetrieveDependencies {
-  readonly metering: Pick<MeteringService, 'begin' | 'count'>;
+  readonly metering: Pick<MeteringService, 'countAhead' | 'count'>;
   readonly rules: Pick<Rules, 'find'>;
   readonly reading: Reading;
   readonly trees: VaultTrees;
@@ -83,7 +83,7 @@ export function createRetrievals(dependencies: RetrieveDependencies): RetrieveSe
   ): Promise<Uint8Array> => {
     const view = await viewOf(ctx, endpoint);
     const opening = openingOf(endpoint, input);
-    const onOpened = (): void => metering.begin(ctx, 'retrieve');
+    const onOpened = (): void => metering.countAhead(ctx, 'retrieve');
     const opened = await endpointAccess.whileLive(endpoint, () =>
       reading.openOne(ctx, endpoint.key, opening, { ...item, view, onOpened }),
     );

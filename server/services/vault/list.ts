@@ -3,7 +3,7 @@ import type { Crypto, Opening, Passphrase } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { createGate, mapAhead } from '../common/coalesce.ts';
+import { createSemaphore, mapAhead } from '../common/coalesce.ts';
 import { type Account, type AccountContext, actorOf } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyRef } from '../key/open.ts';
@@ -45,7 +45,7 @@ const RULED_ITEMS_MAX = 16;
 
 interface VaultListDependencies extends PlanParts {
   readonly crypto: Pick<Crypto, 'decryptItems' | 'describeItem' | 'encodeReference' | 'listItems'>;
-  readonly admission: Pick<Admission, 'begin' | 'open' | 'plan'>;
+  readonly admission: Pick<Admission, 'start' | 'open' | 'plan'>;
   readonly metering: Pick<MeteringService, 'count' | 'settle'>;
   readonly keys: Pick<Keys, 'find' | 'prove' | 'users'>;
   readonly cards: CardMetadataSource;
@@ -63,7 +63,7 @@ export type VaultTrees = Pick<ReturnType<typeof createVaultList>, 'listTree' | '
 
 /** Lists and bulk decryption: a plan of ranges, then page by page through the threads into one JSON stream. */
 export function createVaultList(dependencies: VaultListDependencies) {
-  const parts: Parts = { ...dependencies, pageGate: createGate(READS_MAX) };
+  const parts: Parts = { ...dependencies, pageSemaphore: createSemaphore(READS_MAX) };
   return bindParts(parts, { decryptAll, openTree, list, listTree });
 }
 
@@ -113,7 +113,7 @@ async function startTree(
 ): Promise<TreeStream> {
   const { admission } = parts;
   const { aid } = request.ctx.account;
-  const end = work === 'open' ? await admission.open(aid) : admission.begin(work, aid);
+  const end = work === 'open' ? await admission.open(aid) : admission.start(work, aid);
   try {
     return await admission.plan(aid, async () => {
       const { ranges, nextToken } = await planListing(parts, request);

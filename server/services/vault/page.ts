@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { PageFields } from '../../crypto/client.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { Bucket } from '../../store/records/name.ts';
-import type { createGate } from '../common/coalesce.ts';
+import type { createSemaphore } from '../common/coalesce.ts';
 import { mergePositions, type Placed, type Range } from './range.ts';
 
 /** Items in a first page: few where they are opened, so that the reply begins soon and unknown sizes do no harm. */
@@ -31,7 +31,7 @@ export interface Page {
 export interface PageParts {
   readonly itemStore: Pick<ItemStore, 'readMany' | 'positions'>;
   /** Bounds the reads of all listings together, so that other requests come between. */
-  readonly pageGate: ReturnType<typeof createGate>;
+  readonly pageSemaphore: ReturnType<typeof createSemaphore>;
 }
 
 /**
@@ -39,7 +39,7 @@ export interface PageParts {
  * it tells. Rejects with `key_changed` when the generation is no longer the newest.
  */
 export async function* readPages(
-  { itemStore, pageGate }: PageParts,
+  { itemStore, pageSemaphore }: PageParts,
   range: Range,
   options: PageOptions,
 ): AsyncGenerator<Page> {
@@ -53,7 +53,7 @@ export async function* readPages(
       return;
     }
     const taken = places.slice(0, size);
-    const page = await pageGate(() => readPage(itemStore, range.key.kid, taken, options));
+    const page = await pageSemaphore(() => readPage(itemStore, range.key.kid, taken, options));
     if (page) {
       places = places.slice(taken.length);
       size = Math.min(itemsMax, nextSize(taken.length, page));

@@ -6,7 +6,7 @@ import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../../http/sche
 import type { ItemStore } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { createTurns, pause } from '../common/coalesce.ts';
+import { createKeyedMutex, pause } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
 import { type AccountContext, actorOf } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
@@ -46,7 +46,7 @@ const NO_BYTES = new Uint8Array(0);
 interface VaultParts {
   readonly crypto: Pick<Crypto, 'checkWarm' | 'describeItem' | 'readLog' | 'storeItem' | 'updateItem'>;
   readonly itemStore: Pick<ItemStore, 'read' | 'readLog' | 'remove' | 'write'>;
-  readonly metering: Pick<MeteringService, 'begin' | 'count'>;
+  readonly metering: Pick<MeteringService, 'countAhead' | 'count'>;
   readonly idempotency: IdempotencyService;
   readonly keys: Pick<Keys, 'find' | 'prove' | 'withUnlocked'>;
   readonly rules: Pick<Rules, 'find'>;
@@ -55,7 +55,7 @@ interface VaultParts {
   readonly cursors: Cursors;
   readonly now: Clock;
   /** Updates of one item one after the other, so that those of one moment do not overtake each other without end. */
-  readonly turns: ReturnType<typeof createTurns>;
+  readonly turns: ReturnType<typeof createKeyedMutex>;
 }
 
 /** Stores an item under a new token. */
@@ -76,7 +76,7 @@ async function store(
         algorithm: algorithm ?? preferences.default_algorithm,
         return_card_metadata: return_card_metadata ?? preferences.return_card_metadata,
         seed,
-        onSealed: () => metering.begin(ctx, 'store'),
+        onSealed: () => metering.countAhead(ctx, 'store'),
       };
       return storing.storeUnder(ctx, key, request, (params) =>
         crypto.storeItem({ params, blob, passphrase, body }),
@@ -107,7 +107,7 @@ async function decrypt(
   };
   const opened = await keys.withUnlocked(account, user, passphrase, async (key, blob) => {
     const opening = { kind: 'warm', blob, secret: passphrase } as const;
-    const onOpened = (): void => metering.begin(ctx, 'decrypt');
+    const onOpened = (): void => metering.countAhead(ctx, 'decrypt');
     const text = await reading.openOne(ctx, key, opening, { token, reference, view, onOpened });
     return text === 'missing' ? provenMissing(crypto, key, blob, passphrase) : text;
   });
@@ -147,7 +147,7 @@ async function updateOnce(
   if (sealed.kind === 'warm_miss') {
     return sealed;
   }
-  metering.begin(ctx, 'update');
+  metering.countAhead(ctx, 'update');
   const { facts, ...fields } = sealed;
   const outcome = await itemStore.write(key.kid, {
     ...fields,
@@ -275,7 +275,7 @@ export function createVault({
 }: Omit<VaultParts, 'turns'> & {
   readonly trees: Pick<ReturnType<typeof createVaultList>, 'list' | 'decryptAll'>;
 }) {
-  const bound = bindParts({ ...parts, turns: createTurns() }, { store, decrypt, update, remove, log });
+  const bound = bindParts({ ...parts, turns: createKeyedMutex() }, { store, decrypt, update, remove, log });
   return { ...bound, list, decryptAll };
 }
 

@@ -75,11 +75,11 @@ test('a listing that is refused gives its place back', async () => {
 });
 
 test('who may not begin is told so in a moment, and others still may', async () => {
-  const { begin } = vault.opened.services.admission;
+  const { start } = vault.opened.services.admission;
   const ends: (() => void)[] = [];
   try {
     for (;;) {
-      ends.push(begin('write', account.aid));
+      ends.push(start('write', account.aid));
     }
   } catch {
     // Every place that one account may have.
@@ -105,11 +105,11 @@ test('who may not begin is told so in a moment, and others still may', async () 
 });
 
 test('whoever has a whole IPv6 network has the places of one caller', async () => {
-  const { begin } = vault.opened.services.admission;
+  const { start } = vault.opened.services.admission;
   const ends: (() => void)[] = [];
   try {
     for (;;) {
-      ends.push(begin('read', '2001:db8:1:2::/64'));
+      ends.push(start('read', '2001:db8:1:2::/64'));
     }
   } catch {
     // Every place that one source may have.
@@ -127,7 +127,7 @@ test('whoever has a whole IPv6 network has the places of one caller', async () =
 });
 
 test('a whole security log has the place of a listing, from its beginning until nobody reads it any more', async () => {
-  const { begin, stats } = vault.opened.services.admission;
+  const { start, stats } = vault.opened.services.admission;
   const readAll = () =>
     vault.handle(
       new Request('http://localhost/v1/audit?limit=-1', {
@@ -144,7 +144,7 @@ test('a whole security log has the place of a listing, from its beginning until 
   const ends: (() => void)[] = [];
   try {
     for (;;) {
-      ends.push(begin('list', account.aid));
+      ends.push(start('list', account.aid));
     }
   } catch {
     // Every place that one account may have.
