@@ -2,7 +2,7 @@ import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
 import type { WhoAmI } from '../../server/http/schema/admin.ts';
-import type { AuditNote } from '../../server/services/audit/queue.ts';
+import type { SecurityEvent } from '../../server/services/audit/event.ts';
 import { type Account, actFor, type RequestContext } from '../../server/services/common/request-context.ts';
 import { createAdmission } from '../../server/services/request/admission.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
@@ -28,7 +28,7 @@ export interface StubParts extends HttpParts {
   /** The internal ids of the accounts whose requests were counted. */
   readonly metered: string[];
   /** What was noted in security logs. */
-  readonly recorded: AuditNote[];
+  readonly recorded: SecurityEvent[];
 }
 
 const PREFERENCES = {
@@ -129,7 +129,7 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
   const asked: Asked[] = [];
   const lines: LogLine[] = [];
   const metered: string[] = [];
-  const recorded: AuditNote[] = [];
+  const recorded: SecurityEvent[] = [];
   const note: Note = (operation, result) => (ctx, input) => {
     asked.push({ operation, ctx, input });
     return Promise.resolve(result());

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../core/errors.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
-import type { AuditNote } from '../../services/audit/queue.ts';
+import type { SecurityEvent } from '../../services/audit/event.ts';
 import type { HttpContext } from './http-context.ts';
 import type { HttpParts } from './http-parts.ts';
 import type { Call, Reply, Route } from './route.ts';
@@ -22,10 +22,10 @@ export function objectOf(noun: string, ...names: readonly unknown[]): string {
 
 function noteOf(
   { account, ip, userAgent, requestId }: HttpContext,
-  action: AuditNote['action'],
+  action: SecurityEvent['action'],
   outcome: string,
   object: string | undefined,
-): AuditNote {
+): SecurityEvent {
   return {
     aid: account?.aid ?? '',
     action,

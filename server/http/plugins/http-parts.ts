@@ -5,7 +5,7 @@ import type { Health } from '../../services/admin/health.ts';
 import type { Passwords } from '../../services/admin/password.ts';
 import type { PreferenceService } from '../../services/admin/preference.ts';
 import type { UtilityService } from '../../services/admin/utility.ts';
-import type { AuditService } from '../../services/audit/list.ts';
+import type { Audit } from '../../services/audit/audit.ts';
 import type { CaptureService } from '../../services/capture/capture.ts';
 import type { Certs } from '../../services/cert/cert.ts';
 import type { Endpoints } from '../../services/endpoint/endpoint.ts';
@@ -56,7 +56,7 @@ export interface HttpServices {
   readonly accounts: Pick<Accounts, 'signIn' | 'whoami'>;
   readonly admin: AdminService;
   readonly admission: Admission;
-  readonly audit: AuditService;
+  readonly audit: Pick<Audit, 'record' | 'list' | 'listAll'>;
   readonly passwords: Passwords;
   readonly preferences: PreferenceService;
   readonly compliance: ComplianceService;

@@ -1,24 +1,13 @@
 import type { Crypto } from '../../crypto/client.ts';
 import type { AuditStore } from '../../store/audit.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
+import { bindParts } from '../common/bind.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
 import type { Cursors } from '../common/cursor.ts';
-import { createFlood } from './flood.ts';
-import { type AuditService, type AuditWalk, createAuditList } from './list.ts';
-import { type AuditNote, createAuditQueue } from './queue.ts';
-
-/** The security log, for whoever writes entries, and for whoever looks after it. */
-export interface Audit extends AuditService, AuditWalk {
-  /**
-   * Notes a refusal that is answered without waiting for its entry, which the next flush writes: for where the work of
-   * an entry would tell whom it is about. What is noted so dies with the process.
-   */
-  readonly recordSoon: (note: AuditNote) => void;
-  /** Writes what was gathered, and what could not be written before. Never throws: it is tried again. */
-  readonly flush: (all?: boolean) => Promise<void>;
-  /** Chains that this process has added to since this was last asked. */
-  readonly takeMoved: () => readonly string[];
-}
+import type { SecurityEvent } from './event.ts';
+import { createFlood, type Flood } from './flood.ts';
+import { createAuditList } from './list.ts';
+import { type AuditQueue, createAuditQueue } from './queue.ts';
 
 interface AuditDependencies {
   readonly crypto: Pick<Crypto, 'describeChain' | 'readAudit' | 'sealAudit'>;
@@ -29,56 +18,63 @@ interface AuditDependencies {
   readonly recordEvent: RecordEvent;
 }
 
-/** The security logs of a server; entries that could not be written are reported to `recordEvent`. */
-export function createAudit({
-  crypto,
-  auditStore,
-  cursors,
-  now,
-  randomId,
-  recordEvent,
-}: AuditDependencies): Audit {
+interface AuditParts {
+  readonly queue: AuditQueue;
+  readonly flood: Flood;
+  readonly now: Clock;
+  /** Events that the next flush writes. */
+  soon: { readonly event: SecurityEvent; readonly timeMs: number }[];
+}
+
+/** The security logs of a server. */
+export type Audit = ReturnType<typeof createAudit>;
+
+/** Makes the security logs of a server; entries that could not be written are reported to `recordEvent`. */
+export function createAudit(dependencies: AuditDependencies) {
+  const { now, recordEvent } = dependencies;
   const onLost = (events: number): void => recordEvent('audit_events_lost', { events });
-  const queue = createAuditQueue({ crypto, auditStore, now, randomId, onLost });
-  const flood = createFlood(now);
-
-  let soon: { readonly note: AuditNote; readonly timeMs: number }[] = [];
-
-  const write = (
-    { aid, object = '', ...told }: AuditNote,
-    count = 1,
-    timeMs = Math.floor(now()),
-  ): Promise<void> => queue.add(aid, { ...told, object, count, timeMs });
-
-  const writeSoon = (): void => {
-    const due = soon;
-    soon = [];
-    for (const { note: told, timeMs } of due) {
-      // Nobody waits for it; what cannot be written stays in the queue.
-      write(told, 1, timeMs).catch(() => undefined);
-    }
-  };
-
-  const writeGathered = (all = false): void => {
-    for (const gathered of flood.take(all)) {
-      // Who caused it was answered long ago; what cannot be written stays in the queue.
-      write(gathered.note, gathered.count).catch(() => undefined);
-    }
-  };
-
+  const queue = createAuditQueue({ ...dependencies, onLost });
+  const parts: AuditParts = { queue, flood: createFlood(now), now, soon: [] };
   return {
-    record: (told) => (flood.admits(told) ? write(told) : Promise.resolve()),
-    ...createAuditList({ crypto, auditStore }, cursors),
-    recordSoon(told) {
-      if (flood.admits(told)) {
-        soon.push({ note: told, timeMs: Math.floor(now()) });
-      }
-    },
-    async flush(all) {
-      writeSoon();
-      writeGathered(all);
-      await queue.flush();
-    },
+    ...bindParts(parts, { record, recordSoon, flush }),
+    ...createAuditList(dependencies),
     takeMoved: queue.takeMoved,
   };
+}
+
+function write({ queue }: AuditParts, event: SecurityEvent, count: number, timeMs: number): Promise<void> {
+  const { aid, object = '', ...rest } = event;
+  return queue.add(aid, { ...rest, object, count, timeMs: Math.floor(timeMs) });
+}
+
+/**
+ * Writes an entry of the security log, and resolves when it is stored. No reply may leave before that: it rejects with
+ * `store_unavailable`. Rejections that come in floods are counted, and written as one entry later.
+ */
+async function record(parts: AuditParts, event: SecurityEvent): Promise<void> {
+  if (parts.flood.admits(event)) {
+    await write(parts, event, 1, parts.now());
+  }
+}
+
+/**
+ * Records a rejection that is answered without waiting for its entry, which the next flush writes: for where the work of
+ * an entry would reveal whom it is about. What is recorded so is lost when the process dies.
+ */
+function recordSoon({ flood, now, soon }: AuditParts, event: SecurityEvent): void {
+  if (flood.admits(event)) {
+    soon.push({ event, timeMs: now() });
+  }
+}
+
+/** Writes what was counted and what could not be written before. Never rejects: it is retried. */
+async function flush(parts: AuditParts, all?: boolean): Promise<void> {
+  const { flood, now, queue, soon } = parts;
+  parts.soon = [];
+  const counted = flood.take(all).map((group) => ({ ...group, timeMs: now() }));
+  for (const { event, count, timeMs } of [...soon.map((each) => ({ ...each, count: 1 })), ...counted]) {
+    // No caller waits for it; what cannot be written stays in the queue.
+    write(parts, event, count, timeMs).catch(() => undefined);
+  }
+  await queue.flush();
 }

@@ -1,4 +1,4 @@
-import { VaultError } from '../../core/errors.ts';
+import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import { runAtTickEnd } from '../../core/tick-end.ts';
 
 /**
@@ -147,6 +147,22 @@ const RETRY_PAUSE_MS = 500;
 /** Whether an error says what the vault cannot do right now. */
 export function isTransient(error: unknown): boolean {
   return error instanceof VaultError && error.status === 503;
+}
+
+/** The result of `work`; `instead` when it is rejected with this code. */
+export async function recover<T, const Instead>(
+  work: Promise<T>,
+  code: ErrorCode,
+  instead: Instead,
+): Promise<T | Instead> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof VaultError && error.code === code) {
+      return instead;
+    }
+    throw error;
+  }
 }
 
 /** Runs `work` again while it fails in a way that may pass, for about ten seconds; the last failure is thrown. */

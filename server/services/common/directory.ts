@@ -1,4 +1,3 @@
-import { VaultError } from '../../core/errors.ts';
 import { pause } from './coalesce.ts';
 
 /** The first check of a new entry: by then its creation has ended, one way or the other. */
@@ -52,14 +51,4 @@ export async function sweepEntries<Entry>(
       await check(entry);
     }
   }
-}
-
-/** What a sweep reads. A `damaged` record is left for the operator to examine; other entries must not wait for that. */
-export function readOrDamaged<T>(read: Promise<T>): Promise<T | 'damaged'> {
-  return read.catch((error: unknown) => {
-    if (error instanceof VaultError && error.code === 'integrity_failed') {
-      return 'damaged';
-    }
-    throw error;
-  });
 }

@@ -8,7 +8,7 @@ import type { Accounts } from '../account/account.ts';
 import type { Audit } from '../audit/audit.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { createTickJoin, isTransient, pause } from '../common/coalesce.ts';
+import { createTickJoin, isTransient, pause, recover } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
 import type { Account, RequestContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
@@ -136,12 +136,11 @@ async function readOwner(
   { user, kid, gen, account: name }: EndpointPolicy,
 ): Promise<Account> {
   const [key, account] = await Promise.all([
-    finding(`${aid} ${user}`, () => keys.find({ aid }, user)).catch((error: unknown) => {
-      if (error instanceof VaultError && error.code === 'key_not_found') {
-        return undefined;
-      }
-      throw error;
-    }),
+    recover(
+      finding(`${aid} ${user}`, () => keys.find({ aid }, user)),
+      'key_not_found',
+      undefined,
+    ),
     accounts.lookUp(name),
   ]);
   if (key?.kid !== kid || key.gen !== gen || account?.aid !== aid) {

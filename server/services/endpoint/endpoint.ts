@@ -9,15 +9,8 @@ import type { EndpointEntry, EndpointStore, StoredEndpoint } from '../../store/e
 import type { Audit } from '../audit/audit.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
-import { mapAhead } from '../common/coalesce.ts';
-import {
-  FIRST_CHECK_MS,
-  NEVER_MS,
-  readOrDamaged,
-  removeEntry,
-  sweepEntries,
-  takeBack,
-} from '../common/directory.ts';
+import { mapAhead, recover } from '../common/coalesce.ts';
+import { FIRST_CHECK_MS, NEVER_MS, removeEntry, sweepEntries, takeBack } from '../common/directory.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyHandle } from '../key/open.ts';
@@ -243,8 +236,9 @@ async function remove(parts: EndpointParts, ctx: AccountContext, id: string): Pr
 async function checkEntry(parts: EndpointParts, aid: string, entry: EndpointEntry): Promise<void> {
   const { audit, crypto, endpointStore, now, randomId } = parts;
   const { id, nonce } = entry;
-  const stored = await readOrDamaged(endpointStore.read(id));
+  const stored = await recover(endpointStore.read(id), 'integrity_failed', 'damaged');
   if (stored === 'damaged') {
+    // It is left for the operator to examine; the entries behind it must not wait for that.
     return endpointStore.postpone(aid, entry, now() + CHECK_MS);
   }
   let isExpired = false;

@@ -7,15 +7,8 @@ import type { FormEntry, FormStore, StoredForm } from '../../store/form.ts';
 import { bindParts } from '../common/bind.ts';
 import { listStreamOf } from '../common/byte-stream.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
-import { mapAhead } from '../common/coalesce.ts';
-import {
-  FIRST_CHECK_MS,
-  NEVER_MS,
-  readOrDamaged,
-  removeEntry,
-  sweepEntries,
-  takeBack,
-} from '../common/directory.ts';
+import { mapAhead, recover } from '../common/coalesce.ts';
+import { FIRST_CHECK_MS, NEVER_MS, removeEntry, sweepEntries, takeBack } from '../common/directory.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 
@@ -181,7 +174,8 @@ async function remove(parts: FormParts, { account: { aid } }: AccountContext, id
 /** Removes what interrupted creations and deletions have left. */
 function sweep({ formStore, now }: FormParts, aid: string): Promise<void> {
   return sweepEntries(formStore, aid, now, async (entry) => {
-    const stored = await readOrDamaged(formStore.read(entry.id));
+    // A damaged form is left for the operator to examine.
+    const stored = await recover(formStore.read(entry.id), 'integrity_failed', 'damaged');
     const isThere = stored === 'damaged' || isEntered(aid, entry.nonce, stored);
     await (isThere ? formStore.postpone(aid, entry, NEVER_MS) : formStore.remove(aid, entry));
   });

@@ -8,7 +8,7 @@ import type { EndpointStore } from '../../store/endpoint.ts';
 import type { KeyStore } from '../../store/key.ts';
 import { bindParts } from '../common/bind.ts';
 import type { RandomId } from '../common/clock.ts';
-import { replaceOrConfirm, withRetries } from '../common/coalesce.ts';
+import { recover, replaceOrConfirm, withRetries } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
 import type { Account, AccountContext } from '../common/request-context.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
@@ -146,12 +146,7 @@ async function list(
 
 /** The same key under the same passphrase, whose record was only sealed again meanwhile; undefined for another. */
 async function findSame({ opener }: KeyParts, key: KeyHandle): Promise<KeyHandle | undefined> {
-  const found = await opener.find(key, key.user).catch((error: unknown) => {
-    if (error instanceof VaultError && error.code === 'key_not_found') {
-      return undefined;
-    }
-    throw error;
-  });
+  const found = await recover(opener.find(key, key.user), 'key_not_found', undefined);
   return found?.kid === key.kid && found.gen === key.gen ? found : undefined;
 }
 
