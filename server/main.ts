@@ -11,7 +11,7 @@ import { createStop } from './boot/stop.ts';
 import { openTelemetry, type Telemetry } from './boot/telemetry.ts';
 import { type Config, ConfigError, loadConfig, processEnv } from './config/config.ts';
 import { StartError } from './core/errors.ts';
-import type { HeldHealth } from './services/admin/health.ts';
+import type { Health } from './services/admin/health.ts';
 
 async function main(): Promise<void> {
   const config = withFreePort(loadConfig(processEnv(), process.execArgv));
@@ -58,7 +58,7 @@ function stopOnSignal({
   readonly telemetry: Telemetry;
   readonly opened: Session;
   readonly listener: AnnouncedListener;
-  readonly health: HeldHealth;
+  readonly health: Health;
 }): void {
   const stop = createStop({
     drainSeconds: config.drainSeconds,

@@ -1,12 +1,12 @@
 import type { Accounts } from '../../services/account/account.ts';
-import type { AdminService } from '../../services/admin/admin.ts';
-import type { ComplianceService } from '../../services/admin/certificate.ts';
+import type { Admin } from '../../services/admin/admin.ts';
+import type { Compliance } from '../../services/admin/certificate.ts';
 import type { Health } from '../../services/admin/health.ts';
 import type { Passwords } from '../../services/admin/password.ts';
-import type { PreferenceService } from '../../services/admin/preference.ts';
-import type { UtilityService } from '../../services/admin/utility.ts';
+import type { AccountPreferences } from '../../services/admin/preference.ts';
+import type { Utility } from '../../services/admin/utility.ts';
 import type { Audit } from '../../services/audit/audit.ts';
-import type { CaptureService } from '../../services/capture/capture.ts';
+import type { Captures } from '../../services/capture/capture.ts';
 import type { Certs } from '../../services/cert/cert.ts';
 import type { Endpoints } from '../../services/endpoint/endpoint.ts';
 import type { Forms } from '../../services/form/form.ts';
@@ -15,7 +15,7 @@ import type { ProxyService } from '../../services/proxy/proxy.ts';
 import type { Admission } from '../../services/request/admission.ts';
 import type { Metering } from '../../services/request/metering.ts';
 import type { RateService } from '../../services/request/rate.ts';
-import type { RetrieveService } from '../../services/retrieve/retrieve.ts';
+import type { Retrievals } from '../../services/retrieve/retrieve.ts';
 import type { Rules } from '../../services/rule/rule.ts';
 import type { VaultService } from '../../services/vault/vault.ts';
 import type { LogLine } from '../../telemetry/log-sink.ts';
@@ -45,22 +45,22 @@ export interface HttpServices {
   readonly vault: VaultService;
   readonly keys: Pick<Keys, 'create' | 'list' | 'changePassphrase' | 'remove'>;
   readonly endpoints: Pick<Endpoints, 'list' | 'remove'>;
-  readonly captures: CaptureService;
-  readonly retrievals: RetrieveService;
+  readonly captures: Captures;
+  readonly retrievals: Retrievals;
   readonly rules: Omit<Rules, 'find'>;
   readonly certs: Omit<Certs, 'find'>;
   readonly forms: Omit<Forms, 'sweep'>;
   readonly formPages: FormPages;
   readonly proxy: ProxyService;
-  readonly utility: UtilityService;
+  readonly utility: Utility;
   readonly accounts: Pick<Accounts, 'signIn' | 'whoami'>;
-  readonly admin: AdminService;
+  readonly admin: Admin;
   readonly admission: Admission;
   readonly audit: Pick<Audit, 'record' | 'list' | 'listAll'>;
   readonly passwords: Passwords;
-  readonly preferences: PreferenceService;
-  readonly compliance: ComplianceService;
-  readonly health: Health;
+  readonly preferences: AccountPreferences;
+  readonly compliance: Pick<Compliance, 'read'>;
+  readonly health: Pick<Health, 'ready'>;
 }
 
 /** What the application is made of: the services, and what surrounds every request. */

@@ -1,35 +1,29 @@
+import type { Clock } from '../common/clock.ts';
 import { coalesce } from '../common/coalesce.ts';
 
-export interface Health {
-  readonly ready: () => Promise<{
-    readonly ready: boolean;
-    readonly checks: Readonly<Record<string, 'ok' | 'failing'>>;
-    /** Protections of Redis that are missing, and that the operator has chosen to do without. */
-    readonly unsafe?: readonly string[];
-  }>;
+/** Whether requests can be served now. */
+interface Readiness {
+  readonly ready: boolean;
+  readonly checks: Readonly<Record<string, 'ok' | 'failing'>>;
+  /** Protections of Redis that are missing, and that the operator has chosen to do without. */
+  readonly unsafe?: readonly string[];
 }
 
 const KEEP_MS = 1_000;
 
-/** What readiness looks at, by name; each resolves when it is well. */
-export type HealthChecks = Readonly<Record<string, () => Promise<void>>>;
-
-/** Health that can be told that the server is not ready yet, or no longer. */
-export interface HeldHealth extends Health {
-  readonly hold: (reason: 'starting' | 'draining') => void;
-  readonly release: () => void;
-}
+/** The readiness of a server. */
+export type Health = ReturnType<typeof createHealth>;
 
 /**
- * Tells whether requests can be served now. However often it is asked, Redis is asked once a second. `unsafe` names
- * the protections that are missing and that the operator does without.
+ * Makes the readiness of a server out of checks by name, each of which resolves while all is well. However often it is
+ * asked, the checks run once a second. `unsafe` names the protections that are missing and that the operator does without.
  */
 export function createHealth(
-  checks: HealthChecks,
-  now: () => number,
+  checks: Readonly<Record<string, () => Promise<void>>>,
+  now: Clock,
   unsafe: readonly string[] = [],
-): HeldHealth {
-  let last: { at: number; result: Awaited<ReturnType<Health['ready']>> } | undefined;
+) {
+  let last: { readonly at: number; readonly result: Readiness } | undefined;
   let held: string | undefined;
   const allowed = unsafe.length === 0 ? {} : { unsafe };
 
@@ -53,16 +47,18 @@ export function createHealth(
   });
 
   return {
-    async ready() {
+    /** Whether requests can be served now; false while it is held. */
+    async ready(): Promise<Readiness> {
       if (held !== undefined) {
         return { ready: false, checks: { [held]: 'failing' }, ...allowed };
       }
       return last && now() - last.at < KEEP_MS ? last.result : check();
     },
-    hold: (reason) => {
+    /** Makes `ready` false, with this reason, until `release`. */
+    hold(reason: 'starting' | 'draining'): void {
       held = reason;
     },
-    release: () => {
+    release(): void {
       held = undefined;
     },
   };

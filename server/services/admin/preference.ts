@@ -10,21 +10,11 @@ import {
 import { type JsonValue, parseStoredObject } from '../../domain/json/json.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import type { Accounts } from '../account/account.ts';
+import { bindParts } from '../common/bind.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { MeteringService } from '../request/metering.ts';
 
-/** Preferences of an account; whatever it gives is JSON text, since values keep their exact text. */
-export interface PreferenceService {
-  /** `body` is the JSON text as sent, not yet looked at. */
-  readonly set: (ctx: AccountContext, body: Uint8Array) => Promise<Uint8Array>;
-  readonly read: (ctx: AccountContext, key: string) => Promise<Uint8Array>;
-  readonly list: (ctx: AccountContext) => Promise<Uint8Array>;
-  /** Deletes one; a preference that the vault acts on has its default again. */
-  readonly remove: (ctx: AccountContext, key: string) => Promise<void>;
-}
-
-/** What preferences are built from. */
-interface PreferenceDependencies {
+interface PreferenceParts {
   readonly metering: Pick<MeteringService, 'count'>;
   readonly accounts: Pick<Accounts, 'preferencesOf' | 'changePreferences'>;
 }
@@ -36,67 +26,86 @@ function textOf({ key, value, is_default }: ShownPreference): string {
   return `{"key":${JSON.stringify(key)},"value":${value},"is_default":${is_default}}`;
 }
 
-function needed(value: JsonValue | undefined, field: string): JsonValue {
-  if (value === undefined) {
-    throw new VaultError('invalid_request', { field });
-  }
-  return value;
+/** Preferences of an account. Results are JSON text as UTF-8, since values keep their exact text. */
+export type AccountPreferences = ReturnType<typeof createPreferences>;
+
+/** Makes the preferences of the accounts of a server. */
+export function createPreferences(parts: PreferenceParts) {
+  return bindParts(parts, { set, read, list, remove });
 }
 
-/** What an account wants to be served like, and whatever else it keeps there. */
-export function createPreferences({ accounts, metering }: PreferenceDependencies): PreferenceService {
-  const shown = async (ctx: AccountContext, key: string): Promise<Uint8Array> => {
-    const found = showPreferences(await accounts.preferencesOf(ctx.account)).find((each) => each.key === key);
-    if (!found) {
+function parsePreference(body: Uint8Array): { readonly key: string; readonly value: JsonValue } {
+  const members = parseStoredObject(body);
+  const key = members.get('key');
+  if (typeof key !== 'string' || !isIdentifier(key)) {
+    throw new VaultError('invalid_request', { field: 'body.key' });
+  }
+  const value = members.get('value');
+  if (value === undefined) {
+    throw new VaultError('invalid_request', { field: 'body.value' });
+  }
+  return { key, value };
+}
+
+/**
+ * Sets one preference; `body` is the JSON text as it was sent. Rejects with `invalid_request`, `body_too_large` and
+ * `preferences_full`.
+ */
+async function set(
+  { accounts, metering }: PreferenceParts,
+  ctx: AccountContext,
+  body: Uint8Array,
+): Promise<Uint8Array> {
+  const { key, value } = parsePreference(body);
+  const checked = checkPreference(key, value);
+  if (checked.kind !== 'valid') {
+    const code = checked.kind === 'too_large' ? 'body_too_large' : 'invalid_request';
+    throw new VaultError(code, { field: 'body.value' });
+  }
+  await accounts.changePreferences(ctx.account, (own) => {
+    const next = withPreference(own, key, checked.text);
+    if (!next) {
+      throw new VaultError('preferences_full');
+    }
+    return next;
+  });
+  metering.count(ctx, 'preference');
+  return encoder.encode(textOf({ key, value: checked.text, is_default: false }));
+}
+
+/** One preference. Rejects with `preference_not_found`. */
+async function read(
+  { accounts, metering }: PreferenceParts,
+  ctx: AccountContext,
+  key: string,
+): Promise<Uint8Array> {
+  const found = showPreferences(await accounts.preferencesOf(ctx.account)).find((each) => each.key === key);
+  if (!found) {
+    throw new VaultError('preference_not_found', { field: 'query.key' });
+  }
+  metering.count(ctx, 'preference');
+  return encoder.encode(textOf(found));
+}
+
+/** All preferences, those of the system with their defaults. */
+async function list({ accounts, metering }: PreferenceParts, ctx: AccountContext): Promise<Uint8Array> {
+  const texts = showPreferences(await accounts.preferencesOf(ctx.account)).map(textOf);
+  metering.count(ctx, 'preference');
+  return encoder.encode(`[${texts.join()}]`);
+}
+
+/** Deletes one; a preference that the vault acts on has its default again. Rejects with `preference_not_found`. */
+async function remove(
+  { accounts, metering }: PreferenceParts,
+  ctx: AccountContext,
+  key: string,
+): Promise<void> {
+  await accounts.changePreferences(ctx.account, (own) => {
+    const next = withoutPreference(own, key);
+    if (next.length === own.length && !isSystemPreference(key)) {
       throw new VaultError('preference_not_found', { field: 'query.key' });
     }
-    return encoder.encode(textOf(found));
-  };
-
-  return {
-    async set(ctx, body) {
-      const { account } = ctx;
-      const members = parseStoredObject(body);
-      const key = members.get('key');
-      if (typeof key !== 'string' || !isIdentifier(key)) {
-        throw new VaultError('invalid_request', { field: 'body.key' });
-      }
-      const checked = checkPreference(key, needed(members.get('value'), 'body.value'));
-      if (checked.kind !== 'valid') {
-        const code = checked.kind === 'too_large' ? 'body_too_large' : 'invalid_request';
-        throw new VaultError(code, { field: 'body.value' });
-      }
-      await accounts.changePreferences(account, (own) => {
-        const next = withPreference(own, key, checked.text);
-        if (!next) {
-          throw new VaultError('preferences_full');
-        }
-        return next;
-      });
-      metering.count(ctx, 'preference');
-      return encoder.encode(textOf({ key, value: checked.text, is_default: false }));
-    },
-    async read(ctx, key) {
-      const text = await shown(ctx, key);
-      metering.count(ctx, 'preference');
-      return text;
-    },
-    async list(ctx) {
-      const { account } = ctx;
-      const texts = showPreferences(await accounts.preferencesOf(account)).map(textOf);
-      metering.count(ctx, 'preference');
-      return encoder.encode(`[${texts.join()}]`);
-    },
-    async remove(ctx, key) {
-      const { account } = ctx;
-      await accounts.changePreferences(account, (own) => {
-        const next = withoutPreference(own, key);
-        if (next.length === own.length && !isSystemPreference(key)) {
-          throw new VaultError('preference_not_found', { field: 'query.key' });
-        }
-        return next;
-      });
-      metering.count(ctx, 'preference');
-    },
-  };
+    return next;
+  });
+  metering.count(ctx, 'preference');
 }

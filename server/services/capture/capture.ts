@@ -1,6 +1,7 @@
 import type { Crypto } from '../../crypto/client.ts';
 import type { Captured } from '../../http/schema/capture.ts';
 import { STORED_BYTES_MAX } from '../../http/schema/vault.ts';
+import { bindParts } from '../common/bind.ts';
 import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
 import type { EndpointAccess, EndpointAddress, OpenEndpoint } from '../endpoint/access.ts';
 import type { CreateEndpointInput, Endpoints, EndpointWithSecret } from '../endpoint/endpoint.ts';
@@ -9,6 +10,7 @@ import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { Storing } from '../vault/store.ts';
 
+/** What is sent to a capture endpoint. */
 export interface CaptureInput extends EndpointAddress {
   /** The JSON text as sent, not yet looked at. */
   readonly body: Uint8Array;
@@ -20,15 +22,7 @@ export interface CaptureInput extends EndpointAddress {
   readonly form_type?: string | undefined;
 }
 
-export interface CaptureService {
-  readonly create: (
-    ctx: AccountContext,
-    input: CreateEndpointInput & { readonly algorithm?: string | undefined },
-  ) => Promise<EndpointWithSecret>;
-  readonly use: (ctx: RequestContext, input: CaptureInput) => Promise<Repeatable<Captured>>;
-}
-
-interface CaptureDependencies {
+interface CaptureParts {
   readonly crypto: Pick<Crypto, 'captureItem'>;
   readonly metering: Pick<MeteringService, 'countAhead' | 'request'>;
   readonly idempotency: IdempotencyService;
@@ -39,70 +33,84 @@ interface CaptureDependencies {
 }
 
 /** Capture endpoints: whoever has the secret can store items under the key, and do nothing else. */
-export function createCaptures(dependencies: CaptureDependencies): CaptureService {
-  const { crypto, metering, idempotency, rules, storing, endpoints, endpointAccess } = dependencies;
+export type Captures = ReturnType<typeof createCaptures>;
 
-  const store = async (
-    ctx: AccountContext,
-    endpoint: OpenEndpoint,
-    input: CaptureInput,
-    seed?: string,
-  ): Promise<Captured> => {
-    const { id, policy, records, key } = endpoint;
-    const applied = await rules.find(key.aid, policy.rules);
-    const reference = input.reference ?? id;
-    const request = {
-      number: input.number,
-      reference,
-      algorithm: input.algorithm ?? policy.algorithm,
-      return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
-      seed,
-      onSealed: () => metering.countAhead(ctx, 'capture'),
-    };
-    const own = {
-      endpoint: { id, gen: key.gen },
-      bytesMax: STORED_BYTES_MAX,
-      forcedMask: !ctx.account.unmasked,
-    };
-    const write = () =>
-      storing.storeUnder(ctx, key, request, (wanted) =>
-        crypto.captureItem({
-          params: { ...wanted, ...own },
-          records,
-          secret: input.secret,
-          rules: applied,
-          body: input.body,
-        }),
-      );
-    const { token, user, card_metadata } = await endpointAccess.whileLive(endpoint, write);
-    await metering.request(ctx);
-    return { token, user, reference, ...(card_metadata ? { card_metadata } : {}) };
-  };
+/** Makes the capture endpoints of a server. */
+export function createCaptures(parts: CaptureParts) {
+  return bindParts(parts, { create, use });
+}
 
-  const use: CaptureService['use'] = async (ctx, input) => {
-    const endpoint = await endpointAccess.admit(ctx, 'capture', input);
-    const owner = actFor(ctx, endpoint.account);
-    const { number, reference, algorithm, return_card_metadata, form_type, body } = input;
-    const { idempotencyKey } = owner;
-    owner.source = form_type === undefined ? 'capture' : 'form';
-    const act = (seed?: string): Promise<Captured> =>
-      endpointAccess.recordFailure(owner, endpoint, () => store(owner, endpoint, input, seed));
-    if (idempotencyKey === undefined) {
-      return { reply: await act(), replayed: false };
-    }
-    const request = {
-      key: idempotencyKey,
-      // An endpoint made later under the same id is another one.
-      route: `POST /v1/capture ${endpoint.nonce}`,
-      parts: [number, reference, algorithm, return_card_metadata, form_type, body],
-    };
-    return idempotency.run(owner, request, act);
-  };
+/** Creates an endpoint. Rejects as `Endpoints` do. */
+function create(
+  { endpoints }: CaptureParts,
+  ctx: AccountContext,
+  input: CreateEndpointInput & { readonly algorithm?: string | undefined },
+): Promise<EndpointWithSecret> {
+  // What tokens look like is settled here: the same number must not get another token when a preference changes.
+  const { algorithm = ctx.account.preferences.default_algorithm, ...common } = input;
+  return endpoints.create(ctx, 'capture', common, { algorithm });
+}
 
-  return {
-    // What tokens look like is settled here: the same number must not get another token when a preference changes.
-    create: (ctx, { algorithm = ctx.account.preferences.default_algorithm, ...input }) =>
-      endpoints.create(ctx, 'capture', input, { algorithm }),
-    use,
+async function store(
+  { crypto, endpointAccess, metering, rules, storing }: CaptureParts,
+  ctx: AccountContext,
+  endpoint: OpenEndpoint,
+  input: CaptureInput,
+  seed?: string,
+): Promise<Captured> {
+  const { id, policy, records, key } = endpoint;
+  const applied = await rules.find(key.aid, policy.rules);
+  const reference = input.reference ?? id;
+  const request = {
+    number: input.number,
+    reference,
+    algorithm: input.algorithm ?? policy.algorithm,
+    return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
+    seed,
+    onSealed: () => metering.countAhead(ctx, 'capture'),
   };
+  const own = {
+    endpoint: { id, gen: key.gen },
+    bytesMax: STORED_BYTES_MAX,
+    forcedMask: !ctx.account.unmasked,
+  };
+  const write = () =>
+    storing.storeUnder(ctx, key, request, (wanted) =>
+      crypto.captureItem({
+        params: { ...wanted, ...own },
+        records,
+        secret: input.secret,
+        rules: applied,
+        body: input.body,
+      }),
+    );
+  const { token, user, card_metadata } = await endpointAccess.whileLive(endpoint, write);
+  await metering.request(ctx);
+  return { token, user, reference, ...(card_metadata ? { card_metadata } : {}) };
+}
+
+/** Stores an item under the endpoint's key, once for an Idempotency-Key. Rejects as the access to the endpoint does. */
+async function use(
+  parts: CaptureParts,
+  ctx: RequestContext,
+  input: CaptureInput,
+): Promise<Repeatable<Captured>> {
+  const { endpointAccess, idempotency } = parts;
+  const endpoint = await endpointAccess.admit(ctx, 'capture', input);
+  const owner = actFor(ctx, endpoint.account);
+  const { number, reference, algorithm, return_card_metadata, form_type, body } = input;
+  const { idempotencyKey } = owner;
+  owner.source = form_type === undefined ? 'capture' : 'form';
+  const act = (seed?: string): Promise<Captured> =>
+    endpointAccess.recordFailure(owner, endpoint, () => store(parts, owner, endpoint, input, seed));
+  if (idempotencyKey === undefined) {
+    return { reply: await act(), replayed: false };
+  }
+  const request = {
+    key: idempotencyKey,
+    // An endpoint made later under the same id is another one.
+    route: `POST /v1/capture ${endpoint.nonce}`,
+    parts: [number, reference, algorithm, return_card_metadata, form_type, body],
+  };
+  return idempotency.run(owner, request, act);
 }
