@@ -50,7 +50,9 @@ describe('what the operator does', () => {
     expect(own[0]).toMatchObject({ actor: 'operator', source_ip: 'local' });
     expect(own[0]?.user_agent).toMatch(/^cardvault-cli\/\S+ \(\S+\)$/);
     await run('account', 'delete', 'shop', '--yes');
-    expect((await exported('--account-id', aid)).map(lineOf)[0]).toBe('account.delete success account/shop');
+    expect((await exported(`--account-id=${aid}`)).map(lineOf)[0]).toBe(
+      'account.delete success account/shop',
+    );
     expect((await exported()).map(lineOf)).toEqual([
       'audit.read success',
       'account.delete success account/shop',
