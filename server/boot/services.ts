@@ -17,7 +17,7 @@ import { createCerts } from '../services/cert/cert.ts';
 import type { Clock, RandomFraction, RandomId } from '../services/common/clock.ts';
 import type { Cursors } from '../services/common/cursor.ts';
 import type { ServiceSettings } from '../services/common/settings.ts';
-import { createEndpointAccess } from '../services/endpoint/access.ts';
+import { createEndpointAccess } from '../services/endpoint/auth.ts';
 import { createEndpoints } from '../services/endpoint/endpoint.ts';
 import { createForms } from '../services/form/form.ts';
 import { createKeys } from '../services/key/key.ts';

@@ -4,7 +4,7 @@ import { createFormPages } from '../../server/http/plugins/form-pages.ts';
 import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
 import type { Rule } from '../../server/http/schema/rule.ts';
 import type { RequestContext } from '../../server/services/common/request-context.ts';
-import type { EndpointAddress } from '../../server/services/endpoint/access.ts';
+import type { EndpointAddress } from '../../server/services/endpoint/auth.ts';
 import type { EndpointWithSecret } from '../../server/services/endpoint/endpoint.ts';
 import type { HostedForm } from '../../server/services/form/form.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';

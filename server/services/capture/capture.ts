@@ -3,7 +3,7 @@ import type { Captured } from '../../http/schema/capture.ts';
 import { STORED_BYTES_MAX } from '../../http/schema/vault.ts';
 import { bindParts } from '../common/bind.ts';
 import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
-import type { EndpointAccess, EndpointAddress, OpenEndpoint } from '../endpoint/access.ts';
+import type { EndpointAccess, EndpointAddress, OpenEndpoint } from '../endpoint/auth.ts';
 import type { CreateEndpointInput, Endpoints, EndpointWithSecret } from '../endpoint/endpoint.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';

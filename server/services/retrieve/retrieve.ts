@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { bindParts } from '../common/bind.ts';
 import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
-import type { EndpointAccess, EndpointAddress, OpenEndpoint } from '../endpoint/access.ts';
+import type { EndpointAccess, EndpointAddress, OpenEndpoint } from '../endpoint/auth.ts';
 import type { CreateEndpointInput, Endpoints, EndpointWithSecret } from '../endpoint/endpoint.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
