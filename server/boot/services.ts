@@ -17,9 +17,9 @@ import { createCerts } from '../services/cert/cert.ts';
 import type { Clock, RandomFraction, RandomId } from '../services/common/clock.ts';
 import type { Cursors } from '../services/common/cursor.ts';
 import type { ServiceSettings } from '../services/common/settings.ts';
-import { createEndpointAccess } from '../services/endpoint/auth.ts';
+import { createEndpointAuth } from '../services/endpoint/auth.ts';
 import { createEndpoints } from '../services/endpoint/endpoint.ts';
-import { createForms } from '../services/form/form.ts';
+import { createHostedForms } from '../services/form/form.ts';
 import { createKeys } from '../services/key/key.ts';
 import { createKeyOpener } from '../services/key/open.ts';
 import { createProxyJobs } from '../services/proxy/job.ts';
@@ -143,12 +143,12 @@ function createEndpointServices(
 ) {
   const { audit, metering, idempotency, rates, accounts, keys, rules, storing, reading, trees } = services;
   const endpoints = createEndpoints({ crypto, endpointStore, metering, keys, audit, now, randomId });
-  const endpointAccess = createEndpointAccess({ crypto, endpointStore, accounts, keys, rates, audit, now });
+  const endpointAuth = createEndpointAuth({ crypto, endpointStore, accounts, keys, rates, audit, now });
   return {
     endpoints,
-    captures: createCaptures({ crypto, metering, idempotency, rules, storing, endpoints, endpointAccess }),
-    retrievals: createRetrievals({ metering, rules, reading, trees, endpoints, endpointAccess }),
-    forms: createForms({ crypto, formStore, now, randomId, settings }),
+    captures: createCaptures({ crypto, metering, idempotency, rules, storing, endpoints, endpointAuth }),
+    retrievals: createRetrievals({ metering, rules, reading, trees, endpoints, endpointAuth }),
+    forms: createHostedForms({ crypto, formStore, now, randomId, settings }),
   };
 }
 

@@ -9,7 +9,7 @@ import type { Audit } from '../../services/audit/audit.ts';
 import type { Captures } from '../../services/capture/capture.ts';
 import type { Certs } from '../../services/cert/cert.ts';
 import type { Endpoints } from '../../services/endpoint/endpoint.ts';
-import type { Forms } from '../../services/form/form.ts';
+import type { HostedForms } from '../../services/form/form.ts';
 import type { Keys } from '../../services/key/key.ts';
 import type { ProxyService } from '../../services/proxy/proxy.ts';
 import type { Admission } from '../../services/request/admission.ts';
@@ -49,7 +49,7 @@ export interface HttpServices {
   readonly retrievals: Retrievals;
   readonly rules: Omit<Rules, 'find'>;
   readonly certs: Omit<Certs, 'find'>;
-  readonly forms: Omit<Forms, 'sweep'>;
+  readonly forms: Omit<HostedForms, 'sweep'>;
   readonly formPages: FormPages;
   readonly proxy: ProxyService;
   readonly utility: Utility;

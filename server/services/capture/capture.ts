@@ -3,7 +3,7 @@ import type { Captured } from '../../http/schema/capture.ts';
 import { STORED_BYTES_MAX } from '../../http/schema/vault.ts';
 import { bindParts } from '../common/bind.ts';
 import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
-import type { EndpointAccess, EndpointAddress, OpenEndpoint } from '../endpoint/auth.ts';
+import type { EndpointAddress, EndpointAuth, OpenEndpoint } from '../endpoint/auth.ts';
 import type { CreateEndpointInput, Endpoints, EndpointWithSecret } from '../endpoint/endpoint.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
@@ -29,7 +29,7 @@ interface CaptureParts {
   readonly rules: Pick<Rules, 'find'>;
   readonly storing: Pick<Storing, 'storeUnder'>;
   readonly endpoints: Pick<Endpoints, 'create'>;
-  readonly endpointAccess: EndpointAccess;
+  readonly endpointAuth: EndpointAuth;
 }
 
 /** Capture endpoints: whoever has the secret can store items under the key, and do nothing else. */
@@ -52,7 +52,7 @@ function create(
 }
 
 async function store(
-  { crypto, endpointAccess, metering, rules, storing }: CaptureParts,
+  { crypto, endpointAuth, metering, rules, storing }: CaptureParts,
   ctx: AccountContext,
   endpoint: OpenEndpoint,
   input: CaptureInput,
@@ -84,25 +84,25 @@ async function store(
         body: input.body,
       }),
     );
-  const { token, user, card_metadata } = await endpointAccess.whileLive(endpoint, write);
+  const { token, user, card_metadata } = await endpointAuth.whileLive(endpoint, write);
   await metering.request(ctx);
   return { token, user, reference, ...(card_metadata ? { card_metadata } : {}) };
 }
 
-/** Stores an item under the endpoint's key, once for an Idempotency-Key. Rejects as the access to the endpoint does. */
+/** Stores an item under the endpoint's key, once for an Idempotency-Key. Rejects as the authentication does. */
 async function use(
   parts: CaptureParts,
   ctx: RequestContext,
   input: CaptureInput,
 ): Promise<Repeatable<Captured>> {
-  const { endpointAccess, idempotency } = parts;
-  const endpoint = await endpointAccess.admit(ctx, 'capture', input);
+  const { endpointAuth, idempotency } = parts;
+  const endpoint = await endpointAuth.admit(ctx, 'capture', input);
   const owner = actFor(ctx, endpoint.account);
   const { number, reference, algorithm, return_card_metadata, form_type, body } = input;
   const { idempotencyKey } = owner;
   owner.source = form_type === undefined ? 'capture' : 'form';
   const act = (seed?: string): Promise<Captured> =>
-    endpointAccess.recordFailure(owner, endpoint, () => store(parts, owner, endpoint, input, seed));
+    endpointAuth.recordFailure(owner, endpoint, () => store(parts, owner, endpoint, input, seed));
   if (idempotencyKey === undefined) {
     return { reply: await act(), replayed: false };
   }

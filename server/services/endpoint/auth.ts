@@ -41,7 +41,7 @@ const CLOSED_PAUSE_MS = 50;
 /** The place of the decoys, which no endpoint has. */
 const DECOY = { aid: '', id: 'decoy' } as const;
 
-interface AccessDependencies {
+interface AuthDependencies {
   readonly crypto: Pick<Crypto, 'checkEndpoint' | 'decoyEndpoint' | 'digestSecret'>;
   readonly endpointStore: Pick<EndpointStore, 'read'>;
   readonly accounts: Pick<Accounts, 'lookUp'>;
@@ -57,9 +57,9 @@ interface Proven {
   readonly policy: EndpointPolicy;
 }
 
-type AccessParts = ReturnType<typeof createParts>;
+type AuthParts = ReturnType<typeof createParts>;
 
-function createParts(dependencies: AccessDependencies) {
+function createParts(dependencies: AuthDependencies) {
   return {
     ...dependencies,
     /**
@@ -75,10 +75,10 @@ function createParts(dependencies: AccessDependencies) {
 }
 
 /** The part of capturing and retrieving that is the same: from an id and a secret to an endpoint that may be used. */
-export type EndpointAccess = ReturnType<typeof createEndpointAccess>;
+export type EndpointAuth = ReturnType<typeof createEndpointAuth>;
 
-/** Makes the access to the endpoints of a server, with no secret remembered. */
-export function createEndpointAccess(dependencies: AccessDependencies) {
+/** Makes the authentication by endpoint secrets, with no secret remembered. */
+export function createEndpointAuth(dependencies: AuthDependencies) {
   const parts = createParts(dependencies);
   return {
     ...bindParts(parts, { admit }),
@@ -117,11 +117,7 @@ export function createEndpointAccess(dependencies: AccessDependencies) {
 }
 
 /** Rejects as if the endpoint existed and the secret were wrong: with the same work. */
-async function rejectUnknown(
-  { crypto, decoys }: AccessParts,
-  kind: Kind,
-  secret: SecretBytes,
-): Promise<never> {
+async function rejectUnknown({ crypto, decoys }: AuthParts, kind: Kind, secret: SecretBytes): Promise<never> {
   const decoy = decoys.get(kind) ?? crypto.decoyEndpoint({ place: { ...DECOY, kind } });
   decoys.set(kind, decoy);
   decoy.catch(() => decoys.delete(kind));
@@ -131,7 +127,7 @@ async function rejectUnknown(
 
 /** The account of an endpoint; `endpoint_gone` unless its key and its account are still what they were. */
 async function readOwner(
-  { accounts, finding, keys }: AccessParts,
+  { accounts, finding, keys }: AuthParts,
   aid: string,
   { user, kid, gen, account: name }: EndpointPolicy,
 ): Promise<Account> {
@@ -151,7 +147,7 @@ async function readOwner(
 
 /** Records why a use was rejected; what an unknown endpoint was sent is in the operator's own log. */
 async function recordError(
-  { audit }: AccessParts,
+  { audit }: AuthParts,
   { ip, userAgent, requestId }: RequestContext,
   aid: string,
   id: string,
@@ -184,7 +180,7 @@ function isSame(seen: StoredEndpoint, stored: StoredEndpoint): boolean {
 
 /** The policy that this secret opens; `endpoint_refused` for any other secret. */
 async function openPolicy(
-  { crypto }: AccessParts,
+  { crypto }: AuthParts,
   kind: Kind,
   { unique_id: id, secret }: EndpointAddress,
   { aid, policy: record, wrap }: StoredEndpoint,
@@ -203,7 +199,7 @@ async function openPolicy(
  * recorded in the security log.
  */
 async function admit(
-  parts: AccessParts,
+  parts: AuthParts,
   ctx: RequestContext,
   kind: Kind,
   address: EndpointAddress,

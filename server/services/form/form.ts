@@ -37,10 +37,10 @@ interface FormParts {
 }
 
 /** Hosted forms: named settings of pages that anybody may load. They are sealed, since they hold an owner's code. */
-export type Forms = ReturnType<typeof createForms>;
+export type HostedForms = ReturnType<typeof createHostedForms>;
 
 /** Makes the forms of a server. */
-export function createForms(parts: FormParts) {
+export function createHostedForms(parts: FormParts) {
   return bindParts(parts, { create, read, list, remove, open, sweep });
 }
 

@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { bindParts } from '../common/bind.ts';
 import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
-import type { EndpointAccess, EndpointAddress, OpenEndpoint } from '../endpoint/auth.ts';
+import type { EndpointAddress, EndpointAuth, OpenEndpoint } from '../endpoint/auth.ts';
 import type { CreateEndpointInput, Endpoints, EndpointWithSecret } from '../endpoint/endpoint.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
@@ -36,7 +36,7 @@ interface RetrieveParts {
   readonly reading: Reading;
   readonly trees: VaultTrees;
   readonly endpoints: Pick<Endpoints, 'create'>;
-  readonly endpointAccess: EndpointAccess;
+  readonly endpointAuth: EndpointAuth;
 }
 
 /** Retrieval endpoints: whoever has the secret can read what the endpoint reaches, and do nothing else. */
@@ -95,7 +95,7 @@ async function readOne(
   const view = await viewOf(parts, ctx, endpoint);
   const opening = openingOf(endpoint, input);
   const onOpened = (): void => parts.metering.countAhead(ctx, 'retrieve');
-  const opened = await parts.endpointAccess.whileLive(endpoint, () =>
+  const opened = await parts.endpointAuth.whileLive(endpoint, () =>
     parts.reading.openOne(ctx, endpoint.key, opening, { ...item, view, onOpened }),
   );
   if (opened === 'missing') {
@@ -127,7 +127,7 @@ async function readTree(
 }
 
 /**
- * With a token the object as JSON bytes, otherwise the tree of what the endpoint reaches. Rejects as the access to the
+ * With a token the object as JSON bytes, otherwise the tree of what the endpoint reaches. Rejects as the authentication of the
  * endpoint does, with `endpoint_out_of_scope`, and with `token_not_found`.
  */
 async function use(
@@ -135,10 +135,10 @@ async function use(
   ctx: RequestContext,
   input: RetrieveInput,
 ): Promise<Uint8Array | TreeStream> {
-  const endpoint = await parts.endpointAccess.admit(ctx, 'retrieve', input);
+  const endpoint = await parts.endpointAuth.admit(ctx, 'retrieve', input);
   const owner = actFor(ctx, endpoint.account);
   owner.source = input.form_type === undefined ? 'retrieve' : 'form';
-  return parts.endpointAccess.recordFailure(owner, endpoint, async () => {
+  return parts.endpointAuth.recordFailure(owner, endpoint, async () => {
     const { token, reference } = withinLock(endpoint, input);
     return token === undefined
       ? readTree(parts, owner, endpoint, input, reference)
