@@ -19,84 +19,97 @@ const ADVICE_MS = 1000;
 /** Where a page is made on a server there are no elements: the script can be imported there, and does nothing. */
 const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
 
-/** Makes the element's class on top of whatever mounts a form. */
-export function createElementClass(
-  mount: (container: Element, options: FormOptions) => FormHandle,
-): new () => VaultCardFormElement {
-  return class VaultCardForm extends Base {
-    static observedAttributes = [...ATTRIBUTES, 'secret'];
-    #secret: string | undefined;
-    #handle: FormHandle | undefined;
-    #isWaiting = false;
-    #isAdvised = false;
+type MountForm = (container: Element, options: FormOptions) => FormHandle;
 
-    connectedCallback(): void {
-      this.#remount();
-      setTimeout(() => this.#advise(), ADVICE_MS);
-    }
+/** An element that holds the form of its attributes, and makes it again when they change. */
+class CardFormElement extends Base {
+  static observedAttributes = [...ATTRIBUTES, 'secret'];
+  #secret: string | undefined;
+  #handle: FormHandle | undefined;
+  #isWaiting = false;
+  #isAdvised = false;
+  readonly #mountForm: MountForm;
 
-    disconnectedCallback(): void {
-      this.#destroy();
-    }
+  constructor(mountForm: MountForm) {
+    super();
+    this.#mountForm = mountForm;
+  }
 
-    attributeChangedCallback(name: string, before: string | null, now: string | null): void {
-      if (name !== 'secret') {
-        if (before !== now) {
-          this.#remount();
-        }
-      } else if (now !== null) {
-        this.removeAttribute(name);
-        if (now !== this.#secret) {
-          this.#secret = now;
-          this.#remount();
-        }
+  connectedCallback(): void {
+    this.#remount();
+    setTimeout(() => this.#advise(), ADVICE_MS);
+  }
+
+  disconnectedCallback(): void {
+    this.#destroy();
+  }
+
+  attributeChangedCallback(name: string, before: string | null, now: string | null): void {
+    if (name !== 'secret') {
+      if (before !== now) {
+        this.#remount();
+      }
+    } else if (now !== null) {
+      this.removeAttribute(name);
+      if (now !== this.#secret) {
+        this.#secret = now;
+        this.#remount();
       }
     }
+  }
 
-    submit(): void {
-      this.#handle?.submit();
+  submit(): void {
+    this.#handle?.submit();
+  }
+
+  reset(): void {
+    this.#handle?.reset();
+  }
+
+  /** Attributes that are set one after another make one form. */
+  #remount(): void {
+    if (!this.#isWaiting) {
+      this.#isWaiting = true;
+      queueMicrotask(() => {
+        this.#isWaiting = false;
+        this.#mount();
+      });
     }
+  }
 
-    reset(): void {
-      this.#handle?.reset();
+  #mount(): void {
+    this.#destroy();
+    const options = optionsOf((name) => this.getAttribute(name));
+    if (!this.isConnected || !options.url || !this.#secret) {
+      return;
     }
-
-    /** Attributes that are set one after another make one form. */
-    #remount(): void {
-      if (!this.#isWaiting) {
-        this.#isWaiting = true;
-        queueMicrotask(() => {
-          this.#isWaiting = false;
-          this.#mount();
-        });
-      }
+    const handle = this.#mountForm(this, { ...options, secret: this.#secret });
+    for (const name of EVENTS) {
+      handle.on(name, (detail) => this.dispatchEvent(new CustomEvent(`vault-${name}`, { detail })));
     }
+    this.#handle = handle;
+  }
 
-    #mount(): void {
-      this.#destroy();
-      const options = optionsOf((name) => this.getAttribute(name));
-      if (!this.isConnected || !options.url || !this.#secret) {
-        return;
-      }
-      const handle = mount(this, { ...options, secret: this.#secret });
-      for (const name of EVENTS) {
-        handle.on(name, (detail) => this.dispatchEvent(new CustomEvent(`vault-${name}`, { detail })));
-      }
-      this.#handle = handle;
+  #advise(): void {
+    const missing = [this.getAttribute('url') ? '' : 'url', this.#secret ? '' : 'secret'].filter(Boolean);
+    const advice = adviceFor(this.getAttributeNames(), missing);
+    if (this.isConnected && !this.#isAdvised && advice !== undefined) {
+      this.#isAdvised = true;
+      console.warn(advice);
     }
+  }
 
-    #advise(): void {
-      const missing = [this.getAttribute('url') ? '' : 'url', this.#secret ? '' : 'secret'].filter(Boolean);
-      const advice = adviceFor(this.getAttributeNames(), missing);
-      if (this.isConnected && !this.#isAdvised && advice !== undefined) {
-        this.#isAdvised = true;
-        console.warn(advice);
-      }
-    }
+  #destroy(): void {
+    this.#handle?.destroy();
+    this.#handle = undefined;
+  }
+}
 
-    #destroy(): void {
-      this.#handle?.destroy();
-      this.#handle = undefined;
+/** Makes the element's class with the function that mounts its form. */
+export function createElementClass(mountForm: MountForm): new () => VaultCardFormElement {
+  return class VaultCardForm extends CardFormElement {
+    constructor() {
+      super(mountForm);
     }
   };
 }

@@ -1,4 +1,5 @@
 /** The form page's side of the messages: it listens to the page around it alone, and tells it no field's value. */
+import type { Heard } from './heard.ts';
 import { type FrameMessage, isParentMessage, type ParentMessage } from './messages.ts';
 
 /** Success and failure wait this long for the page around to say who it is. */
@@ -7,13 +8,6 @@ const HELLO_MS = 500;
 /** What is used of the window of the page around. */
 interface Peer {
   postMessage(message: FrameMessage, targetOrigin: string): void;
-}
-
-/** What is used of a message event. */
-interface Heard {
-  readonly source: unknown;
-  readonly origin: string;
-  readonly data: unknown;
 }
 
 /** What is used of the page's own window; its parent is itself when there is no page around. */

@@ -36,74 +36,41 @@ export interface FormHandle {
   on<Name extends keyof FormEvents>(event: Name, listener: (detail: FormEvents[Name]) => void): () => void;
 }
 
+/** A form in a page, and what it waits for. */
+interface Mounted {
+  readonly iframe: HTMLIFrameElement;
+  readonly plan: FormPlan;
+  readonly events: EventTarget;
+  readonly wait: ReturnType<typeof createWait>;
+  /** What was asked for before the form was ready. */
+  pending: ParentMessage | undefined;
+  isReady: boolean;
+  /** The window that was led to the form. */
+  shown: Window | null;
+}
+
 /** Puts the form into the container, as its last child. */
 export function mountPlan(container: Element, plan: FormPlan): FormHandle {
   const view = container.ownerDocument.defaultView ?? window;
   const iframe = frameOf(container.ownerDocument, plan);
   const events = new EventTarget();
-  let pending: ParentMessage | undefined;
-  let isReady = false;
-  let shown: Window | null = null;
-
-  const report = ({ type, ...detail }: FrameMessage): boolean =>
-    events.dispatchEvent(new CustomEvent(type.slice('vault.'.length), { detail }));
-  const wait = createWait(view, () => report({ type: 'vault.error', status: 0, code: 'form_unavailable' }));
-  const tell = (message: ParentMessage): void =>
-    // An opaque origin cannot be named; what is told says nothing but what to do.
-    iframe.contentWindow?.postMessage(message, plan.origin === 'null' ? '*' : plan.origin);
-  const ask = (message: ParentMessage): void => {
-    if (isReady) {
-      tell(message);
-    } else {
-      pending = message;
-    }
-  };
-  const begin = (): void => {
-    isReady = true;
-    wait.end();
-    tell({ type: 'vault.hello' });
-    if (pending !== undefined) {
-      tell(pending);
-      pending = undefined;
-    }
-  };
-  const hear = (event: MessageEvent): void => {
-    const message = messageFrom(event, iframe.contentWindow, plan.origin);
-    if (message === undefined) {
-      return;
-    }
-    if (message.type === 'vault.ready') {
-      begin();
-    } else if (message.type === 'vault.height') {
-      iframe.style.height = `${frameHeight(message.height)}px`;
-    }
-    report(message);
-  };
-  // Whoever records the page would record the attribute src, and so the secret: the frame is led there instead. A
-  // frame gets a new window whenever it is put into the page, and then loads an empty page first.
-  const lead = (): void => {
-    if (iframe.contentWindow !== shown) {
-      shown = iframe.contentWindow;
-      isReady = false;
-      // Only now: with its own origin the empty page would be one with this page, of which browsers warn.
-      iframe.setAttribute('sandbox', plan.sandbox);
-      shown?.location.replace(plan.src);
-      wait.begin();
-    }
-  };
-
-  view.addEventListener('message', hear);
-  iframe.addEventListener('load', lead);
+  const wait = createWait(view, () =>
+    report(events, { type: 'vault.error', status: 0, code: 'form_unavailable' }),
+  );
+  const form: Mounted = { iframe, plan, events, wait, pending: undefined, isReady: false, shown: null };
+  const onMessage = (event: MessageEvent): void => hear(form, event);
+  const onLoad = (): void => lead(form);
+  view.addEventListener('message', onMessage);
+  iframe.addEventListener('load', onLoad);
   container.append(iframe);
-
   return Object.freeze({
     iframe,
-    submit: () => ask({ type: 'vault.submit' }),
-    reset: () => ask({ type: 'vault.reset' }),
+    submit: () => ask(form, { type: 'vault.submit' }),
+    reset: () => ask(form, { type: 'vault.reset' }),
     destroy: () => {
       wait.end();
-      view.removeEventListener('message', hear);
-      iframe.removeEventListener('load', lead);
+      view.removeEventListener('message', onMessage);
+      iframe.removeEventListener('load', onLoad);
       iframe.remove();
     },
     on: (event, listener) => {
@@ -113,6 +80,63 @@ export function mountPlan(container: Element, plan: FormPlan): FormHandle {
       return () => events.removeEventListener(event, forward);
     },
   } satisfies FormHandle);
+}
+
+function report(events: EventTarget, { type, ...detail }: FrameMessage): void {
+  events.dispatchEvent(new CustomEvent(type.slice('vault.'.length), { detail }));
+}
+
+function post({ iframe, plan }: Mounted, message: ParentMessage): void {
+  // An opaque origin cannot be named; the message says nothing but what to do.
+  iframe.contentWindow?.postMessage(message, plan.origin === 'null' ? '*' : plan.origin);
+}
+
+function ask(form: Mounted, message: ParentMessage): void {
+  if (form.isReady) {
+    post(form, message);
+  } else {
+    form.pending = message;
+  }
+}
+
+function hear(form: Mounted, event: MessageEvent): void {
+  const { iframe, plan, events } = form;
+  const message = messageFrom(event, iframe.contentWindow, plan.origin);
+  if (message === undefined) {
+    return;
+  }
+  if (message.type === 'vault.ready') {
+    start(form);
+  } else if (message.type === 'vault.height') {
+    iframe.style.height = `${frameHeight(message.height)}px`;
+  }
+  report(events, message);
+}
+
+function start(form: Mounted): void {
+  form.isReady = true;
+  form.wait.end();
+  post(form, { type: 'vault.hello' });
+  if (form.pending !== undefined) {
+    post(form, form.pending);
+    form.pending = undefined;
+  }
+}
+
+/**
+ * Leads the frame to the form. A recording of the page would contain the attribute src, and so the secret: the window is led
+ * there instead. A frame gets a new window whenever it is put into the page, and then loads an empty page first.
+ */
+function lead(form: Mounted): void {
+  const { iframe, plan, wait } = form;
+  if (iframe.contentWindow !== form.shown) {
+    form.shown = iframe.contentWindow;
+    form.isReady = false;
+    // Only now: with its own origin the empty page would be one with this page, of which browsers warn.
+    iframe.setAttribute('sandbox', plan.sandbox);
+    form.shown?.location.replace(plan.src);
+    wait.begin();
+  }
 }
 
 /** Between two schemes browsers put a background. The form has none, so the frame must not take the page's either. */
