@@ -41,114 +41,130 @@ const TICK_MS = 2;
 /** How long replies are waited for behind the last request. */
 const PATIENCE_MS = 5_000;
 
-async function runOrder(order: Order): Promise<Sent> {
-  const statuses: Record<string, number> = {};
-  const ok: number[] = [];
-  const other: number[] = [];
-  const idle: Bun.Socket<Line>[] = [];
-  const due: number[] = [];
-  let at = 0;
-  let isOver = false;
+interface Run {
+  readonly order: Order;
+  readonly statuses: Record<string, number>;
+  /** How long replies took, those with 200 and all others. */
+  readonly okMs: number[];
+  readonly otherMs: number[];
+  readonly idle: Bun.Socket<Line>[];
+  /** When requests were due for which no connection was free. */
+  readonly due: number[];
+  sent: number;
+  isOver: boolean;
+}
 
-  const next = (): string => {
-    const n = order.first + at++;
-    const text = order.requests[n % order.requests.length] ?? '';
-    return text.replaceAll('@SEQ@', String(n).padStart(10, '0'));
-  };
-  const count = (status: string): void => {
-    statuses[status] = (statuses[status] ?? 0) + 1;
-  };
-  const send = (socket: Bun.Socket<Line>, dueAt: number): void => {
-    socket.data.dueAt = dueAt;
-    socket.data.isBusy = true;
-    socket.write(next());
-  };
-  const goOn = (socket: Bun.Socket<Line>): void => {
-    socket.data.isBusy = false;
-    if (isOver) {
-      socket.end();
-      return;
-    }
-    const dueAt = order.perSecond === undefined ? performance.now() : due.shift();
-    if (dueAt === undefined) {
-      idle.push(socket);
-    } else {
-      send(socket, dueAt);
-    }
-  };
-  const connect = (): Promise<unknown> =>
-    Bun.connect<Line>({
-      hostname: '127.0.0.1',
-      port: order.port,
-      data: { read: createReplyEnd(), dueAt: 0, isBusy: false },
-      socket: {
-        open: goOn,
-        data(socket, chunk) {
-          const status = socket.data.read(chunk);
-          if (status === undefined) {
-            return;
-          }
-          count(String(status));
-          (status === 200 ? ok : other).push(performance.now() - socket.data.dueAt);
-          goOn(socket);
-        },
-        close(socket) {
-          const place = idle.indexOf(socket);
-          if (place >= 0) {
-            idle.splice(place, 1);
-          }
-          if (socket.data.isBusy) {
-            count('cut');
-          }
-          if (!isOver) {
-            connect().catch(() => count('refused'));
-          }
-        },
-        error: () => undefined,
+function nextText(run: Run): string {
+  const { first, requests } = run.order;
+  const n = first + run.sent++;
+  return (requests[n % requests.length] ?? '').replaceAll('@SEQ@', String(n).padStart(10, '0'));
+}
+
+function count({ statuses }: Run, status: string): void {
+  statuses[status] = (statuses[status] ?? 0) + 1;
+}
+
+function send(run: Run, socket: Bun.Socket<Line>, dueAt: number): void {
+  socket.data.dueAt = dueAt;
+  socket.data.isBusy = true;
+  socket.write(nextText(run));
+}
+
+function goOn(run: Run, socket: Bun.Socket<Line>): void {
+  socket.data.isBusy = false;
+  if (run.isOver) {
+    socket.end();
+    return;
+  }
+  const dueAt = run.order.perSecond === undefined ? performance.now() : run.due.shift();
+  if (dueAt === undefined) {
+    run.idle.push(socket);
+  } else {
+    send(run, socket, dueAt);
+  }
+}
+
+function connect(run: Run): Promise<unknown> {
+  return Bun.connect<Line>({
+    hostname: '127.0.0.1',
+    port: run.order.port,
+    data: { read: createReplyEnd(), dueAt: 0, isBusy: false },
+    socket: {
+      open: (socket) => goOn(run, socket),
+      data(socket, chunk) {
+        const status = socket.data.read(chunk);
+        if (status !== undefined) {
+          count(run, String(status));
+          (status === 200 ? run.okMs : run.otherMs).push(performance.now() - socket.data.dueAt);
+          goOn(run, socket);
+        }
       },
-    });
+      close: (socket) => replace(run, socket),
+      error: () => undefined,
+    },
+  });
+}
 
-  await Promise.all(Array.from({ length: order.connections }, connect));
-  const startedAt = performance.now();
-  const endAt = startedAt + order.seconds * 1_000;
+/** A connection that was closed is replaced by another one. */
+function replace(run: Run, socket: Bun.Socket<Line>): void {
+  const place = run.idle.indexOf(socket);
+  if (place >= 0) {
+    run.idle.splice(place, 1);
+  }
+  if (socket.data.isBusy) {
+    count(run, 'cut');
+  }
+  if (!run.isOver) {
+    connect(run).catch(() => count(run, 'refused'));
+  }
+}
+
+/** Sends at a rate until `endAt`, on the performance clock; gives how many requests were due. */
+function startPace(run: Run, perSecond: number, startedAt: number, endAt: number) {
   let made = 0;
   const ticker = setInterval(() => {
-    const { perSecond } = order;
-    if (perSecond === undefined) {
-      return;
-    }
     const now = performance.now();
     for (; made < ((now - startedAt) / 1_000) * perSecond && now < endAt; made++) {
       const dueAt = startedAt + (made / perSecond) * 1_000;
-      const socket = idle.pop();
+      const socket = run.idle.pop();
       if (socket === undefined) {
-        due.push(dueAt);
+        run.due.push(dueAt);
       } else {
-        send(socket, dueAt);
+        send(run, socket, dueAt);
       }
     }
   }, TICK_MS);
+  return () => {
+    clearInterval(ticker);
+    return made;
+  };
+}
+
+async function runOrder(order: Order): Promise<Sent> {
+  const [okMs, otherMs]: [number[], number[]] = [[], []];
+  const run: Run = { order, statuses: {}, okMs, otherMs, idle: [], due: [], sent: 0, isOver: false };
+  await Promise.all(Array.from({ length: order.connections }, () => connect(run)));
+  const startedAt = performance.now();
+  const endAt = startedAt + order.seconds * 1_000;
+  const stop = order.perSecond === undefined ? () => 0 : startPace(run, order.perSecond, startedAt, endAt);
   await Bun.sleep(order.seconds * 1_000);
-  isOver = true;
-  clearInterval(ticker);
+  run.isOver = true;
+  const made = stop();
   const seconds = (performance.now() - startedAt) / 1_000;
-  const okPerSecond = ok.length / seconds;
-  const answered = (): number => ok.length + other.length;
-  for (let waitedMs = 0; waitedMs < PATIENCE_MS && order.perSecond !== undefined; waitedMs += 50) {
-    if (answered() + due.length >= made) {
-      break;
-    }
+  const okPerSecond = okMs.length / seconds;
+  const answered = (): number => okMs.length + otherMs.length;
+  for (let waitedMs = 0; waitedMs < PATIENCE_MS && answered() + run.due.length < made; waitedMs += 50) {
     await Bun.sleep(50);
   }
   return {
-    statuses,
+    statuses: run.statuses,
     seconds,
     okPerSecond,
-    p50Ms: percentile(ok, 0.5),
-    p99Ms: percentile(ok, 0.99),
-    maxMs: percentile(ok, 1),
-    otherP99Ms: percentile(other, 0.99),
-    unanswered: order.perSecond === undefined ? 0 : Math.max(0, made - answered()),
+    p50Ms: percentile(okMs, 0.5),
+    p99Ms: percentile(okMs, 0.99),
+    maxMs: percentile(okMs, 1),
+    otherP99Ms: percentile(otherMs, 0.99),
+    unanswered: Math.max(0, made - answered()),
   };
 }
 

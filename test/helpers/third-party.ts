@@ -32,6 +32,7 @@ export interface Reply {
  */
 export type Act = number | Reply | 'reset' | ((request: Received) => Act | Promise<Act>);
 
+/** A third party that runs. */
 export interface ThirdParty {
   readonly port: number;
   /** The https URL of a path. */
@@ -44,7 +45,7 @@ export interface ThirdParty {
   readonly call: (path: string, n?: number) => Promise<Received>;
   /** TCP connections so far. */
   readonly connections: () => number;
-  /** Cuts the next connections before anything was said on them. */
+  /** Closes the next connections before a byte was sent on them. */
   readonly refuse: (connections: number) => void;
   readonly stop: () => void;
 }
@@ -91,13 +92,8 @@ export function createGate(): Gate {
 }
 
 function headOf({ status = 200, headers = [] }: Reply, framing: string): string {
-  return [
-    `HTTP/1.1 ${status} Status`,
-    ...headers.map(([name, value]) => `${name}: ${value}`),
-    framing,
-    '',
-    '',
-  ].join('\r\n');
+  const lines = headers.map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${status} Status`, ...lines, framing, '', ''].join('\r\n');
 }
 
 function writeEndless(socket: tls.TLSSocket, piece: Uint8Array): void {
@@ -185,74 +181,83 @@ async function listen(server: net.Server, port: number): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
+/** What a third party knows of its script and its connections. */
+interface State {
+  readonly scripts: Map<string, Act[]>;
+  readonly record: ReturnType<typeof createRecord>;
+  readonly sockets: Set<net.Socket>;
+  connections: number;
+  refused: number;
+}
+
+function nextAct({ scripts }: State, path: string): Act {
+  const acts = scripts.get(path) ?? [];
+  return (acts.length > 1 ? acts.shift() : acts[0]) ?? 404;
+}
+
+async function answer(state: State, socket: tls.TLSSocket, request: Received): Promise<void> {
+  const reply = await settle(request, nextAct(state, request.path));
+  if (reply === 'reset') {
+    socket.destroy();
+  } else if (!socket.destroyed) {
+    writeReply(socket, request, reply);
+  }
+}
+
+function serve(state: State, socket: tls.TLSSocket): void {
+  const read = createRequestReader();
+  socket.on('error', () => undefined);
+  socket.on('data', (chunk: Buffer) => {
+    for (const wire of read(chunk)) {
+      const request: Received = {
+        ...wire,
+        text: wire.body.toString(),
+        header: (name) => headerOf(wire, name),
+        client: clientOf(socket),
+        at: performance.now(),
+      };
+      // The act is taken before the request is recorded, so that a script may be changed from then on.
+      const answered = answer(state, socket, request);
+      state.record.add(request);
+      answered.catch(() => socket.destroy());
+    }
+  });
+}
+
+function accept(state: State, socket: net.Socket): void {
+  state.connections += 1;
+  socket.on('error', () => undefined);
+  state.sockets.add(socket);
+  socket.on('close', () => state.sockets.delete(socket));
+  if (state.refused > 0) {
+    state.refused -= 1;
+    socket.destroy();
+  }
+}
+
 /** Starts a third party on 127.0.0.1, at a free port unless one is given; `options` go to its TLS server. */
 export async function startThirdParty(options: tls.TlsOptions = {}, wanted = 0): Promise<ThirdParty> {
   const { credential } = await thirdPartyTrust();
-  const scripts = new Map<string, Act[]>();
   const record = createRecord();
-  const sockets = new Set<net.Socket>();
-  let connections = 0;
-  let refused = 0;
-
-  const nextAct = (path: string): Act => {
-    const acts = scripts.get(path) ?? [];
-    return (acts.length > 1 ? acts.shift() : acts[0]) ?? 404;
-  };
-  const handle = async (socket: tls.TLSSocket, request: Received): Promise<void> => {
-    const reply = await settle(request, nextAct(request.path));
-    if (reply === 'reset') {
-      socket.destroy();
-    } else if (!socket.destroyed) {
-      writeReply(socket, request, reply);
-    }
-  };
-  const server = tls.createServer(
-    { cert: credential.certPem, key: credential.keyPem, ...options },
-    (socket) => {
-      const read = createRequestReader();
-      socket.on('error', () => undefined);
-      socket.on('data', (chunk: Buffer) => {
-        for (const wire of read(chunk)) {
-          const request: Received = {
-            ...wire,
-            text: wire.body.toString(),
-            header: (name) => headerOf(wire, name),
-            client: clientOf(socket),
-            at: performance.now(),
-          };
-          // The act is taken before anybody hears of the request, so that a script may be changed from then on.
-          const handled = handle(socket, request);
-          record.add(request);
-          handled.catch(() => socket.destroy());
-        }
-      });
-    },
-  );
-  server.on('connection', (socket: net.Socket) => {
-    connections += 1;
-    socket.on('error', () => undefined);
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    if (refused > 0) {
-      refused -= 1;
-      socket.destroy();
-    }
-  });
+  const state: State = { scripts: new Map(), record, sockets: new Set(), connections: 0, refused: 0 };
+  const own = { cert: credential.certPem, key: credential.keyPem };
+  const server = tls.createServer({ ...own, ...options }, (socket) => serve(state, socket));
+  server.on('connection', (socket: net.Socket) => accept(state, socket));
   server.on('tlsClientError', () => undefined);
   const port = await listen(server, wanted);
   return {
     port,
     url: (path) => `https://127.0.0.1:${port}${path}`,
-    script: (path, ...acts) => void scripts.set(path, acts),
+    script: (path, ...acts) => void state.scripts.set(path, acts),
     calls: record.calls,
     call: (path, n = 1) => record.call(path, n),
-    connections: () => connections,
+    connections: () => state.connections,
     refuse: (count) => {
-      refused = count;
+      state.refused = count;
     },
     stop: () => {
       server.close();
-      for (const socket of sockets) {
+      for (const socket of state.sockets) {
         socket.destroy();
       }
     },

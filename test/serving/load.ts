@@ -63,12 +63,8 @@ function json(reply: Reply): Record<string, string> {
 /** Makes the key, unless it is there, and a capture endpoint, which loads work with; gives that endpoint. */
 export async function prepareLoad(port: number): Promise<Capture> {
   const caller = createCaller(port);
-  const key = await caller.send(
-    'POST',
-    '/v1/key/',
-    HEADERS,
-    JSON.stringify({ user: 'load', passphrase: PASSPHRASE }),
-  );
+  const body = JSON.stringify({ user: 'load', passphrase: PASSPHRASE });
+  const key = await caller.send('POST', '/v1/key/', HEADERS, body);
   const capture = await caller.send('POST', '/v1/capture/?user=load&ttl=0', HEADERS);
   caller.end();
   if (![200, 409].includes(key.status) || capture.status !== 200) {
@@ -76,6 +72,79 @@ export async function prepareLoad(port: number): Promise<Capture> {
   }
   const { unique_id, secret } = json(capture);
   return { path: `/v1/capture/${unique_id}`, headers: `X-Vault-Capture-Secret: ${secret}\r\n` };
+}
+
+/** A load as it runs. */
+interface Run {
+  readonly capture: Capture;
+  readonly repeat: boolean;
+  readonly acknowledged: Map<string, string>;
+  readonly failures: string[];
+  answered: number;
+  retried: number;
+  isOver: boolean;
+}
+
+/** Sends a request; undefined, with the failure recorded, where the reply is not 200. */
+async function send(run: Run, caller: Caller, ...request: Request): Promise<Reply | undefined> {
+  const what = `${request[0]} ${request[1].split('?')[0]}`;
+  const before = caller.connections();
+  try {
+    const { reply, retries } = await sendPatiently(caller, request).catch((error: unknown) => {
+      if (!run.repeat || caller.connections() === before) {
+        throw error;
+      }
+      caller.end();
+      return sendPatiently(caller, request);
+    });
+    run.retried += retries;
+    if (reply.status === 200) {
+      run.answered += 1;
+      return reply;
+    }
+    run.failures.push(`${what}: ${reply.status} ${reply.body}`);
+  } catch (error) {
+    run.failures.push(`${what}: ${error instanceof Error ? error.message : error}`);
+    caller.end();
+    await Bun.sleep(RETRY_MS);
+  }
+  return undefined;
+}
+
+/** Stores or captures an item, and opens it. */
+async function act(run: Run, caller: Caller, reference: string, turn: number): Promise<void> {
+  const { capture, repeat, acknowledged, failures } = run;
+  const isCapture = turn % 3 === 0;
+  const path = isCapture ? `${capture.path}?` : '/v1/vault/?user=load&';
+  const key = repeat ? `Idempotency-Key: ${reference}\r\n` : '';
+  const headers = `${isCapture ? capture.headers : HEADERS}${key}`;
+  const stored = await send(run, caller, 'POST', `${path}reference=${reference}`, headers, cardOf(reference));
+  if (stored === undefined) {
+    return;
+  }
+  const token = json(stored)['token'] ?? '';
+  acknowledged.set(token, reference);
+  const opened = await send(run, caller, 'GET', itemPath(token, reference), HEADERS);
+  if (opened !== undefined && json(opened)['card_holder'] !== reference) {
+    failures.push(`GET ${reference}: holds something else`);
+  }
+}
+
+function itemPath(token: string, reference: string): string {
+  return `/v1/vault/?user=load&token=${token}&reference=${reference}`;
+}
+
+async function runCaller(run: Run, port: number, number: number, pauseMs: number | 'fresh'): Promise<void> {
+  const caller = createCaller(port);
+  for (let turn = 0; !run.isOver; turn++) {
+    await act(run, caller, `c${number}t${turn}`, turn);
+    if (pauseMs === 'fresh') {
+      caller.end();
+    } else {
+      await Bun.sleep(pauseMs);
+    }
+  }
+  caller.end();
 }
 
 /**
@@ -89,77 +158,15 @@ export function startLoad(
   callers: readonly (number | 'fresh')[],
   { repeat = false }: { readonly repeat?: boolean } = {},
 ): Load {
-  const acknowledged = new Map<string, string>();
-  const failures: string[] = [];
-  const counts = { answered: 0, retried: 0 };
-  let isOver = false;
-
-  const send = async (caller: Caller, ...request: Request): Promise<Reply | undefined> => {
-    const what = `${request[0]} ${request[1].split('?')[0]}`;
-    const before = caller.connections();
-    try {
-      const { reply, retries } = await sendPatiently(caller, request).catch((error: unknown) => {
-        if (!repeat || caller.connections() === before) {
-          throw error;
-        }
-        caller.end();
-        return sendPatiently(caller, request);
-      });
-      counts.retried += retries;
-      if (reply.status === 200) {
-        counts.answered += 1;
-        return reply;
-      }
-      failures.push(`${what}: ${reply.status} ${reply.body}`);
-    } catch (error) {
-      failures.push(`${what}: ${error instanceof Error ? error.message : error}`);
-      caller.end();
-      await Bun.sleep(RETRY_MS);
-    }
-    return undefined;
-  };
-
-  const act = async (caller: Caller, reference: string, turn: number): Promise<void> => {
-    const isCapture = turn % 3 === 0;
-    const path = isCapture ? `${capture.path}?` : '/v1/vault/?user=load&';
-    const key = repeat ? `Idempotency-Key: ${reference}\r\n` : '';
-    const headers = `${isCapture ? capture.headers : HEADERS}${key}`;
-    const stored = await send(caller, 'POST', `${path}reference=${reference}`, headers, cardOf(reference));
-    if (stored === undefined) {
-      return;
-    }
-    const token = json(stored)['token'] ?? '';
-    acknowledged.set(token, reference);
-    await open(caller, token, reference);
-  };
-  const open = async (caller: Caller, token: string, reference: string): Promise<void> => {
-    const path = `/v1/vault/?user=load&token=${token}&reference=${reference}`;
-    const opened = await send(caller, 'GET', path, HEADERS);
-    if (opened !== undefined && json(opened)['card_holder'] !== reference) {
-      failures.push(`GET ${reference}: holds something else`);
-    }
-  };
-
-  const run = async (number: number, pauseMs: number | 'fresh'): Promise<void> => {
-    const caller = createCaller(port);
-    for (let turn = 0; !isOver; turn++) {
-      await act(caller, `c${number}t${turn}`, turn);
-      if (pauseMs === 'fresh') {
-        caller.end();
-      } else {
-        await Bun.sleep(pauseMs);
-      }
-    }
-    caller.end();
-  };
-  const runs = callers.map((pauseMs, number) => run(number, pauseMs));
-  const tally = (): Tally => ({ ...counts, failures, acknowledged });
+  const own = { capture, repeat, acknowledged: new Map<string, string>(), failures: [] };
+  const run: Run = { ...own, answered: 0, retried: 0, isOver: false };
+  const runs = callers.map((pauseMs, number) => runCaller(run, port, number, pauseMs));
   return {
-    tally,
+    tally: () => run,
     stop: async () => {
-      isOver = true;
+      run.isOver = true;
       await Promise.all(runs);
-      return tally();
+      return run;
     },
   };
 }
@@ -173,8 +180,7 @@ export async function findLost(
   const lost: string[] = [];
   const untilMs = performance.now() + PATIENCE_MS;
   for (const [token, reference] of acknowledged) {
-    const path = `/v1/vault/?user=load&token=${token}&reference=${reference}`;
-    const { reply } = await sendPatiently(caller, ['GET', path, HEADERS], untilMs);
+    const { reply } = await sendPatiently(caller, ['GET', itemPath(token, reference), HEADERS], untilMs);
     if (reply.status !== 200 || json(reply)['card_holder'] !== reference) {
       lost.push(`${reference}: ${reply.status}`);
     }

@@ -2,7 +2,9 @@
 
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
-import { createCrypto, type ProxyOutcome, type RuleSet } from '../../server/crypto/client.ts';
+import { createCrypto, type Opening, type ProxyOutcome, type RuleSet } from '../../server/crypto/client.ts';
+import { bindParts } from '../../server/services/common/bind.ts';
+import { EMPTY, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import type { ThreadData } from '../../workers/jobs/context.ts';
 import type { StoredParts, StoreParams } from '../../workers/jobs/item/jobs.ts';
 import { createPool } from '../../workers/pool/pool.ts';
@@ -13,33 +15,28 @@ type ParamsOf<Name extends 'fillProxy' | 'prepareFetch' | 'storeFetched'> = Para
 >[0]['params'];
 type FillChanges = Partial<ParamsOf<'fillProxy'>>;
 type FetchChanges = Partial<ParamsOf<'prepareFetch'>>;
-type StoreChanges = Partial<ParamsOf<'storeFetched'>> & { readonly contentType?: string | undefined };
+type StoreChanges = Partial<ParamsOf<'storeFetched'>> & {
+  readonly contentType?: string | undefined;
+  readonly applied?: RuleSet | undefined;
+};
 
 export const AID = 'account-1';
 export const KID = 'key-1';
 export const JOB = 'job-1';
-export const USER = 'customers';
+const USER = 'customers';
 export const NO_RULES: RuleSet = [];
+/** The ids of rules, in order. */
 export function idsOf(rules: RuleSet): string[] {
   return rules.map(({ id }) => id);
 }
-export const NOTHING = new Uint8Array(0);
 export const KEY = { aid: AID, kid: KID, user: USER } as const;
 
 const MASTER_KEY = new Uint8Array(32).fill(5);
 const NOW = 1_800_000_000_000;
 const TAG_BYTES = 16;
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-export function utf8(text: string): Uint8Array {
-  return encoder.encode(text);
-}
-export function textOf(bytes: Uint8Array): string {
-  return decoder.decode(bytes);
-}
-export function secret(text: string): Secret<Uint8Array> {
+/** A text as a secret. */
+export function secretOf(text: string): Secret<Uint8Array> {
   return new Secret(utf8(text));
 }
 
@@ -53,8 +50,8 @@ export function opened<T extends { readonly kind: string }>(
   return result as Exclude<T, { readonly kind: 'warm_miss' }>;
 }
 
-/** `ok`, or the code of the refusal with its place. */
-export async function outcomeOf(work: Promise<unknown>): Promise<string> {
+/** `ok`, or the code of the error with its place. */
+export async function codeOf(work: Promise<unknown>): Promise<string> {
   try {
     await work;
     return 'ok';
@@ -64,13 +61,6 @@ export async function outcomeOf(work: Promise<unknown>): Promise<string> {
     }
     return error.field === undefined ? error.code : `${error.code} ${error.field}`;
   }
-}
-
-/** The bytes with one bit turned. */
-export function flipped(bytes: Uint8Array, at: number): Uint8Array {
-  const copy = bytes.slice();
-  copy[at] = (copy[at] ?? 0) ^ 1;
-  return copy;
 }
 
 /** An item with the fields that it has in the store. */
@@ -83,25 +73,14 @@ const actor = { ip: '203.0.113.7', ua: 'shop/1', now: NOW } as const;
 
 function storeParams(changes: Partial<StoreParams> = {}): StoreParams {
   return {
-    ...actor,
-    source: 'proxy',
-    aid: AID,
-    kid: KID,
-    algorithm: 'full',
-    candidate: 0,
-    refuseTestCards: false,
-    wantsCard: false,
-    sadExpiresAt: 0,
-    seen: 0,
-    ...changes,
+    ...{ ...actor, source: 'proxy', aid: AID, kid: KID, algorithm: 'full', candidate: 0 },
+    ...{ refuseTestCards: false, wantsCard: false, sadExpiresAt: 0, seen: 0, ...changes },
   };
 }
 
+/** What was stored, as an item of the bench. */
 export function benchItem({ facts, item, meta, sad, logEntry }: StoredParts): BenchItem {
-  return {
-    token: facts.token,
-    fields: { item, meta, sad, logTail: logEntry.slice(-TAG_BYTES) },
-  };
+  return { token: facts.token, fields: { item, meta, sad, logTail: logEntry.slice(-TAG_BYTES) } };
 }
 
 /** The members of a request to a third party that a test does not care about. */
@@ -114,7 +93,34 @@ export function request(changes: object = {}): object {
   };
 }
 
+interface Parts {
+  readonly crypto: Crypto;
+  readonly passphrase: Secret<Uint8Array>;
+  readonly blob: Uint8Array;
+  readonly opening: Opening;
+  rulesMade: number;
+}
+
+/** A pool, a key that is open, and what tests do with them. */
+export type ProxyBench = Awaited<ReturnType<typeof openProxyBench>>;
+
+/** Opens a bench with a root and a key of its own; `close` ends its thread. */
 export async function openProxyBench() {
+  const first = await startPool();
+  const root = (await createCrypto(first).createRoot()).slice();
+  await first.drain();
+  const pool = await startPool(root);
+  const crypto = createCrypto(pool);
+  const passphrase = secretOf('a passphrase for tests, äöü');
+  const record = await crypto.createKey({ key: KEY, passphrase });
+  const { blob } = await crypto.unlockKey({ key: KEY, record, passphrase });
+  const opening = { kind: 'warm', blob, secret: passphrase } as const;
+  const parts: Parts = { crypto, passphrase, blob, opening, rulesMade: 0 };
+  const actions = bindParts(parts, { order, store, rules, fill, fetch, storeReply, read, reports });
+  return { crypto, record, passphrase, blob, ...actions, close: () => pool.drain() };
+}
+
+async function startPool(root?: Uint8Array) {
   const data: ThreadData = {
     env: 'staging',
     writeId: 'k1',
@@ -122,168 +128,111 @@ export async function openProxyBench() {
     processKey: new Uint8Array(32).fill(6),
     argon2: { memoryKiB: 19_456, passes: 2, parallelism: 1 },
   };
-  const startPool = async (root?: Uint8Array) => {
-    const pool = createPool({
-      entry: new URL('../../workers/worker.ts', import.meta.url),
-      threads: 1,
-      workerData: { ...data, ...(root ? { root } : {}) },
-      queueMax: 1_000,
-      coldConcurrency: 1,
-    });
-    await pool.ready();
-    return pool;
-  };
-  const first = await startPool();
-  const root = (await createCrypto(first).createRoot()).slice();
-  await first.drain();
-  const pool = await startPool(root);
-  const crypto = createCrypto(pool);
-  const passphrase = secret('a passphrase for tests, äöü');
-  const record = await crypto.createKey({ key: KEY, passphrase });
-  const { blob } = await crypto.unlockKey({ key: KEY, record, passphrase });
-  const opening = { kind: 'warm', blob, secret: passphrase } as const;
-  let rulesMade = 0;
-
-  const order = (what: 'post' | 'get' | 'network_token', body: unknown) =>
-    crypto.readProxyOrder({
-      aid: AID,
-      params: { what, webhookAttempts: 8 },
-      body: utf8(typeof body === 'string' ? body : JSON.stringify(body)),
-    });
-
-  const store = async (object: object, changes: Partial<StoreParams> = {}): Promise<BenchItem> =>
-    benchItem(
-      opened(
-        await crypto.storeItem({
-          params: storeParams(changes),
-          blob,
-          passphrase,
-          body: utf8(JSON.stringify(object)),
-        }),
-      ),
-    );
-
-  const rules = async (...operations: object[]): Promise<RuleSet> => {
-    rulesMade += 1;
-    const id = `rule-${rulesMade}`;
-    const checked = await crypto.checkRule({ aid: AID, body: utf8(JSON.stringify(operations)) });
-    const place = { purpose: 'record', account: AID, kind: 'rule', path: [id] } as const;
-    return [{ id, record: await crypto.sealRecord({ place, plaintext: checked }) }];
-  };
-
-  /** Fills an order from an item. */
-  const fill = async (item: BenchItem, body: object, changes: FillChanges = {}, applied = NO_RULES) => {
-    const what = changes.what ?? 'post';
-    const { order: read } = await order(what, body);
-    const params = {
-      ...actor,
-      ...KEY,
-      source: 'proxy',
-      token: item.token,
-      seen: 1,
-      account: 'shop',
-      id: JOB,
-      what,
-      attempts: 8,
-      debug: 'none',
-      forcedMask: false,
-      ...changes,
-    } as const;
-    const filled = opened(
-      await crypto.fillProxy({ params, opening, rules: applied, item: item.fields, order: read }),
-    );
-    if (filled.kind === 'rejected') {
-      throw filled.error;
-    }
-    return filled;
-  };
-
-  /** Prepares a fetch. */
-  const fetch = async (body: object, changes: FetchChanges = {}) => {
-    const { order: read } = await order('get', body);
-    const params = {
-      ...KEY,
-      ip: actor.ip,
-      ua: actor.ua,
-      account: 'shop',
-      id: JOB,
-      attempts: 8,
-      algorithm: 'full',
-      smartParse: false,
-      rules: [],
-      ...changes,
-    };
-    return opened(await crypto.prepareFetch({ params, blob, passphrase, order: read })).job;
-  };
-
-  /** Stores a reply under a job. */
-  const storeReply = (
-    job: Uint8Array,
-    body: string | Uint8Array,
-    {
-      contentType,
-      applied = NO_RULES,
-      ...changes
-    }: StoreChanges & { readonly applied?: RuleSet | undefined } = {},
-  ) =>
-    crypto.storeFetched({
-      params: { ...storeParams(), id: JOB, bytesMax: 262_144, forcedMask: false, ...changes },
-      job,
-      rules: applied,
-      contentType,
-      body: typeof body === 'string' ? utf8(body) : body,
-    });
-
-  /** The exact text of an item. */
-  const read = async (item: BenchItem, reference?: string): Promise<string> => {
-    const view = { forcedMask: false, maskFields: [], wantsCard: false };
-    const params = {
-      ...actor,
-      ...KEY,
-      source: 'vault',
-      token: item.token,
-      reference,
-      seen: 1,
-      ...view,
-    } as const;
-    return textOf(
-      opened(await crypto.openItem({ params, opening, rules: NO_RULES, item: item.fields })).text,
-    );
-  };
-
-  /** The synchronous reply to a job, and what its webhook is told, as texts. */
-  const reports = async (
-    job: Uint8Array,
-    outcome: ProxyOutcome,
-    bytes: Uint8Array,
-    shown: Uint8Array = NOTHING,
-  ) => {
-    const reply = textOf(
-      await crypto.reportProxy({ place: { aid: AID, id: JOB }, job, outcome, content: bytes, shown }),
-    );
-    const sealed = await crypto.sealReport({ place: { aid: AID, id: JOB }, job, outcome, content: bytes });
-    return {
-      reply,
-      told: textOf((await crypto.openReport({ place: { aid: AID, id: JOB }, report: sealed })).body),
-      sealed,
-    };
-  };
-
-  return {
-    crypto,
-    record,
-    passphrase,
-    blob,
-    order,
-    store,
-    rules,
-    fill,
-    fetch,
-    storeReply,
-    read,
-    reports,
-    close: () => pool.drain(),
-  };
+  const pool = createPool({
+    entry: new URL('../../workers/worker.ts', import.meta.url),
+    threads: 1,
+    workerData: { ...data, ...(root ? { root } : {}) },
+    queueMax: 1_000,
+    coldConcurrency: 1,
+  });
+  await pool.ready();
+  return pool;
 }
 
-export type ProxyBench = Awaited<ReturnType<typeof openProxyBench>>;
+function order({ crypto }: Parts, what: 'post' | 'get' | 'network_token', body: unknown) {
+  const params = { what, webhookAttempts: 8 };
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return crypto.readProxyOrder({ aid: AID, params, body: utf8(text) });
+}
+
+async function store(
+  { crypto, blob, passphrase }: Parts,
+  object: object,
+  changes: Partial<StoreParams> = {},
+): Promise<BenchItem> {
+  const body = utf8(JSON.stringify(object));
+  const params = storeParams(changes);
+  return benchItem(opened(await crypto.storeItem({ params, blob, passphrase, body })));
+}
+
+async function rules(parts: Parts, ...operations: object[]): Promise<RuleSet> {
+  const { crypto } = parts;
+  parts.rulesMade += 1;
+  const id = `rule-${parts.rulesMade}`;
+  const checked = await crypto.checkRule({ aid: AID, body: utf8(JSON.stringify(operations)) });
+  const place = { purpose: 'record', account: AID, kind: 'rule', path: [id] } as const;
+  return [{ id, record: await crypto.sealRecord({ place, plaintext: checked }) }];
+}
+
+/** Fills an order from an item. */
+async function fill(
+  parts: Parts,
+  item: BenchItem,
+  body: object,
+  changes: FillChanges = {},
+  applied = NO_RULES,
+) {
+  const what = changes.what ?? 'post';
+  const { order: bytes } = await order(parts, what, body);
+  const { token } = item;
+  const own = { account: 'shop', id: JOB, what, attempts: 8, debug: 'none', forcedMask: false } as const;
+  const params = { ...actor, ...KEY, source: 'proxy', token, seen: 1, ...own, ...changes } as const;
+  const { crypto, opening } = parts;
+  const filled = opened(
+    await crypto.fillProxy({ params, opening, rules: applied, item: item.fields, order: bytes }),
+  );
+  if (filled.kind === 'rejected') {
+    throw filled.error;
+  }
+  return filled;
+}
+
+/** Prepares a fetch. */
+async function fetch(parts: Parts, body: object, changes: FetchChanges = {}) {
+  const { crypto, blob, passphrase } = parts;
+  const { ip, ua } = actor;
+  const { order: bytes } = await order(parts, 'get', body);
+  const params = {
+    ...{ ...KEY, ip, ua, account: 'shop', id: JOB, attempts: 8 },
+    ...{ algorithm: 'full', smartParse: false, rules: [], ...changes },
+  };
+  return opened(await crypto.prepareFetch({ params, blob, passphrase, order: bytes })).job;
+}
+
+/** Stores a reply under a job. */
+function storeReply(
+  { crypto }: Parts,
+  job: Uint8Array,
+  body: string | Uint8Array,
+  { contentType, applied = NO_RULES, ...changes }: StoreChanges = {},
+) {
+  return crypto.storeFetched({
+    params: { ...storeParams(), id: JOB, bytesMax: 262_144, forcedMask: false, ...changes },
+    job,
+    rules: applied,
+    contentType,
+    body: typeof body === 'string' ? utf8(body) : body,
+  });
+}
+
+/** The exact text of an item. */
+async function read({ crypto, opening }: Parts, item: BenchItem, reference?: string): Promise<string> {
+  const { token, fields } = item;
+  const view = { forcedMask: false, maskFields: [], wantsCard: false };
+  const params = { ...actor, ...KEY, source: 'vault', token, reference, seen: 1, ...view } as const;
+  return textOf(opened(await crypto.openItem({ params, opening, rules: NO_RULES, item: fields })).text);
+}
+
+/** The synchronous reply to a job, and what its webhook is sent, as texts. */
+async function reports(
+  { crypto }: Parts,
+  job: Uint8Array,
+  outcome: ProxyOutcome,
+  content: Uint8Array,
+  shown: Uint8Array = EMPTY,
+) {
+  const place = { aid: AID, id: JOB };
+  const reply = textOf(await crypto.reportProxy({ place, job, outcome, content, shown }));
+  const sealed = await crypto.sealReport({ place, job, outcome, content });
+  return { reply, told: textOf((await crypto.openReport({ place, report: sealed })).body), sealed };
+}

@@ -1,17 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import {
   AID,
   benchItem,
+  codeOf,
   idsOf,
   JOB,
   NO_RULES,
   openProxyBench,
-  outcomeOf,
   type ProxyBench,
   request,
-  textOf,
-  utf8,
 } from './proxy-bench.ts';
 
 const NUMBER = '5555555555554444';
@@ -39,7 +38,7 @@ async function stored(job: Uint8Array, body: string | Uint8Array, storing: Stori
   return { text: await bench.read(benchItem(parts), storing?.reference), extra: textOf(extra), parts };
 }
 function refusal(job: Uint8Array, body: string | Uint8Array, storing: Storing = {}) {
-  return outcomeOf(bench.storeReply(job, body, storing));
+  return codeOf(bench.storeReply(job, body, storing));
 }
 
 describe('a reply that is stored as it is', () => {

@@ -1,18 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { EMPTY, textOf } from '../../workers/crypto/primitives/bytes.ts';
 import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import { canariesIn } from '../vault/canaries.ts';
-import {
-  AID,
-  type BenchItem,
-  flipped,
-  JOB,
-  NOTHING,
-  openProxyBench,
-  outcomeOf,
-  type ProxyBench,
-  request,
-  textOf,
-} from './proxy-bench.ts';
+import { flipped } from './crypto/fixture.ts';
+import { AID, type BenchItem, codeOf, JOB, openProxyBench, type ProxyBench, request } from './proxy-bench.ts';
 
 const CARD = {
   card_number: '4111111111111111',
@@ -130,11 +121,11 @@ describe('a request filled from an item', () => {
 
   test('needs the reference that the item has', async () => {
     const referred = await bench.store(CARD, { reference: 'customer-7' });
-    const fill = (reference?: string) => outcomeOf(bench.fill(referred, order(), { reference }));
+    const fill = (reference?: string) => codeOf(bench.fill(referred, order(), { reference }));
     expect(await fill()).toBe('reference_required');
     expect(await fill('customer-8')).toBe('token_not_found');
     expect(await fill('customer-7')).toBe('ok');
-    expect(await outcomeOf(bench.fill(item, order(), { reference: 'customer-7' }))).toBe('token_not_found');
+    expect(await codeOf(bench.fill(item, order(), { reference: 'customer-7' }))).toBe('token_not_found');
     const { job } = await bench.fill(referred, order(), { reference: 'customer-7' });
     expect((await sent(job)).facts.reference).toBe('customer-7');
   });
@@ -170,7 +161,7 @@ describe('a request filled from an item', () => {
       long: 'x'.repeat(20_000),
       list: Array.from({ length: 200 }, () => 1),
     });
-    expect(await outcomeOf(bench.fill(stored, order(changes)))).toBe(outcome);
+    expect(await codeOf(bench.fill(stored, order(changes)))).toBe(outcome);
   });
 });
 
@@ -239,7 +230,7 @@ describe('a request for a network token', () => {
 
   test('needs a number in the item', async () => {
     const bare = await bench.store({ name: 'no number' }, { number: CARD.card_number });
-    expect(await outcomeOf(bench.fill(bare, webhook, { what: 'network_token' }))).toBe('number_missing');
+    expect(await codeOf(bench.fill(bare, webhook, { what: 'network_token' }))).toBe('number_missing');
   });
 });
 
@@ -259,9 +250,9 @@ describe('a sealed job', () => {
     });
   });
   const openJob = (bytes: Uint8Array, aid = AID, id = JOB) =>
-    outcomeOf(bench.crypto.openJob({ place: { aid, id }, job: bytes }));
+    codeOf(bench.crypto.openJob({ place: { aid, id }, job: bytes }));
   const openReport = (bytes: Uint8Array, aid = AID, id = JOB) =>
-    outcomeOf(bench.crypto.openReport({ place: { aid, id }, report: bytes }));
+    codeOf(bench.crypto.openReport({ place: { aid, id }, report: bytes }));
 
   test('holds nothing in the clear, and neither does its report', () => {
     for (const record of [job, report]) {
@@ -289,10 +280,10 @@ describe('a sealed job', () => {
         expect(await open(flipped(record, at))).toBe('integrity_failed');
       }
       const others = [
-        NOTHING,
+        EMPTY,
         record.subarray(0, 40),
         record.subarray(0, -1),
-        Buffer.concat([record, NOTHING, new Uint8Array(1)]),
+        Buffer.concat([record, EMPTY, new Uint8Array(1)]),
       ];
       for (const other of others) {
         expect(await open(other)).toBe('integrity_failed');
@@ -312,13 +303,13 @@ describe('a sealed job', () => {
           place: { aid: AID, id },
           job: record,
           outcome,
-          content: NOTHING,
-          shown: NOTHING,
+          content: EMPTY,
+          shown: EMPTY,
         }),
-        crypto.sealReport({ place: { aid: AID, id }, job: record, outcome, content: NOTHING }),
+        crypto.sealReport({ place: { aid: AID, id }, job: record, outcome, content: EMPTY }),
         bench.storeReply(record, '{"n":"1"}', { id }),
       ];
-      expect(await Promise.all(refusals.map(outcomeOf))).toEqual(refusals.map(() => 'integrity_failed'));
+      expect(await Promise.all(refusals.map(codeOf))).toEqual(refusals.map(() => 'integrity_failed'));
     }
   });
 
@@ -331,7 +322,7 @@ describe('a sealed job', () => {
     ] as const) {
       const record = await bench.crypto.sealRecord({
         place: { ...place, purpose, kind },
-        plaintext: NOTHING,
+        plaintext: EMPTY,
       });
       expect(await openJob(record)).toBe('integrity_failed');
     }
@@ -342,7 +333,7 @@ describe('a sealed job', () => {
     const plain = (await bench.crypto.openRecord({ place, record: job })).slice();
     expect(plain[0]).toBe(1);
     for (const form of [
-      NOTHING,
+      EMPTY,
       plain.with(0, 2),
       plain.subarray(0, -1),
       Buffer.concat([plain, new Uint8Array(1)]),

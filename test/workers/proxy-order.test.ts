@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { JOB, opened, openProxyBench, outcomeOf, type ProxyBench, request, textOf } from './proxy-bench.ts';
+import { textOf } from '../../workers/crypto/primitives/bytes.ts';
+import { codeOf, JOB, opened, openProxyBench, type ProxyBench, request } from './proxy-bench.ts';
 
 let bench: ProxyBench;
 
@@ -91,7 +92,7 @@ describe.each(KINDS)('an order of %s', (what) => {
       'invalid_request body.webhook.metadata',
     ],
   ])('is refused for %s', async (_what, body, outcome) => {
-    expect(await outcomeOf(bench.order(what, body))).toBe(outcome);
+    expect(await codeOf(bench.order(what, body))).toBe(outcome);
   });
 });
 
@@ -105,8 +106,8 @@ test('templates are checked where they are filled, and taken as they stand where
   ] as const;
   for (const [asked, field] of orders) {
     const order = { request: asked, synchronous: true };
-    expect(await outcomeOf(bench.order('post', order))).toBe(`invalid_request ${field}`);
-    expect(await outcomeOf(bench.order('get', order))).toBe('ok');
+    expect(await codeOf(bench.order('post', order))).toBe(`invalid_request ${field}`);
+    expect(await codeOf(bench.order('get', order))).toBe('ok');
   }
 });
 
@@ -125,7 +126,7 @@ describe('an order of a network token', () => {
     [{ url: 'https://a.example', secret: 'a\nb' }, 'body.secret'],
     [{ webhook: { url: 'https://a.example', max_attempts: 0 } }, 'body.webhook.max_attempts'],
   ])('%j is refused at %s', async (body, field) => {
-    expect(await outcomeOf(bench.order('network_token', body))).toBe(`invalid_request ${field}`);
+    expect(await codeOf(bench.order('network_token', body))).toBe(`invalid_request ${field}`);
   });
 });
 
@@ -183,7 +184,7 @@ describe('a fetch', () => {
   test.each(['', 'FULL', 'partial_7_end', 'sha-256'])(
     'with the algorithm %j is refused',
     async (algorithm) => {
-      expect(await outcomeOf(bench.fetch(asked, { algorithm }))).toBe('invalid_request query.algorithm');
+      expect(await codeOf(bench.fetch(asked, { algorithm }))).toBe('invalid_request query.algorithm');
     },
   );
 

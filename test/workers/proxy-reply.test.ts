@@ -1,21 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { EMPTY, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import { canariesIn } from '../vault/canaries.ts';
 import { newAuthority } from './crypto/authority.ts';
-import {
-  AID,
-  flipped,
-  KEY,
-  KID,
-  NOTHING,
-  opened,
-  openProxyBench,
-  outcomeOf,
-  type ProxyBench,
-  secret,
-  textOf,
-  utf8,
-} from './proxy-bench.ts';
+import { flipped } from './crypto/fixture.ts';
+import { AID, codeOf, KEY, KID, opened, openProxyBench, type ProxyBench, secretOf } from './proxy-bench.ts';
 
 let bench: ProxyBench;
 
@@ -55,7 +44,7 @@ describe('a reply that is kept for repeats', () => {
   });
 
   test('is neither sealed nor opened under another passphrase', async () => {
-    const other = secret('another passphrase, äöü');
+    const other = secretOf('another passphrase, äöü');
     const record = await keep();
     expect(
       await bench.crypto.openReply({
@@ -81,21 +70,21 @@ describe('a reply that is kept for repeats', () => {
 
   test('opens for its own request alone', async () => {
     const record = await keep();
-    expect(await outcomeOf(open(record, KEY, 'y'.repeat(43)))).toBe('integrity_failed');
+    expect(await codeOf(open(record, KEY, 'y'.repeat(43)))).toBe('integrity_failed');
   });
 
   test('with a bit turned, cut or made longer is not used', async () => {
     const record = await keep();
     for (let at = 0; at < record.length; at += 5) {
-      expect(await outcomeOf(open(flipped(record, at)))).toBe('integrity_failed');
+      expect(await codeOf(open(flipped(record, at)))).toBe('integrity_failed');
     }
     for (const other of [
-      NOTHING,
+      EMPTY,
       record.subarray(0, 3),
       record.subarray(0, -1),
       Buffer.concat([record, utf8('a')]),
     ]) {
-      expect(await outcomeOf(open(other))).toBe('integrity_failed');
+      expect(await codeOf(open(other))).toBe('integrity_failed');
     }
   });
 
@@ -104,19 +93,19 @@ describe('a reply that is kept for repeats', () => {
     const { meta, item: sealed } = item.fields;
     const length = Buffer.alloc(4);
     length.writeUInt32BE(meta.length);
-    expect(await outcomeOf(open(Buffer.concat([length, meta, sealed])))).toBe('integrity_failed');
+    expect(await codeOf(open(Buffer.concat([length, meta, sealed])))).toBe('integrity_failed');
     const record = Buffer.from(await keep());
     const at = 4 + record.readUInt32BE(0);
     const posing = {
       ...item,
       fields: { ...item.fields, meta: record.subarray(4, at), item: record.subarray(at) },
     };
-    expect(await outcomeOf(bench.read(posing))).toBe('integrity_failed');
+    expect(await codeOf(bench.read(posing))).toBe('integrity_failed');
   });
 
   test('still opens after a change of the passphrase, under the new one', async () => {
     const record = await keep();
-    const [from, to] = [bench.passphrase, secret('the passphrase after the change')];
+    const [from, to] = [bench.passphrase, secretOf('the passphrase after the change')];
     const changed = await bench.crypto.changePassphrase({ key: KEY, record: bench.record, from, to });
     const { blob } = await bench.crypto.unlockKey({ key: KEY, record: changed, passphrase: to });
     expect(
@@ -175,7 +164,7 @@ describe('a client credential', () => {
   test('is not made of records of other places', async () => {
     const [one, other] = [await issued('csr-1', 'cert-1'), await issued('csr-2', 'cert-2')];
     const find = (certId: string, csrId: string, record: Uint8Array, keyRecord: Uint8Array, aid = AID) =>
-      outcomeOf(
+      codeOf(
         bench.crypto.clientCredential({
           place: { aid, certId, csrId },
           certificate: record,
@@ -209,11 +198,11 @@ describe('sensitive authentication data that is dropped', () => {
       if (meta === undefined) {
         throw new Error('there was sensitive authentication data');
       }
-      const bare = { ...item, fields: { ...item.fields, meta, sad: NOTHING } };
+      const bare = { ...item, fields: { ...item.fields, meta, sad: EMPTY } };
       expect(await bench.read(bare, reference)).toBe('{"card_number":"4111111111111111","deep":{"a":1}}');
       expect(await bench.crypto.dropSad({ name: ids, meta })).toBeUndefined();
       const half = { ...item, fields: { ...item.fields, meta } };
-      expect(await outcomeOf(bench.read(half, reference))).toBe('integrity_failed');
+      expect(await codeOf(bench.read(half, reference))).toBe('integrity_failed');
     },
   );
 
@@ -230,6 +219,6 @@ describe('sensitive authentication data that is dropped', () => {
         meta: flipped(item.fields.meta, 50),
       }),
     ];
-    expect(await Promise.all(refused.map(outcomeOf))).toEqual(refused.map(() => 'integrity_failed'));
+    expect(await Promise.all(refused.map(codeOf))).toEqual(refused.map(() => 'integrity_failed'));
   });
 });

@@ -1,14 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import {
-  AID,
-  JOB,
-  NOTHING,
-  openProxyBench,
-  outcomeOf,
-  type ProxyBench,
-  request,
-  utf8,
-} from './proxy-bench.ts';
+import { EMPTY, utf8 } from '../../workers/crypto/primitives/bytes.ts';
+import { AID, codeOf, JOB, openProxyBench, type ProxyBench, request } from './proxy-bench.ts';
 
 const NUMBER = '5555555555554444';
 const webhook = { url: 'https://shop.example/hooks', metadata: { order: 1.1, status_code: 'mine' } };
@@ -31,7 +23,7 @@ describe('the report', () => {
   const head = '{"headers":[{"Content-Type":"application/json"}],"status_code":201';
 
   test('of a fetch is the same for a caller who waits and for the webhook', async () => {
-    const { reply, told } = await bench.reports(plain, stored, NOTHING);
+    const { reply, told } = await bench.reports(plain, stored, EMPTY);
     expect(told).toBe(`${head},"token_info":${JSON.stringify(INFO)},"order":1.1}`);
     expect(reply).toBe(told);
     const parsed = await bench.reports(smart, stored, utf8('{"n":"{{card_number}}"}'));
@@ -50,7 +42,7 @@ describe('the report', () => {
   test('of a failure is its code and its text', async () => {
     const outcome = { kind: 'failure', code: 'outcome_unknown' } as const;
     for (const job of [plain, (await bench.fill(await bench.store({ n: NUMBER }), ORDER)).job]) {
-      const { told } = await bench.reports(job, outcome, NOTHING);
+      const { told } = await bench.reports(job, outcome, EMPTY);
       expect(JSON.parse(told)).toMatchObject({
         code: 'outcome_unknown',
         error: expect.any(String),
@@ -92,22 +84,22 @@ describe('the report', () => {
   test('tells the webhook and its secret, and needs one', async () => {
     const hook = { ...webhook, secret: 'whsec_c2VjcmV0', max_attempts: 3 };
     const job = await bench.fetch({ ...ORDER, webhook: hook });
-    const { sealed } = await bench.reports(job, stored, NOTHING);
+    const { sealed } = await bench.reports(job, stored, EMPTY);
     const report = await bench.crypto.openReport({ place: { aid: AID, id: JOB }, report: sealed });
     expect(report.facts).toMatchObject({ url: webhook.url, maxAttempts: 3, account: 'shop' });
     expect(report.secret?.expose()).toBe(hook.secret);
     const bare = await bench.fetch({ request: request(), synchronous: true });
     expect(
-      await outcomeOf(
+      await codeOf(
         bench.crypto.sealReport({
           place: { aid: AID, id: JOB },
           job: bare,
           outcome: stored,
-          content: NOTHING,
+          content: EMPTY,
         }),
       ),
     ).toBe('internal');
-    const unsigned = (await bench.reports(plain, stored, NOTHING)).sealed;
+    const unsigned = (await bench.reports(plain, stored, EMPTY)).sealed;
     expect(
       (await bench.crypto.openReport({ place: { aid: AID, id: JOB }, report: unsigned })).secret,
     ).toBeUndefined();
@@ -116,19 +108,19 @@ describe('the report', () => {
   test('is of an outcome that its job can have', async () => {
     const reply = { kind: 'reply', statusCode: 200, headers: [] } as const;
     expect(
-      await outcomeOf(
+      await codeOf(
         bench.crypto.sealReport({
           place: { aid: AID, id: JOB },
           job: plain,
           outcome: reply,
-          content: NOTHING,
+          content: EMPTY,
         }),
       ),
     ).toBe('internal');
     const { job } = await bench.fill(await bench.store({ n: NUMBER }), ORDER);
     expect(
-      await outcomeOf(
-        bench.crypto.sealReport({ place: { aid: AID, id: JOB }, job, outcome: stored, content: NOTHING }),
+      await codeOf(
+        bench.crypto.sealReport({ place: { aid: AID, id: JOB }, job, outcome: stored, content: EMPTY }),
       ),
     ).toBe('internal');
   });
