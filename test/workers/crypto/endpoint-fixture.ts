@@ -9,14 +9,14 @@ import {
   type SealedEndpoint,
   sealEndpoint,
 } from '../../../workers/crypto/endpoint/record.ts';
-import type { EndpointKind } from '../../../workers/crypto/endpoint/secret.ts';
+import type { SecretKind } from '../../../workers/crypto/endpoint/secret.ts';
 import type { UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { throwawayKey } from '../../../workers/crypto/key/vault-key.ts';
 import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
 import { CONTEXT, filled, sealerOf, toHex } from './fixture.ts';
 
-export const KINDS: readonly EndpointKind[] = ['capture', 'retrieve'];
+export const KINDS: readonly SecretKind[] = ['capture', 'retrieve'];
 export const JSON_BYTES = utf8('{"expiresAt":null,"rules":["a"]}');
 export const sealer = sealerOf();
 export const firstKey = throwawayKey(CONTEXT.kid);
@@ -28,7 +28,7 @@ export const key: UnlockedKey = {
 export const IDS: EndpointWrapId = { ...CONTEXT, id: 'endpoint-1', gen: 2 };
 
 /** A new endpoint of `key`. */
-export function make(kind: EndpointKind, json = JSON_BYTES, ids: EndpointWrapId = IDS): SealedEndpoint {
+export function make(kind: SecretKind, json = JSON_BYTES, ids: EndpointWrapId = IDS): SealedEndpoint {
   return sealEndpoint(sealer, { ...ids, kind }, json, key);
 }
 
@@ -38,7 +38,7 @@ export function policyOf(made: SealedEndpoint, ids: EndpointWrapId = IDS): Opene
 
 /** What an endpoint gives, as text, whichever kind it is. */
 export function openAs(
-  kind: EndpointKind,
+  kind: SecretKind,
   policy: OpenedPolicy,
   wrapRecord: Uint8Array,
   secret: string,
@@ -61,7 +61,7 @@ export function openAs(
 }
 
 /** What `openAs` gives for an endpoint of `key`. */
-export const EXPECTED: Readonly<Record<EndpointKind, string[]>> = {
+export const EXPECTED: Readonly<Record<SecretKind, string[]>> = {
   capture: ['2', toHex(key.generations[1]?.publicKey ?? filled(0, 0)), toHex(key.tokenKey)],
   retrieve: [
     CONTEXT.kid,

@@ -7,7 +7,7 @@ import {
   openRetrieveWrap,
   sealEndpoint,
 } from '../../../workers/crypto/endpoint/record.ts';
-import type { EndpointKind } from '../../../workers/crypto/endpoint/secret.ts';
+import type { SecretKind } from '../../../workers/crypto/endpoint/secret.ts';
 import { type ItemOwner, openItem, sealItem } from '../../../workers/crypto/item/item.ts';
 import { tokenDigest } from '../../../workers/crypto/item/lookup.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
@@ -23,7 +23,7 @@ const changed = await changePassphrase(CONTEXT, record, PASSPHRASE, NEXT, FLOOR)
 const { key: second } = await unlockVaultKey(CONTEXT, changed, NEXT, FLOOR);
 
 /** An endpoint made of an open key, as what its opening takes. */
-function endpointOf(kind: EndpointKind, key: UnlockedKey) {
+function endpointOf(kind: SecretKind, key: UnlockedKey) {
   const made = sealEndpoint(sealer, { ...CONTEXT, id: 'endpoint-1', kind }, utf8('{}'), key);
   const ids = { ...CONTEXT, id: 'endpoint-1', gen: made.gen };
   const policy = openPolicy(sealer, ids, made.policyRecord);

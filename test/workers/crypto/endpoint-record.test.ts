@@ -3,9 +3,9 @@ import { openPolicy, openRetrieveWrap, sealEndpoint } from '../../../workers/cry
 import {
   checkEndpointSecret,
   deriveEndpointKey,
-  type EndpointKind,
   EndpointSecretError,
   endpointSecretText,
+  type SecretKind,
 } from '../../../workers/crypto/endpoint/secret.ts';
 import { throwawayKey } from '../../../workers/crypto/key/vault-key.ts';
 import { aad, concat, IntegrityError, textOf, u32, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
@@ -44,11 +44,11 @@ function innerWrap(parts: {
 
 const SALT = filled(16, 3);
 const SECRET = filled(32, 9);
-const HEADERS: Readonly<Record<EndpointKind, Uint8Array>> = {
+const HEADERS: Readonly<Record<SecretKind, Uint8Array>> = {
   capture: Uint8Array.of(1, 0x14, 1, 0),
   retrieve: Uint8Array.of(1, 0x15, 1, 0),
 };
-const PLAIN: Readonly<Record<EndpointKind, Uint8Array>> = {
+const PLAIN: Readonly<Record<SecretKind, Uint8Array>> = {
   capture: concat([key.generations[1]?.publicKey ?? filled(0, 0), key.tokenKey]),
   retrieve: concat(key.generations.flatMap((pair) => [pair.publicKey, pair.privateKey])),
 };

@@ -2,19 +2,19 @@ import { describe, expect, test } from 'bun:test';
 import {
   checkEndpointSecret,
   deriveEndpointKey,
-  type EndpointKind,
   EndpointSecretError,
   endpointKeyOf,
   endpointSecretText,
   newEndpointSecret,
   parseEndpointSecret,
+  type SecretKind,
 } from '../../../workers/crypto/endpoint/secret.ts';
 import { aad, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { hkdf } from '../../../workers/crypto/primitives/symmetric.ts';
 import { filled, flipped, toHex } from './fixture.ts';
 
 const PLACE = { env: 'staging', aid: 'account-1', id: 'endpoint-1', kind: 'capture' } as const;
-const KINDS: readonly [EndpointKind, string][] = [
+const KINDS: readonly [SecretKind, string][] = [
   ['capture', 'vcs1_'],
   ['retrieve', 'vrs1_'],
 ];

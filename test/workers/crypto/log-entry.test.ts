@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test';
 import { isIP } from 'node:net';
 import fc from 'fast-check';
 import {
+  type ActionLogEntry,
   bytesOfIp,
-  type LogEntry,
   openLogEntry,
   sealLogEntry,
   tagOf,
@@ -31,7 +31,7 @@ const BASE = {
   userAgent: 'curl/8',
 } as const;
 
-function seal(seenLength: number, seenTag: Uint8Array, changes: Partial<LogEntry> = {}): Uint8Array {
+function seal(seenLength: number, seenTag: Uint8Array, changes: Partial<ActionLogEntry> = {}): Uint8Array {
   return sealLogEntry(sealer, IDS, { ...BASE, seenLength, seenTag, ...changes });
 }
 
@@ -120,7 +120,7 @@ describe('addresses', () => {
 describe('one entry', () => {
   test('round trip of anything that fits', () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 40 });
-    const entry: fc.Arbitrary<LogEntry> = fc.record({
+    const entry: fc.Arbitrary<ActionLogEntry> = fc.record({
       seenLength: fc.nat(0xffff_ffff),
       seenTag: fc.uint8Array({ minLength: 16, maxLength: 16 }),
       timeMs: fc.nat(8_640_000_000_000),

@@ -38,11 +38,11 @@ import type { ServiceSealer } from '../record/service-record.ts';
 import {
   ENDPOINT_COMMITMENT_BYTES,
   type EndpointId,
-  type EndpointKind,
   type EndpointName,
   endpointKeyOf,
   newEndpointSecret,
   type SecretCheck,
+  type SecretKind,
 } from './secret.ts';
 
 /** Names a wrap to be opened: its vault key and its generation are those that the policy's JSON tells. */
@@ -81,7 +81,7 @@ const JSON_AT = COMMITMENT_AT + ENDPOINT_COMMITMENT_BYTES;
 
 /** Where the sealed part of a wrap begins. */
 const NONCE_AT = HEADER_BYTES + 4;
-const TYPES: Readonly<Record<EndpointKind, RecordType>> = {
+const TYPES: Readonly<Record<SecretKind, RecordType>> = {
   capture: TYPE.captureWrap,
   retrieve: TYPE.retrieveWrap,
 };

@@ -7,7 +7,7 @@ import { randomBytes } from '../primitives/random.ts';
 import { hkdf, KEY_BYTES, SALT_BYTES } from '../primitives/symmetric.ts';
 
 /** What a secret is good for: to store items, or to read them. Neither kind can stand in for the other. */
-export type EndpointKind = 'capture' | 'retrieve';
+export type SecretKind = 'capture' | 'retrieve';
 
 /** Names one endpoint: the place that its records are bound to. */
 export interface EndpointId {
@@ -18,7 +18,7 @@ export interface EndpointId {
 
 /** Names one endpoint and its kind: what its secret is bound to. */
 export interface EndpointName extends EndpointId {
-  readonly kind: EndpointKind;
+  readonly kind: SecretKind;
 }
 
 /** What a policy record holds to check a secret with. Neither value is of use without the secret. */
@@ -39,14 +39,14 @@ export class EndpointSecretError extends Error {
 export const ENDPOINT_COMMITMENT_BYTES = 32;
 
 const SECRET_BYTES = 32;
-const PREFIXES: Readonly<Record<EndpointKind, string>> = { capture: 'vcs1_', retrieve: 'vrs1_' };
+const PREFIXES: Readonly<Record<SecretKind, string>> = { capture: 'vcs1_', retrieve: 'vrs1_' };
 const PREFIX_CHARACTERS = 5;
 const SECRET_CHARACTERS = PREFIX_CHARACTERS + 43;
 /** Stands in for a malformed secret, so that refusing one takes as long as refusing a wrong one. */
 const NO_SECRET = new Uint8Array(SECRET_BYTES);
 
 /** The text of a secret, 48 characters: `vcs1_` or `vrs1_` and the 32 bytes in base64url without padding. */
-export function endpointSecretText(kind: EndpointKind, secret: Uint8Array): string {
+export function endpointSecretText(kind: SecretKind, secret: Uint8Array): string {
   return PREFIXES[kind] + secret.toBase64({ alphabet: 'base64url', omitPadding: true });
 }
 
@@ -62,7 +62,7 @@ function decodeBase64Url(text: string): Uint8Array | undefined {
  * The 32 bytes of a secret's text; undefined when it is not the one text that `endpointSecretText` gives for
  * them: another prefix, length or alphabet, or bits set in the last character that carry nothing.
  */
-export function parseEndpointSecret(kind: EndpointKind, text: Uint8Array): Uint8Array | undefined {
+export function parseEndpointSecret(kind: SecretKind, text: Uint8Array): Uint8Array | undefined {
   if (text.length !== SECRET_CHARACTERS) {
     return undefined;
   }

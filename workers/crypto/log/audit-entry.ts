@@ -52,7 +52,7 @@ export interface AuditMark {
   readonly stepBackMs: number;
 }
 
-export interface AuditEntry extends AuditEvent {
+export interface ChainEntry extends AuditEvent {
   readonly mark: AuditMark;
   readonly previous: Uint8Array;
 }
@@ -122,7 +122,7 @@ function decodeTexts(bytes: Uint8Array): Record<(typeof TEXTS)[number], string> 
   return texts;
 }
 
-function decode(key: Uint8Array, bytes: Uint8Array): AuditEntry {
+function decode(key: Uint8Array, bytes: Uint8Array): ChainEntry {
   if (bytes[0] !== PLAINTEXT_TYPE) {
     throw new IntegrityError('security log entry');
   }
@@ -163,7 +163,7 @@ export function openAuditEntry(
   aid: string,
   sequence: number,
   record: Uint8Array,
-): AuditEntry {
+): ChainEntry {
   const entry = decode(key, sealer.open(PURPOSE, aid, KIND, [String(sequence)], record));
   if (entry.mark.sequence !== sequence) {
     throw new IntegrityError('security log entry');
@@ -172,7 +172,7 @@ export function openAuditEntry(
 }
 
 /** Whether `entry` follows `before` with nothing between or changed. */
-export function followsMark({ mark, previous }: AuditEntry, before: AuditMark): boolean {
+export function followsMark({ mark, previous }: ChainEntry, before: AuditMark): boolean {
   return mark.sequence === before.sequence + 1 && equalBytes(previous, before.link);
 }
 

@@ -28,7 +28,7 @@ const ACTIONS = ['encrypt', 'decrypt'] as const;
 const SOURCES = ['vault', 'capture', 'retrieve', 'proxy', 'form'] as const;
 
 /** What an entry says. */
-export interface LogEntry {
+export interface ActionLogEntry {
   /** Number of entries that the writer knew of. */
   readonly seenLength: number;
   /** The last 16 bytes of entry number `seenLength`, which renewing it keeps; zeros when there is none. */
@@ -106,7 +106,7 @@ export function textOfIp(bytes: Uint8Array): string {
 }
 
 /** The plaintext. A tag of another length than 16 bytes: RangeError. */
-function encode(entry: LogEntry): Uint8Array {
+function encode(entry: ActionLogEntry): Uint8Array {
   if (entry.seenTag.length !== TAG_BYTES) {
     throw new RangeError('a tag has 16 bytes');
   }
@@ -135,7 +135,7 @@ function readIp(bytes: Uint8Array): { readonly ip: string; readonly end: number 
   return { ip: form === FORM_TEXT ? textOf(ip) : textOfIp(ip), end: IP_AT + length };
 }
 
-function decode(bytes: Uint8Array): LogEntry {
+function decode(bytes: Uint8Array): ActionLogEntry {
   const action = ACTIONS[readU8(bytes, ACTION_AT) - 1];
   const source = SOURCES[readU8(bytes, SOURCE_AT) - 1];
   if (bytes[0] !== PLAINTEXT_TYPE || !action || !source) {
@@ -162,12 +162,12 @@ export function tagOf(entry: Uint8Array): Uint8Array {
  * Seals one entry. An address that is neither IPv4 nor IPv6 in its usual form is kept as text; texts are
  * cut at 255 bytes of UTF-8, between characters.
  */
-export function sealLogEntry(sealer: ServiceSealer, ids: ItemContext, entry: LogEntry): Uint8Array {
+export function sealLogEntry(sealer: ServiceSealer, ids: ItemContext, entry: ActionLogEntry): Uint8Array {
   return sealer.seal('audit', ids.aid, 'log', [ids.kid, ids.token], encode(entry));
 }
 
 /** Opens one entry. Refuses damage and any other item's with `IntegrityError`. */
-export function openLogEntry(sealer: ServiceSealer, ids: ItemContext, entry: Uint8Array): LogEntry {
+export function openLogEntry(sealer: ServiceSealer, ids: ItemContext, entry: Uint8Array): ActionLogEntry {
   return decode(openLogRecord(sealer, ids, entry));
 }
 

@@ -1,10 +1,10 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import * as checkpoints from '../../crypto/log/audit-checkpoint.ts';
 import {
-  type AuditEntry,
   type AuditMark,
   type AuditMarkKind,
   CHAIN_BEGIN,
+  type ChainEntry,
   followsMark,
   openAuditEntry,
   openAuditMark,
@@ -47,7 +47,7 @@ function tokenOf(object: string): string | undefined {
   return noun === 'item' ? token : undefined;
 }
 
-function isWanted({ timeMs, action, object }: AuditEntry, wanted: AuditFilter): boolean {
+function isWanted({ timeMs, action, object }: ChainEntry, wanted: AuditFilter): boolean {
   return (
     (wanted.action === undefined || wanted.action === action) &&
     (wanted.token === undefined || wanted.token === tokenOf(object)) &&
@@ -57,7 +57,7 @@ function isWanted({ timeMs, action, object }: AuditEntry, wanted: AuditFilter): 
 }
 
 function faultOf(
-  entry: AuditEntry,
+  entry: ChainEntry,
   end: AuditMark,
   links: ReadonlyMap<number, Uint8Array>,
 ): ChainFault | undefined {

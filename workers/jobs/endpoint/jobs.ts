@@ -2,7 +2,7 @@
 import { bytes, concealed, json, jsonText, message, oneOf, optional, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import { STORED_PARTS, type StoreParams } from '../item/jobs.ts';
-import type { EndpointUse, KeyName } from '../key/jobs.ts';
+import type { EndpointVersion, KeyName } from '../key/jobs.ts';
 import { laneByRules, RULES } from '../rule/jobs.ts';
 
 /** Names an endpoint; `kind` is part of what its secret is bound to. */
@@ -39,7 +39,7 @@ export interface EndpointPolicy {
 
 /** What a capture adds to a store. */
 export interface CaptureParams extends StoreParams {
-  readonly endpoint: EndpointUse;
+  readonly endpoint: EndpointVersion;
   readonly bytesMax: number;
   /** Whether the account sees numbers masked, and so do the rules that it has made. */
   readonly forcedMask: boolean;

@@ -6,7 +6,7 @@ import { type JsonObject, parseStoredObject } from '../../../server/domain/json/
 import { keepNumbers, mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
 import { formatStoredAt } from '../../../server/domain/text/time-text.ts';
 import { sealMeta } from '../../crypto/item/meta.ts';
-import { type LogEntry, openLogEntry, tagOf } from '../../crypto/log/entry.ts';
+import { type ActionLogEntry, openLogEntry, tagOf } from '../../crypto/log/entry.ts';
 import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import { openKey, openWarmKey, WARM_MISS } from '../key/open.ts';
@@ -52,7 +52,11 @@ function mergeWithRules(
  * Whether a part of a log, newest first, is not what was written: an entry is in it twice, or does not name what lies
  * before it, because somebody moved or replaced one.
  */
-function isBroken(entries: readonly LogEntry[], records: readonly Uint8Array[], newest: number): boolean {
+function isBroken(
+  entries: readonly ActionLogEntry[],
+  records: readonly Uint8Array[],
+  newest: number,
+): boolean {
   const tags = new Set(records.map((record) => tagOf(record).toHex()));
   if (tags.size < records.length) {
     return true;

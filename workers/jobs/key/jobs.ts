@@ -9,7 +9,7 @@ export interface KeyName {
 }
 
 /** The endpoint that a job works through, and the generation of the key that it was made under. */
-export interface EndpointUse {
+export interface EndpointVersion {
   readonly id: string;
   readonly gen: number;
 }
@@ -30,7 +30,7 @@ const KEY = message({ aid: text, user: text, kid: text });
  */
 export const OPENING = oneOf({
   warm: { blob: bytes, secret },
-  endpoint: { use: json<EndpointUse>(), policy: bytes, wrap: bytes, secret },
+  endpoint: { use: json<EndpointVersion>(), policy: bytes, wrap: bytes, secret },
 });
 export type Opening = Given<typeof OPENING>;
 export type ThreadOpening = Taken<typeof OPENING>;

@@ -46,7 +46,7 @@ export interface ItemFault {
 }
 
 /** Records by kind, and of each kind by the ring key that they are sealed under (`?`: none of the ring). */
-export type KeyCounts = Readonly<Record<string, Readonly<Record<string, number>>>>;
+export type CountsByKey = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 /** A log that goes on behind the page: the first entry that is not in it, and how many there are in all. */
 export interface LongLog {
@@ -59,14 +59,14 @@ export interface LongLog {
 export interface ItemsFindings {
   readonly faults: readonly ItemFault[];
   readonly checked: Readonly<Record<string, number>>;
-  readonly keys: KeyCounts;
+  readonly keys: CountsByKey;
   readonly long: readonly LongLog[];
 }
 
 /** What a part of a log has shown: the first place that is wrong, if any. */
 export interface LogFindings {
   readonly wrongAt: number | null;
-  readonly keys: KeyCounts;
+  readonly keys: CountsByKey;
 }
 
 /** A field of an item's hash. */
@@ -80,7 +80,7 @@ export interface ReencryptionPlan {
   readonly fields: readonly ItemField[];
   /** Records that are under no key of the ring, or do not open. */
   readonly lost: readonly ItemField[];
-  readonly keys: KeyCounts;
+  readonly keys: CountsByKey;
   readonly long: readonly LongLog[];
 }
 
