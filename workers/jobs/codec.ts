@@ -189,11 +189,11 @@ export function oneOf<V extends Variants>(variants: V): Codec<GivenVariant<V>, T
   };
 }
 
-function refuseVariant(): never {
+function rejectVariant(): never {
   throw new TypeError('a message is of no kind that its codec has');
 }
 
-const noVariant: AnyCodec = { write: refuseVariant, read: refuseVariant };
+const noVariant: AnyCodec = { write: rejectVariant, read: rejectVariant };
 
 function next(reader: FieldReader): Uint8Array {
   const field = reader.fields[reader.at];

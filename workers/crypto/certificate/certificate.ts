@@ -3,13 +3,14 @@ import { type KeyObject, X509Certificate } from 'node:crypto';
 import { equalBytes } from '../primitives/bytes.ts';
 import { readPem, toPem, toPemBytes } from '../primitives/pem.ts';
 
-type Refusal = 'certificate_invalid' | 'certificate_private_key' | 'certificate_mismatch';
+/** Why a certificate is not accepted. */
+type Fault = 'certificate_invalid' | 'certificate_private_key' | 'certificate_mismatch';
 
 /** What was sent is not a certificate that can be presented. Callers answer `code`. */
 export class CertificateError extends Error {
-  readonly code: Refusal;
+  readonly code: Fault;
 
-  constructor(code: Refusal) {
+  constructor(code: Fault) {
     super('The certificate was refused.');
     this.name = 'CertificateError';
     this.code = code;
@@ -36,24 +37,31 @@ export interface ClientCredential {
   readonly keyPem: Uint8Array;
 }
 
+/** Bounds of what is parsed: characters of PEM, and certificates in it. */
 const TEXT_MAX = 65_536;
 const CERTIFICATES_MAX = 8;
 
-function refuse(code: Refusal): never {
+/** Throws the error of a fault. */
+function reject(code: Fault): never {
   throw new CertificateError(code);
 }
 
+/** One certificate, which must fill its bytes exactly. */
 function parse(der: Uint8Array): X509Certificate {
   let certificate: X509Certificate;
   try {
     certificate = new X509Certificate(der);
   } catch {
-    return refuse('certificate_invalid');
+    return reject('certificate_invalid');
   }
   // The runtime reads past bytes that follow the certificate.
-  return equalBytes(certificate.raw, der) ? certificate : refuse('certificate_invalid');
+  return equalBytes(certificate.raw, der) ? certificate : reject('certificate_invalid');
 }
 
+/**
+ * Whether one certificate stands above another: a CA, not the same, with matching names, whose key verifies the
+ * signature. Times are not checked: the third party decides about those.
+ */
 function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
   try {
     return (
@@ -67,6 +75,7 @@ function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): bool
   }
 }
 
+/** The two types that `createCsr` makes; no other key can belong to a request of ours. */
 function isKeyOfOurs({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
   return (
     (asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === 'prime256v1') ||
@@ -74,20 +83,22 @@ function isKeyOfOurs({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): bo
   );
 }
 
+/** SubjectPublicKeyInfo DER of the key; a curve that the runtime does not know is none of ours either. */
 function publicKeyOf(certificate: X509Certificate): Uint8Array {
   let key: KeyObject;
   try {
     key = certificate.publicKey;
   } catch {
-    return refuse('certificate_mismatch');
+    return reject('certificate_mismatch');
   }
   return isKeyOfOurs(key)
     ? new Uint8Array(key.export({ type: 'spki', format: 'der' }))
-    : refuse('certificate_mismatch');
+    : reject('certificate_mismatch');
 }
 
+/** The end of the validity; a date that the runtime cannot read makes the certificate invalid. */
 function expiryOf({ validToDate }: X509Certificate): string {
-  return Number.isNaN(validToDate.getTime()) ? refuse('certificate_invalid') : validToDate.toISOString();
+  return Number.isNaN(validToDate.getTime()) ? reject('certificate_invalid') : validToDate.toISOString();
 }
 
 /**
@@ -98,23 +109,23 @@ function expiryOf({ validToDate }: X509Certificate): string {
  */
 export function readCertificate(pem: string): ClientCertificate {
   if (pem.length > TEXT_MAX) {
-    refuse('certificate_invalid');
+    reject('certificate_invalid');
   }
   if (/PRIVATE\s+KEY/i.test(pem)) {
-    refuse('certificate_private_key');
+    reject('certificate_private_key');
   }
   const blocks = readPem(pem) ?? [];
   if (blocks.length > CERTIFICATES_MAX || blocks.some(({ label }) => label !== 'CERTIFICATE')) {
-    refuse('certificate_invalid');
+    reject('certificate_invalid');
   }
   const [certificate, ...chain] = blocks.map(({ der }) => parse(der));
   if (certificate === undefined) {
-    return refuse('certificate_invalid');
+    return reject('certificate_invalid');
   }
   let below = certificate;
   for (const issuer of chain) {
     if (!isIssuedBy(below, issuer)) {
-      refuse('certificate_invalid');
+      reject('certificate_invalid');
     }
     below = issuer;
   }

@@ -22,12 +22,14 @@ export interface CreatedCsr {
   readonly subject: CsrSubject;
 }
 
+/** Tags of DER (ITU-T X.690). */
 const SEQUENCE = 0x30;
 const SET = 0x31;
 const BIT_STRING = 0x03;
 const UTF8_STRING = 0x0c;
 const PRINTABLE_STRING = 0x13;
 
+/** What every request has: version 1 (the integer 0), no attributes, whole bytes in the bit string. */
 const VERSION_1 = Uint8Array.fromHex('020100');
 const NO_ATTRIBUTES = Uint8Array.fromHex('a000');
 const NO_UNUSED_BITS = Uint8Array.of(0);
@@ -48,9 +50,13 @@ const ATTRIBUTES = [
   ['cn', 3],
 ] as const;
 
+/** Off the calling thread, on one of the runtime's own. */
 const generate = promisify(generateKeyPair);
 
-/** Up to 65,535: all bounds of a subject together, in four bytes a character, are far below that. */
+/**
+ * The length of an element, up to 65,535: all bounds of a subject together, in four bytes a character, are far below
+ * that.
+ */
 function lengthOf(length: number): number[] {
   if (length < 0x80) {
     return [length];
@@ -58,6 +64,7 @@ function lengthOf(length: number): number[] {
   return length < 0x100 ? [0x81, length] : [0x82, length >>> 8, length & 0xff];
 }
 
+/** One element: tag, length, and the parts one after the other. */
 function der(tag: number, ...parts: readonly Uint8Array[]): Uint8Array {
   const content = concat(parts);
   return concat([Uint8Array.of(tag, ...lengthOf(content.length)), content]);
@@ -78,6 +85,7 @@ function nameOf(subject: CsrSubject): Uint8Array {
   );
 }
 
+/** A P-256 pair takes some 20 us, an RSA pair of 2,048 bits 40 to 400 ms. */
 function newKeyPair(keyType: ClientKeyType) {
   return keyType === 'ec-p256'
     ? generate('ec', { namedCurve: 'P-256' })

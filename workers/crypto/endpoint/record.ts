@@ -74,6 +74,7 @@ export interface CaptureKey extends PublicGeneration, Disposable {
   readonly tokenKey: Uint8Array;
 }
 
+/** The plaintext of a policy record. */
 const POLICY_VERSION = 0x01;
 const SALT_AT = 1;
 const COMMITMENT_AT = SALT_AT + SALT_BYTES;
@@ -95,7 +96,10 @@ function bindWrap(
   return aad('cardvault endpoint', [head, env, aid, kid, id, policyHash]);
 }
 
-/** Wraps an open vault key under a key that is used for nothing else, bound to its place and its policy. */
+/**
+ * Wraps an open vault key under a key that is used for nothing else, bound to its place and its policy. The plaintext is
+ * 64 bytes for a capture, 64 for each generation for a retrieval, and is wiped.
+ */
 function sealWrap(
   place: EndpointName & { readonly kid: string },
   wrapKey: Uint8Array,

@@ -38,7 +38,9 @@ export class EndpointSecretError extends Error {
 /** What names a secret in the policy: the second half of what is derived from it. */
 export const ENDPOINT_COMMITMENT_BYTES = 32;
 
+/** 256 random bits: a secret cannot be guessed, so checking one needs no slow hash. */
 const SECRET_BYTES = 32;
+/** The text of a secret: five characters that name its kind, and 43 of base64url (RFC 4648, section 5). */
 const PREFIXES: Readonly<Record<SecretKind, string>> = { capture: 'vcs1_', retrieve: 'vrs1_' };
 const PREFIX_CHARACTERS = 5;
 const SECRET_CHARACTERS = PREFIX_CHARACTERS + 43;
@@ -50,6 +52,7 @@ export function endpointSecretText(kind: SecretKind, secret: Uint8Array): string
   return PREFIXES[kind] + secret.toBase64({ alphabet: 'base64url', omitPadding: true });
 }
 
+/** Undefined for other characters; the caller compares the text with what the bytes give. */
 function decodeBase64Url(text: string): Uint8Array | undefined {
   try {
     return Uint8Array.fromBase64(text, { alphabet: 'base64url' });

@@ -77,6 +77,7 @@ export interface ContentContext extends PartContext {
   readonly revision: Uint8Array;
 }
 
+/** A content record without its plaintext. */
 const CONTENT_BYTES_MIN = HEADER_BYTES + NONCE_BYTES + TAG_BYTES;
 const LENGTH_BYTES = 4;
 /** Up to 4 KiB padding hides the length to 256 bytes; above, where 256 would be little, to 1 KiB. */
@@ -84,6 +85,7 @@ const SMALL_STEP = 256;
 const LARGE_STEP = 1024;
 const SMALL_MAX = 4096;
 
+/** The length that a plaintext of `length` bytes is padded to, its own length in 4 bytes included. */
 function paddedBytes(length: number): number {
   const needed = LENGTH_BYTES + length;
   const step = needed <= SMALL_MAX ? SMALL_STEP : LARGE_STEP;
@@ -97,7 +99,10 @@ function bindContent(ctx: ContentContext, header: Uint8Array): Uint8Array {
   return aad('cardvault content', [header, env, aid, kid, token, referenceHash, revision, part]);
 }
 
-/** The content record of `bytes` behind an envelope. `dek` must be fresh: it seals nothing else. */
+/**
+ * The content record of `bytes` behind an envelope, in one buffer. `dek` must be fresh: it seals nothing else, so that a
+ * random nonce cannot meet another. The padded copy of the plaintext is wiped.
+ */
 export function sealContent(
   envelope: Uint8Array,
   dek: Uint8Array,
@@ -132,7 +137,7 @@ export function openContent(dek: Uint8Array, ctx: ContentContext, record: Uint8A
   return padded.subarray(LENGTH_BYTES, LENGTH_BYTES + length);
 }
 
-/** Envelope and content of one part, under a fresh data key. */
+/** Envelope and content of one part, under a fresh data key that is wiped before this returns. */
 function sealPart(owner: ItemOwner, ctx: ContentContext, bytes: Uint8Array): Uint8Array {
   const dek = randomBytes(KEY_BYTES);
   try {
@@ -165,7 +170,10 @@ export function sealItem(request: SealItemRequest): SealedItem {
   return { item, gen, sad, meta: sealMeta(request.sealer, request, { ...facts, sad: sadFacts }) };
 }
 
-/** Opens one part, whose hash is compared before anything of it is read. */
+/**
+ * Opens one part, whose hash is compared before anything of it is read: a forged part costs one SHA-256. Envelope and
+ * metadata must name one generation.
+ */
 function openPart(request: OpenItemRequest, part: 0 | 1, stored: Uint8Array, hash: Uint8Array): Uint8Array {
   const { env, aid, kid, token, key, meta } = request;
   if (!equalBytes(sha256(stored), hash)) {

@@ -42,8 +42,11 @@ export interface OpenedMeta {
 
 /** Bytes of a revision: random, new at each write, so that parts of two writes cannot be mixed. */
 export const REVISION_BYTES = 8;
+/** The first byte of the plaintext, so that another layout can follow without another record type. */
 const PLAINTEXT_TYPE = 0x01;
+/** Metadata grows in steps of as many bytes. */
 const STEP = 64;
+/** Where the fixed members lie; those behind `OPTIONAL_AT` are there when their flag is set. */
 const GEN_AT = 1;
 const REVISION_AT = 5;
 const HASH_AT = REVISION_AT + REVISION_BYTES;
@@ -52,6 +55,7 @@ const OPTIONAL_AT = FLAGS_AT + 1;
 const HAS_SAD = 1;
 const HAS_REFERENCE = 2;
 const SAD_BYTES = HASH_BYTES + 8;
+/** What two bytes of length can say; requests allow far less. */
 const REFERENCE_BYTES_MAX = 0xffff;
 
 /** Hides the length of the reference to 64 bytes. */
@@ -114,7 +118,10 @@ function decode(bytes: Uint8Array): OpenedMeta {
   return { ...base, sad, reference };
 }
 
-/** Seals an item's metadata; also used to seal it again when the expiry of part 1 changes. */
+/**
+ * Seals an item's metadata for its place: environment, account, key id and token. Also used to seal it again when part 1
+ * is dropped, or under another master key.
+ */
 export function sealMeta(sealer: ServiceSealer, ids: ItemContext, meta: OpenedMeta): Uint8Array {
   return sealer.seal('record', ids.aid, 'item', [ids.kid, ids.token], encode(meta));
 }

@@ -48,7 +48,10 @@ export interface ParsedVaultKey extends VaultKeyFacts {
   readonly commitment: Uint8Array;
 }
 
-/** Takes a record apart. Refuses wrong lengths and unbounded Argon2 parameters with `IntegrityError`. */
+/**
+ * Takes a record apart. Refuses wrong lengths and unbounded Argon2 parameters with `IntegrityError`, before either costs
+ * anything: at most 4,096 generations, and what `checkStoredParams` lets pass.
+ */
 export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
   checkHeader(record, TYPE.vaultKey, HEADER_BYTES + 1);
   const kidBytes = readU8(record, HEADER_BYTES);
@@ -84,12 +87,18 @@ export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
   };
 }
 
-/** AAD of the wrap: the context and all clear bytes before the nonce. */
+/**
+ * AAD of the wrap: the context and all clear bytes before the nonce. Public keys, Argon2 parameters and salt can
+ * therefore be read before anything is proven, and are proven by the wrap.
+ */
 export function bindVaultKey(ctx: KeyContext, head: Uint8Array): Uint8Array {
   return aad('cardvault vault key', [ctx.env, ctx.aid, ctx.kid, head]);
 }
 
-/** The clear bytes of a record before its nonce; the commitment, the last 32 of them, is still to be written. */
+/**
+ * The clear bytes of a record before its nonce; the commitment, the last 32 of them, is still to be written. RangeError
+ * for a key id of more than 255 bytes, or too many generations.
+ */
 export function vaultKeyHead(
   ctx: KeyContext,
   key: UnlockedKey,

@@ -50,6 +50,7 @@ export function unlockedKey(
   return { kid, tokenKey, generations, [Symbol.dispose]: wipeThis };
 }
 
+/** The runtime's own copies of a private half are out of reach; they are let go of. */
 function wipeThis(this: UnlockedKey): void {
   wipe(this.tokenKey);
   for (const generation of this.generations) {

@@ -17,7 +17,10 @@ import {
 } from './record.ts';
 import { type Generation, generationOf, TOKEN_KEY_BYTES, type UnlockedKey, unlockedKey } from './unlocked.ts';
 
-/** Wraps an open key under a passphrase, with a fresh salt. */
+/**
+ * Wraps an open key under a passphrase, with a fresh salt. The key-encryption key belongs to this salt alone, so it seals
+ * one record in its life. RangeError for a setting out of bounds, before Argon2id is paid.
+ */
 async function wrapKey(
   ctx: KeyContext,
   key: UnlockedKey,
@@ -42,7 +45,7 @@ async function wrapKey(
 
 /**
  * Splits the opened wrap into views, which the key takes over, and proves that each private half belongs to the public
- * one in the record: 40 us of X25519 a generation, beside 200 ms of Argon2id.
+ * one in the record: about 30 us a generation, beside 200 ms of Argon2id.
  */
 function readKey({ kid, gen, publicKeys }: ParsedVaultKey, secrets: Uint8Array): UnlockedKey {
   const generations: Generation[] = publicKeys.map((publicKey, i) => {
@@ -91,7 +94,10 @@ export function throwawayKey(kid: string): UnlockedKey {
   return unlockedKey(kid, randomBytes(TOKEN_KEY_BYTES), [{ gen: 1, ...generateKeyPair() }]);
 }
 
-/** A new vault key of one generation, with a random token key. Refuses a setting under the floor. */
+/**
+ * The record of a new vault key of one generation, with a random token key. Nothing of the key stays in memory: its maker
+ * unlocks it like everybody. Refuses a setting under the floor with RangeError.
+ */
 export async function createVaultKey(
   ctx: KeyContext,
   passphrase: Uint8Array,

@@ -35,7 +35,10 @@ import {
   unpackPairs,
 } from './unlocked.ts';
 
-/** The key of one blob: its own salt is in `head`, so it seals this blob only. */
+/**
+ * The key of one blob: its own salt is in `head`, so it seals this blob only. The passphrase enters as it is; how long
+ * one must be for a blob to be kept is decided where blobs are kept.
+ */
 function deriveKey(
   processKey: Uint8Array,
   { env, aid, kid }: KeyContext,

@@ -20,6 +20,7 @@ export interface CheckpointFacts {
   readonly time: string;
 }
 
+/** A signed checkpoint. */
 export interface Checkpoint extends CheckpointFacts {
   /** Ed25519, base64. */
   readonly signature: string;
@@ -27,8 +28,10 @@ export interface Checkpoint extends CheckpointFacts {
 
 /** PKCS #8 of an Ed25519 key before its 32 bytes of seed (RFC 8410). */
 const PKCS8_HEAD = Uint8Array.fromHex('302e020100300506032b657004220420');
+/** What may stand in a line: ids, hex and times, and nothing that could end it. */
 const FIELD = /^[A-Za-z0-9_.:-]*$/;
 
+/** The text that is signed. Refuses, with `IntegrityError`, what would not fit its lines. */
 function textOf(env: string, { account, sequence, head, time }: CheckpointFacts): Uint8Array {
   // Without a line feed in any field, no two checkpoints have one text.
   if (![account, head, time].every((field) => FIELD.test(field)) || !Number.isSafeInteger(sequence)) {
@@ -37,6 +40,7 @@ function textOf(env: string, { account, sequence, head, time }: CheckpointFacts)
   return utf8(`cardvault audit checkpoint 1\n${env}\n${account}\n${sequence}\n${head}\n${time}\n`);
 }
 
+/** The signing key of a seed; the root gives one seed for each installation. */
 function privateKeyOf(seed: Uint8Array): KeyObject {
   return createPrivateKey({ key: Buffer.from(concat([PKCS8_HEAD, seed])), format: 'der', type: 'pkcs8' });
 }

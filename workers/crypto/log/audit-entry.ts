@@ -52,17 +52,21 @@ export interface AuditMark {
   readonly stepBackMs: number;
 }
 
+/** An opened entry: what it tells, its own mark, and the link that it names as the one before. */
 export interface ChainEntry extends AuditEvent {
   readonly mark: AuditMark;
   readonly previous: Uint8Array;
 }
 
+/** The newest entry, or the newest that retention has removed. */
 export type AuditMarkKind = 'head' | 'start';
 
+/** The place of entries among the service records; marks have kinds of their own beside it. */
 const PURPOSE = 'audit';
 const KIND = 'security log';
 const PLAINTEXT_TYPE = 0x01;
 const LINK_BYTES = 32;
+/** Entries and marks begin alike; behind the link each has its own members. */
 const SEQUENCE_AT = 1;
 const LINK_AT = SEQUENCE_AT + 8;
 const TIME_AT = LINK_AT + LINK_BYTES;
@@ -73,6 +77,7 @@ const TEXTS_AT = COUNT_AT + 4;
 const MARK_LATEST_AT = LINK_AT + LINK_BYTES;
 const MARK_STEP_BACK_AT = MARK_LATEST_AT + 8;
 const MARK_BYTES = MARK_STEP_BACK_AT + 8;
+/** What one byte of length can say. */
 const TEXT_BYTES_MAX = 255;
 const TEXTS = ['action', 'outcome', 'actor', 'ip', 'userAgent', 'requestId', 'object'] as const;
 
@@ -87,6 +92,7 @@ export const CHAIN_BEGIN: AuditMark = {
   stepBackMs: 0,
 };
 
+/** A text with its length, cut at 255 bytes between characters: what callers send has no other bound here. */
 function encodeText(text: string): Uint8Array {
   const { written } = encoder.encodeInto(text, cutBuffer);
   const out = new Uint8Array(1 + written);
@@ -95,6 +101,7 @@ function encodeText(text: string): Uint8Array {
   return out;
 }
 
+/** The plaintext of the entry that follows a mark. The latest time and the widest step back never fall. */
 function encode(event: AuditEvent, { link, ...before }: AuditMark): Uint8Array {
   const fixed = new Uint8Array(TEXTS_AT);
   fixed[0] = PLAINTEXT_TYPE;
@@ -122,6 +129,7 @@ function decodeTexts(bytes: Uint8Array): Record<(typeof TEXTS)[number], string> 
   return texts;
 }
 
+/** Reads the plaintext of an entry, and makes its link. `IntegrityError` for another type or length. */
 function decode(key: Uint8Array, bytes: Uint8Array): ChainEntry {
   if (bytes[0] !== PLAINTEXT_TYPE) {
     throw new IntegrityError('security log entry');

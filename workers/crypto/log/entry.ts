@@ -24,6 +24,7 @@ import { TAG_BYTES } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
 import { openLogRecord } from './seal.ts';
 
+/** By their numbers in an entry, from 1: new ones go to the end. */
 const ACTIONS = ['encrypt', 'decrypt'] as const;
 const SOURCES = ['vault', 'capture', 'retrieve', 'proxy', 'form'] as const;
 
@@ -41,6 +42,7 @@ export interface ActionLogEntry {
   readonly userAgent: string;
 }
 
+/** The first byte of the plaintext, and where the fixed members lie behind it. */
 const PLAINTEXT_TYPE = 0x01;
 const SEEN_AT = 1;
 const TAG_AT = 5;
@@ -50,7 +52,9 @@ const SOURCE_AT = ACTION_AT + 1;
 const FORM_AT = SOURCE_AT + 1;
 const IP_BYTES_AT = FORM_AT + 1;
 const IP_AT = IP_BYTES_AT + 1;
+/** What one byte of length can say. */
 const TEXT_BYTES_MAX = 255;
+/** What stands before the first entry. */
 const NO_TAG = new Uint8Array(TAG_BYTES);
 
 const IPV4_BYTES = 4;
@@ -135,6 +139,7 @@ function readIp(bytes: Uint8Array): { readonly ip: string; readonly end: number 
   return { ip: form === FORM_TEXT ? textOf(ip) : textOfIp(ip), end: IP_AT + length };
 }
 
+/** Reads a plaintext. Refuses unknown actions and sources, and texts that are no UTF-8, with `IntegrityError`. */
 function decode(bytes: Uint8Array): ActionLogEntry {
   const action = ACTIONS[readU8(bytes, ACTION_AT) - 1];
   const source = SOURCES[readU8(bytes, SOURCE_AT) - 1];
@@ -153,7 +158,10 @@ function decode(bytes: Uint8Array): ActionLogEntry {
   };
 }
 
-/** The tag that the next writer names after having seen `entry` as the newest. */
+/**
+ * The tag that the next writer names after having seen `entry` as the newest: its last 16 bytes, which stay the same
+ * when it is sealed again.
+ */
 export function tagOf(entry: Uint8Array): Uint8Array {
   return entry.subarray(-TAG_BYTES);
 }

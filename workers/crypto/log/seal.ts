@@ -12,6 +12,7 @@ import type { ServiceSealer } from '../record/service-record.ts';
 
 const TYPE_AT = 1;
 
+/** A renewed entry taken apart; nothing of it is proven until the record opens. */
 interface Renewed {
   readonly record: Uint8Array;
   readonly name: Uint8Array;
@@ -30,6 +31,7 @@ function splitRenewed(entry: Uint8Array): Renewed | undefined {
   return { record, name: entry.subarray(-TAG_BYTES) };
 }
 
+/** The place of a renewed entry: its name is bound to the seal, so that no other can be put behind the record. */
 function pathOf({ kid, token }: ItemContext, name: Uint8Array): readonly string[] {
   return [kid, token, name.toHex()];
 }

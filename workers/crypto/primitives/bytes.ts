@@ -27,6 +27,7 @@ export class PassphraseError extends Error {
 export const EMPTY = new Uint8Array(0);
 
 const encoder = new TextEncoder();
+/** Fatal: a damaged text must not be read as another one. A byte order mark is part of the text. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The UTF-8 bytes of a text; a lone surrogate becomes U+FFFD, as everywhere on the wire. */
@@ -134,9 +135,11 @@ export function wipe(...buffers: readonly (Uint8Array | undefined)[]): void {
   }
 }
 
+/** The first byte of every record; readers know no other. */
 const VERSION = 0x01;
 /** AES-256-GCM, HMAC- and HKDF-SHA-256, X25519. 0x02 is kept for the hybrid with ML-KEM-768. */
 const SUITE = 0x01;
+/** Reserved: a reader refuses any other value. */
 const FLAGS = 0x00;
 
 /** Length of the header that every record begins with: version, type, suite, flags, a byte each. */
@@ -177,6 +180,7 @@ export function checkHeader(record: Uint8Array, type: RecordType, bytesMin: numb
 /** One part of an AAD: text enters as its UTF-8 bytes, a number as an unsigned integer up to 2^53 - 1. */
 export type Field = string | Uint8Array | number;
 
+/** Type bytes of the fields. */
 const TEXT = 1;
 const BYTES = 2;
 const NUMBER = 3;

@@ -22,6 +22,7 @@ export interface KeyPair {
   readonly publicKey: Uint8Array;
 }
 
+/** Before any arithmetic: a key of another length is damage, whoever sent it. */
 function checkLength(key: Uint8Array): void {
   if (key.length !== POINT_BYTES) {
     throw new IntegrityError();
@@ -39,7 +40,7 @@ export function importPrivate(privateKey: Uint8Array): KeyObject {
   }
 }
 
-/** The public half of a private key. */
+/** The public half of a private key: about 30 us. `IntegrityError` for a private key that is not 32 bytes. */
 export function publicOf(privateKey: Uint8Array): Uint8Array {
   const der = createPublicKey(importPrivate(privateKey)).export({ format: 'der', type: 'spki' });
   return new Uint8Array(der.subarray(SPKI_PREFIX.length));
@@ -89,21 +90,24 @@ export interface HpkeContext {
   readonly baseNonce: Uint8Array;
 }
 
+/** RFC 9180, sections 4 and 5.1: the mode, the version label and the suite ids that enter every derivation. */
 const BASE_MODE = Uint8Array.of(0);
 const VERSION = utf8('HPKE-v1');
 const KEM_SUITE = concat([utf8('KEM'), Uint8Array.of(0x00, 0x20)]);
 
+/** `suite_id` of section 5.1: KEM 0x0020, KDF 0x0001 and the AEAD. */
 function suiteOf(aead: HpkeAead): Uint8Array {
   return concat([utf8('HPKE'), Uint8Array.of(0x00, 0x20, 0x00, 0x01, aead.id >> 8, aead.id & 0xff)]);
 }
 
 const EXPORT_ONLY_SUITE = suiteOf(EXPORT_ONLY);
 
+/** LabeledExtract of section 4: HMAC of salt and labelled input, 32 bytes. */
 function extract(suite: Uint8Array, salt: Uint8Array, label: string, ikm: Uint8Array): Uint8Array {
   return hmac(salt, concat([VERSION, suite, utf8(label), ikm]));
 }
 
-/** HKDF-Expand with the RFC's label; up to 255 blocks. */
+/** LabeledExpand of section 4: HKDF-Expand (RFC 5869) with the label, up to 255 blocks of 32 bytes. */
 function expand(
   suite: Uint8Array,
   prk: Uint8Array,
@@ -126,6 +130,7 @@ function expand(
   return out;
 }
 
+/** ExtractAndExpand of section 4.1, over what X25519 has agreed on; that is wiped. */
 function sharedSecret(agreed: Uint8Array, enc: Uint8Array, publicKey: Uint8Array): Uint8Array {
   const prk = extract(KEM_SUITE, EMPTY, 'eae_prk', agreed);
   try {
@@ -135,6 +140,7 @@ function sharedSecret(agreed: Uint8Array, enc: Uint8Array, publicKey: Uint8Array
   }
 }
 
+/** KeySchedule of section 5.1 in Base mode, without a PSK; the shared secret is wiped. */
 function schedule(shared: Uint8Array, info: Uint8Array, aead: HpkeAead): HpkeContext {
   const suite = aead === EXPORT_ONLY ? EXPORT_ONLY_SUITE : suiteOf(aead);
   const pskIdHash = extract(suite, EMPTY, 'psk_id_hash', EMPTY);

@@ -20,6 +20,7 @@ export const ARGON2_FLOOR: Argon2Params = { memoryKiB: 19_456, passes: 2, parall
 /** RFC 9106's second recommended profile. */
 export const ARGON2_DEFAULT: Argon2Params = { memoryKiB: 65_536, passes: 3, parallelism: 4 };
 
+/** Whole numbers between two bounds, both included; NaN and fractions are not. */
 function isWithin(value: number, min: number, max: number): boolean {
   return Number.isInteger(value) && value >= min && value <= max;
 }
@@ -74,6 +75,7 @@ export async function deriveKek(
   }
 }
 
+/** As the PHC string format has base64. */
 const UNPADDED = { omitPadding: true } as const;
 
 /** A verifier as a PHC string, whose base64 has no padding. */

@@ -7,10 +7,13 @@ export interface PemBlock {
   readonly der: Uint8Array;
 }
 
+/** Characters of base64 in a line that is written (RFC 7468, section 2). */
 const LINE = 64;
 const BEGIN = /^-----BEGIN ([A-Z0-9 ]{1,40})-----$/;
+/** Lines of other writers may be longer; 76 is what MIME allows. */
 const BASE64_LINE = /^[A-Za-z0-9+/]{1,76}={0,2}$/;
 
+/** The lines around a block. */
 function begin(label: string): string {
   return `-----BEGIN ${label}-----\n`;
 }
@@ -51,6 +54,7 @@ export function toPemBytes(label: string, der: Uint8Array): Uint8Array {
   return whole;
 }
 
+/** The bytes of base64 lines; undefined for padding or bits that a strict writer would not have made. */
 function decode(lines: readonly string[]): Uint8Array | undefined {
   try {
     return Uint8Array.fromBase64(lines.join(''), { lastChunkHandling: 'strict' });

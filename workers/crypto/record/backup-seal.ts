@@ -15,7 +15,9 @@ import {
   TAG_BYTES,
 } from '../primitives/symmetric.ts';
 
+/** Bytes that name the key in a file's header. */
 const CHECK_BYTES = 16;
+/** The nonce: number of the frame in 8 bytes, zeros, and 1 in the last byte for the last frame. */
 const LAST_AT = NONCE_BYTES - 1;
 
 /** Where a frame stands in its file, counted from 0. */
@@ -35,6 +37,7 @@ export interface BackupSeal {
   open(place: FramePlace, frame: Uint8Array): Uint8Array;
 }
 
+/** Never twice under one key: a file has one frame of each number, and its key is its own. */
 function nonceOf({ number, isLast }: FramePlace): Uint8Array {
   const nonce = new Uint8Array(NONCE_BYTES);
   writeU64(nonce, 0, number);

@@ -4,6 +4,7 @@ import { equalBytes } from '../primitives/bytes.ts';
 import { exportSecret, importPrivate, setupReceiver } from '../primitives/hpke.ts';
 import { hkdf, hmac, sealInto, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
 
+/** The known answers are kept as their sources print them. */
 function hex(text: string): Uint8Array {
   return Uint8Array.fromHex(text);
 }
@@ -42,6 +43,7 @@ function argon2Answer(): Promise<Uint8Array> {
   });
 }
 
+/** An error names the primitive, and neither answer. */
 function check(name: string, answer: Uint8Array, expected: string): void {
   if (!equalBytes(answer, hex(expected))) {
     throw new Error(`self-test failed: ${name}`);

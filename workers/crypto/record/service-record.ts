@@ -51,7 +51,10 @@ export interface KeyContext {
 
 /** Seals and opens service records; made once for each thread. */
 export interface ServiceSealer {
-  /** Seals `plaintext` under the write key; it opens only with the same purpose, account, kind and path. */
+  /**
+   * Seals `plaintext` under the write key; it opens only with the same purpose, account, kind and path, and in the same
+   * environment. The path is a list of texts whose borders are bound too. 52 bytes longer than the plaintext.
+   */
   seal(
     purpose: Purpose,
     account: string,
@@ -59,7 +62,10 @@ export interface ServiceSealer {
     path: readonly string[],
     plaintext: Uint8Array,
   ): Uint8Array;
-  /** Opens a record under whichever ring key sealed it. Refuses all else with `IntegrityError`. */
+  /**
+   * Opens a record under whichever ring key sealed it. Refuses damage, another place and a key that is not in the ring
+   * with `IntegrityError`.
+   */
   open(
     purpose: Purpose,
     account: string,
@@ -78,6 +84,7 @@ const ID_TAG_AT = HEADER_BYTES;
 const ID_TAG_BYTES = 4;
 const HEAD_BYTES = HEADER_BYTES + ID_TAG_BYTES;
 const RECORD_BYTES_MIN = HEAD_BYTES + MESSAGE_EXTRA_BYTES;
+/** Pairs that are remembered, for each saves an HKDF of about 2 us; the oldest is dropped first. */
 const SUBKEYS_MAX = 4096;
 
 /** Derives the 32-byte key of a purpose and an account. It is shared: who gets it neither changes nor wipes it. */
@@ -106,6 +113,7 @@ export function createSubkeys(key: Uint8Array, label: string, env: string): Subk
   };
 }
 
+/** A key of the ring, ready to seal and to be found by the tag of its id. */
 interface RingKey {
   readonly id: string;
   /** Header and key tag of a record sealed under this key. */
@@ -113,6 +121,7 @@ interface RingKey {
   readonly subkeyOf: Subkeys;
 }
 
+/** Copies the key: the caller may wipe its own. RangeError for another length than 32 bytes. */
 function createRingKey(id: string, key: Uint8Array, env: string): RingKey {
   if (key.length !== KEY_BYTES) {
     throw new RangeError('a service master key has 32 bytes');

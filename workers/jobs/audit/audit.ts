@@ -68,7 +68,7 @@ function faultOf(
   return link !== undefined && !equalBytes(link, entry.mark.link) ? 'replaced' : undefined;
 }
 
-/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+/** The handlers of `AUDIT_JOBS`. */
 export const AUDIT_HANDLERS: ThreadHandlers<typeof AUDIT_JOBS> = {
   sealAudit(context, { aid, head, events }) {
     const key = chainKey(context, aid);

@@ -7,7 +7,7 @@ import { IntegrityError, wipe } from '../../crypto/primitives/bytes.ts';
 import { type ThreadHandlers, toJsonBytes, toText } from '../context.ts';
 import type { CERT_JOBS } from './jobs.ts';
 
-/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+/** The handlers of `CERT_JOBS`. */
 export const CERT_HANDLERS: ThreadHandlers<typeof CERT_JOBS> = {
   async createCsr({ sealer }, { place: { aid, id }, keyType, subject: given }) {
     // JSON has left out the members that are undefined.

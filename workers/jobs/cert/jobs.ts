@@ -25,6 +25,7 @@ export interface CredentialPlace {
   readonly csrId: string;
 }
 
+/** Jobs on client certificates. */
 export const CERT_JOBS = {
   /** Makes a key pair and a request for it. Cold: making a pair takes a core for as long as a passphrase does. */
   createCsr: defineJob({

@@ -53,6 +53,7 @@ export interface EndpointRecords {
 
 const RECORDS = message({ policy: bytes, wrap: bytes });
 
+/** Jobs on endpoints and through them. */
 export const ENDPOINT_JOBS = {
   /** A new endpoint with a random secret; `key_changed` when the key has a newer generation than the policy. */
   createEndpoint: defineJob({

@@ -147,6 +147,7 @@ const STORED = {
 };
 /** An item to be written. */
 export const STORED_PARTS = oneOf({ stored: STORED });
+/** The same in a thread and on the server's side. */
 export type StoredParts = Taken<typeof STORED_PARTS>;
 
 /** An item as it lies in Redis (`sad` may be empty), and the last 16 bytes of the newest entry of its log. */
@@ -161,9 +162,12 @@ export const PAGE = message({
   /** Items one after the other, for each bucket. */
   blobs: list(bytes),
 });
+/** A page as the server gives it. */
 export type PageFields = Given<typeof PAGE>;
+/** A page as a thread reads it. */
 export type ThreadPage = Taken<typeof PAGE>;
 
+/** Jobs on items. A passphrase is needed where a blob or an opening is given, and nowhere else. */
 export const ITEM_JOBS = {
   /** Seals an item under a fresh token. `number_missing`, `test_card`, `invalid_request`: the body's fault. */
   storeItem: defineJob({

@@ -32,7 +32,9 @@ export const OPENING = oneOf({
   warm: { blob: bytes, secret },
   endpoint: { use: json<EndpointVersion>(), policy: bytes, wrap: bytes, secret },
 });
+/** What the server gives. */
 export type Opening = Given<typeof OPENING>;
+/** What a thread gets: secrets as bytes, which are wiped after the job. */
 export type ThreadOpening = Taken<typeof OPENING>;
 
 /** The warm blob was made under another passphrase; the full unlock decides. A variant of many results. */
@@ -40,6 +42,7 @@ export interface WarmMiss {
   readonly kind: 'warm_miss';
 }
 
+/** Jobs on vault keys by themselves. */
 export const KEY_JOBS = {
   /** A new vault key under a passphrase, sealed for its place. */
   createKey: defineJob({

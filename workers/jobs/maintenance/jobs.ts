@@ -92,6 +92,7 @@ const REENCRYPTION = message({
   parts: list(message({ tag: bytes, record: bytes })),
 });
 
+/** What a page or a log has to be written anew. */
 export type Reencryption = Taken<typeof REENCRYPTION>;
 
 /** All maintenance has one share of the bulk lane. */
@@ -99,6 +100,7 @@ function share(): string {
   return 'maintenance';
 }
 
+/** Jobs of record maintenance. */
 export const MAINTENANCE_JOBS = {
   /** Whether each record opens in its place. */
   verifyRecords: defineJob({

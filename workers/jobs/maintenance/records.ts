@@ -95,7 +95,7 @@ function reencrypted(
   });
 }
 
-/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+/** The handlers of `verifyRecords` and `reencryptRecords`. */
 export const RECORDS_HANDLERS = {
   verifyRecords(context, { records }) {
     return records.map(({ place, record }) => ({

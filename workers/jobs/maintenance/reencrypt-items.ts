@@ -82,7 +82,7 @@ function candidatesOf(
       ];
 }
 
-/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+/** The handlers of `reencryptItems` and `reencryptLog`. */
 export const REENCRYPT_HANDLERS = {
   reencryptItems(context, { params: { aid, kid, tokens }, survey: blob }) {
     const survey = readSurvey(blob, tokens.length);

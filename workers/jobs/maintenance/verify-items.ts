@@ -113,7 +113,7 @@ function checkItem(
   return meta;
 }
 
-/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+/** The handlers of `verifyItems`, `verifyLog` and `referenceMembers`. */
 export const VERIFY_HANDLERS = {
   verifyItems(context, { params, survey: blob }) {
     const faults: ItemFault[] = [];

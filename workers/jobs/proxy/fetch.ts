@@ -99,7 +99,7 @@ function storable(
   return { object, extra: found.extra };
 }
 
-/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+/** The handlers of `prepareFetch` and `storeFetched`. */
 export const FETCH_HANDLERS = {
   prepareFetch(context, { params, blob, passphrase, order: sent }) {
     const { algorithm, smartParse: isSmart, rules } = params;

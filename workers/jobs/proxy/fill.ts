@@ -77,7 +77,7 @@ function fillJob(
   return { job, shown: shownOf(params, order, viewOf) };
 }
 
-/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+/** The handler of `fillProxy`. */
 export const FILL_HANDLERS = {
   fillProxy(context, input) {
     const { params, opening, item } = input;

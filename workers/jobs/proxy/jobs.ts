@@ -148,6 +148,7 @@ export interface ReplyName extends KeyName {
   readonly digest: string;
 }
 
+/** Jobs of proxied calls. Card data and webhook secrets never leave the threads unsealed but for sending. */
 export const PROXY_JOBS = {
   /** Reads and checks an order; errors name their place. `order` goes on to `fillProxy` or `prepareFetch`. */
   readProxyOrder: defineJob({

@@ -11,7 +11,7 @@ function placeOf({ env }: ThreadContext, { aid, kid, digest }: ReplyName) {
   return { env, aid, kid, token: `reply\n${digest}` };
 }
 
-/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+/** The handlers of `sealReply` and `openReply`. */
 export const REPLY_HANDLERS = {
   /** Seals a reply as an item is sealed: `length of the metadata 4 | metadata | envelope and content`. */
   sealReply(context, { name, blob, passphrase, reply }) {

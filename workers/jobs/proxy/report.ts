@@ -89,7 +89,7 @@ function sentReply(
   return encodeJson(reply);
 }
 
-/** Handlers of jobs of `jobs.ts`, which says what each promises. */
+/** The handlers of `reportProxy`, `sealReport`, `openJob` and `openReport`. */
 export const REPORT_HANDLERS = {
   /** Of a sent request an object of its own, of all else what its webhook would receive. */
   reportProxy(context, { place, job: record, outcome, content, shown }) {

@@ -5,7 +5,9 @@ import { defineJob } from '../define.ts';
 
 /** Rules by id, each with its sealed record, in the order in which they run. */
 export const RULES = list(message({ id: text, record: bytes }));
+/** The same on the server's side. */
 export type RuleSet = Given<typeof RULES>;
+/** The same in a thread. */
 export type ThreadRules = Taken<typeof RULES>;
 
 /** Rules may hold a thread for as long as rules may take: such jobs travel alone, behind those without. */
@@ -13,6 +15,7 @@ export function laneByRules({ rules }: { readonly rules: RuleSet }): Lane {
   return rules.length === 0 ? 'hot' : 'bulk';
 }
 
+/** Jobs on rules by themselves. */
 export const RULE_JOBS = {
   /** The operations that a rule's body holds, as JSON text; `invalid_request` names the place of a fault. */
   checkRule: defineJob({
