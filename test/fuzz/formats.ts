@@ -34,7 +34,7 @@ interface Format {
   readonly isSealed: boolean;
 }
 
-const MARK = { sequence: 0, link: filled(32, 0), latestMs: 0, stepBackMs: 0 };
+const MARK = { sequence: 0, link: '00'.repeat(32), latestMs: 0, stepBackMs: 0 };
 
 async function sealedFormats(): Promise<Format[]> {
   const sealer = sealerOf();

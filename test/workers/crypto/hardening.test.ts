@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
 import { openContent, openItem } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
-import { describeVaultKey } from '../../../workers/crypto/key/record.ts';
+import { parseVaultKey } from '../../../workers/crypto/key/record.ts';
 import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { openWarm } from '../../../workers/crypto/key/warm.ts';
 import { openLogEntry } from '../../../workers/crypto/log/entry.ts';
@@ -44,7 +44,7 @@ function blob(index: number, type: number): Uint8Array {
 }
 
 const decoders: [string, number, (bytes: Uint8Array) => unknown][] = [
-  ['vault key', TYPE.vaultKey, describeVaultKey],
+  ['vault key', TYPE.vaultKey, parseVaultKey],
   ['owned envelope', TYPE.ownedEnvelope, (bytes) => unwrapDek(key, part, bytes)],
   ['sealed envelope', TYPE.sealedEnvelope, (bytes) => unwrapDek(key, part, bytes)],
   [

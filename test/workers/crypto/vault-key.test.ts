@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { describeVaultKey } from '../../../workers/crypto/key/record.ts';
+import { parseVaultKey } from '../../../workers/crypto/key/record.ts';
 import { changePassphrase, createVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { openWarm, sealWarm } from '../../../workers/crypto/key/warm.ts';
 import { concat, IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
@@ -29,19 +29,19 @@ function secretsOf(key: {
 describe('create and unlock', () => {
   test('a new key opens with its passphrase, at the default setting', async () => {
     const record = await createVaultKey(CONTEXT, PASSPHRASE, ARGON2_DEFAULT);
-    expect(describeVaultKey(record).params).toEqual({ memoryKiB: 65_536, passes: 3, parallelism: 4 });
+    expect(parseVaultKey(record).params).toEqual({ memoryKiB: 65_536, passes: 3, parallelism: 4 });
     const { key, upgraded } = await unlockVaultKey(CONTEXT, record, PASSPHRASE, ARGON2_DEFAULT);
     expect(upgraded).toBeUndefined();
     expect(key.kid).toBe(CONTEXT.kid);
     expect(key.generations.map(({ gen }) => gen)).toEqual([1]);
     expect(key.generations.map(({ publicKey }) => toHex(publicKey))).toEqual(
-      describeVaultKey(record).publicKeys.map(toHex),
+      parseVaultKey(record).publicKeys.map(toHex),
     );
   });
 
   test('two keys with one passphrase share nothing', async () => {
     const [a, b] = await Promise.all([openNewKey(), openNewKey()]);
-    const [one, other] = [describeVaultKey(a.record), describeVaultKey(b.record)];
+    const [one, other] = [parseVaultKey(a.record), parseVaultKey(b.record)];
     expect(toHex(one.salt)).not.toBe(toHex(other.salt));
     expect(new Set([...secretsOf(a.key), ...secretsOf(b.key)]).size).toBe(4);
     expect(toHex(a.record.subarray(-80))).not.toBe(toHex(b.record.subarray(-80)));
@@ -113,7 +113,7 @@ describe('damage', () => {
 
   test('a forged memory size is refused before it is paid for', async () => {
     const { record } = await openNewKey();
-    const { salt } = describeVaultKey(record);
+    const { salt } = parseVaultKey(record);
     const at = Buffer.from(record).indexOf(Buffer.from(salt)) + salt.length;
     const forged = concat([
       record.subarray(0, at),
@@ -121,7 +121,7 @@ describe('damage', () => {
       record.subarray(at + 8),
     ]);
     const cpuMs = startCpuClock();
-    expect(() => describeVaultKey(forged)).toThrow(IntegrityError);
+    expect(() => parseVaultKey(forged)).toThrow(IntegrityError);
     await expect(unlockVaultKey(CONTEXT, forged, PASSPHRASE, FLOOR)).rejects.toBeInstanceOf(IntegrityError);
     // The memory that it asks for takes seconds to fill.
     expect(cpuMs()).toBeLessThan(100);
@@ -138,7 +138,7 @@ describe('passphrase change', () => {
       record = await changePassphrase(CONTEXT, record, old, next, FLOOR);
       ({ key } = await unlockVaultKey(CONTEXT, record, next, FLOOR));
       expect(key.generations.map(({ gen }) => gen)).toEqual(Array.from({ length: i + 1 }, (_, n) => n + 1));
-      expect(describeVaultKey(record).gen).toBe(i + 1);
+      expect(parseVaultKey(record).gen).toBe(i + 1);
       await expect(unlockVaultKey(CONTEXT, record, old, FLOOR)).rejects.toBeInstanceOf(PassphraseError);
     }
     expect(secretsOf(key).slice(0, 2)).toEqual(first);
@@ -159,8 +159,8 @@ describe('a risen setting', () => {
     const higher = { memoryKiB: 20_480, passes: 3, parallelism: 2 };
     const first = await unlockVaultKey(CONTEXT, record, PASSPHRASE, higher);
     const upgraded = first.upgraded ?? new Uint8Array(0);
-    expect(describeVaultKey(upgraded).params).toEqual(higher);
-    expect(toHex(describeVaultKey(upgraded).salt)).not.toBe(toHex(describeVaultKey(record).salt));
+    expect(parseVaultKey(upgraded).params).toEqual(higher);
+    expect(toHex(parseVaultKey(upgraded).salt)).not.toBe(toHex(parseVaultKey(record).salt));
     const second = await unlockVaultKey(CONTEXT, upgraded, PASSPHRASE, higher);
     expect(second.upgraded).toBeUndefined();
     expect(secretsOf(second.key)).toEqual(secretsOf(key));
@@ -175,7 +175,7 @@ describe('a risen setting', () => {
     expect((await unlockVaultKey(CONTEXT, record, PASSPHRASE, FLOOR)).upgraded).toBeUndefined();
     const mixed = { memoryKiB: 21_504, passes: 2, parallelism: 1 };
     const { upgraded } = await unlockVaultKey(CONTEXT, record, PASSPHRASE, mixed);
-    expect(describeVaultKey(upgraded ?? record).params).toEqual({
+    expect(parseVaultKey(upgraded ?? record).params).toEqual({
       memoryKiB: 21_504,
       passes: 3,
       parallelism: 1,

@@ -31,18 +31,17 @@ export const COMMITMENT_BYTES = 32;
 /** A passphrase can be changed this often; the record grows by 64 bytes each time. */
 const GENERATIONS_MAX = 4096;
 
-/** What a key record tells without its passphrase. */
-export interface VaultKeyFacts {
+/**
+ * What a key record tells without its passphrase: views into it, of the right lengths. Nothing of it is authenticated by
+ * itself, but it comes out of a service record.
+ */
+export interface ParsedVaultKey {
   readonly kid: string;
   /** Number of the newest generation; there are as many public keys. */
   readonly gen: number;
   readonly publicKeys: readonly Uint8Array[];
   readonly params: Argon2Params;
   readonly salt: Uint8Array;
-}
-
-/** A record taken apart: views into it, of the right lengths, nothing of it proven yet. */
-export interface ParsedVaultKey extends VaultKeyFacts {
   /** All bytes before the nonce, where the sealed part begins: they are authenticated as they stand. */
   readonly head: Uint8Array;
   readonly commitment: Uint8Array;
@@ -116,10 +115,4 @@ export function vaultKeyHead(
   const numbers = [u32(params.memoryKiB), u32(params.passes), u32(params.parallelism)];
   const count = u32(key.generations.length);
   return concat([header, kid, count, ...publicKeys, salt, ...numbers, new Uint8Array(COMMITMENT_BYTES)]);
-}
-
-/** What a record tells without its passphrase. Nothing here is authenticated by itself: the outer seal is. */
-export function describeVaultKey(record: Uint8Array): VaultKeyFacts {
-  const { kid, gen, publicKeys, params, salt } = parseVaultKey(record);
-  return { kid, gen, publicKeys, params, salt };
 }

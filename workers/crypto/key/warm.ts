@@ -25,7 +25,7 @@ import {
 import { fillRandom } from '../primitives/random.ts';
 import { hmac, NONCE_BYTES, openAt, SALT_BYTES, sealAt, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { KeyContext } from '../record/service-record.ts';
-import { describeVaultKey } from './record.ts';
+import { parseVaultKey } from './record.ts';
 import {
   PAIR_BYTES,
   packPairs,
@@ -59,7 +59,7 @@ export function sealWarm(
   passphrase: Uint8Array,
   key: UnlockedKey,
 ): Uint8Array {
-  const { salt } = describeVaultKey(record);
+  const { salt } = parseVaultKey(record);
   const kid = utf8(ctx.kid);
   const genAt = HEADER_BYTES + 1 + kid.length;
   const saltAt = genAt + 4;

@@ -12,7 +12,6 @@
  */
 import {
   concat,
-  equalBytes,
   IntegrityError,
   readBytes,
   readU8,
@@ -42,10 +41,11 @@ export interface AuditEvent {
 }
 
 /** The place of an entry in its chain, as the next entry and the marks name it. */
-export interface AuditMark {
+export interface MarkFacts {
   /** From 1; 0 stands for the beginning of a chain, before its first entry. */
   readonly sequence: number;
-  readonly link: Uint8Array;
+  /** 64 hex digits. Links are compared as text: each lies in a sealed record, where nobody can try another. */
+  readonly link: string;
   /** The latest time of all entries so far: unlike their times it never steps back. */
   readonly latestMs: number;
   /** The most that any entry so far stands behind the latest time before it. */
@@ -54,8 +54,9 @@ export interface AuditMark {
 
 /** An opened entry: what it tells, its own mark, and the link that it names as the one before. */
 export interface ChainEntry extends AuditEvent {
-  readonly mark: AuditMark;
-  readonly previous: Uint8Array;
+  readonly mark: MarkFacts;
+  /** Hex, as links are. */
+  readonly previous: string;
 }
 
 /** The newest entry, or the newest that retention has removed. */
@@ -85,9 +86,9 @@ const encoder = new TextEncoder();
 const cutBuffer = new Uint8Array(TEXT_BYTES_MAX);
 
 /** What stands before the first entry of every chain. */
-export const CHAIN_BEGIN: AuditMark = {
+export const CHAIN_BEGIN: MarkFacts = {
   sequence: 0,
-  link: new Uint8Array(LINK_BYTES),
+  link: '00'.repeat(LINK_BYTES),
   latestMs: 0,
   stepBackMs: 0,
 };
@@ -102,11 +103,11 @@ function encodeText(text: string): Uint8Array {
 }
 
 /** The plaintext of the entry that follows a mark. The latest time and the widest step back never fall. */
-function encode(event: AuditEvent, { link, ...before }: AuditMark): Uint8Array {
+function encode(event: AuditEvent, { link, ...before }: MarkFacts): Uint8Array {
   const fixed = new Uint8Array(TEXTS_AT);
   fixed[0] = PLAINTEXT_TYPE;
   writeU64(fixed, SEQUENCE_AT, before.sequence + 1);
-  fixed.set(link, LINK_AT);
+  fixed.set(Uint8Array.fromHex(link), LINK_AT);
   writeU64(fixed, TIME_AT, event.timeMs);
   writeU64(fixed, LATEST_AT, Math.max(before.latestMs, event.timeMs));
   writeU64(fixed, STEP_BACK_AT, Math.max(before.stepBackMs, before.latestMs - event.timeMs));
@@ -137,11 +138,11 @@ function decode(key: Uint8Array, bytes: Uint8Array): ChainEntry {
   return {
     mark: {
       sequence: readU64(bytes, SEQUENCE_AT),
-      link: hmac(key, bytes),
+      link: hmac(key, bytes).toHex(),
       latestMs: readU64(bytes, LATEST_AT),
       stepBackMs: readU64(bytes, STEP_BACK_AT),
     },
-    previous: readBytes(bytes, LINK_AT, LINK_BYTES),
+    previous: readBytes(bytes, LINK_AT, LINK_BYTES).toHex(),
     timeMs: readU64(bytes, TIME_AT),
     count: readU32(bytes, COUNT_AT),
     ...decodeTexts(bytes),
@@ -156,9 +157,9 @@ export function sealAuditEntry(
   sealer: ServiceSealer,
   key: Uint8Array,
   aid: string,
-  before: AuditMark,
+  before: MarkFacts,
   event: AuditEvent,
-): { readonly record: Uint8Array; readonly mark: AuditMark } {
+): { readonly record: Uint8Array; readonly mark: MarkFacts } {
   const plaintext = encode(event, before);
   const { mark } = decode(key, plaintext);
   return { record: sealer.seal(PURPOSE, aid, KIND, [String(mark.sequence)], plaintext), mark };
@@ -180,8 +181,8 @@ export function openAuditEntry(
 }
 
 /** Whether `entry` follows `before` with nothing between or changed. */
-export function followsMark({ mark, previous }: ChainEntry, before: AuditMark): boolean {
-  return mark.sequence === before.sequence + 1 && equalBytes(previous, before.link);
+export function followsMark({ mark, previous }: ChainEntry, before: MarkFacts): boolean {
+  return mark.sequence === before.sequence + 1 && previous === before.link;
 }
 
 /** Seals a mark of a chain. */
@@ -189,12 +190,12 @@ export function sealAuditMark(
   sealer: ServiceSealer,
   aid: string,
   kind: AuditMarkKind,
-  mark: AuditMark,
+  mark: MarkFacts,
 ): Uint8Array {
   const bytes = new Uint8Array(MARK_BYTES);
   bytes[0] = PLAINTEXT_TYPE;
   writeU64(bytes, SEQUENCE_AT, mark.sequence);
-  bytes.set(mark.link, LINK_AT);
+  bytes.set(Uint8Array.fromHex(mark.link), LINK_AT);
   writeU64(bytes, MARK_LATEST_AT, mark.latestMs);
   writeU64(bytes, MARK_STEP_BACK_AT, mark.stepBackMs);
   return sealer.seal(PURPOSE, aid, `${KIND} ${kind}`, [kind], bytes);
@@ -206,14 +207,14 @@ export function openAuditMark(
   aid: string,
   kind: AuditMarkKind,
   record: Uint8Array,
-): AuditMark {
+): MarkFacts {
   const bytes = sealer.open(PURPOSE, aid, `${KIND} ${kind}`, [kind], record);
   if (bytes[0] !== PLAINTEXT_TYPE || bytes.length !== MARK_BYTES) {
     throw new IntegrityError('security log mark');
   }
   return {
     sequence: readU64(bytes, SEQUENCE_AT),
-    link: readBytes(bytes, LINK_AT, LINK_BYTES),
+    link: readBytes(bytes, LINK_AT, LINK_BYTES).toHex(),
     latestMs: readU64(bytes, MARK_LATEST_AT),
     stepBackMs: readU64(bytes, MARK_STEP_BACK_AT),
   };

@@ -1,20 +1,20 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import * as checkpoints from '../../crypto/log/audit-checkpoint.ts';
 import {
-  type AuditMark,
   type AuditMarkKind,
   CHAIN_BEGIN,
   type ChainEntry,
   followsMark,
+  type MarkFacts,
   openAuditEntry,
   openAuditMark,
   sealAuditEntry,
   sealAuditMark,
 } from '../../crypto/log/audit-entry.ts';
-import { equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
+import { IntegrityError } from '../../crypto/primitives/bytes.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import { openedOrNot } from '../failure.ts';
-import type { AUDIT_JOBS, AuditFilter, ChainFault, MarkFacts, OpenedEvent } from './jobs.ts';
+import type { AUDIT_JOBS, AuditFilter, ChainFault, OpenedEvent } from './jobs.ts';
 
 function chainKey(context: ThreadContext, aid: string): Uint8Array {
   return context.rootKey('audit', aid);
@@ -24,20 +24,12 @@ function signingSeed(context: ThreadContext): Uint8Array {
   return context.rootKey('audit-sign', '');
 }
 
-function factsOf({ link, ...mark }: AuditMark): MarkFacts {
-  return { ...mark, link: link.toHex() };
-}
-
-function markOf({ link, ...facts }: MarkFacts): AuditMark {
-  return { ...facts, link: Uint8Array.fromHex(link) };
-}
-
 function openMark(
   { sealer }: ThreadContext,
   aid: string,
   kind: AuditMarkKind,
   record: Uint8Array | undefined,
-): AuditMark {
+): MarkFacts {
   return record === undefined ? CHAIN_BEGIN : openAuditMark(sealer, aid, kind, record);
 }
 
@@ -58,14 +50,14 @@ function isWanted({ timeMs, action, object }: ChainEntry, wanted: AuditFilter): 
 
 function faultOf(
   entry: ChainEntry,
-  end: AuditMark,
-  links: ReadonlyMap<number, Uint8Array>,
+  end: MarkFacts,
+  links: ReadonlyMap<number, string>,
 ): ChainFault | undefined {
   if (!followsMark(entry, end)) {
     return 'broken';
   }
   const link = links.get(entry.mark.sequence);
-  return link !== undefined && !equalBytes(link, entry.mark.link) ? 'replaced' : undefined;
+  return link !== undefined && link !== entry.mark.link ? 'replaced' : undefined;
 }
 
 /** The handlers of `AUDIT_JOBS`. */
@@ -78,13 +70,13 @@ export const AUDIT_HANDLERS: ThreadHandlers<typeof AUDIT_JOBS> = {
       mark = next.mark;
       return next.record;
     });
-    return { mark: factsOf(mark), head: sealAuditMark(context.sealer, aid, 'head', mark), entries };
+    return { mark, head: sealAuditMark(context.sealer, aid, 'head', mark), entries };
   },
 
   describeChain(context, { aid, head, start }) {
     return {
-      head: factsOf(openMark(context, aid, 'head', head)),
-      start: factsOf(openMark(context, aid, 'start', start)),
+      head: openMark(context, aid, 'head', head),
+      start: openMark(context, aid, 'start', start),
     };
   },
 
@@ -105,23 +97,23 @@ export const AUDIT_HANDLERS: ThreadHandlers<typeof AUDIT_JOBS> = {
 
   verifyAudit(context, { aid, before, known, entries }) {
     const key = chainKey(context, aid);
-    const links = new Map(known.map(({ sequence, link }) => [sequence, Uint8Array.fromHex(link)]));
-    let end = markOf(before);
+    const links = new Map(known.map(({ sequence, link }) => [sequence, link]));
+    let end = before;
     for (const record of entries) {
       const sequence = end.sequence + 1;
       const entry = openedOrNot(() => openAuditEntry(context.sealer, key, aid, sequence, record));
       const fault = entry ? faultOf(entry, end, links) : 'damaged';
       if (fault !== undefined || entry === undefined) {
-        return { end: factsOf(end), fault: fault ?? 'damaged' };
+        return { end, fault: fault ?? 'damaged' };
       }
       end = entry.mark;
     }
-    return { end: factsOf(end) };
+    return { end };
   },
 
   trimAudit(context, { aid, beforeMs, start, entries }) {
     const key = chainKey(context, aid);
-    let mark = markOf(start);
+    let mark = start;
     for (const record of entries) {
       const entry = openAuditEntry(context.sealer, key, aid, mark.sequence + 1, record);
       if (!followsMark(entry, mark)) {
@@ -134,13 +126,13 @@ export const AUDIT_HANDLERS: ThreadHandlers<typeof AUDIT_JOBS> = {
     }
     const hasMoved = mark.sequence > start.sequence;
     return {
-      mark: factsOf(mark),
+      mark,
       record: hasMoved ? sealAuditMark(context.sealer, aid, 'start', mark) : undefined,
     };
   },
 
   signCheckpoint(context, { aid, head, timeMs }) {
-    const { sequence, link } = factsOf(openMark(context, aid, 'head', head));
+    const { sequence, link } = openMark(context, aid, 'head', head);
     const time = new Date(timeMs).toISOString();
     return checkpoints.signCheckpoint(signingSeed(context), context.env, {
       account: aid,

@@ -1,20 +1,11 @@
 /** Security logs: chains of sealed entries, the marks of their ends, and signed checkpoints. */
 import type { Checkpoint } from '../../crypto/log/audit-checkpoint.ts';
-import type { AuditEvent } from '../../crypto/log/audit-entry.ts';
+import type { AuditEvent, MarkFacts } from '../../crypto/log/audit-entry.ts';
 import { bytes, json, list, message, nothing, optional, text } from '../codec.ts';
 import { defineJob } from '../define.ts';
 
 export type { Checkpoint } from '../../crypto/log/audit-checkpoint.ts';
-export type { AuditEvent } from '../../crypto/log/audit-entry.ts';
-
-/** A mark of a chain as it crosses between threads. */
-export interface MarkFacts {
-  readonly sequence: number;
-  /** Hex. */
-  readonly link: string;
-  readonly latestMs: number;
-  readonly stepBackMs: number;
-}
+export type { AuditEvent, MarkFacts } from '../../crypto/log/audit-entry.ts';
 
 /** Where a chain begins and ends; both are zero where there is no mark. */
 export interface ChainFacts {

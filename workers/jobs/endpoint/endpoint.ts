@@ -6,7 +6,7 @@ import { openCaptureWrap, openPolicy, openRetrieveWrap, sealEndpoint } from '../
 import { checkEndpointSecret, EndpointSecretError } from '../../crypto/endpoint/secret.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
-import { sealNew } from '../item/seal.ts';
+import { sealNew } from '../item/records.ts';
 import { openWarmKey, WARM_MISS } from '../key/open.ts';
 import { applyRulesBeforeStorage } from '../rule/rule.ts';
 import type { ENDPOINT_JOBS, EndpointPolicy } from './jobs.ts';

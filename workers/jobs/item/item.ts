@@ -13,8 +13,15 @@ import { openKey, openWarmKey, WARM_MISS } from '../key/open.ts';
 import type { ThreadRules } from '../rule/jobs.ts';
 import { applyRulesBeforeStorage } from '../rule/rule.ts';
 import type { ITEM_JOBS, UpdateParams } from './jobs.ts';
-import { checkReference, logEntry, metaOf, openText, referenceMember } from './records.ts';
-import { sealNew, sealStored } from './seal.ts';
+import {
+  checkReference,
+  logEntry,
+  metaOf,
+  openText,
+  referenceMember,
+  sealNew,
+  sealStored,
+} from './records.ts';
 import { viewOf } from './view.ts';
 
 /**

@@ -1,5 +1,5 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
-import { describeVaultKey } from '../../crypto/key/record.ts';
+import { parseVaultKey } from '../../crypto/key/record.ts';
 import { changePassphrase, createVaultKey, unlockVaultKey } from '../../crypto/key/vault-key.ts';
 import { sealWarm } from '../../crypto/key/warm.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
@@ -43,7 +43,7 @@ export const KEY_HANDLERS: ThreadHandlers<typeof KEY_JOBS> = {
   },
 
   describeKey(context, { place, record }) {
-    const { kid, gen } = describeVaultKey(openRecord(context, place, record));
+    const { kid, gen } = parseVaultKey(openRecord(context, place, record));
     return { kid, gen };
   },
 

@@ -1,6 +1,6 @@
 /** Handlers of the jobs on service records in `jobs.ts`, which says what each promises. */
 import { openPolicy } from '../../crypto/endpoint/record.ts';
-import { describeVaultKey } from '../../crypto/key/record.ts';
+import { parseVaultKey } from '../../crypto/key/record.ts';
 import { IntegrityError, readU32, TYPE } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers } from '../context.ts';
 import type { EndpointPolicy } from '../endpoint/jobs.ts';
@@ -36,7 +36,7 @@ type Reader = (context: ThreadContext, place: AnyRecordPlace, record: Uint8Array
 const READERS: Readonly<Record<string, Reader>> = {
   account: (context, place, record) => ({ aid: openJson<{ aid: string }>(context, place, record).aid }),
   key: (context, place, record) => {
-    const { kid, gen } = describeVaultKey(open(context, place, record));
+    const { kid, gen } = parseVaultKey(open(context, place, record));
     return { kid, gen };
   },
   endpoint: (context, place, record) => {

@@ -13,7 +13,7 @@ import { generationOf } from '../../crypto/key/unlocked.ts';
 import { EMPTY, IntegrityError, utf8 } from '../../crypto/primitives/bytes.ts';
 import { type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { In } from '../define.ts';
-import { sealNew } from '../item/seal.ts';
+import { sealNew } from '../item/records.ts';
 import { openWarmKey, WARM_MISS } from '../key/open.ts';
 import type { ThreadRules } from '../rule/jobs.ts';
 import { applyRulesBeforeStorage } from '../rule/rule.ts';
