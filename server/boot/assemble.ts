@@ -13,14 +13,16 @@ import { openStores } from './stores.ts';
 import { removeAccount, sweep } from './sweep.ts';
 import { HALF_RESTORED, openWorkers } from './workers.ts';
 
+/** Random fractions are multiples of 2^-32: far finer than any pause or choice that they randomise. */
 const FRACTIONS = 2 ** 32;
 
-/** An open vault: its connection to Redis, worker threads, stores, services and recurring work. */
+/** The open vault: its connection to Redis, worker threads, stores, services and recurring work. */
 export type System = Awaited<ReturnType<typeof assemble>>;
 
 /**
- * Assembles the system on its Redis: the one place where its parts are put together, for the server, the command line
- * and the tests. Rejects with a `StartError` when the master key does not open the data, or a restore is not finished.
+ * Assembles the system on its Redis: the composition root of the server, the command line and the tests. Rejects with
+ * a `StartError` when the master key does not open the data, a restore is unfinished, or `checkRedis` rejects; Redis
+ * is closed again in each case.
  */
 export async function assemble(options: SystemOptions) {
   const { observer = NOOP_OBSERVER, recordEvent = () => undefined } = options;
@@ -41,8 +43,13 @@ export async function assemble(options: SystemOptions) {
   }
 }
 
+/** Options after the connection is open: observer and event recorder are set, as noops if the caller gave none. */
 type Connected = SystemOptions & Required<Pick<SystemOptions, 'observer' | 'recordEvent'>>;
 
+/**
+ * Starts threads and services on an open connection. The order matters: the root key is read before any store is
+ * used.
+ */
 async function assembleOn(redis: RedisLink, options: Connected) {
   const { settings, ring, observer, recordEvent, now = Date.now } = options;
   const { pool, crypto, buckets } = await openWorkers(redis, options);
@@ -55,7 +62,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
   });
   const { admission, audit, auditCheckpoints, jobs, keys, metering } = services;
   const parts = { stores, services };
-  /** Writes the security log entries that wait, and signs how far the logs have come. */
+  /** Writes the queued security log entries, then signs a checkpoint of every log that has grown. */
   const checkpoint = async (): Promise<void> => {
     await audit.flush();
     await auditCheckpoints.take();
@@ -71,12 +78,15 @@ async function assembleOn(redis: RedisLink, options: Connected) {
   return {
     ...{ settings, redis, pool, crypto, stores, services, now, randomId, checkpoint, figures },
     masterKeys: { writeId: ring.writeId, ids: [...ring.keys.keys()] },
-    /** Resolves when Redis takes a write. */
+    /** Resolves when Redis accepts a write. */
     probe: () => probeRedis(redis),
     sweep: sweepOnce,
     removeAccount: (name: string) => removeAccount(parts, name),
     background: createBackground({ startJobs: jobs.start, sweep: sweepOnce, checkpoint, recordEvent }),
-    /** Lets what is in flight finish, then closes everything. */
+    /**
+     * Finishes the requests in flight, flushes logs and counters, then closes threads and Redis. Usage counters that
+     * cannot be written are lost.
+     */
     async close() {
       await jobs.close();
       keys.close();

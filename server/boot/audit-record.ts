@@ -4,14 +4,17 @@ import { version } from '../../package.json';
 import { type Config, describeConfig } from '../config/config.ts';
 import type { System } from './assemble.ts';
 
-/** The settings that the operator has made, without secrets. */
+/** The settings that differ from their defaults because the operator set them, without secrets. */
 export function chosenSettings(config: Config): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(describeConfig(config)).filter(([, value]) => !/^not set$| \(default\)$/.test(value)),
   );
 }
 
-/** A digest of all settings, without secrets: it tells whether two starts had the same. */
+/**
+ * The first 16 hex digits of SHA-256 over all effective settings, without secrets: equal for two starts with equal
+ * settings.
+ */
 export function settingsDigest(config: Config): string {
   return createHash('sha256')
     .update(JSON.stringify(describeConfig(config)))
@@ -19,7 +22,10 @@ export function settingsDigest(config: Config): string {
     .slice(0, 16);
 }
 
-/** Records in the operator's security log that this server starts or stops, and under which settings. */
+/**
+ * Records the start or stop of this server in the operator's security log, with the digest of its settings (PCI DSS
+ * 10.2.1.2 to 10.2.1.7). Rejects when the entry cannot be queued.
+ */
 export function recordServer(
   { services, randomId }: Pick<System, 'services' | 'randomId'>,
   action: 'server.start' | 'server.stop',
@@ -33,7 +39,10 @@ export function recordServer(
   });
 }
 
-/** Appends a checkpoint of a security log to the file that the operator has named for them, if any. */
+/**
+ * Appends a checkpoint of a security log, as one line of JSON, to the file that the operator configured; does nothing
+ * without a path. The line is synced to disk. Calls `onFailure` instead of throwing.
+ */
 export function appendCheckpoint(
   path: string | undefined,
   checkpoint: Readonly<Record<string, unknown>>,

@@ -1,20 +1,25 @@
 import { failureFields } from '../core/failure.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 
+/** The pause between two sweeps. */
 const SWEEP_MS = 10 * 60 * 1_000;
-/** The pause after a failed sweep: what it would have finished has waited long enough. */
+/** The pause after a failed sweep. It is short, because the interrupted operations have already waited. */
 const SWEEP_RETRY_MS = 5_000;
-/** Security logs are signed at least every minute; signing itself takes a part of it. */
+/** Half of the promised minute between two checkpoints: flushing and signing take a part of it. */
 const CHECKPOINT_MS = 30_000;
 
 /** The recurring work of a server. */
 export interface Background {
+  /** Starts all loops at once; call it once. */
   readonly start: () => void;
-  /** Starts nothing more; a round in progress goes on. */
+  /** Schedules no further rounds. A round in flight is not cancelled. */
   readonly stop: () => void;
 }
 
-/** Runs `round` again and again, each `pause` after the last has ended; a round resolves with the pause in ms. */
+/**
+ * Runs `round` repeatedly, the first one immediately. Each round resolves with the pause in ms before the next, so
+ * rounds never overlap. The timer does not keep the process alive.
+ */
 function createLoop(round: () => Promise<number>): Background {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isStopped = false;
@@ -34,7 +39,10 @@ function createLoop(round: () => Promise<number>): Background {
   };
 }
 
-/** Makes the recurring work: asynchronous requests, the sweep, and checkpoints of the security logs. */
+/**
+ * Creates the recurring work: asynchronous requests, the sweep, and checkpoints of the security logs. Every sweep is
+ * recorded as the event `sweep`, with its duration in ms and the error code of a failure.
+ */
 export function createBackground({
   startJobs,
   sweep,

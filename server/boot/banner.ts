@@ -1,11 +1,13 @@
 import { type Config, publicUrl } from '../config/config.ts';
 import type { FirstAccount } from './first-account.ts';
 
+/** Only for the printed example; long enough for a key. */
 const PASSPHRASE = 'try-it-out-with-32-characters-ok';
+/** A published test number, which staging servers accept. */
 const CARD =
   '{"card_number":"4111111111111111","card_holder":"Ada Lovelace","expiry_month":"12","expiry_year":"2030"}';
 
-/** The password of the first account, and two commands to try it with. */
+/** The credentials of the first account, and one command line that creates a key and stores a card with them. */
 function introduce({ name, password }: FirstAccount, url: string): string[] {
   const user = `${name}:${password.expose()}`;
   return [
@@ -13,7 +15,7 @@ function introduce({ name, password }: FirstAccount, url: string): string[] {
     `    name      ${name}`,
     `    password  ${password.expose()}`,
     '',
-    'Make a key and store a card:',
+    'Create a key and store a card:',
     '',
     `  curl -su '${user}' ${url}/v1/key -d '{"user":"demo","passphrase":"${PASSPHRASE}"}'; echo; ` +
       `curl -su '${user}' '${url}/v1/vault?user=demo&reference=customer-1' ` +
@@ -21,7 +23,10 @@ function introduce({ name, password }: FirstAccount, url: string): string[] {
   ];
 }
 
-/** The lines that a started server prints: where it is, how to sign in, and one thing to try. */
+/**
+ * The text that a started server prints: its addresses, the first account's credentials if they were just generated,
+ * and an example. The only place that prints a password; it goes to the terminal and never to the log.
+ */
 export function bannerOf(config: Config, first: FirstAccount | undefined, isShared: boolean): string {
   const url = publicUrl(config, config.port);
   const lines = [
@@ -41,7 +46,7 @@ export function bannerOf(config: Config, first: FirstAccount | undefined, isShar
       : []),
     ...(first === undefined ? [] : introduce(first, url)),
     '',
-    'Ctrl-C stops it. What is stored stays, and is there again at the next start.',
+    'Ctrl-C stops the server. Stored data is kept and available again at the next start.',
   ];
   return `${lines.join('\n')}\n\n`;
 }

@@ -3,15 +3,16 @@ import { StartError } from '../core/errors.ts';
 import { encodeSecret, type Secret } from '../core/secret.ts';
 import type { System } from './assemble.ts';
 
-/** An account that was created just now, with the password that the vault made for it. */
+/** The account that this start created, with its generated password. */
 export interface FirstAccount {
   readonly name: string;
   readonly password: Secret<string>;
 }
 
 /**
- * Creates the first account where there is none; of two servers that start at once, one does. Resolves with the
- * account only when its password was made here, and so must be shown now or never.
+ * Creates the first account if none exists; of two servers that start at the same time, only one succeeds. Resolves
+ * with the account only if its password was generated here and must be shown, because it cannot be read again.
+ * Rejects with a `StartError` in production without `VAULT_BOOTSTRAP_USER`.
  */
 export async function ensureFirstAccount(
   { services: { accounts }, settings }: Pick<System, 'services' | 'settings'>,

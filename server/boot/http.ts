@@ -6,22 +6,24 @@ import type { HttpConfig, HttpParts } from '../http/plugins/http-parts.ts';
 import { createHealth } from '../services/admin/health.ts';
 import type { System } from './assemble.ts';
 
+/** How long the body of a request may take to arrive. */
 const BODY_TIMEOUT_MS = 30_000;
 
-/** What the HTTP side needs beside the system. */
+/** What the HTTP application needs in addition to the system. */
 interface HttpOptions extends Pick<HttpParts, 'http' | 'metrics' | 'tracing' | 'log'> {
   readonly bundles: FormBundles;
+  /** The API that form pages in test mode call; this server by default. */
   readonly stagingUrl?: string | undefined;
-  /** Protections that Redis lacks, and that the operator does without. */
+  /** Names of unsafe Redis settings that the operator allows; readiness reports them. */
   readonly unsafe?: readonly string[];
 }
 
-/** The HTTP settings of a configuration. Throws a `StartError` when forms share the host of the API. */
+/** The HTTP settings of a configuration. Throws a `StartError` when forms and the API have the same host. */
 export function httpConfigOf(config: Config): HttpConfig {
   const { formsUrl, trustedProxies, tls } = config;
   const own = publicUrl(config, config.port);
   if (formsUrl !== undefined && new URL(formsUrl).host === new URL(own).host) {
-    throw new StartError('VAULT_FORMS_URL must have another host than VAULT_PUBLIC_URL, or be left out.');
+    throw new StartError('VAULT_FORMS_URL must have another host than VAULT_PUBLIC_URL, or be omitted.');
   }
   return {
     ...{ publicUrl: own, formsUrl, trustedProxies },
@@ -31,13 +33,17 @@ export function httpConfigOf(config: Config): HttpConfig {
   };
 }
 
-/** Everything that the HTTP application is made from. */
+/**
+ * Collects everything that the HTTP application is created from: services, telemetry, form pages, health checks,
+ * clock and request ids.
+ */
 export function createHttpParts(
   system: System,
   { http, bundles, stagingUrl, unsafe, ...telemetry }: HttpOptions,
 ) {
   const { services, settings, now, randomId, pool } = system;
   const { publicUrl, formsUrl } = http;
+  // Example forms are shown on staging servers only.
   const gallery = settings.environment === 'staging';
   const workers = async (): Promise<void> => {
     if (pool.stats().threadsAlive === 0) {

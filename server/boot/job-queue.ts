@@ -3,7 +3,11 @@ import { JOBS_AT_ONCE } from '../services/proxy/slots.ts';
 import type { RedisTarget } from '../store/redis/connect.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 
-/** The queue of asynchronous requests. It connects when it is first needed: a command line never does. */
+/**
+ * The queue of asynchronous requests. It connects at the first use, so a command line that never sends requests opens
+ * no second connection. `run` processes one job; it resolves with the delay in ms before the next attempt, or with
+ * undefined when the job is finished.
+ */
 export function createLazyJobQueue(
   target: RedisTarget,
   run: (name: string) => Promise<number | undefined>,

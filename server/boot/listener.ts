@@ -10,21 +10,27 @@ import { createServerStore } from '../store/server.ts';
 import type { System } from './assemble.ts';
 import { createSiblings, type Siblings } from './siblings.ts';
 
-/** Seconds without traffic after which a connection ends. */
+/** Idle connections are closed after this time. */
 const IDLE_SECONDS = 120;
 
-/** A listener that is announced to the other servers of the vault. */
+/** A listener that the other servers of the vault know of. */
 export interface AnnouncedListener extends Pick<Listener, 'startDraining' | 'close'> {
-  /** Whether a server of the same vault was on the port before. */
+  /** Whether a server of the same vault already listened on the port. */
   readonly isShared: boolean;
 }
 
-/** Pages and documents name the port before anybody listens: a free one is picked first. */
+/**
+ * Replaces port 0 by a free port. Pages and documents contain the port, so it must be known before the listener is
+ * opened.
+ */
 export function withFreePort(config: Config): Config {
   return config.port === 0 ? Object.freeze({ ...config, port: findFreePort(config.host) }) : config;
 }
 
-/** The system's error about an address, as a line for the operator; anything else as it is. */
+/**
+ * Translates a system error about the address into a `StartError` for the operator; returns any other error
+ * unchanged.
+ */
 function explained(error: unknown, { host, port }: Config): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'EADDRINUSE') {
@@ -35,6 +41,7 @@ function explained(error: unknown, { host, port }: Config): unknown {
     : error;
 }
 
+/** Opens the listener, with SO_REUSEPORT only if the port belongs to a server of this vault. */
 async function openShared(
   config: Config,
   parts: HttpParts,
@@ -60,8 +67,8 @@ async function openShared(
 }
 
 /**
- * Listens where the configuration says: on a port of its own, or on one that servers of the same vault have already.
- * Rejects with a `StartError` when it cannot be had.
+ * Listens on the configured address, on a port of its own or on one that servers of the same vault share, and
+ * announces it. Rejects with a `StartError` when another program has the port, or the address cannot be used.
  */
 export async function openConfiguredListener(
   config: Config,

@@ -4,17 +4,21 @@ import { assemble } from './assemble.ts';
 import { type SystemOptions, settingsOf } from './options.ts';
 import { checkSafety, openTarget } from './redis-target.ts';
 
-/** An open vault with its configuration. Commands open one too: servers on the same data go on. */
+/** An open vault with its configuration. */
 export type Session = Awaited<ReturnType<typeof openConfigured>>;
 
-/** Opens the vault that the configuration describes, with a Redis of its own where it asks for one. */
+/**
+ * Opens the vault that the configuration describes, and starts the embedded Redis if the configuration has no other.
+ * A command may open a vault while servers use it. Rejects with a `ConfigError` or `StartError`; nothing stays open
+ * then.
+ */
 export async function openConfigured(
   config: Config,
   { observer, recordEvent = () => undefined }: Pick<SystemOptions, 'observer' | 'recordEvent'> = {},
 ) {
   const ring = ensureMasterKey(config).expose();
   const { target, stop } = await openTarget(config, recordEvent);
-  /** What this Redis may lose, and is allowed to: by name in production, always in staging. */
+  /** Unsafe Redis settings that are tolerated: those allowed by name in production, all of them in staging. */
   let unsafe: readonly UnsafeRedis[] = [];
   try {
     const vault = await assemble({
@@ -27,6 +31,7 @@ export async function openConfigured(
     });
     return {
       ...{ vault, config, target, ring, unsafe },
+      /** Closes the vault, then the embedded Redis if this process started it. */
       async close() {
         await vault.close();
         await stop();

@@ -15,17 +15,19 @@ export interface SystemOptions
   readonly redis: RedisTarget;
   readonly ring: MasterKeyRing;
   readonly settings: ServiceSettings;
-  /** Milliseconds since 1970; the clock of this machine when left out. */
+  /** Milliseconds since 1970; the system clock by default. */
   readonly now?: () => number;
-  /** Opens a vault whose restore is not finished, which is rejected otherwise. */
+  /** Opens a vault with an unfinished restore, which is rejected by default. */
   readonly restoring?: boolean;
-  /** Rejects a Redis that must not be written to. */
+  /** Rejects a Redis that must not be written to. Called before the first write. */
   readonly checkRedis?: (redis: RedisLink) => Promise<void>;
+  /** Receives events for log, metrics and traces; a noop by default. */
   readonly recordEvent?: RecordEvent;
+  /** Receives measurements; a noop by default. */
   readonly observer?: Observer;
 }
 
-/** The settings of the services that a configuration describes. */
+/** The settings of the services, from a configuration. Durations in ms, where 0 means unlimited. */
 export function settingsOf(config: Config): ServiceSettings {
   const { env, authFailuresMax, ratePerAccount, ratePerSource, warmUnlockSeconds } = config;
   const { sadRetention, auditRetention } = config;

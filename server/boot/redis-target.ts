@@ -6,7 +6,10 @@ import { describeUnsafe, findUnsafe, type UnsafeRedis } from '../store/redis/saf
 import type { RecordEvent } from '../telemetry/events.ts';
 import { startEmbeddedRedis } from './redis/embedded.ts';
 
-/** The Redis of the configuration: the server's own is started, or shared where it runs. */
+/**
+ * The Redis of the configuration. An embedded one is started, or shared if another process already runs it; `stop`
+ * ends it only if it was started here. Rejects with a `ConfigError` when it cannot be started.
+ */
 export async function openTarget(
   config: Config,
   recordEvent: RecordEvent,
@@ -32,8 +35,8 @@ export async function openTarget(
 }
 
 /**
- * Rejects, in production, a Redis that could lose acknowledged writes, unless the operator allows it by name.
- * Resolves with what was found and is allowed.
+ * Rejects with a `StartError` when, in production, Redis could lose acknowledged writes and the operator does not
+ * allow that by name. Resolves with the unsafe settings that are tolerated, which are recorded as one event.
  */
 export async function checkSafety(
   redis: RedisLink,

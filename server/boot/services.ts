@@ -43,7 +43,7 @@ import { createLazyJobQueue } from './job-queue.ts';
 import type { SystemOptions } from './options.ts';
 import type { Stores } from './stores.ts';
 
-/** What services are made from. */
+/** What all services are created from. */
 interface Foundation {
   readonly options: SystemOptions;
   readonly settings: ServiceSettings;
@@ -61,10 +61,13 @@ type Audits = ReturnType<typeof createAuditServices>;
 type Access = ReturnType<typeof createAccess>;
 type Items = ReturnType<typeof createItemServices>;
 
-/** All services of a vault. */
+/** All services of a vault, by name. */
 export type Services = ReturnType<typeof createServices>;
 
-/** Makes the services, each with the functions that it uses. An earlier one never uses a later one. */
+/**
+ * Creates all services. Each receives only the functions that it uses; a group uses only groups that were created
+ * before it.
+ */
 export function createServices(base: Foundation) {
   const audits = createAuditServices(base);
   const access = createAccess(base, audits);
@@ -79,7 +82,7 @@ export function createServices(base: Foundation) {
   };
 }
 
-/** The security logs, and what looks after them. */
+/** The security logs: recording, verification, checkpoints and retention. */
 function createAuditServices({ crypto, cursors, recordEvent, now, randomId, settings, ...base }: Foundation) {
   const { auditStore } = base.stores;
   const audit = createAudit({ crypto, auditStore, cursors, now, randomId, recordEvent });
@@ -98,7 +101,7 @@ function createAuditServices({ crypto, cursors, recordEvent, now, randomId, sett
   };
 }
 
-/** Who may do what, how often, and under which key. */
+/** Accounts, keys, limits and idempotency: what a request passes before it reaches data. */
 function createAccess(
   { crypto, cursors, now, randomId, settings, observer, stores }: Foundation,
   { audit }: Audits,
@@ -120,7 +123,7 @@ function createAccess(
   };
 }
 
-/** Items: stored, read, listed, and the rules that run over them. */
+/** Items: storing, reading and listing them, and the rules that are applied to them. */
 function createItemServices(
   { crypto, cursors, now, settings, stores: { itemStore, binStore, ruleStore } }: Foundation,
   { metering, idempotency, admission, keys }: Access,
@@ -136,7 +139,7 @@ function createItemServices(
   return { rules, storing, reading, trees, vault };
 }
 
-/** What works without an account's passphrase: capture and retrieve endpoints, and forms. */
+/** What works without an account's password: capture and retrieve endpoints, and forms. */
 function createEndpointServices(
   { crypto, now, randomId, settings, stores: { endpointStore, formStore } }: Foundation,
   services: Audits & Access & Items,
@@ -152,7 +155,7 @@ function createEndpointServices(
   };
 }
 
-/** Requests to third parties: certificates, the proxy, and its asynchronous requests. */
+/** Requests to third parties: client certificates, the proxy, and its asynchronous requests. */
 function createProxyServices(
   { crypto, now, randomId, random, settings, recordEvent, options, stores }: Foundation,
   { metering, idempotency, accounts, keys, rules, storing }: Access & Items,
@@ -177,6 +180,7 @@ function createProxyServices(
     ...{ crypto, itemStore, jobStore, thirdParties, metering, idempotency, keys, rules, sending, jobs },
     ...{ recordEvent, now, randomId },
   });
+  // No new job starts once `close` has been called; `finish` then waits for those in flight.
   const end = (finish: () => Promise<void>) => async (): Promise<void> => {
     jobs.close();
     await finish();
@@ -184,7 +188,10 @@ function createProxyServices(
   return {
     certs,
     proxy,
-    /** Asynchronous requests of this server: `release` waits for those in flight and leaves the others to other servers. */
+    /**
+     * Asynchronous requests of this server. `release` finishes those in flight and leaves queued ones to other
+     * servers.
+     */
     jobs: {
       start: queue.start,
       resume: jobs.resume,
@@ -195,7 +202,7 @@ function createProxyServices(
   };
 }
 
-/** What an account sees and settles of itself, and what the operator offers to all. */
+/** What an account can read and change about itself, and the operator's documents. */
 function createAccountServices(
   { crypto, now, randomId, stores: { accountStore, itemStore, complianceStore }, options }: Foundation,
   { metering, accounts, keys }: Access,

@@ -2,17 +2,17 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { HEARTBEAT_MS, type ServerEntry, type ServerStore } from '../store/server.ts';
 
-/** The servers of the same vault, from the point of view of one of them. */
+/** The other servers of the same vault, as one server sees them. */
 export interface Siblings {
-  /** Whether another one listens on the port that this one wants, on the same network stack. */
+  /** Whether another one listens on this server's address and port, on the same network stack. */
   readonly havePort: () => Promise<boolean>;
-  /** Records that this one listens, now and again and again until it is withdrawn. */
+  /** Records that this server listens, and repeats that until `withdraw`. */
   readonly announce: () => Promise<void>;
-  /** Removes that record. */
+  /** Removes the record; a failure is ignored, because the record expires automatically. */
   readonly withdraw: () => Promise<void>;
 }
 
-/** Two processes compete for a port when they share this boot's network namespace. */
+/** Identifies the network stack: two processes can compete for a port if boot and network namespace are equal. */
 function networkOf(): string {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
@@ -22,7 +22,7 @@ function networkOf(): string {
   }
 }
 
-/** Makes the siblings of a server that listens, or is going to, on this address. */
+/** Creates the view of one server that listens, or will listen, on this address. */
 export function createSiblings(
   store: ServerStore,
   own: Pick<ServerEntry, 'id' | 'address' | 'port' | 'version'>,
@@ -35,7 +35,7 @@ export function createSiblings(
     started: new Date().toISOString(),
   };
   let timer: ReturnType<typeof setInterval> | undefined;
-  // Where Redis is away, other parts report that; the next round records again.
+  // Other parts report a lost connection to Redis; the next heartbeat records this server again.
   const record = (): Promise<unknown> => store.heartbeat(entry).catch(() => undefined);
   return {
     havePort: async () =>

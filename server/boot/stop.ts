@@ -1,22 +1,24 @@
 import type { RecordEvent } from '../telemetry/events.ts';
 
-/** How long requests in flight may take once no new connections are accepted. */
+/** How long requests in flight may take after the listener has stopped accepting connections. */
 const DRAIN_MS = 25_000;
+/** Signals within this time count as one. */
 const REPEATED_SIGNAL_MS = 2_000;
 
-/** The steps of a graceful shutdown, and how it is reported. */
+/** The steps of a graceful shutdown, and how they are reported. */
 export interface StopSteps {
-  /** How long connections are still accepted, so that balancers notice. */
+  /** How long connections are still accepted, so that load balancers notice that the server is not ready. */
   readonly drainSeconds: number;
-  /** At once: the server is not ready any more, and replies end their connections. */
+  /** Immediately: readiness fails, and replies close their connections. */
   readonly startDraining: () => void;
   /** Stops accepting connections and finishes the requests in flight. */
   readonly close: () => Promise<void>;
-  /** Hands the jobs over to other servers, at the same time. */
+  /** Leaves the queued jobs to other servers; runs at the same time as the drain. */
   readonly releaseJobs: () => Promise<void>;
   /** Closes everything else. */
   readonly end: () => Promise<void>;
   readonly recordEvent: RecordEvent;
+  /** Writes the buffered log lines; called before every exit. */
   readonly flush: () => void;
 }
 
@@ -25,6 +27,7 @@ function exit({ flush }: StopSteps, code: 0 | 1): never {
   process.exit(code);
 }
 
+/** Runs the steps and exits with code 0, or with 1 when the requests in flight do not end in time. */
 async function shutDown(steps: StopSteps): Promise<void> {
   const { drainSeconds, recordEvent } = steps;
   const giveUp = (): void => {
@@ -41,8 +44,9 @@ async function shutDown(steps: StopSteps): Promise<void> {
 }
 
 /**
- * Makes the answer to SIGTERM and SIGINT: the steps in their order, then exit code 0. A second signal more than two
- * seconds later, requests that do not end in time, or a step that fails exits with 1; log lines are written in any case.
+ * Creates the handler of SIGTERM and SIGINT. It runs the steps in order and exits with code 0. It exits with 1 when a
+ * step fails, when requests do not end in time, or at a second signal more than two seconds later. Log lines are
+ * written in every case.
  */
 export function createStop(steps: StopSteps): (signal: string) => void {
   let since: number | undefined;

@@ -16,10 +16,13 @@ import { createRateStore } from '../store/rate.ts';
 import type { RedisLink } from '../store/redis/client.ts';
 import { createRuleStore } from '../store/rule.ts';
 
-/** All stores of a vault. */
+/** All stores of a vault, by name. */
 export type Stores = ReturnType<typeof openStores>;
 
-/** Opens all stores on one connection; `buckets` is the number of parts that the items of a key are spread over. */
+/**
+ * Creates all stores on one connection. `buckets` is the number of partitions over which the items of a key are
+ * spread; it is fixed for an installation.
+ */
 export function openStores(redis: RedisLink, buckets: number) {
   return {
     accountStore: createAccountStore(redis),

@@ -3,12 +3,15 @@ import type { AccountInfo } from '../services/account/record.ts';
 import type { Services } from './services.ts';
 import type { Stores } from './stores.ts';
 
+/** What a sweep works on. */
 interface Swept {
   readonly stores: Stores;
   readonly services: Services;
 }
 
-/** Runs one task after the other, also after one that failed; rejects at the end, with the first fault or error. */
+/**
+ * Runs the tasks in order, and continues after a failed one. Rejects at the end, preferably with an internal error.
+ */
 async function runAll(tasks: readonly (() => Promise<void>)[]): Promise<void> {
   const errors: unknown[] = [];
   for (const task of tasks) {
@@ -19,7 +22,10 @@ async function runAll(tasks: readonly (() => Promise<void>)[]): Promise<void> {
   }
 }
 
-/** Deletes the data of a removed account. What needs no order goes last: a request may still be creating a rule. */
+/**
+ * Deletes the data of a removed account. Each step can be repeated. Records that nothing depends on are deleted after
+ * the keys, because a request in flight may still create one.
+ */
 async function removeData({ stores, services }: Swept, aid: string): Promise<void> {
   await stores.jobStore.removeAll(aid);
   await stores.endpointStore.removeAll(aid);
@@ -30,9 +36,9 @@ async function removeData({ stores, services }: Swept, aid: string): Promise<voi
   await stores.accountStore.forgetGone(aid);
 }
 
-/** Deletes an account with all its keys and data; undefined when there is none of this name. */
+/** Deletes an account with all its keys and data; undefined if no account has this name. */
 export async function removeAccount(system: Swept, name: string): Promise<AccountInfo | undefined> {
-  // The account can no longer sign in before its data goes. What an interruption leaves, a later sweep removes.
+  // Sign-in is disabled before data is deleted. A later sweep completes an interrupted deletion.
   const account = await system.services.accounts.remove(name);
   if (account) {
     await removeData(system, account.aid);
@@ -40,7 +46,10 @@ export async function removeAccount(system: Swept, name: string): Promise<Accoun
   return account;
 }
 
-/** Finishes what was interrupted on any server: deletions, changes of passphrases, expiry, asynchronous requests. */
+/**
+ * Completes what was interrupted on any server: deletions, passphrase changes, expiry, asynchronous requests. It can
+ * run on several servers at the same time. Rejects after all tasks have run, if one failed.
+ */
 export async function sweep(system: Swept): Promise<void> {
   const { accounts, keys, endpoints, forms, jobs, auditRetention, auditCheckpoints } = system.services;
   const aids = (await accounts.list()).map(({ aid }) => aid);

@@ -9,7 +9,10 @@ import { appendCheckpoint } from './audit-record.ts';
 /** Log, metrics and traces of a server. */
 export type Telemetry = ReturnType<typeof openTelemetry>;
 
-/** Opens log, metrics and, where the operator wants them, traces; `recordEvent` goes to all of them. */
+/**
+ * Opens log, metrics and, if configured, traces. `recordEvent` feeds all of them; it also appends signed checkpoints
+ * to the configured file.
+ */
 export function openTelemetry(config: Config) {
   const log = createLogSink(process.stdout.fd);
   const metrics = createMetrics({ version, environment: config.env });

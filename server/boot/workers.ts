@@ -8,20 +8,27 @@ import { claimInstallation, type Installation, readInstallation } from '../store
 import type { RedisLink } from '../store/redis/client.ts';
 import type { SystemOptions } from './options.ts';
 
+/** The number of partitions of a key in a new installation. */
 const BUCKETS = 16;
+/** Longer queues of short jobs are rejected as `overloaded`. */
 const HOT_QUEUE_MAX = 2_000;
 const entry = new URL('../../workers/worker.ts', import.meta.url);
 
-/** Why a Redis with an unfinished restore is rejected. */
+/** The error for a Redis with an unfinished restore. */
 export const HALF_RESTORED =
   'This Redis holds an unfinished restore. Run the restore again with the same file, or empty this Redis.';
 
-/** Concurrent Argon2id runs: as many as free memory allows, and one core stays free for everything else. */
+/**
+ * How many Argon2id jobs run at the same time: as many as fit into free memory, and one core is left for other work.
+ */
 function coldConcurrency(memoryKiB: number): number {
   return Math.max(1, Math.min(availableParallelism() - 1, Math.floor(freemem() / (memoryKiB * 1_024))));
 }
 
-/** Reads the installation record, creates it in an empty Redis, and checks it against the master key. */
+/**
+ * Reads the installation record, creates it in an empty Redis, and checks that the master key opens it. One temporary
+ * thread does this, because the threads of the pool need the root key at their start.
+ */
 async function openInstallation(redis: RedisLink, threadData: ThreadData): Promise<Installation> {
   const pool = createPool({ entry, threads: 1, workerData: threadData, queueMax: 8, coldConcurrency: 1 });
   try {
@@ -35,7 +42,7 @@ async function openInstallation(redis: RedisLink, threadData: ThreadData): Promi
     }
     await crypto.checkRoot({ root: installation.root }).catch(() => {
       throw new StartError(
-        'The master key (or VAULT_ENV) does not fit the data in this Redis. Start with the key that the vault was made with.',
+        'The master key (or VAULT_ENV) does not fit the data in this Redis. Start with the key that the vault was created with.',
       );
     });
     return installation;
@@ -44,12 +51,13 @@ async function openInstallation(redis: RedisLink, threadData: ThreadData): Promi
   }
 }
 
+/** The options that threads depend on. */
 type WorkerOptions = Pick<SystemOptions, 'settings' | 'ring' | 'argon2' | 'workers'> &
   Required<Pick<SystemOptions, 'observer' | 'recordEvent'>>;
 
 /**
- * Starts the worker threads with the keys of this vault, and resolves when all of them serve. Rejects with a
- * `StartError` when the master key does not open the data in this Redis.
+ * Starts the worker threads with the keys of this vault, and resolves when all of them accept jobs. Rejects with a
+ * `StartError` when the master key does not open the data in this Redis, or a restore is unfinished.
  */
 export async function openWorkers(
   redis: RedisLink,

@@ -3,7 +3,9 @@ import type { Counts } from './observer.ts';
 /** A counter with one label, whose values are constants of the code. */
 interface CounterRow {
   readonly name: string;
+  /** The text of the `# HELP` line. */
   readonly help: string;
+  /** The name of the label. */
   readonly label: string;
 }
 
@@ -26,6 +28,7 @@ export const COUNTERS: Readonly<Record<keyof Counts, CounterRow>> = {
   },
 };
 
+/** The fields of a log line; only constants of the code may become label values. */
 type Fields = Readonly<Record<string, unknown>>;
 
 /** How the log lines of one event are counted. */
@@ -36,11 +39,12 @@ interface EventCounterRow extends CounterRow {
   readonly duration?: string;
 }
 
-/** `2xx` for a status, else the error code. */
+/** `2xx` for a status, otherwise the error code. */
 function statusOrCode({ status, code }: Fields): string {
   return typeof status === 'number' ? `${Math.trunc(status / 100)}xx` : String(code ?? 'unknown');
 }
 
+/** `delivered`, otherwise as `statusOrCode`: a receiver may reply with a status that does not count as delivery. */
 function webhookResult(fields: Fields): string {
   return fields['delivered'] === true ? 'delivered' : statusOrCode(fields);
 }

@@ -1,13 +1,16 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
 
+/** How often the delay is measured. */
 const PROBE_MS = 20;
+/** How long a largest delay is shown: at least one window, less than two. */
 const WINDOW_MS = 60_000;
+/** Upper bounds in seconds. */
 const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /**
- * Measures the delay of the event loop 50 times a second: a histogram, from which percentiles over any time and number of
- * servers can be computed, and the largest delay of the last one to two minutes, which no bucket shows. Returns a function
- * that stops it.
+ * Measures the delay of the event loop 50 times a second: as a histogram, from which percentiles over any time and
+ * number of servers can be computed, and as the largest delay of the last one to two minutes, which no bucket shows.
+ * Returns a function that stops the measurement. The timer does not keep the process alive.
  */
 export function watchEventLoop(registry: Registry): () => void {
   const delays = new Histogram({

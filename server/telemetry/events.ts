@@ -1,6 +1,10 @@
+/** Constants, counts and ids; never data of a caller. */
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Records an event of the server in log, metrics and traces. Fields hold constants, counts and ids, no data of a caller. */
+/**
+ * Records an event of the server in log, metrics and traces. It never throws. An event name is a constant of the
+ * code.
+ */
 export type RecordEvent = (event: string, fields?: Fields) => void;
 
 /** Events that need attention when they are frequent. */
@@ -25,7 +29,10 @@ const ERRORS: ReadonlySet<string> = new Set([
   'stop_failed',
 ]);
 
-/** The level of a log line. A line with the field `error` (an unexpected error) has the level `error`. */
+/**
+ * The level of a log line: `error` for an unexpected error (field `error`) and for events that always need attention,
+ * `warn` for those that need it when they are frequent, otherwise `info`.
+ */
 export function levelOfEvent(event: string, { error, code }: Fields): 'info' | 'warn' | 'error' {
   if (error !== undefined || ERRORS.has(event)) {
     return 'error';

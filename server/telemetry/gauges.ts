@@ -1,17 +1,20 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** The state of the worker threads. */
+/** The state of the worker threads, as the pool reports it. */
 interface ThreadStats {
+  /** Jobs that wait for a thread, by lane. */
   readonly queued: Readonly<Record<'hot' | 'bulk' | 'cold', number>>;
+  /** Argon2id computations in flight. */
   readonly coldRunning: number;
   readonly threadsAlive: number;
+  /** Threads that run a job. */
   readonly threadsBusy: number;
 }
 
 /** What Redis reports about itself. For a Cluster: memory of the fullest node, and a flag is true if it is true on all nodes. */
 interface RedisStats {
   readonly memoryUsedBytes: number;
-  /** 0 = no limit. */
+  /** 0: no limit. */
   readonly memoryMaxBytes: number;
   readonly isAofEnabled: boolean;
   /** Whether the last write and the last rewrite of the append-only file succeeded. */
@@ -51,9 +54,13 @@ interface RedisSnapshot {
 
 /** The shortest time between two queries to Redis, however often the metrics are scraped. */
 const REFRESH_MS = 5_000;
+/** The lanes of the worker pool; `cold` is Argon2id. */
 const LANES = ['hot', 'bulk', 'cold'] as const;
 
-/** A gauge without labels that has no sample while `read` gives undefined. */
+/**
+ * Registers a gauge without labels. It has no sample while `read` returns undefined, so an unknown value is never
+ * shown as 0.
+ */
 function addGauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {
   new Gauge({
     name,
@@ -70,7 +77,7 @@ function addGauge(registry: Registry, name: string, help: string, read: () => nu
   });
 }
 
-/** A gauge with one label and a sample for each entry of what `read` gives. */
+/** Registers a gauge with one label and a sample for each entry that `read` returns. */
 function addLabelledGauge(
   registry: Registry,
   name: string,
@@ -91,6 +98,7 @@ function addLabelledGauge(
   });
 }
 
+/** Gauges of this process; reading them costs nothing. */
 function addProcessGauges(registry: Registry, sources: GaugeSources): void {
   const { threads, jobs, work, isRedisConnected } = sources;
   const add = addGauge.bind(undefined, registry);
@@ -119,6 +127,7 @@ function addProcessGauges(registry: Registry, sources: GaugeSources): void {
   );
 }
 
+/** Gauges whose values are read from Redis; `snapshot` returns the last ones. */
 function addRedisGauges(registry: Registry, snapshot: () => RedisSnapshot): void {
   const add = addGauge.bind(undefined, registry);
   const flag = (value: boolean | undefined): number | undefined =>
@@ -142,6 +151,7 @@ function addRedisGauges(registry: Registry, snapshot: () => RedisSnapshot): void
   );
 }
 
+/** Reads the values of Redis. A value that cannot be read is undefined; never rejects. */
 async function readSnapshot(sources: GaugeSources): Promise<RedisSnapshot> {
   if (!sources.isRedisConnected()) {
     return {};

@@ -15,21 +15,27 @@ export interface LogLine {
   readonly code?: ErrorCode;
   /** The class of an unexpected error; its message may contain data and is omitted. */
   readonly error?: string;
+  /** At most twelve stack frames, without messages. */
   readonly stack?: readonly string[];
-  /** The same of what caused it, where the error names that. */
+  /** The cause that the error names: class and frames, without a message. */
   readonly cause?: object;
 }
 
+/** How long a line may be buffered. */
 const FLUSH_MS = 100;
+/** A larger buffer is written immediately. */
 const FLUSH_BYTES = 64 * 1_024;
 
-/** Writes log lines, one JSON object per line, within 100 ms. */
+/** Writes log lines, one JSON object per line, at most 100 ms later. */
 export interface LogSink {
   readonly write: (line: object) => void;
   readonly flush: () => void;
 }
 
-/** Writes to a file descriptor, many lines per system call. If the reader is gone, lines are dropped. */
+/**
+ * A sink that writes to a file descriptor, many lines per system call. Writing is synchronous, so `flush` before an
+ * exit loses nothing. If the reader of the descriptor is gone, lines are dropped.
+ */
 export function createLogSink(fd: number): LogSink {
   let buffered: string[] = [];
   let size = 0;

@@ -33,9 +33,13 @@ export interface ServerMetrics extends Metrics {
   readonly close: () => void;
 }
 
+/** Upper bounds in seconds for whole requests and for calls to third parties. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
+/** Upper bounds in seconds for single steps: Redis commands and jobs of threads. */
 const STEP_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+/** Label values by the first digit of a status. */
 const STATUS_CLASSES = ['', '1xx', '2xx', '3xx', '4xx', '5xx'] as const;
+/** What a label value that comes from an event must look like. */
 const LABEL = /^[a-z0-9_]{1,40}$/;
 
 function addCounter(registry: Registry, name: string, help: string, ...labelNames: string[]): Counter {
@@ -52,6 +56,7 @@ function addDurations(
   return new Durations(registry, { name, help, bounds, labelNames });
 }
 
+/** Durations, errors and the number in flight of HTTP requests. */
 function addRequestMetrics(registry: Registry): Pick<Metrics, 'beginRequest' | 'observeRequest'> {
   const durations = addDurations(
     registry,
@@ -84,6 +89,7 @@ function addRequestMetrics(registry: Registry): Pick<Metrics, 'beginRequest' | '
   };
 }
 
+/** The counters of `COUNTERS`, as one function. */
 function addObservedCounters(registry: Registry): Observer['count'] {
   const counters = Object.fromEntries(
     Object.entries(COUNTERS).map(([key, { name, help, label }]) => [
@@ -101,6 +107,7 @@ function addObservedCounters(registry: Registry): Observer['count'] {
   };
 }
 
+/** Durations and errors of Redis commands; the label is the name of a command or script, never a key. */
 function addRedisCalls(registry: Registry): Observer['redisCall'] {
   const durations = addDurations(
     registry,
@@ -123,6 +130,10 @@ function addRedisCalls(registry: Registry): Observer['redisCall'] {
   };
 }
 
+/**
+ * Durations of jobs, separately for waiting and running. Rejected and lost jobs have no duration, so only their
+ * errors are counted.
+ */
 function addThreadJobs(registry: Registry): Observer['threadJob'] {
   const run = addDurations(
     registry,

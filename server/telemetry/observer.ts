@@ -1,7 +1,7 @@
 import type { MeterOperation } from '../http/schema/admin.ts';
 
 /**
- * What is counted without a log line, and its possible results. A new counter needs a row here, a row of
+ * What is counted without a log line, and its possible results. A new counter needs a row here, a row in
  * `server/telemetry/counters.ts`, and a call of `count`. A log event needs none: every event is counted by its name.
  */
 export interface Counts {
@@ -13,7 +13,7 @@ export interface Counts {
   readonly operation: MeterOperation;
 }
 
-/** The parts of a request that have their own span. */
+/** The parts of a request that have spans of their own. */
 export type Step = 'sign_in' | 'unlock';
 
 /** Receives reports of what the vault does. No method fails, waits, or receives data of a caller. */
@@ -38,19 +38,22 @@ export const NOOP_OBSERVER: Observer = {
   threadJob: () => undefined,
 };
 
-/** What a request's span says at its end: constants of the code, and the request id. */
+/** How a request ended, for its span: constants of the code, and the request id. */
 export interface RequestEnd {
+  /** The route template, never a path. */
   readonly route: string;
   readonly method: string;
   readonly status: number;
+  /** The error code; undefined for a successful reply. */
   readonly code: string | undefined;
   readonly requestId: string;
 }
 
-/** The span of a request that is traced. Times are milliseconds since 1970. */
+/** The span of a traced request. Ids in hex (W3C Trace Context), times in milliseconds since 1970. */
 export interface RequestSpan {
   readonly traceId: string;
   readonly spanId: string;
+  /** The span of the caller that `traceparent` names. */
   readonly parentId: string | undefined;
   readonly startMs: number;
 }
@@ -61,5 +64,6 @@ export interface Tracing {
   readonly begin: (traceparent: string | null) => RequestSpan | undefined;
   /** Does work of a request; the spans of its steps and calls are children of `span`. */
   readonly within: <T>(span: RequestSpan, work: () => Promise<T>) => Promise<T>;
+  /** Ends the span; it is then exported. Call it once per span. */
   readonly end: (span: RequestSpan, end: RequestEnd) => void;
 }

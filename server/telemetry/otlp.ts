@@ -1,4 +1,4 @@
-/** The attributes that a span may have. Export leaves out all others. */
+/** The attributes that a span may have. The export omits all others. */
 export const ATTRIBUTES = [
   'http.route',
   'http.request.method',
@@ -19,6 +19,7 @@ export type Attributes = { readonly [Name in AttributeName]?: string | number | 
 export interface Span {
   readonly traceId: string;
   readonly spanId: string;
+  /** Undefined for the first span of a trace. */
   readonly parentId: string | undefined;
   readonly name: string;
   readonly kind: 'server' | 'client' | 'internal';
@@ -34,12 +35,16 @@ export interface Resource {
   readonly environment: string;
 }
 
-/** `SpanKind` and `StatusCode` of the OTLP specification. */
+/** `SpanKind` of the OTLP specification (opentelemetry-proto, trace.proto). */
 const KINDS = { internal: 1, server: 2, client: 3 } as const;
+/** `STATUS_CODE_ERROR` of the same specification. */
 const STATUS_ERROR = 2;
+/** Nanoseconds per microsecond. */
 const NANOSECONDS = 1_000n;
+/** Printable ASCII of at most 128 characters. */
 const PLAIN = /^[\x20-\x7e]{1,128}$/;
 
+/** OTLP/JSON writes 64-bit integers as strings. Microseconds are as exact as the clock. */
 function nanos(ms: number): string {
   return String(BigInt(Math.round(ms * 1_000)) * NANOSECONDS);
 }
@@ -51,10 +56,12 @@ interface Pair {
   readonly value: Value;
 }
 
+/** A string attribute. */
 function text(key: string, value: string): Pair {
   return { key, value: { stringValue: value } };
 }
 
+/** No pair for an undefined value, or for a text that is not `PLAIN`. */
 function attributeOf(key: AttributeName, value: string | number | undefined): readonly Pair[] {
   if (typeof value === 'number') {
     return [{ key, value: { intValue: String(Math.trunc(value)) } }];
@@ -62,6 +69,7 @@ function attributeOf(key: AttributeName, value: string | number | undefined): re
   return value !== undefined && PLAIN.test(value) ? [text(key, value)] : [];
 }
 
+/** A span in OTLP/JSON. */
 function spanOf(span: Span) {
   return {
     traceId: span.traceId,

@@ -19,7 +19,7 @@ export interface BuildInfo {
   readonly environment: string;
 }
 
-/** Adds CPU time, memory, open files and the build. */
+/** Adds CPU time, memory, open files, the start time and the build. */
 export function addProcessMetrics(registry: Registry, build: BuildInfo): void {
   collectDefaultMetrics({ register: registry });
   for (const { name } of registry.getMetricsAsArray()) {

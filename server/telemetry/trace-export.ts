@@ -1,8 +1,12 @@
 import { encodeSpans, type Resource, type Span } from './otlp.ts';
 
+/** The most queued spans; further ones are dropped. */
 const QUEUED_MAX = 4_096;
+/** The most spans of one request. */
 const BATCH_MAX = 512;
+/** How long an incomplete batch waits for more spans. */
 const BATCH_DELAY_MS = 1_000;
+/** The time limit of one request to the collector. */
 const TIMEOUT_MS = 5_000;
 
 /** Where spans are sent, and the resource that they name. */
@@ -17,14 +21,15 @@ export interface ExportOptions {
 
 /** Queues spans and exports them in the background. */
 export interface SpanExport {
+  /** Never waits and never throws. */
   readonly add: (span: Span) => void;
   /** Exports the queued spans, within five seconds. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * Sends spans in batches, one request at a time. While the collector is unreachable, rejects or hangs, spans are dropped:
- * at most 4096 are queued, none is sent twice, and `add` never waits.
+ * Sends spans in batches, one request at a time, in the format of OTLP/HTTP with JSON. While the collector is
+ * unreachable, slow or rejects spans, spans are dropped: at most 4096 are queued, and none is sent twice.
  */
 export function createSpanExport({ url, headers, resource, onSpans }: ExportOptions): SpanExport {
   let queued: Span[] = [];

@@ -37,10 +37,12 @@ export interface TracerOptions {
   readonly randomHex: (bytes: number) => string;
 }
 
+/** The options, and the span in which the current code runs. */
 interface TracerState extends TracerOptions {
   readonly current: AsyncLocalStorage<SpanContext>;
 }
 
+/** What a `traceparent` asks for; `unsampled`: the caller does not record this trace, so neither does this server. */
 type ParentResult =
   | { readonly kind: 'none' }
   | { readonly kind: 'unsampled' }
@@ -48,8 +50,10 @@ type ParentResult =
 
 // A trace id without a letter could be a card number; version 00 has nothing after the flags.
 const TRACEPARENT = /^00-(?=[0-9]*[a-f])([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
+/** Sizes of ids (W3C Trace Context). */
 const TRACE_BYTES = 16;
 const SPAN_BYTES = 8;
+/** Events that report a call to a third party, and the names of their spans. */
 const SPANS_BY_EVENT: Readonly<Record<string, string>> = {
   proxy_attempt: 'proxy attempt',
   webhook_attempt: 'webhook attempt',
@@ -75,6 +79,7 @@ function traceOfJob(job: string): string {
     .slice(0, 2 * TRACE_BYTES);
 }
 
+/** Attributes of a call to a third party. The event has no URL and no data, so neither has the span. */
 function attemptAttributes(fields: Readonly<Record<string, unknown>>): Attributes {
   return {
     'vault.request_id': asText(fields['request_id']),
@@ -95,6 +100,7 @@ function readParent(header: string | null): ParentResult {
   return isSampled ? { kind: 'sampled', parent: { traceId, spanId } } : { kind: 'unsampled' };
 }
 
+/** Adds a span that ends now; does nothing outside a traced request. */
 function addChild(state: TracerState, parent: SpanContext | undefined, ended: EndedSpan): void {
   if (parent === undefined) {
     return;
@@ -113,6 +119,7 @@ function addChild(state: TracerState, parent: SpanContext | undefined, ended: En
   });
 }
 
+/** Runs `work` with a span of its own, which becomes the parent of the spans inside it. */
 async function runStep<T>(state: TracerState, name: string, work: () => Promise<T>): Promise<T> {
   const parent = state.current.getStore();
   if (parent === undefined) {
@@ -130,6 +137,7 @@ async function runStep<T>(state: TracerState, name: string, work: () => Promise<
   }
 }
 
+/** Starts the span of a request; undefined when the caller's trace is not sampled. */
 function beginRequest(state: TracerState, traceparent: string | null): RequestSpan | undefined {
   const found = readParent(traceparent);
   if (found.kind === 'unsampled') {
@@ -144,6 +152,9 @@ function beginRequest(state: TracerState, traceparent: string | null): RequestSp
   };
 }
 
+/**
+ * Ends the span of a request. Only a status of 500 or more counts as failed, as OpenTelemetry specifies for servers.
+ */
 function endRequest(state: TracerState, span: RequestSpan, end: RequestEnd): void {
   const { route, method, status, code, requestId } = end;
   state.add({
@@ -162,6 +173,9 @@ function endRequest(state: TracerState, span: RequestSpan, end: RequestEnd): voi
   });
 }
 
+/**
+ * Adds a span for an event that reports a call to a third party. Outside a request its trace is derived from the job.
+ */
 function addAttempt(state: TracerState, event: string, fields: Readonly<Record<string, unknown>>): void {
   const name = SPANS_BY_EVENT[event];
   const job = asText(fields['job']);
@@ -183,6 +197,7 @@ function addAttempt(state: TracerState, event: string, fields: Readonly<Record<s
   });
 }
 
+/** Extends an observer so that steps, Redis commands and jobs also create spans. */
 function observeWith(state: TracerState, observer: Observer): Observer {
   return {
     ...observer,

@@ -9,6 +9,7 @@ export interface Traces {
   readonly tracing: Tracing;
   /** The observer of the metrics, extended so that it also creates spans. */
   readonly observer: Observer;
+  /** Creates a span for an event that reports a call to a third party. */
   readonly event: Tracer['event'];
   /** Exports the queued spans, within five seconds. */
   readonly close: () => Promise<void>;

@@ -10,21 +10,25 @@ import {
   spawnRedis,
 } from './process.ts';
 
+/** The pause between two connection attempts. */
 const POLL_MS = 20;
+/** How long a starting Redis may accept no connection. */
 const SILENCE_MS_MAX = 30_000;
+/** How long a stopping Redis may take to sync its file before it is killed. */
 const STOP_MS_MAX = 10_000;
+/** The first and the longest pause before a failed Redis is started again. */
 const BACK_OFF_MS_MIN = 100;
 const BACK_OFF_MS_MAX = 5_000;
 
-/** The default Redis: a redis-server of the data folder's own, shared by all servers on that folder. */
+/** The default Redis: one redis-server per data folder, shared by all servers on that folder. */
 export interface EmbeddedRedis {
   readonly socketPath: string;
   readonly pid: number;
-  /** Whether another server started it; then this one never stops it. */
+  /** Whether another server started it; this server then never stops it. */
   readonly adopted: boolean;
-  /** Calls back each time Redis has ended without having been asked to; it is then started again. */
+  /** Registers a callback for each unexpected end of Redis, which is then restarted. */
   onExit(callback: () => void): void;
-  /** Ends a Redis that this server started (it syncs its file first), and leaves an adopted one alone. */
+  /** Stops a Redis that this server started, after it has synced its file; an adopted one keeps running. */
   stop(): Promise<void>;
 }
 
@@ -34,7 +38,7 @@ interface Options {
   readonly log: (message: string) => void;
 }
 
-/** A Redis that answers commands, and how it came about. */
+/** A Redis that answers commands; without `child` it was started by another server. */
 interface Running {
   readonly peer: RedisPeer;
   readonly child: Bun.Subprocess | undefined;
@@ -44,6 +48,7 @@ function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
+/** Terminates a child, by force if it does not stop in time. */
 async function endChild(child: Bun.Subprocess): Promise<void> {
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX);
@@ -51,7 +56,10 @@ async function endChild(child: Bun.Subprocess): Promise<void> {
   clearTimeout(timer);
 }
 
-/** A peer that answers commands; one that still loads its data is waited for, however long that takes. */
+/**
+ * Connects to a running Redis. Waits without a limit while it loads its data, because large data takes long.
+ * Undefined if none listens, or once `isOver` is true.
+ */
 async function reachReady(socketPath: string, isOver: () => boolean): Promise<RedisPeer | undefined> {
   for (;;) {
     const peer = await reachRedis(socketPath);
@@ -66,7 +74,7 @@ async function reachReady(socketPath: string, isOver: () => boolean): Promise<Re
   }
 }
 
-/** Waits until the child answers commands. `undefined` when it ends instead, or is silent for too long. */
+/** Waits until the child answers commands. Undefined if it ends, or accepts no connection for `SILENCE_MS_MAX`. */
 async function untilAnswers(
   child: Bun.Subprocess,
   socketPath: string,
@@ -91,8 +99,7 @@ async function untilAnswers(
 }
 
 /**
- * Makes the function that gets a Redis for the place: one that runs there already, or a new one. It gives
- * `undefined` once `isOver`.
+ * Creates the function that finds or starts the Redis of a folder. It resolves with undefined once `isOver` is true.
  */
 function createAcquire(binary: string, place: RedisPlace, isOver: () => boolean) {
   const command = redisCommand(binary, place);
@@ -110,7 +117,7 @@ function createAcquire(binary: string, place: RedisPlace, isOver: () => boolean)
     throw new ConfigError('redis-server', `did not start: ${logTail(place)}`);
   };
 
-  // Another server's Redis holds the lock before it answers and until it has ended: hence the loop.
+  // A Redis of another server has the lock before it answers, and until its process has ended: hence the loop.
   return async (): Promise<Running | undefined> => {
     const end = Date.now() + SILENCE_MS_MAX;
     while (!isOver()) {
@@ -120,7 +127,7 @@ function createAcquire(binary: string, place: RedisPlace, isOver: () => boolean)
         return running;
       }
       if (Date.now() > end) {
-        throw new ConfigError('VAULT_DATA_DIR', 'is held by another redis-server, which does not answer');
+        throw new ConfigError('VAULT_DATA_DIR', 'is locked by another redis-server, which does not answer');
       }
       await sleep(POLL_MS);
     }
@@ -129,11 +136,11 @@ function createAcquire(binary: string, place: RedisPlace, isOver: () => boolean)
 }
 
 /**
- * Starts the redis-server of a data folder, or takes over the use of one that already runs there, and
- * resolves when it answers commands. Unix socket only (mode 700), append-only, synced at every write, never
- * evicting. When it ends unexpectedly, it is started again, with growing pauses. Rejects with `ConfigError` when
- * there is no redis-server, when it cannot start (with the last lines of its log), or when the folder is not
- * private.
+ * Starts the redis-server of a data folder, or adopts one that already runs there, and resolves when it answers
+ * commands. It listens on a Unix socket of mode 700 only, and syncs its append-only file at every write, so no
+ * acknowledged write is lost; it never evicts. After an unexpected end it is restarted, with growing pauses. Rejects
+ * with a `ConfigError` when no redis-server is installed, when it cannot start (with the last lines of its log), or
+ * when other users can access the folder.
  */
 export async function startEmbeddedRedis({ dataDir, binary: asked, log }: Options): Promise<EmbeddedRedis> {
   const binary = findRedisBinary(asked);

@@ -1,18 +1,21 @@
 import { connect } from 'node:net';
 
+/** How long a server may take to answer INFO. */
 const ANSWER_MS_MAX = 1000;
 
-/** A redis-server that answered on a unix socket; the connection stays open to notice its end. */
+/** A redis-server that answered on a Unix socket. The connection stays open, so that its end is noticed. */
 export interface RedisPeer {
   readonly pid: number;
-  /** Whether it still reads its data from disk and answers no commands yet. */
+  /** Whether it still loads its data, and therefore rejects commands. */
   readonly loading: boolean;
-  /** Resolves when the connection ends, which is when the server is gone. */
+  /** Resolves when the connection ends, which means that the server has ended. */
   readonly closed: Promise<void>;
   close(): void;
 }
 
-/** The body of a RESP bulk string once all of it has come. INFO is plain ASCII. */
+/**
+ * The body of a RESP bulk string, or undefined while it is incomplete. INFO is ASCII, so characters count as bytes.
+ */
 function bulkBody(reply: string): string | undefined {
   const [head = '', length] = /^\$(\d+)\r\n/.exec(reply) ?? [];
   const end = head.length + Number(length);
@@ -24,8 +27,8 @@ function field(info: string, name: string): number {
 }
 
 /**
- * Asks whoever listens on the socket who it is. `undefined` when nobody listens there (no file, or a file
- * that an earlier server left behind), or when the answer is not that of a Redis or takes over a second.
+ * Connects to a Unix socket and sends INFO. Undefined if no process listens (no socket, or a stale one), and if the
+ * reply is not that of a Redis or takes more than a second. Never rejects.
  */
 export function reachRedis(socketPath: string): Promise<RedisPeer | undefined> {
   return new Promise((resolve) => {

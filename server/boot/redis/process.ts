@@ -4,14 +4,15 @@ import { join } from 'node:path';
 import { processEnv } from '../../config/config.ts';
 import { ensurePrivateFolder } from '../../config/folder.ts';
 
-/** The longest path that a unix socket's address holds on Linux (`sun_path` without its end mark). */
+/** The longest path of a Unix socket on Linux: `sun_path` without its terminating zero, unix(7). */
 const SOCKET_PATH_BYTES_MAX = 107;
+/** At a start, a larger log is renamed, so two files of about this size exist at most. */
 const LOG_BYTES_MAX = 1_048_576;
 
-/** What flock ends with when another process holds the lock. */
+/** The exit code of flock when another process has the lock. */
 export const LOCK_HELD_EXIT_CODE = 75;
 
-/** Where the default Redis of one data folder keeps its things. */
+/** The paths of the embedded Redis of one data folder. */
 export interface RedisPlace {
   readonly folder: string;
   readonly socketPath: string;
@@ -19,8 +20,8 @@ export interface RedisPlace {
   readonly lockPath: string;
 }
 
-// A data folder deep down leaves no room for a socket beside its data. The name depends on nothing but that
-// folder, so that a second server on it finds the same socket.
+// A long data folder path leaves no room for a socket beside the data. The short path is derived from the folder
+// only, so that a second server on this folder finds the same socket.
 function shortSocketPath(folder: string): string {
   const name = createHash('sha256').update(folder).digest('hex').slice(0, 16);
   const runtimeFolder = `/tmp/cardvault-${name}`;
@@ -28,7 +29,10 @@ function shortSocketPath(folder: string): string {
   return join(runtimeFolder, 'redis.sock');
 }
 
-/** Makes the private folders (mode 0700) and says what lies where. */
+/**
+ * Creates the private folders (mode 0700) and returns the paths of the embedded Redis. Throws a `ConfigError` for a
+ * folder that other users can access.
+ */
 export function preparePlace(dataDir: string): RedisPlace {
   ensurePrivateFolder(dataDir, { setting: 'VAULT_DATA_DIR' });
   ensurePrivateFolder(join(dataDir, 'redis'), { setting: 'VAULT_DATA_DIR' });
@@ -39,8 +43,9 @@ export function preparePlace(dataDir: string): RedisPlace {
 }
 
 /**
- * The first redis-server there is: the one that was asked for, the project's own copy (`.vendor/redis`, see
- * scripts/redis-vendor.sh), then `redis-server` or `valkey-server` on PATH.
+ * The redis-server to run: the configured one, the project's own copy (`.vendor/redis`, see scripts/redis-vendor.sh),
+ * or `redis-server` or `valkey-server` on PATH. Undefined if none is installed. A configured path is not checked
+ * here.
  */
 export function findRedisBinary(asked?: string): string | undefined {
   if (asked !== undefined) {
@@ -56,7 +61,7 @@ export function findRedisBinary(asked?: string): string | undefined {
   );
 }
 
-/** A tool of util-linux; the tools of the same names in BusyBox lack the options needed here. */
+/** The path of a tool of util-linux. BusyBox has tools of the same names without the options that are needed here. */
 function utilLinux(name: string): string | undefined {
   const path = Bun.which(name, { PATH: processEnv()['PATH'] ?? '' });
   if (path === null) {
@@ -66,13 +71,13 @@ function utilLinux(name: string): string | undefined {
 }
 
 /**
- * The command line of the default Redis. Each word before the binary ends by turning itself into the next
- * (exec), so the process started is the Redis in the end:
- * - `setpriv --pdeathsig TERM`: the kernel ends Redis when this server dies, however it dies.
- * - `flock`: the lock is on a descriptor that Redis inherits, so it is held exactly as long as Redis (or a
- *   rewrite of its) lives. A second Redis on the folder would take over the socket and mix up the file.
- * `aof-load-truncated yes` is Redis' default: a torn last write was never acknowledged, as every write is
- * synced before its reply.
+ * The command line of the embedded Redis. Each program replaces itself by the next one (exec), so the child process
+ * is Redis itself:
+ * - `setpriv --pdeathsig TERM`: the kernel terminates Redis when this server dies for any reason.
+ * - `flock`: Redis inherits the locked descriptor, so the lock lasts exactly as long as Redis and its rewrite child.
+ *   A second Redis on the folder would take over the socket and corrupt the file.
+ * `aof-load-truncated yes` is the default of Redis: an incomplete last write was never acknowledged, because every
+ * write is synced before its reply.
  */
 export function redisCommand(binary: string, place: RedisPlace): string[] {
   const setpriv = utilLinux('setpriv');
@@ -105,8 +110,8 @@ function openLog(place: RedisPlace): number {
 }
 
 /**
- * Starts Redis as a child. It leads a session of its own, so that Ctrl-C in a terminal reaches this server
- * alone, which then drains before it stops Redis. Its environment holds none of the settings' secrets.
+ * Starts Redis in a session of its own, so that Ctrl-C in a terminal reaches only this server, which drains before it
+ * stops Redis. Its environment contains no secrets of the settings.
  */
 export function spawnRedis(command: string[], place: RedisPlace): Bun.Subprocess {
   const log = openLog(place);
@@ -125,7 +130,7 @@ export function spawnRedis(command: string[], place: RedisPlace): Bun.Subprocess
   }
 }
 
-/** The last lines of Redis' log, for the error of a start that failed. */
+/** The last three lines of the log of Redis, for the error of a failed start. */
 export function logTail(place: RedisPlace): string {
   return readFileSync(place.logPath, 'utf8').trimEnd().split('\n').slice(-3).join(' | ');
 }
