@@ -42,44 +42,54 @@ export { ConfigError } from './reader.ts';
 
 const UNSAFE_CHECKS = ['appendonly', 'appendfsync', 'eviction', 'replica'] as const;
 
-/** A durability check of Redis that the operator may skip by name. */
+/** A durability check of Redis that the operator can disable by name. */
 export type UnsafeCheck = (typeof UNSAFE_CHECKS)[number];
 
-/** The first account; without a name the server generates one, only in staging. */
+/**
+ * The account that the first start creates. Without a name and password the server generates them, only in staging.
+ */
 export interface Bootstrap {
   readonly account: { readonly user: string; readonly password: Secret<string> } | undefined;
+  /** Whether that account sees card numbers unmasked (PCI DSS 3.4.1). */
   readonly unmasked: boolean;
 }
 
 /** The validated, frozen configuration. Paths are absolute, limits are inclusive. */
 export interface Config {
   readonly env: 'staging' | 'production';
+  /** The address to listen on; a loopback address unless TLS or plain HTTP is configured explicitly. */
   readonly host: string;
   /** 0 = any free port. */
   readonly port: number;
   /** The certificate chain and its private key, in PEM. */
   readonly tls: { readonly cert: string; readonly key: Secret<string> } | undefined;
-  /** How long a server that stops goes on taking connections, so that balancers notice. */
+  /** How long a stopping server still accepts connections, so that load balancers notice. */
   readonly drainSeconds: number;
   /** Without a trailing slash; undefined: derived from `host` and the port, see `publicUrl`. */
   readonly publicUrl: string | undefined;
+  /** The separate origin of hosted forms, without a path; undefined: forms are on the public URL. */
   readonly formsUrl: string | undefined;
+  /** The base URL that forms use with `testing=true`; undefined: this server. */
   readonly stagingUrl: string | undefined;
+  /** The folder of the embedded Redis and of the generated master key. */
   readonly dataDir: string;
   readonly redis: RedisSetting;
+  /** The redis-server to run, for the embedded Redis only. */
   readonly redisBinary: string | undefined;
+  /** Unsafe settings of Redis that are tolerated in production. */
   readonly redisAllowUnsafe: ReadonlySet<UnsafeCheck>;
-  /** The number of replicas that must confirm a write. */
+  /** The number of replicas that must confirm a write before it is acknowledged; 0 = none. */
   readonly redisWait: number;
-  /** Undefined only in staging; `ensureMasterKey` returns the ring in both cases. */
+  /** Undefined only in staging. `ensureMasterKey` returns the ring in both cases. */
   readonly masterKey: Secret<MasterKeyRing> | undefined;
   readonly bootstrap: Bootstrap;
+  /** The number of worker threads. */
   readonly workers: number;
-  /** CIDRs in normal form. */
+  /** Addresses besides public ones that requests to third parties may use: CIDRs in normal form. */
   readonly proxyAllow: readonly string[];
-  /** PEM. */
+  /** Additional certificate authorities for third parties, in PEM. */
   readonly proxyCa: string | undefined;
-  /** CIDRs in normal form. */
+  /** Reverse proxies whose `X-Forwarded-For` is used: CIDRs in normal form. */
   readonly trustedProxies: readonly string[];
   /** Requests per minute; 0 = no limit. */
   readonly ratePerAccount: number;
@@ -87,14 +97,19 @@ export interface Config {
   readonly ratePerSource: number;
   /** Failed attempts in 15 minutes; 0 = no limit. */
   readonly authFailuresMax: number;
+  /** How long entries of security logs are kept; at least 12 months by PCI DSS 10.5.1. */
   readonly auditRetention: Duration;
   /** The file that checkpoints of security logs are appended to. */
   readonly auditCheckpointFile: string | undefined;
+  /** The cost of deriving a key from a passphrase, for new and changed keys. */
   readonly argon2: Argon2Setting;
-  /** 0 = off. */
+  /** How long a key can be unlocked again without Argon2id; 0 = off. */
   readonly warmUnlockSeconds: number;
+  /** How long verification codes and track data are kept (PCI DSS 3.3). */
   readonly sadRetention: SadRetention;
+  /** Unit prices for the usage report. */
   readonly prices: PriceTable;
+  /** Services that issue network tokens, by id. */
   readonly networkTokenRequesters: readonly NetworkTokenRequester[];
   /** The collector of traces; undefined: no traces. */
   readonly traces:
@@ -104,12 +119,12 @@ export interface Config {
   readonly effective: Readonly<Record<string, string>>;
 }
 
-/** The environment of the process. Only this function reads it. */
+/** The environment of the process. No other code reads `process.env`. */
 export function processEnv(): Environment {
   return process.env;
 }
 
-/** Reports a missing half of the pair. An unreadable file was already reported. */
+/** Reports the missing half of the pair. An unreadable file has already been reported. */
 function checkTlsPair(reader: SettingReader, read: { readonly cert: boolean; readonly key: boolean }): void {
   if (read.cert && !reader.isSet('VAULT_TLS_KEY_FILE')) {
     reader.report('VAULT_TLS_KEY_FILE', 'is required with VAULT_TLS_CERT_FILE');
@@ -119,6 +134,10 @@ function checkTlsPair(reader: SettingReader, read: { readonly cert: boolean; rea
   }
 }
 
+/**
+ * Address, port and TLS. Plain HTTP on an address that other machines can reach must be allowed explicitly (PCI DSS
+ * 4.2.1).
+ */
 function readListener(reader: SettingReader): Pick<Config, 'host' | 'port' | 'tls' | 'drainSeconds'> {
   const host = reader.withDefault('VAULT_HOST', parseHost, '127.0.0.1');
   const port = reader.withDefault('VAULT_PORT', integerFrom(0, 65_535), '8080');
@@ -130,6 +149,7 @@ function readListener(reader: SettingReader): Pick<Config, 'host' | 'port' | 'tl
     return { host, port, drainSeconds, tls: Object.freeze({ cert, key }) };
   }
   checkTlsPair(reader, { cert: cert !== undefined, key: key !== undefined });
+  // An invalid file is already an error; the missing TLS is then not reported as well.
   const meansTls = reader.isSet('VAULT_TLS_CERT_FILE') || reader.isSet('VAULT_TLS_KEY_FILE');
   if (!isLoopback(host) && !allowPlain && !meansTls) {
     reader.report(
@@ -140,6 +160,7 @@ function readListener(reader: SettingReader): Pick<Config, 'host' | 'port' | 'tl
   return { host, port, drainSeconds, tls: undefined };
 }
 
+/** The base URLs that appear in replies and pages. */
 function readUrls(reader: SettingReader): Pick<Config, 'publicUrl' | 'formsUrl' | 'stagingUrl'> {
   return {
     publicUrl: reader.optional('VAULT_PUBLIC_URL', parseBaseUrl),
@@ -148,6 +169,7 @@ function readUrls(reader: SettingReader): Pick<Config, 'publicUrl' | 'formsUrl' 
   };
 }
 
+/** The Redis to use, and what is required of it. */
 function readRedis(
   reader: SettingReader,
 ): Pick<Config, 'redis' | 'redisBinary' | 'redisAllowUnsafe' | 'redisWait' | 'dataDir'> {
@@ -160,6 +182,7 @@ function readRedis(
   };
 }
 
+/** The master keys from the environment or from a file. Required in production. */
 function readMasterKey(reader: SettingReader, env: Config['env']): Config['masterKey'] {
   if (reader.isSet('VAULT_MASTER_KEY') && reader.isSet('VAULT_MASTER_KEY_FILE')) {
     reader.report('VAULT_MASTER_KEY', 'and VAULT_MASTER_KEY_FILE are both set; keep one');
@@ -173,6 +196,7 @@ function readMasterKey(reader: SettingReader, env: Config['env']): Config['maste
   return inline ?? fromFile;
 }
 
+/** The first account; user and password are only valid together. */
 function readBootstrap(reader: SettingReader): Bootstrap {
   const user = reader.optional('VAULT_BOOTSTRAP_USER', parseAccountName);
   const password = reader.secret('VAULT_BOOTSTRAP_PASSWORD', parsePassword);
@@ -189,6 +213,7 @@ function readBootstrap(reader: SettingReader): Bootstrap {
   return Object.freeze({ account: undefined, unmasked });
 }
 
+/** Threads, networks, rates, and the files of prices and token requesters. */
 function readLimits(
   reader: SettingReader,
 ): Pick<
@@ -220,6 +245,7 @@ function readLimits(
   };
 }
 
+/** Retention and the cost of attacks on stored data. */
 function readProtection(
   reader: SettingReader,
   env: Config['env'],
@@ -235,6 +261,7 @@ function readProtection(
   };
 }
 
+/** The endpoint and headers of the OpenTelemetry collector, with the standard variable names. */
 function readTraces(reader: SettingReader): Config['traces'] {
   const endpoint = reader.optional('OTEL_EXPORTER_OTLP_ENDPOINT', parseOtlpEndpoint);
   const headers = reader.secret('OTEL_EXPORTER_OTLP_HEADERS', (text) => new Secret(parseOtlpHeaders(text)));
@@ -286,7 +313,10 @@ export function loadConfig(environment: Environment, runtimeArguments: readonly 
   return Object.freeze(config);
 }
 
-/** The base URL for callers, without a trailing slash. */
+/**
+ * The base URL that callers use, without a trailing slash: the configured one, or one that is derived from host and
+ * port.
+ */
 export function publicUrl(config: Config, listeningPort: number): string {
   if (config.publicUrl !== undefined) {
     return config.publicUrl;

@@ -7,8 +7,10 @@ import { errorCode } from './folder.ts';
 import { BadValue, type Parse, rejectValue } from './reader.ts';
 import { parsePath } from './values.ts';
 
+/** The largest file that a setting may name, in bytes. */
 const FILE_BYTES_MAX = 1_048_576;
 
+/** Rejects a file with the code of the system error, which contains no path. */
 function unreadable(error: unknown): never {
   if (error instanceof BadValue) {
     throw error;
@@ -17,14 +19,18 @@ function unreadable(error: unknown): never {
 }
 
 /**
- * Whether other users can read a file. A file of root may be readable by its group: so Kubernetes secrets and systemd
- * credentials give a file to a process of another user.
+ * Whether other users can read a file. A file of root may be readable by its group, since Kubernetes secrets and
+ * systemd credentials give files to processes of other users that way.
  */
 function isReadableByOthers({ mode, uid }: { readonly mode: number; readonly uid: number }): boolean {
   const isGivenByRoot = uid === 0 && process.getuid?.() !== 0;
   return (mode & (isGivenByRoot ? 0o037 : 0o077)) !== 0;
 }
 
+/**
+ * The text of a file that a setting names. The checks use the open descriptor, so the file cannot be replaced between
+ * them.
+ */
 function read(path: string, isPrivate: boolean): string {
   try {
     const descriptor = openSync(parsePath(path), 'r');
@@ -94,6 +100,7 @@ export const parseServerCertificates: Parse<string> = (path) => {
     : pem;
 };
 
+/** Whether a PEM text is the unencrypted private key of a certificate. */
 function isPrivateKeyOf(cert: string, pem: string): boolean {
   try {
     return new X509Certificate(cert).checkPrivateKey(createPrivateKey(pem));
@@ -112,6 +119,7 @@ export function privateKeyOf(cert: string | undefined): Parse<Secret<string>> {
   };
 }
 
+/** A JSON file that matches a schema. The error names the place of the first invalid value, never the value. */
 function readJson<Schema extends TSchema>(path: string, schema: Schema): Static<Schema> {
   let value: unknown;
   try {
@@ -131,11 +139,13 @@ function readJson<Schema extends TSchema>(path: string, schema: Schema): Static<
   return rejectValue(`names a file with an invalid value at ${place === '' ? 'its top level' : place}`);
 }
 
+/** The billable operations. */
 const OPERATIONS = [
   ...['store', 'decrypt', 'list', 'update', 'delete', 'log', 'capture_create', 'capture', 'retrieve_create'],
   ...['retrieve', 'key', 'rule', 'proxy_attempt', 'network_token', 'certificate', 'preference', 'utility'],
 ] as const;
 
+/** A decimal number as text, so that prices are exact. */
 const Amount = Type.String({ pattern: '^(0|[1-9][0-9]{0,8})(\\.[0-9]{1,8})?$' });
 
 const Prices = Type.Object(
@@ -165,9 +175,10 @@ export const NO_PRICES: PriceTable = Object.freeze({
   default: '0',
 });
 
-/** Reads the file of unit prices. */
+/** Reads the file of unit prices; unknown operations are rejected. */
 export const parsePrices: Parse<PriceTable> = (path) => readJson(path, Prices);
 
+/** The file of network token requesters: an array of at most 1000. */
 const Requesters = Type.Array(
   Type.Object(
     {
@@ -189,12 +200,13 @@ export interface NetworkTokenRequester {
   readonly client_cert_id: string | undefined;
 }
 
+/** Whether a text is an https URL without credentials. */
 function isHttps(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url?.protocol === 'https:' && url.username === '' && url.password === '';
 }
 
-/** Reads the file of network token requesters. Ids are unique, URLs are https. */
+/** Reads the file of network token requesters. Ids must be unique, URLs https, and header names valid (RFC 9110). */
 export const parseRequesters: Parse<readonly NetworkTokenRequester[]> = (path) => {
   const entries = readJson(path, Requesters);
   const ids = new Set(entries.map((entry) => entry.id));

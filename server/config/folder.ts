@@ -1,12 +1,13 @@
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
 import { ConfigError } from './reader.ts';
 
+/** Access for the owner only. */
 const FOLDER_MODE = 0o700;
 
 /**
- * Ensures that a folder exists and only this user has access (mode 0700). Throws `ConfigError`, with the name of the setting,
- * for a folder of another user, a folder that others can write to (such as /tmp), and a symbolic link if `followLink` is
- * false.
+ * Ensures that a folder exists and only this user has access (mode 0700). Throws a `ConfigError`, with the name of
+ * the setting, for a folder of another user, a folder that others can write to (such as /tmp), and a symbolic link if
+ * `followLink` is false.
  */
 export function ensurePrivateFolder(
   path: string,

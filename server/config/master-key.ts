@@ -6,7 +6,9 @@ import { readPrivateFile } from './files.ts';
 import { ensurePrivateFolder, errorCode } from './folder.ts';
 import { BadValue, ConfigError, type Parse, rejectValue } from './reader.ts';
 
+/** AES-256. */
 const KEY_BYTES = 32;
+/** The id of a single key that was configured without an id. */
 const DEFAULT_ID = 'default';
 
 /** The master keys by id, 32 bytes each; `writeId` is the id of the one that encrypts new records. */
@@ -15,6 +17,7 @@ export interface MasterKeyRing {
   readonly keys: ReadonlyMap<string, Uint8Array>;
 }
 
+/** One key in canonical base64. */
 const parseKey: Parse<Uint8Array> = (text) => {
   const bytes = Buffer.from(text, 'base64');
   if (bytes.length !== KEY_BYTES || bytes.toString('base64') !== text) {
@@ -26,6 +29,7 @@ const parseKey: Parse<Uint8Array> = (text) => {
   return Uint8Array.from(bytes);
 };
 
+/** One `id:key` pair. */
 const parseEntry: Parse<readonly [string, Uint8Array]> = (text) => {
   const [, id, key = ''] = /^([A-Za-z0-9_-]{1,32}):(.*)$/s.exec(text) ?? [];
   return id === undefined
@@ -53,14 +57,15 @@ export const parseMasterKeys: Parse<Secret<MasterKeyRing>> = (text) => {
 export const parseMasterKeyFile: Parse<Secret<MasterKeyRing>> = (text) =>
   parseMasterKeys(readPrivateFile(text).trim());
 
+/** Syncs a directory entry to disk (fsync(2) of a file does not). */
 function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   fsyncSync(descriptor);
   closeSync(descriptor);
 }
 
-// The key is synced to disk before it is linked to its name, and an existing file is never replaced: two servers that start at
-// the same time both use the file that was linked first.
+// The key is synced to disk before it is linked to its name, and an existing file is never replaced: two servers that
+// start at the same time both use the file that was linked first.
 function createKeyFile(folder: string, path: string): void {
   const draft = join(folder, `master-key.${randomBytes(8).toString('hex')}`);
   const descriptor = openSync(draft, 'wx', 0o600);
@@ -79,6 +84,7 @@ function createKeyFile(folder: string, path: string): void {
   syncFolder(folder);
 }
 
+/** The ring of an existing key file; undefined if there is none. */
 function readKeyFile(path: string): Secret<MasterKeyRing> | undefined {
   try {
     return parseMasterKeyFile(path);

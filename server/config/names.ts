@@ -1,4 +1,7 @@
-/** All settings. Any other `VAULT_…` name in the environment prevents the start. */
+/**
+ * All settings. Any other `VAULT_…` name in the environment prevents the start, so a misspelt name cannot silently
+ * disable a protection.
+ */
 export const SETTING_NAMES = [
   'VAULT_ENV',
   'VAULT_HOST',
@@ -41,9 +44,13 @@ export const SETTING_NAMES = [
 /** The name of a setting. */
 export type SettingName = (typeof SETTING_NAMES)[number];
 
+/** For look-ups. */
 const KNOWN: ReadonlySet<string> = new Set(SETTING_NAMES);
 
-/** The number of edits (insert, delete, replace, swap of neighbours) between two texts: optimal string alignment distance. */
+/**
+ * The number of edits (insertion, deletion, replacement, swap of neighbours) between two texts: optimal string
+ * alignment distance.
+ */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, column) => column);
@@ -65,6 +72,7 @@ function editDistance(from: string, to: string): number {
   return last[to.length] ?? 0;
 }
 
+/** The setting with the smallest distance; the first one of several. */
 function nearest(name: string): { readonly known: SettingName; readonly distance: number } {
   return SETTING_NAMES.map((known) => ({ known, distance: editDistance(name.toUpperCase(), known) })).reduce(
     (best, next) => (next.distance < best.distance ? next : best),
@@ -76,12 +84,15 @@ function related(name: string): SettingName | undefined {
   return SETTING_NAMES.find((known) => known.startsWith(`${name}_`) || name.startsWith(known));
 }
 
-/** An environment variable that is probably a misspelt setting. */
+/**
+ * An environment variable that is probably a misspelt setting; `suggestion` is the setting that was probably meant.
+ */
 export interface UnknownSetting {
   readonly name: string;
   readonly suggestion: SettingName | undefined;
 }
 
+/** Undefined for a setting, and for a name that does not resemble one. */
 function checkName(name: string): UnknownSetting | undefined {
   if (KNOWN.has(name) || !/^v/i.test(name)) {
     return undefined;

@@ -1,6 +1,6 @@
 import { findUnknownSettings, type SettingName } from './names.ts';
 
-/** The environment variables. */
+/** The environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -17,7 +17,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Why a value is invalid; the reader adds the name of the setting. */
+/** The reason why a value is invalid, without the value. The reader adds the name of the setting. */
 export class BadValue extends Error {}
 
 /** Rejects a value. The reason must not contain the value. */
@@ -49,10 +49,12 @@ export interface SettingReader {
   readonly effective: Readonly<Record<string, string>>;
 }
 
+/** A name for messages: other characters are replaced, since names come from the environment. */
 function printable(name: string): string {
   return name.replaceAll(/[^\w.-]/g, '?').slice(0, 64);
 }
 
+/** An error for each variable that is probably a misspelt setting. */
 function unknownSettings(environment: Environment): ConfigError[] {
   const names = Object.keys(environment).filter((name) => environment[name] !== undefined);
   return findUnknownSettings(names).map(({ name, suggestion }) => {
@@ -61,10 +63,12 @@ function unknownSettings(environment: Environment): ConfigError[] {
   });
 }
 
+/** The result of parsing one value. */
 type Parsed<T> =
   | { readonly kind: 'valid'; readonly value: T }
   | { readonly kind: 'invalid'; readonly error: ConfigError };
 
+/** Parses a value; errors other than `BadValue` are bugs and are thrown. */
 function parseSetting<T>(name: SettingName, parse: Parse<T>, text: string): Parsed<T> {
   try {
     // An empty value is usually a mistake in a template, which the default would hide.
@@ -78,7 +82,7 @@ function parseSetting<T>(name: SettingName, parse: Parse<T>, text: string): Pars
   }
 }
 
-/** Creates the reader of one environment. Unknown `VAULT_` names are recorded as errors. */
+/** Creates the reader of one environment. Names that look like settings but are none are recorded as errors. */
 export function createSettingReader(environment: Environment): SettingReader {
   const errors = unknownSettings(environment);
   const effective: Record<string, string> = {};

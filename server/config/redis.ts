@@ -8,9 +8,11 @@ export type RedisSetting =
   | { readonly kind: 'url'; readonly url: Secret<string>; readonly shown: string }
   | { readonly kind: 'cluster'; readonly urls: Secret<readonly string[]>; readonly shown: string };
 
+/** The reason for a text of another form. */
 const EXPECTED =
   'must be redis://host:port, rediss://host:port or unix:/path; for a Cluster, several of the first two, comma-separated';
 
+/** `unix:/path` or `unix:///path`; at most 107 bytes, as unix(7) allows. */
 const parseSocket: Parse<RedisSetting> = (text) => {
   const [, path] = /^unix:(?:\/\/)?(\/[^/?#\0][^?#\0]*)$/.exec(text) ?? [];
   if (path === undefined) {
@@ -22,6 +24,7 @@ const parseSocket: Parse<RedisSetting> = (text) => {
   return { kind: 'socket', path };
 };
 
+/** Checks that credentials are percent-encoded (RFC 3986). */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -30,6 +33,7 @@ function decode(text: string): string {
   }
 }
 
+/** One `redis:` or `rediss:` URL, with its port. */
 function parseNode(text: string): URL {
   if (!/^rediss?:\/\/[^/]/.test(text) || !URL.canParse(text) || /\s/.test(text)) {
     return rejectValue(EXPECTED);
@@ -52,11 +56,13 @@ function parseNode(text: string): URL {
   return url;
 }
 
+/** The URL for the start log. */
 function withoutPassword(url: URL): string {
   const user = url.username === '' && url.password === '' ? '' : `${url.username}:[secret]@`;
   return `${url.protocol}//${user}${url.host}${url.pathname}`;
 }
 
+/** What all nodes of a Cluster must have in common. */
 function access(url: URL): string {
   return JSON.stringify([url.protocol, url.username, url.password]);
 }

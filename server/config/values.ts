@@ -37,6 +37,7 @@ export function listOf<T>(parse: Parse<T>): Parse<readonly T[]> {
   return (text) => Object.freeze(text.split(',').map((part) => parse(part.trim())));
 }
 
+/** Whether a text is a host name (RFC 1123) that cannot be confused with an IPv4 address. */
 function isHostName(text: string): boolean {
   return (
     text.length <= 253 &&
@@ -51,11 +52,12 @@ export const parseHost: Parse<string> = (text) =>
     ? text
     : rejectValue('must be an IP address (IPv6 without brackets) or a host name');
 
-/** Whether only this machine can reach the address. */
+/** Whether only this machine can reach the address. A host name other than `localhost` counts as reachable. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || (isIP(host) !== 0 && ipaddr.process(host).range() === 'loopback');
 }
 
+/** Whether a text is an IP address in its usual form; `10.1` and octal numbers are not. */
 function isAddress(text: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(text) || (text.includes(':') && ipaddr.IPv6.isValid(text));
 }
@@ -77,6 +79,7 @@ export const parseCidr: Parse<string> = (text) => {
   return `${parsed.toString()}/${Number(bits ?? bitsMax)}`;
 };
 
+/** An http or https URL without credentials, query and fragment. */
 const parseHttpUrl: Parse<URL> = (text) => {
   const url =
     URL.canParse(text) && !/\s/.test(text)
@@ -103,6 +106,7 @@ export const parseBaseUrl: Parse<string> = (text) => {
 /** The URL of an OpenTelemetry collector, without its trailing slash; `/v1/traces` is added later. */
 export const parseOtlpEndpoint: Parse<string> = (text) => parseHttpUrl(text).href.replace(/\/+$/, '');
 
+/** One `name=value` pair. */
 const HEADER = /^\s*([\w-]+)=([^,]*)$/;
 
 /** Headers in the format of OpenTelemetry: `name=value`, comma-separated, values percent-encoded. */
@@ -120,7 +124,7 @@ export const parseOtlpHeaders: Parse<Readonly<Record<string, string>>> = (text) 
   return Object.freeze(Object.fromEntries(pairs));
 };
 
-/** An origin: scheme, host and port only. */
+/** An origin (RFC 6454): scheme, host and port only. */
 export const parseOrigin: Parse<string> = (text) => {
   const url = parseHttpUrl(text);
   return url.pathname === '/'
@@ -128,17 +132,20 @@ export const parseOrigin: Parse<string> = (text) => {
     : rejectValue('must be an origin: scheme, host and port, without a path');
 };
 
-/** A path, made absolute. */
+/** A path, made absolute relative to the working folder. */
 export const parsePath: Parse<string> = (text) =>
   text.includes('\0') || text !== text.trim()
     ? rejectValue('must be a path without leading or trailing spaces')
     : resolve(text);
 
-/** A duration in ms, see `parseDuration`. */
+/** A duration in ms, or `forever`; see `parseDuration`. */
 export const parseDurationSetting: Parse<Duration> = (text) =>
   parseDuration(text) ?? rejectValue('must be a duration such as 24h, 45m or P400D, at most ten years');
 
-/** How long verification codes and track data are kept. */
+/**
+ * How long verification codes and track data are kept: without a limit, for a time in ms, or until a proxy request
+ * with them has succeeded.
+ */
 export type SadRetention =
   | { readonly kind: 'keep' }
   | { readonly kind: 'ttl'; readonly ms: number }
@@ -184,7 +191,7 @@ export const parseAccountName: Parse<string> = (text) =>
     ? text
     : rejectValue('must be 1 to 128 characters from A-Z a-z 0-9 . _ @ -');
 
-/** A password of at most 1024 characters. */
+/** A password of at most 1024 characters without control characters. */
 export const parsePassword: Parse<Secret<string>> = (text) =>
   text.isWellFormed() && !/\p{Cc}/u.test(text) && text.length <= 1024
     ? new Secret(text)

@@ -10,7 +10,7 @@ export interface Cause {
   readonly cause?: Cause;
 }
 
-/** An error of another thread, or of no thread at all: all that is known of it is its cause. */
+/** An error of another thread or of a script in Redis: only its cause is known, not the error itself. */
 export class ReportedError extends Error {
   override readonly name = 'ReportedError';
   readonly reported: Cause;
@@ -21,6 +21,7 @@ export class ReportedError extends Error {
   }
 }
 
+/** Enough to name the caller of a failed function, and short enough for a log line. */
 const FRAMES_MAX = 12;
 /** How far causes are followed: an error may, by mistake, be its own cause. */
 const CAUSES_MAX = 8;
@@ -43,7 +44,7 @@ function framesOf(error: Error): readonly string[] {
     .slice(0, FRAMES_MAX);
 }
 
-/** The error that a VaultError stands for, where it has a cause; any other error is its own. */
+/** Follows the causes of a VaultError to the error that it stands for; any other error is returned unchanged. */
 function unwrapped(error: unknown): unknown {
   let inner = error;
   for (let i = 0; i < CAUSES_MAX && inner instanceof VaultError && inner.cause !== undefined; i++) {
@@ -52,6 +53,7 @@ function unwrapped(error: unknown): unknown {
   return inner;
 }
 
+/** The cause of an error and of its own causes, at most `CAUSES_MAX` levels deep. */
 function causeWithin(error: unknown, depth: number): Cause {
   const inner = unwrapped(error);
   if (inner instanceof ReportedError) {
@@ -66,7 +68,10 @@ function causeWithin(error: unknown, depth: number): Cause {
     : { ...own, cause: causeWithin(inner.cause, depth + 1) };
 }
 
-/** The place of an unexpected error in the code, in any thread. Its message may contain data and is omitted. */
+/**
+ * The class and stack frames of an unexpected error, from any thread. Its message may contain data and is omitted.
+ * Never throws.
+ */
 export function causeOf(error: unknown): Cause {
   return causeWithin(error, 1);
 }

@@ -1,5 +1,6 @@
-/** One error code: constant texts that never contain data of the caller. */
+/** One error code. Its texts are constants that never contain data of the caller. */
 interface ErrorEntry {
+  /** The HTTP status of the reply (RFC 9110). */
   readonly status: number;
   /** What is wrong, for the reply's `error`. */
   readonly text: string;
@@ -9,13 +10,17 @@ interface ErrorEntry {
   readonly retryAfterSeconds?: number;
 }
 
+/** Keeps the codes as a type, and freezes the table. */
 function defineErrors<Code extends string>(
   table: Record<Code, ErrorEntry>,
 ): Readonly<Record<Code, ErrorEntry>> {
   return Object.freeze(table);
 }
 
-/** Every error code that a caller can receive. */
+/**
+ * Every error code that a caller can receive, with its status and texts. Codes are part of the API: one is never
+ * renamed or removed.
+ */
 export const ERRORS = defineErrors({
   invalid_request: {
     status: 400,
@@ -100,6 +105,7 @@ export const ERRORS = defineErrors({
     text: 'A request with an Idempotency-Key must contain the passphrase of the new key, because a generated passphrase is never stored.',
     advice: 'Send `passphrase` in the body, or omit the Idempotency-Key.',
   },
+  // From here on: authentication and authorisation.
   unauthenticated: {
     status: 401,
     text: 'The name or password of the account is missing or wrong.',
@@ -128,6 +134,7 @@ export const ERRORS = defineErrors({
     text: 'This endpoint does not have access to the requested item.',
     advice: 'Request an item within the scope of the endpoint, or ask its owner for another endpoint.',
   },
+  // Missing records. A record of another account counts as missing.
   not_found: {
     status: 404,
     text: 'No route exists at this path. Paths of the API start with /v1.',
@@ -181,6 +188,7 @@ export const ERRORS = defineErrors({
     text: 'This path does not support this method; the Allow header lists the supported ones.',
     advice: 'Use one of the methods in the Allow header.',
   },
+  // Conflicts with the current state.
   key_exists: {
     status: 409,
     text: 'A key with this identifier already exists.',
@@ -250,6 +258,7 @@ export const ERRORS = defineErrors({
     advice:
       'Create a new endpoint, or ask its owner for one. An expired or stopped endpoint cannot be reactivated.',
   },
+  // Limits.
   body_too_large: {
     status: 413,
     text: 'The body exceeds the size limit of this route.',
@@ -280,6 +289,7 @@ export const ERRORS = defineErrors({
     advice: 'Wait for the time in Retry-After.',
     retryAfterSeconds: 60,
   },
+  // Errors of third parties. The text says whether the request was sent.
   target_unreachable: {
     status: 502,
     text: 'The third party could not be reached, or its certificate is not valid. The request was not sent.',
@@ -307,6 +317,7 @@ export const ERRORS = defineErrors({
     advice:
       'Check with the third party before you retry. For slow replies, send the request asynchronously and receive the result by webhook.',
   },
+  // The server cannot do it now. Only these statuses are worth a retry without a change.
   overloaded: {
     status: 503,
     text: 'The service is overloaded. Retry after the time in Retry-After.',
@@ -320,6 +331,7 @@ export const ERRORS = defineErrors({
       'Retry with increasing delays, and with an Idempotency-Key if the request writes: a write may have been completed.',
     retryAfterSeconds: 2,
   },
+  // Errors that the operator must solve.
   integrity_failed: {
     status: 500,
     text: 'A stored record failed its integrity check and was not used.',
@@ -340,11 +352,15 @@ export function isErrorCode(value: string): value is ErrorCode {
   return Object.hasOwn(ERRORS, value);
 }
 
-/** An expected failure, answered to the caller with its code. The message is the text of `ERRORS`. */
+/**
+ * An expected error, which the caller receives as its code. The message is the text of `ERRORS`, so it is safe to log
+ * and to reply.
+ */
 export class VaultError extends Error {
   readonly code: ErrorCode;
-  /** The part of the request at fault (`query.user`, `body[2].name`), never its value. */
+  /** The path of the invalid part of the request (`query.user`, `body[2].name`), never its value. */
   readonly field: string | undefined;
+  /** The value of `Retry-After`; by default that of the code. */
   readonly retryAfterSeconds: number | undefined;
   /** The id of the request that a third party received, if one did. */
   readonly sentAs: string | undefined;
@@ -361,12 +377,13 @@ export class VaultError extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds ?? ERRORS[code].retryAfterSeconds;
   }
 
+  /** The HTTP status of the code. */
   get status(): number {
     return ERRORS[this.code].status;
   }
 }
 
-/** The server or a command cannot start; the message is for the operator and says why. */
+/** The server or a command cannot start. The message tells the operator why, and contains no secret. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }

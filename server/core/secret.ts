@@ -2,9 +2,8 @@ const inspect = Symbol.for('nodejs.util.inspect.custom');
 const encoder = new TextEncoder();
 
 /**
- * A value that must never be printed: passphrases, passwords, endpoint secrets, key bytes.
- * Every implicit way out (string conversion, JSON, inspection) gives `[secret]`; `expose()` is the only
- * way in, so that a search for that word finds each place where a secret is used.
+ * A value that must never be printed: passphrases, passwords, endpoint secrets, key bytes. Conversion to a string, JSON and
+ * inspection return `[secret]`. Only `expose()` returns the value, so a search for that name finds every use of a secret.
  */
 export class Secret<T> {
   readonly #value: T;
@@ -13,7 +12,7 @@ export class Secret<T> {
     this.#value = value;
   }
 
-  /** Hands out the value. Allowed only where it is used or returned once to its owner. */
+  /** Returns the value. Call it only where the value is used, or returned once to its owner. */
   expose(): T {
     return this.#value;
   }
@@ -23,14 +22,17 @@ export class Secret<T> {
     return new Secret(change(this.#value));
   }
 
+  /** Hides the value in string conversions and template literals. */
   toString(): string {
     return '[secret]';
   }
 
+  /** Hides the value in JSON. */
   toJSON(): string {
     return '[secret]';
   }
 
+  /** Hides the value in `console.log` and test reports. */
   [inspect](): string {
     return '[secret]';
   }

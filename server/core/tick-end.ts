@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
+/** Callbacks of the current tick; module state, because there is one event loop per thread. */
 const queue: (() => void)[] = [];
 
 /**
