@@ -11,7 +11,7 @@ import { healthCommands } from './commands/health.ts';
 import { rotateCommands } from './commands/rotate.ts';
 import { verifyCommands } from './commands/verify.ts';
 
-/** All commands, in the order of the help text. */
+/** All commands, in the order of the help text. A new command is one entry here. */
 export const COMMANDS: readonly Command[] = [
   ...accountCommands,
   ...binCommands,

@@ -4,8 +4,8 @@ import type { Session } from '../boot/open.ts';
 import type { Command, Result } from './commands/command.ts';
 
 /**
- * Runs a command and records its outcome in the operator's security log, and in the log of the account that it is
- * about. A change that cannot be recorded is reported as a failure, although it was made.
+ * Runs a command and records its outcome in the operator's security log, and in the log of the account that it
+ * concerns (PCI DSS 10.2.1.2). A change that cannot be recorded rejects, although it was made.
  */
 export async function recordedCommand(
   { audit }: Command,
@@ -18,6 +18,7 @@ export async function recordedCommand(
   }
   const accountId = async (): Promise<string | undefined> =>
     audit.account ? (await vault.services.accounts.lookUp(argument))?.aid : undefined;
+  // A deletion removes the account, a creation adds it: the id is known either before or after.
   const before = await accountId();
   const record = async (outcome: string): Promise<void> => {
     const aid = before ?? (await accountId());

@@ -1,16 +1,17 @@
 import type { Command, Option } from './commands/command.ts';
 
-/** The options of every command. */
+/** Options of every command, with their help. */
 const COMMON: readonly (readonly [string, string])[] = [
   ['--json', 'prints JSON'],
   ['--quiet', 'shows no progress'],
 ];
 
-/** The call of a command, without its options. */
+/** How a command is called, without its options. */
 export function callOf({ words, argument }: Command): string {
   return ['vault', ...words, ...(argument === undefined ? [] : [argument])].join(' ');
 }
 
+/** How an option is written. */
 function written(name: string, option: Option): string {
   switch (option.kind) {
     case 'flag':
@@ -38,7 +39,7 @@ export function helpOf(command: Command): string {
   ].join('\n');
 }
 
-/** The help text of several commands, one line each. */
+/** The help text of several commands, one line per command. */
 export function overviewOf(commands: readonly Command[]): string {
   const width = Math.max(...commands.map((command) => callOf(command).length));
   return [

@@ -10,6 +10,7 @@ export interface OpenOutput extends Output {
   readonly discard: () => Promise<void>;
 }
 
+/** Rejects with a message for the operator; the code of a system error contains no path. */
 function fail(error: unknown): never {
   if (error instanceof CommandError) {
     throw error;
@@ -28,12 +29,14 @@ function exists(path: string): Promise<boolean> {
   );
 }
 
+/** Writes all bytes: one call may write only a part. */
 async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
     at += (await file.write(bytes, at)).bytesWritten;
   }
 }
 
+/** Syncs the directory entry of a file to disk. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r');
   try {

@@ -10,9 +10,11 @@ export interface Line {
   readonly argument: string;
   readonly options: Values<OptionSet>;
   readonly json: boolean;
+  /** Whether progress is hidden. */
   readonly quiet: boolean;
 }
 
+/** Whether a command begins with these words. */
 function startsWith(command: Command, words: readonly string[]): boolean {
   return words.every((word, index) => command.words[index] === word);
 }
@@ -23,7 +25,7 @@ export interface HelpRequest {
   readonly text: string;
 }
 
-/** The command of the first words; `similar`: the commands that start with them. */
+/** `command`: the command of the first words; `similar`: commands that begin with them. */
 type Found =
   | { readonly kind: 'command'; readonly command: Command }
   | { readonly kind: 'similar'; readonly commands: readonly Command[] };
@@ -39,18 +41,21 @@ function findCommand(args: readonly string[]): Found {
     : { kind: 'command', command };
 }
 
+/** Options of every command, for `parseArgs`. */
 const COMMON = {
   json: { type: 'boolean' },
   quiet: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const;
 
+/** An option for `parseArgs`. */
 function parsedAs({ kind }: Option) {
   return kind === 'flag'
     ? ({ type: 'boolean' } as const)
     : ({ type: 'string', multiple: kind === 'list' } as const);
 }
 
+/** Parses the options; the message of an error is its first sentence. */
 function parse(args: readonly string[], options: OptionSet) {
   const switches = Object.keys(options).filter((name) => options[name]?.kind === 'switch');
   // A switch without a value means true, which parseArgs does not support.
@@ -64,6 +69,7 @@ function parse(args: readonly string[], options: OptionSet) {
   }
 }
 
+/** The value of an option in its type; rejects an invalid one. */
 function readValue(name: string, option: Option, value: unknown): unknown {
   if (option.kind === 'switch') {
     if (value !== 'true' && value !== 'false') {
@@ -82,6 +88,7 @@ function readValue(name: string, option: Option, value: unknown): unknown {
   return value;
 }
 
+/** Help for incomplete command lines; rejects all others. */
 function readWithoutCommand(
   args: readonly string[],
   similar: readonly Command[],

@@ -1,9 +1,10 @@
 import type { Result, Table } from './commands/command.ts';
 
 const GAP = '  ';
+/** A cell with a number and an optional unit. */
 const AMOUNT = /^-?[\d.,]+(?: ?(?:%|[kMGT]?i?B|[mµ]?s))?$/;
 
-/** Removes control characters, so that stored data cannot control the terminal. */
+/** Replaces control characters, so that stored data cannot control the terminal. */
 function plain(cell: string): string {
   return cell.replaceAll(/\p{Cc}/gu, '?');
 }
@@ -13,6 +14,7 @@ function padded(cell: string, width: number, toRight: boolean): string {
   return toRight ? `${space}${cell}` : `${cell}${space}`;
 }
 
+/** Columns in monospace; those with only numbers are aligned to the right. */
 function textOfTable({ heading, columns, rows, empty }: Table): string {
   if (rows.length === 0 && empty !== undefined) {
     return empty;

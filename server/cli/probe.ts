@@ -4,6 +4,7 @@
  */
 import { loadConfig, processEnv } from '../config/config.ts';
 
+/** Below the usual timeout of container health checks, 5 s. */
 const TIMEOUT_MS = 4_000;
 
 const { host, port, tls } = loadConfig(processEnv());

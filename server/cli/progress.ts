@@ -1,7 +1,9 @@
 import type { Progress } from './commands/command.ts';
 
 const BAR_WIDTH = 24;
+/** The shortest time between two updates on a terminal. */
 const BAR_EVERY_MS = 100;
+/** The shortest time between two lines in a file. */
 const LINE_EVERY_MS = 5_000;
 
 /** The terminal or file that progress is written to. */
@@ -12,6 +14,7 @@ export interface ProgressScreen {
   readonly now: () => number;
 }
 
+/** A number with separators of thousands. */
 function grouped(count: number): string {
   return Math.floor(count).toLocaleString('en-GB');
 }
@@ -20,6 +23,7 @@ function amount(done: number, total: number | undefined, unit: string): string {
   return total === undefined ? `${grouped(done)} ${unit}` : `${grouped(done)} of ${grouped(total)} ${unit}`;
 }
 
+/** The finished share, 0 to 1. */
 function shareOf(done: number, total: number): number {
   return total <= 0 ? 1 : Math.min(1, done / total);
 }
@@ -30,7 +34,7 @@ function bar(done: number, total: number): string {
   return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${`${Math.floor(share * 100)}`.padStart(3)} %  `;
 }
 
-/** Starts to show progress: a bar on a terminal, otherwise a line every five seconds. */
+/** Starts to show progress on standard error: a bar on a terminal, otherwise a line every five seconds. */
 export function startProgress(
   { err, isTerminal, now }: ProgressScreen,
   label: string,
@@ -68,5 +72,5 @@ export function startProgress(
   };
 }
 
-/** Progress that is not shown. */
+/** The noop progress. */
 export const NO_PROGRESS: Progress = { at: () => undefined, end: () => undefined };

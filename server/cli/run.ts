@@ -10,6 +10,7 @@ import { NO_PROGRESS, type ProgressScreen, startProgress } from './progress.ts';
 
 /** The process around the command line: its output, settings and signals. */
 export interface Terminal extends ProgressScreen {
+  /** Standard output. */
   readonly out: (text: string | Uint8Array) => void;
   /** Reads the settings; called for a valid command line only. */
   readonly config: () => Config;
@@ -19,7 +20,7 @@ export interface Terminal extends ProgressScreen {
   readonly signal: AbortSignal;
 }
 
-/** An error as one line. The message of an unexpected error is omitted: it may contain data. */
+/** An error as one line. The message of an unexpected error is omitted, because it may contain data. */
 function describeFailure(error: unknown): { readonly text: string; readonly exitCode: number } {
   if (error instanceof CommandError) {
     return { text: error.message, exitCode: error.exitCode };
@@ -34,11 +35,12 @@ function describeFailure(error: unknown): { readonly text: string; readonly exit
   return { text, exitCode: 1 };
 }
 
+/** Standard output as a destination; there is nothing to commit. */
 function standardOutput({ out }: Terminal): Output {
   return { write: async (piece) => out(piece), commit: async () => undefined };
 }
 
-/** What a command receives; the files that it opens are added to `opened`. */
+/** What a command receives. Files that it opens are added to `opened`. */
 function createCall(line: Line, terminal: Terminal, opened: OpenOutput[]): Call {
   return {
     argument: line.argument,
@@ -58,7 +60,7 @@ function createCall(line: Line, terminal: Terminal, opened: OpenOutput[]): Call 
   };
 }
 
-/** Resolves as `work` does, or rejects as soon as the command is stopped, whatever `work` still does then. */
+/** Settles like `work`, but rejects as soon as the command is stopped. `work` is not awaited then. */
 async function stoppable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   const stop = (): void => reject(new CommandError('Stopped.', 1));
@@ -73,6 +75,7 @@ async function stoppable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
+/** Opens what the command needs, runs it, and closes that again. */
 async function perform({ command }: Line, call: Call, terminal: Terminal): Promise<Result | undefined> {
   if (command.opens === 'nothing') {
     return stoppable(command.run(call), terminal.signal);
@@ -91,8 +94,8 @@ async function perform({ command }: Line, call: Call, terminal: Terminal): Promi
 }
 
 /**
- * Runs one command line and resolves with the exit code: 0 done, 1 failed, 2 the command line was wrong. Results go
- * to standard output, errors and progress to standard error.
+ * Runs one command line; never rejects. Resolves with the exit code: 0 for success, 1 for a failed command, 2 for an
+ * invalid command line. Results are written to standard output, errors and progress to standard error.
  */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
   const opened: OpenOutput[] = [];

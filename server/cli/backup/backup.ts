@@ -4,9 +4,11 @@ import { CommandError, defineCommand } from '../commands/command.ts';
 import { copyVault } from './copy.ts';
 import { createBackupWriter } from './file.ts';
 
+/** The remark below the counts when records were damaged. */
 const DAMAGED =
   'Some records do not open. They were copied as they are, and what a damaged key record belongs to is missing.';
 
+/** `vault backup FILE`. Exit code 1 if records were damaged: the file is complete otherwise. */
 const backup = defineCommand({
   words: ['backup'],
   argument: 'FILE',
@@ -55,5 +57,5 @@ const backup = defineCommand({
   },
 });
 
-/** The copy of a vault. */
+/** The command `backup`. */
 export const backupCommands = [backup];

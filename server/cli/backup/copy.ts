@@ -10,9 +10,10 @@ import { addHash, copyKey, type KeyCopying, openContext } from './key.ts';
 import { copyListed, copyScanned, copyWhole, fieldsOf } from './kinds.ts';
 import { type BackupRecord, recordOf } from './record.ts';
 
+/** Keys that are copied concurrently. */
 const KEYS_AT_ONCE = 4;
 
-/** What was copied; `damaged` counts records that do not open and were copied as they are. */
+/** What was copied. `damaged` counts records that cannot be decrypted; they were copied unchanged. */
 export interface Copied {
   readonly accounts: number;
   readonly keys: number;
@@ -20,13 +21,14 @@ export interface Copied {
   readonly damaged: number;
 }
 
+/** Copies the keys of an account; returns their number. */
 async function copyKeysOf(copying: KeyCopying, aid: string): Promise<number> {
   const { recordStore } = copying;
   let keys = 0;
   for await (const entries of recordStore.entries(recordStore.kinds.keyRecord, aid)) {
     const copyOne = async (user: string): Promise<void> => {
       const isCopied = await copyKey(copying, aid, user);
-      // Not in one expression with the wait: other keys are counted meanwhile.
+      // Not in one expression with `await`: other keys are counted in the meantime.
       keys += isCopied ? 1 : 0;
     };
     await eachOf(entries, ({ id }) => copyOne(id), KEYS_AT_ONCE);
@@ -34,7 +36,7 @@ async function copyKeysOf(copying: KeyCopying, aid: string): Promise<number> {
   return keys;
 }
 
-/** Copies what an account has besides, behind what refers to it. */
+/** Copies the other records of an account. They come after the keys that refer to them. */
 function copyBeside(copying: KeyCopying, { aid, created_at }: AccountInfo, now: number): Promise<void> {
   const months = monthsOf(Date.parse(created_at), now);
   return copyWhole(
@@ -44,7 +46,7 @@ function copyBeside(copying: KeyCopying, { aid, created_at }: AccountInfo, now: 
   );
 }
 
-/** Copies the BIN table in force. A new one that is loaded meanwhile is taken in its place. */
+/** Copies the active BIN table. If another one was loaded in the meantime, that one is copied instead. */
 async function copyBins({ copies, add }: KeyCopying): Promise<void> {
   for (;;) {
     const [version] = await copies.keys([redisKeys.binVersion]);
@@ -65,7 +67,10 @@ async function copyBins({ copies, add }: KeyCopying): Promise<void> {
   }
 }
 
-/** Copies security logs, each as it is at one moment, after the list of them: no checkpoint is newer than its log. */
+/**
+ * Copies the security logs, each as of one moment. Their list was read before, so no checkpoint is newer than its
+ * log.
+ */
 async function copyAudit({ copies, add }: KeyCopying): Promise<void> {
   const [chains] = await copies.keys([redisKeys.auditChains]);
   for (const aid of (chains && fieldsOf(chains)?.keys()) ?? []) {
@@ -75,7 +80,10 @@ async function copyAudit({ copies, add }: KeyCopying): Promise<void> {
   await addHash(add, redisKeys.auditChains, chains?.parts ?? []);
 }
 
-/** Copies accounts last, as they are now: of one that was deleted meanwhile a restore removes all that was copied. */
+/**
+ * Copies the accounts last, in their current state. An account that was deleted in the meantime is recorded as
+ * `gone`, so that a restore removes what was copied of it. Returns the number of accounts.
+ */
 async function copyAccounts(
   { vault }: Session,
   { add }: KeyCopying,
@@ -97,8 +105,9 @@ async function copyAccounts(
 }
 
 /**
- * Copies a vault that is in use. The order is what makes it whole: what leads to something is copied before it, and
- * what it needs behind it (docs/decisions/backup.md). Everything that was acknowledged before is in the copy.
+ * Copies a vault that is in use. The order makes the copy consistent: a record is copied after what refers to it, and
+ * before what it depends on (docs/decisions/backup.md). Everything that was acknowledged before the call is in the
+ * copy. `seen` receives the number of items so far.
  */
 export async function copyVault(
   session: Session,

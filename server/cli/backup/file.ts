@@ -6,9 +6,13 @@ import type { Config, MasterKeyRing } from '../../config/config.ts';
 import { CommandError, type Output } from '../commands/command.ts';
 import { type BackupRecord, decodeRecords, encodeRecord, recordOf } from './record.ts';
 
+/** The size after which a frame is written. */
 const FRAME_BYTES = 256 * 1_024;
+/** The largest frame that is read: records are never larger. */
 const FRAME_BYTES_MAX = 64 * 1_024 * 1_024;
+/** The first line is searched within these bytes. */
 const HEADER_BYTES_MAX = 4_096;
+/** The length before each frame, big-endian. */
 const LENGTH_BYTES = 4;
 
 const Header = Type.Object({
@@ -17,19 +21,23 @@ const Header = Type.Object({
   environment: Type.String(),
   server: Type.String(),
   made_at: Type.String(),
-  /** Which master key of the ring the file is sealed under. */
+  /** The id of the master key that encrypts the file. */
   key_id: Type.String(),
-  /** 32 random bytes; they are also the file's id. */
+  /** 32 random bytes in base64; also the id of the file. */
   salt: Type.String(),
+  /** Verifies the master key and the environment before anything is decrypted. */
   check: Type.String(),
-  /** SHA-256 of the installation's sealed root, of which the first 16 bytes: tells copies of two vaults apart. */
+  /** The first 16 bytes of SHA-256 over the sealed root key: distinguishes the copies of two vaults. */
   installation: Type.String(),
 });
 
-/** The first line of a backup, in plain JSON: all that a file says without the master key. */
+/**
+ * The first line of a backup, in plain JSON: all that a file shows without the master key. It is authenticated by the
+ * frames.
+ */
 export type BackupHeader = Static<typeof Header>;
 
-/** What is counted in a backup. */
+/** The counts that a backup contains at its end. */
 export interface BackupCounts {
   readonly accounts: number;
   readonly keys: number;
@@ -37,24 +45,30 @@ export interface BackupCounts {
   readonly records: number;
 }
 
-/** Takes records one after the other. */
+/** Writes the records of one backup in order. */
 export interface BackupWriter {
+  /** Resolves when the next record can be added: when the current frame has been written, if it is full. */
   readonly add: (record: BackupRecord) => Promise<void>;
-  /** Writes the counts and the last frame; gives the bytes of the file. */
+  /** Writes the counts and the last frame; resolves with the size of the file in bytes. */
   readonly finish: (counts: Omit<BackupCounts, 'records'>) => Promise<{ bytes: number; records: number }>;
 }
 
+/** Standard base64 (RFC 4648, section 4). */
 function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64');
 }
 
+/** A frame with its length. */
 function frameOf(sealed: Uint8Array): Buffer {
   const length = Buffer.alloc(LENGTH_BYTES);
   length.writeUInt32BE(sealed.length);
   return Buffer.concat([length, sealed]);
 }
 
-/** Starts a file with its header. Records are gathered into frames of about 256 KB, and never more than one is held. */
+/**
+ * Writes the header and returns the writer of the records. They are collected into frames of about 256 KB; at most
+ * one is in memory. Frames are numbered and the last one is marked, so reordering and truncation are detected.
+ */
 export async function createBackupWriter(
   output: Output,
   facts: { env: Config['env']; server: string; madeAt: number; ring: MasterKeyRing; root: Uint8Array },
@@ -113,11 +127,13 @@ function reject(message: string): never {
   throw new CommandError(message, 1);
 }
 
+/** The messages of a rejected file, for the operator. */
 const NO_BACKUP = 'FILE is no backup of this version of Cardvault.';
 const CHANGED = 'FILE was changed or is damaged; nothing of it can be trusted.';
 const CUT = 'FILE ends too early: it was cut off.';
 const UNREADABLE = 'FILE cannot be read.';
 
+/** The header; rejects any other text. */
 function parseHeader(line: string): BackupHeader {
   try {
     const header: unknown = JSON.parse(line);
@@ -130,25 +146,28 @@ function parseHeader(line: string): BackupHeader {
 /** A backup whose header fits the settings. */
 export interface OpenBackup {
   readonly header: BackupHeader;
+  /** The size of the file. */
   readonly bytes: number;
   /**
-   * All records in order, each frame authenticated before anything of it is given. `end` comes last, and only when
-   * the file is whole. `seen` is called with the number of bytes that have been read.
+   * All records in order; a frame is authenticated before any of its records is returned. `end` is the last one, and
+   * is only returned by a complete file. `seen` receives the number of bytes read so far.
    */
   readonly records: (seen: (bytes: number) => void) => AsyncGenerator<BackupRecord>;
 }
 
+/** Bytes of the file; rejects if it ends before. */
 async function readAt(path: string, at: number, length: number): Promise<Buffer> {
   const part = Bun.file(path).slice(at, at + length);
   const bytes = await part.bytes().catch(() => reject(UNREADABLE));
   return bytes.length === length ? Buffer.from(bytes.buffer) : reject(CUT);
 }
 
+/** Decrypts a frame. Rejects with the reason: a changed or a truncated file. */
 function openFrame(seal: BackupSeal, number: number, isLast: boolean, sealed: Uint8Array): Uint8Array {
   try {
     return seal.open({ number, isLast }, sealed);
   } catch {
-    // A frame that opens as one in the middle, and yet is the last one there, has lost what came behind it.
+    // A frame in the middle of a complete file that is now the last one: the rest is missing.
     if (isLast) {
       openFrame(seal, number, false, sealed);
       return reject(CUT);
@@ -157,6 +176,7 @@ function openFrame(seal: BackupSeal, number: number, isLast: boolean, sealed: Ui
   }
 }
 
+/** The seal of a file, under the key of the ring that fits. */
 function sealFor(
   { environment, check, salt }: BackupHeader,
   ring: MasterKeyRing,
@@ -174,7 +194,10 @@ function sealFor(
   );
 }
 
-/** Opens a backup. Rejects, in one line, what is none, or was made with another master key or environment. */
+/**
+ * Opens a backup and authenticates its header. Rejects, with a message of one line, a file that is no backup, or that
+ * was made with another master key or in another environment. Frames are checked when they are read.
+ */
 export async function openBackup(path: string, ring: MasterKeyRing, env: Config['env']): Promise<OpenBackup> {
   const stat = await Bun.file(path)
     .stat()

@@ -14,25 +14,29 @@ import { redisKeys } from '../../store/redis/keys.ts';
 import { fieldsOf, type KindCopying } from './kinds.ts';
 import { recordOf } from './record.ts';
 
-/** Buckets of a key that are read at once. */
+/** Buckets of a key that are read concurrently. */
 const BUCKETS_AT_ONCE = 8;
-/** The longest that a record gets: longer hashes come in several, which a restore puts together. */
+/** The target size of a record. A longer hash becomes several records, which a restore merges. */
 const RECORD_BYTES = 256 * 1_024;
 
-/** What copies keys with their items. */
+/** What copying keys with their items needs. */
 export interface KeyCopying extends KindCopying {
   readonly crypto: Pick<Crypto, 'describeKey'>;
   readonly keyStore: Pick<KeyStore, 'read'>;
   readonly settings: Pick<ServiceSettings, 'sadAfterProxy'>;
   readonly buckets: number;
+  /** Decrypts metadata of items in this thread. */
   readonly context: ThreadContext;
-  /** Called with the number of items that were copied. */
+  /** Receives the number of items of each copied page. */
   readonly counted: (items: number) => void;
-  /** Called for a record that cannot be read; it is copied as it is. */
+  /** Called for a record that cannot be decrypted; it is copied unchanged. */
   readonly damaged: () => void;
 }
 
-/** What opens items' metadata, in this thread: the references in it make the reference index again. */
+/**
+ * The keys to decrypt the metadata of items in this thread. The references in it are needed to create the reference
+ * index again.
+ */
 export function openContext(
   { config, ring }: Pick<Session, 'config' | 'ring'>,
   root: Uint8Array,
@@ -47,7 +51,7 @@ export function openContext(
   });
 }
 
-/** Adds a hash, in several records where it is long. */
+/** Adds a hash, as several records if it is long. `parts` are fields and values in turn. */
 export async function addHash(
   add: KeyCopying['add'],
   key: string,
@@ -65,7 +69,7 @@ export async function addHash(
   }
 }
 
-/** An item as it goes into a backup, and its entry in the reference index; empty where it has no reference. */
+/** An item as it is written to a backup. `member` is its entry in the reference index, empty without a reference. */
 interface KeptItem {
   readonly parts: readonly Uint8Array[];
   readonly sad: Uint8Array;
@@ -73,8 +77,8 @@ interface KeptItem {
 }
 
 /**
- * The item without verification codes and the like that are to expire, as if they had expired: a file may be kept for
- * years, and nothing in it expires. Metadata that does not open stays as it is.
+ * The item without sensitive authentication data that is to expire, as if it had expired: a file may be kept for
+ * years, and nothing in it expires (PCI DSS 3.3.1). Metadata that cannot be decrypted is copied unchanged.
  */
 function keptItem(
   { context, damaged, settings }: KeyCopying,
@@ -99,6 +103,7 @@ function keptItem(
   }
 }
 
+/** Copies a page of items with their index entries, the entries last. */
 async function copyPage(
   copying: KeyCopying,
   aid: string,
@@ -123,6 +128,7 @@ async function copyPage(
   copying.counted(page.length);
 }
 
+/** Copies the items, identity tags and the fence of one bucket. */
 async function copyBucket(copying: KeyCopying, aid: string, bucket: Bucket): Promise<void> {
   const { add, copies, recordStore } = copying;
   for await (const page of copies.items(bucket)) {
@@ -137,11 +143,12 @@ async function copyBucket(copying: KeyCopying, aid: string, bucket: Bucket): Pro
     }
   }
   const [fence] = await copies.keys([redisKeys.fence(bucket)]);
-  // What is closed opens again: the deletion that closed it does not run in the restored vault.
+  // A closed bucket is restored open: the deletion that closed it does not run in the restored vault.
   const kept = [...((fence && fieldsOf(fence)) ?? [])].filter(([name]) => name === 'g' || name === 'l');
   await (kept.length > 0 ? add(recordOf('hash', redisKeys.fence(bucket), kept.flat())) : undefined);
 }
 
+/** The id of a key, from its record; undefined for a damaged record. */
 async function kidOf({ crypto, damaged }: KeyCopying, aid: string, user: string, record: Uint8Array) {
   try {
     return (await crypto.describeKey({ place: { aid, user }, record })).kid;
@@ -155,8 +162,9 @@ async function kidOf({ crypto, damaged }: KeyCopying, aid: string, user: string,
 }
 
 /**
- * Copies a key: its items, then its fences, then its record, which so knows every generation that they name. One that
- * was deleted meanwhile is named, so that a restore removes what was copied of it. False when the key is not there.
+ * Copies a key: its items, then its fences, then its record, which therefore has every generation that they name. A
+ * key that was deleted in the meantime is recorded as `orphan`, so that a restore removes what was copied of it.
+ * Returns false if the key does not exist.
  */
 export async function copyKey(copying: KeyCopying, aid: string, user: string): Promise<boolean> {
   const { keyStore, buckets, add } = copying;

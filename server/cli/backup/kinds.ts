@@ -6,9 +6,10 @@ import type { RedisLink } from '../../store/redis/client.ts';
 import { scanNames } from '../../store/redis/scan.ts';
 import type { BackupRecord } from './record.ts';
 
+/** Keys that are read concurrently. */
 const STEP = 100;
 
-/** What copies keys as the registry says. */
+/** What copying keys by their registry entries needs. */
 export interface KindCopying {
   readonly redis: RedisLink;
   readonly recordStore: Pick<RecordStore, 'entries' | 'kinds'>;
@@ -16,13 +17,14 @@ export interface KindCopying {
   readonly add: (record: BackupRecord) => Promise<void>;
 }
 
-/** Fields of a hash by name; undefined for another kind of key. */
+/** The fields of a hash by name; undefined for another type of key. */
 export function fieldsOf({ kind, parts }: Pick<CopiedKey, 'kind' | 'parts'>): Stored | undefined {
   return kind === 'hash'
     ? new Map(parts.flatMap((part, at) => (at % 2 === 0 ? [[String(part), parts[at + 1] ?? part]] : [])))
     : undefined;
 }
 
+/** The kinds of the registry that `wanted` accepts. */
 function kindsBy(
   { recordStore }: KindCopying,
   wanted: (kind: RecordKind) => boolean | undefined,
@@ -30,7 +32,7 @@ function kindsBy(
   return Object.values(recordStore.kinds).filter(wanted);
 }
 
-/** A key as a restored vault has it. */
+/** A key as a restored vault must have it. */
 function asRestored({ restored }: RecordKind, copied: CopiedKey): BackupRecord {
   const stored = fieldsOf(copied);
   return stored && restored
@@ -41,7 +43,7 @@ function asRestored({ restored }: RecordKind, copied: CopiedKey): BackupRecord {
     : copied;
 }
 
-/** Copies some keys of a kind, in steps, as far as they are there and wanted. */
+/** Copies those keys of a kind that exist and that `isWanted` accepts, in steps. */
 async function copyKeys<Key extends { readonly name: string }>(
   { copies, add }: KindCopying,
   kind: RecordKind,
@@ -61,15 +63,18 @@ async function copyKeys<Key extends { readonly name: string }>(
   }
 }
 
-/** Whether a key that is found by its id alone is the one of this entry; a reservation has no account yet, and expires. */
+/**
+ * Whether a key that is found by its id alone belongs to this entry. A reservation has no account yet; it expires.
+ */
 function isOfEntry({ name }: RecordKind, copied: CopiedKey, { nonce }: Entry): boolean {
   const stored = name.scope === 'id' ? fieldsOf(copied) : undefined;
   return name.scope !== 'id' || (stored?.has('a') === true && stored.get('n')?.toString() === nonce);
 }
 
 /**
- * Copies an account's directories, each before what it names. What is made later is not in the directory that was read,
- * and what is deleted leaves an entry that the sweep removes, so a copy never holds a key that no directory names.
+ * Copies the directories of an account, each before the keys that it names. A key that is created later is not in the
+ * directory that was read; a deleted one leaves an entry that the sweep removes. So a copy never contains a key that
+ * no directory names.
  */
 export async function copyListed(copying: KindCopying, aid: string): Promise<void> {
   const { copies, add } = copying;
@@ -93,7 +98,7 @@ export async function copyListed(copying: KindCopying, aid: string): Promise<voi
   }
 }
 
-/** Copies what no directory names and expires. It comes before everything that it speaks of. */
+/** Copies expiring keys that no directory names. They are copied before everything that they refer to. */
 export async function copyScanned(copying: KindCopying): Promise<void> {
   const scanned = kindsBy(copying, ({ backup, isUnlisted }) => backup === 'scanned' || isUnlisted);
   for (const kind of scanned) {
@@ -104,7 +109,7 @@ export async function copyScanned(copying: KindCopying): Promise<void> {
   }
 }
 
-/** Copies what an account, or with an empty id the vault, has one key of, and keys of other names beside them. */
+/** Copies the single keys of an account, or of the vault if `aid` is empty, and the keys `others`. */
 export async function copyWhole(
   copying: KindCopying,
   aid: string,
@@ -113,7 +118,7 @@ export async function copyWhole(
   const scope = aid === '' ? 'vault' : 'account';
   const whole = kindsBy(copying, ({ name, backup }) => name.scope === scope && backup === 'whole');
   const names = [...whole.map((kind) => keyOf(kind.name, aid, '')), ...others];
-  // The vault's keys are of several slots.
+  // The keys of the vault are in different slots of a Cluster.
   const pages = scope === 'vault' ? names.map((name) => [name]) : [names];
   for (const page of pages) {
     for (const key of await copying.copies.keys(page)) {

@@ -1,15 +1,16 @@
 import { text } from '../../store/redis/reply.ts';
 
 /**
- * What a record of a backup holds. The first five are a Redis key, or a part of one: fields and values, members and
- * scores, members, or the value. `orphan` (key: account id, part: key id) and `gone` (key: account id) name what was
- * deleted while it was copied, and `end` holds the counts as JSON.
+ * The kinds of records; the position is the byte in the file, so the order must not change. The first five are a
+ * Redis key or a part of one: fields and values, members and scores, members, the value, or elements. `orphan` (key:
+ * account id, part: key id) and `gone` (key: account id) name what was deleted during the copy, and `end` has the
+ * counts as JSON.
  */
 const BACKUP_KINDS = ['hash', 'zset', 'set', 'string', 'list', 'orphan', 'gone', 'end'] as const;
 
 type BackupKind = (typeof BACKUP_KINDS)[number];
 
-/** One record; `expiresAt` in ms since 1970, 0 = never. */
+/** One record of a backup. `expiresAt` is in ms since 1970; 0 = never. */
 export interface BackupRecord {
   readonly kind: BackupKind;
   readonly key: string;
@@ -17,7 +18,7 @@ export interface BackupRecord {
   readonly parts: readonly Uint8Array[];
 }
 
-/** A record that never expires; parts may be texts and numbers. */
+/** A record that does not expire. Parts may be texts and numbers. */
 export function recordOf(
   kind: BackupKind,
   key: string,
@@ -27,9 +28,13 @@ export function recordOf(
   return { kind, key, expiresAt: 0, parts };
 }
 
+/** The fixed part before the key, see `encodeRecord`. */
 const HEAD_BYTES = 17;
 
-/** A record as bytes: `kind 1 | expiry 8 | key length 4 | parts 4 | key | length 4 and bytes of each part`. */
+/**
+ * Encodes a record: `kind 1 | expiry 8 | key length 4 | parts 4 | key | length 4 and bytes of each part`, numbers
+ * big-endian.
+ */
 export function encodeRecord({ kind, key, expiresAt, parts }: BackupRecord): Buffer {
   const name = Buffer.from(key);
   const size = parts.reduce((sum, part) => sum + 4 + part.length, HEAD_BYTES + name.length);
@@ -47,7 +52,9 @@ export function encodeRecord({ kind, key, expiresAt, parts }: BackupRecord): Buf
   return out;
 }
 
-/** Reads the records of one frame. Throws a RangeError at bytes that are none, which no sealed frame holds. */
+/**
+ * Decodes the records of one frame. Throws a RangeError for malformed bytes, which no authenticated frame contains.
+ */
 export function* decodeRecords(frame: Uint8Array): Generator<BackupRecord> {
   const bytes = Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength);
   let at = 0;

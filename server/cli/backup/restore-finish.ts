@@ -2,21 +2,25 @@ import type { System } from '../../boot/assemble.ts';
 import { eachOf } from '../../services/maintenance/each.ts';
 import { redisKeys } from '../../store/redis/keys.ts';
 
+/** Keys that are finished concurrently. */
 const KEYS_AT_ONCE = 8;
 
-/** What was deleted while the backup was made, as far as it is in the file. */
+/** What was deleted during the backup, as far as the file contains it. */
 export interface Leftovers {
-  /** Account and key ids. */
+  /** Deleted keys with their accounts. */
   readonly keys: readonly { readonly aid: string; readonly kid: string }[];
-  /** Ids of accounts. */
+  /** Ids of deleted accounts. */
   readonly accounts: readonly string[];
 }
 
-/** Finishes the passphrase changes of a key that the copy may hold half of: older endpoints stop, older generations stay out. */
+/**
+ * Completes passphrase changes that may be only half in the copy: endpoints of an older generation are stopped, and
+ * older generations stay invalid.
+ */
 async function finishChanges({ stores, crypto }: System, aid: string, user: string): Promise<void> {
   const { keyStore, endpointStore } = stores;
   const record = await keyStore.read(aid, user);
-  // One that does not open stays as it was, for `vault verify`.
+  // A damaged record stays as it is; `vault verify` reports it.
   const facts = record && (await crypto.describeKey({ place: { aid, user }, record }).catch(() => undefined));
   if (facts !== undefined && facts.gen > 1) {
     await keyStore.moveFences(facts.kid, facts.gen);
@@ -24,7 +28,7 @@ async function finishChanges({ stores, crypto }: System, aid: string, user: stri
   }
 }
 
-/** Makes a restored vault whole, before any server may use it. Can be done again. */
+/** Makes a restored vault consistent, before any server may use it. Can be repeated after an interruption. */
 export async function finishVault(
   vault: System,
   { keys, accounts }: Leftovers,

@@ -1,19 +1,21 @@
 import type { RedisLink } from '../../store/redis/client.ts';
 import type { BackupRecord } from './record.ts';
 
-/** Records that are being written at once, and how many bytes they may have together. */
+/** The most records in flight, and the most bytes that they have together. */
 const IN_FLIGHT_MAX = 256;
 const IN_FLIGHT_BYTES = 8 * 1_024 * 1_024;
-/** Parts that one command takes: Redis serves others in between. */
+/** The most parts of one command, so that Redis is never blocked for long. */
 const COMMAND_PARTS = 2_000;
 
+/** The name and arguments of a Redis command. */
 type Command = readonly [string, readonly (string | number | Uint8Array)[]];
 
+/** Exchanges members and scores, as ZADD expects them. */
 function swapPairs(parts: readonly Uint8Array[]): Uint8Array[] {
   return parts.map((_, at) => parts[at ^ 1] ?? new Uint8Array(0));
 }
 
-/** The commands that write a record; all but those of a list can be run again and then change nothing. */
+/** The Redis commands that write a record. Running them again changes nothing. */
 export function commandsOf({ kind, key, expiresAt, parts }: BackupRecord): readonly Command[] {
   const write = (name: string, values: readonly Uint8Array[] = parts): Command[] =>
     Array.from({ length: Math.ceil(values.length / COMMAND_PARTS) }, (_, at) => [
@@ -29,7 +31,7 @@ export function commandsOf({ kind, key, expiresAt, parts }: BackupRecord): reado
     case 'set':
       return [...write('SADD'), ...expiry];
     case 'list':
-      // Lists come whole: that of an earlier try is removed first.
+      // A list is one record; the elements of an earlier attempt are removed first.
       return [['DEL', [key]], ...write('RPUSH'), ...expiry];
     case 'string':
       return [['SET', [key, ...parts, ...(expiresAt === 0 ? [] : ['PXAT', expiresAt])]]];
@@ -38,10 +40,11 @@ export function commandsOf({ kind, key, expiresAt, parts }: BackupRecord): reado
   }
 }
 
-/** Writes records to Redis, many at once. */
+/** Writes records to Redis, many at the same time. */
 export interface RestoreWriter {
+  /** Resolves when another record can be added. */
   readonly add: (record: BackupRecord) => Promise<void>;
-  /** Resolves when all are written. */
+  /** Resolves when all records are written. */
   readonly finish: () => Promise<void>;
 }
 
@@ -51,7 +54,7 @@ async function write(redis: RedisLink, record: BackupRecord): Promise<void> {
   }
 }
 
-/** Opens the writing side of a restore. Rejects with the error of the first command that failed. */
+/** Creates the writer of a restore. Rejects with the error of the first failed command. */
 export function createRestoreWriter(redis: RedisLink): RestoreWriter {
   let inFlight: Promise<void>[] = [];
   let bytes = 0;

@@ -14,11 +14,12 @@ const TAKEN = 'This Redis is not empty. A backup is restored into an empty one a
 const OTHER =
   'This Redis holds a half-restored copy of another backup. Finish that one, or empty this Redis; nothing was changed.';
 
+/** Ignores events: a restore has no log. */
 function silent(): void {
-  // Nobody reads what is reported during a restore.
+  // A restore reports to its terminal only.
 }
 
-/** The master key as it is; a new one would open nothing. */
+/** The existing master key. A new one could decrypt nothing. */
 function existingRing(config: Config): MasterKeyRing {
   if (config.masterKey === undefined && !existsSync(join(config.dataDir, 'master-key'))) {
     throw new CommandError(
@@ -29,7 +30,7 @@ function existingRing(config: Config): MasterKeyRing {
   return ensureMasterKey(config).expose();
 }
 
-/** Reads the whole file once before anything is written: a file that cannot be trusted to its end changes nothing. */
+/** Reads the whole file once before anything is written, so that a damaged file changes nothing. */
 async function verify(file: OpenBackup, { progress, signal }: Call): Promise<BackupCounts> {
   const shown = progress('Verifying', 'bytes', file.bytes);
   let records = 0;
@@ -44,18 +45,19 @@ async function verify(file: OpenBackup, { progress, signal }: Call): Promise<Bac
   }
   shown.end();
   if (counts === undefined || counts.records !== records) {
-    throw new CommandError('FILE does not hold what it says it holds.', 1);
+    throw new CommandError('The records of FILE do not match its counts.', 1);
   }
   return counts;
 }
 
+/** Whether no master has a key. */
 async function isEmpty(redis: RedisLink): Promise<boolean> {
   const masters = redis.nodes().filter(({ isReplica }) => !isReplica);
   const sizes = await Promise.all(masters.map((node) => node.command('DBSIZE', [])));
   return sizes.every((size) => count(size) === 0);
 }
 
-/** Writes all records; returns what was deleted while they were copied. */
+/** Writes all records; resolves with what was deleted during the backup. */
 async function write(
   file: OpenBackup,
   target: RedisTarget,
@@ -66,7 +68,7 @@ async function write(
   try {
     await check(redis);
     const id = file.header.salt;
-    // What an earlier try of the same file has written is overwritten.
+    // Records that an interrupted restore of the same file has written are overwritten.
     const state = await claimRestore(redis, id, await isEmpty(redis));
     if (state === 'other' || state === 'taken') {
       throw new CommandError(state === 'other' ? OTHER : TAKEN, 1);
@@ -93,6 +95,7 @@ async function write(
   }
 }
 
+/** Writes the records, then opens the vault to finish it. Servers can start only after that. */
 async function restoreInto(
   target: RedisTarget,
   { config, ring, file, call }: { config: Config; ring: MasterKeyRing; file: OpenBackup; call: Call },
@@ -143,5 +146,5 @@ const restore = defineCommand({
   },
 });
 
-/** Restoring of a backup. */
+/** The command `restore`. */
 export const restoreCommands = [restore];

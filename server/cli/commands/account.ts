@@ -4,6 +4,7 @@ import { encodeSecret, type Secret } from '../../core/secret.ts';
 import type { AccountInfo, AccountSettings } from '../../services/account/record.ts';
 import { type Call, CommandError, defineCommand, type Table, type Values } from './command.ts';
 
+/** A name for HTTP Basic authentication, as in VAULT_BOOTSTRAP_USER. */
 const NAME = /^[A-Za-z0-9._@-]{1,128}$/;
 
 const SETTINGS = {
@@ -22,12 +23,14 @@ function checkName({ argument }: Pick<Call, 'argument'>): void {
   }
 }
 
+/** A host name, a wildcard below one, or an IP address. */
 function isHost(text: string): boolean {
   return (
     isIP(text) !== 0 || /^(?:\*\.)?(?=.{1,253}$)(?!-)[a-z0-9_-]{1,63}(?:\.(?!-)[a-z0-9_-]{1,63})*$/.test(text)
   );
 }
 
+/** The hosts of `--allow-host`; an empty list allows all. */
 function hostsOf(values: readonly string[]): readonly string[] {
   const hosts = values.flatMap((value) => value.split(',')).map((host) => host.trim().toLowerCase());
   if (hosts.length === 1 && hosts[0] === 'any') {
@@ -42,6 +45,7 @@ function hostsOf(values: readonly string[]): readonly string[] {
   return [...new Set(hosts)];
 }
 
+/** The settings that the options change. */
 function settingsOf({ unmasked, paying, 'allow-host': hosts }: Values<typeof SETTINGS>): AccountSettings {
   return {
     ...(unmasked === undefined ? {} : { unmasked }),
@@ -50,6 +54,7 @@ function settingsOf({ unmasked, paying, 'allow-host': hosts }: Values<typeof SET
   };
 }
 
+/** An account as JSON, without internal ids. */
 function dataOf({ name, unmasked, paying, hosts, created_at }: AccountInfo) {
   return {
     name,
@@ -74,6 +79,7 @@ function tableOf(accounts: readonly AccountInfo[]): Table {
   };
 }
 
+/** Rejects an account that does not exist. */
 function existing<Found>(found: Found | undefined): Found {
   if (found === undefined) {
     throw new CommandError('No account has this name.', 1);
@@ -140,6 +146,7 @@ const setAccount = defineCommand({
   },
 });
 
+/** Sets a generated password; sign-ins with the old one fail from then on. */
 async function replacePassword(vault: Session['vault'], name: string): Promise<Secret<string>> {
   const password = await vault.services.accounts.makePassword();
   return existing(
@@ -181,5 +188,5 @@ const deleteAccount = defineCommand({
   },
 });
 
-/** The commands of accounts. */
+/** The commands `account create`, `list`, `set`, `password` and `delete`. */
 export const accountCommands = [createAccount, listAccounts, setAccount, setPassword, deleteAccount];

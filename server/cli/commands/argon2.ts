@@ -2,9 +2,13 @@ import { availableParallelism, freemem } from 'node:os';
 import { ARGON2_FLOOR, type Argon2Params, deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
 import { defineCommand } from './command.ts';
 
+/** A duration that callers accept, and that makes guessing expensive. */
 const TARGET_MS = 200;
+/** Derivations per setting; the median counts. */
 const RUNS = 3;
+/** Memory costs that are measured, from the minimum of this vault. */
 const MEMORY_KIB = [19_456, 32_768, 65_536, 131_072, 262_144, 524_288] as const;
+/** Numbers of passes that are measured. */
 const PASSES = [2, 3, 4] as const;
 /** The share of free memory for one derivation: several run at the same time, beside Redis. */
 const MEMORY_SHARE = 1 / 8;
@@ -20,6 +24,7 @@ function textOf({ memoryKiB, passes, parallelism }: Argon2Params): string {
   return `m=${memoryKiB},t=${passes},p=${parallelism}`;
 }
 
+/** Measures one setting with a fixed passphrase. */
 async function measure(params: Argon2Params): Promise<Argon2Timing> {
   const secret = new TextEncoder().encode('a passphrase of thirty-two bytes');
   const times: number[] = [];
@@ -32,13 +37,14 @@ async function measure(params: Argon2Params): Promise<Argon2Timing> {
   return { ...params, ms: times[1] ?? 0 };
 }
 
+/** How far a duration is from the target; twice and half are equally far. */
 function distance({ ms }: Argon2Timing): number {
   return Math.abs(Math.log(ms / TARGET_MS));
 }
 
 /**
- * Suggests a setting: of those that take at most 1.5 times the target, one with the most memory, which is the main cost of
- * guessing, and then the one nearest to the target. The minimum cost if all are slower.
+ * Suggests a setting. Of those that take at most 1.5 times the target, it has the most memory, which is the main cost
+ * of guessing (RFC 9106, section 4), and then the duration nearest to the target. The minimum cost if all are slower.
  */
 export function suggest(timings: readonly Argon2Timing[], bytesFree: number): Argon2Params {
   const fitting = timings.filter(

@@ -16,6 +16,7 @@ const EXPORT = {
   to: { kind: 'text', value: 'FILE', help: 'a new file instead of standard output' },
 } as const;
 
+/** The time of an option, ms since 1970; rejects an invalid one. */
 function timeOf(name: 'after' | 'before', options: Values<typeof EXPORT>): number | undefined {
   const text = options[name];
   const time = text === undefined ? undefined : parseFilterTime(text);
@@ -25,6 +26,7 @@ function timeOf(name: 'after' | 'before', options: Values<typeof EXPORT>): numbe
   return time;
 }
 
+/** The account whose log is exported; empty for the log of the operator. */
 async function aidOf(
   { vault }: Session,
   { account, 'account-id': id = '' }: Values<typeof EXPORT>,
@@ -64,6 +66,7 @@ const exportAudit = defineCommand({
   },
 });
 
+/** How an invalid entry is described. */
 const DESCRIPTIONS: Readonly<Record<AuditFault, string>> = {
   missing: 'is missing',
   damaged: 'failed its integrity check',
@@ -74,12 +77,14 @@ const DESCRIPTIONS: Readonly<Record<AuditFault, string>> = {
   head: 'is unknown: the record of the ends of the log failed its integrity check',
 };
 
+/** The signed checkpoints of a file. */
 async function checkpointsOf(path: string | undefined) {
   const lines = path === undefined ? [] : (await readTextFile(path)).split('\n');
-  // The file may be a complete log of the server: other lines have no signature.
+  // The file may be a complete server log: lines without a signature are ignored.
   return lines.map((line) => parseCheckpoint(line)).filter((checkpoint) => checkpoint !== undefined);
 }
 
+/** One row per log. */
 function tableOf(reports: readonly ChainReport[], names: ReadonlyMap<string, string>): Table {
   return {
     columns: ['Log', 'First', 'Last', 'Checkpoints', 'State'],
@@ -133,5 +138,5 @@ const auditKey = defineCommand({
   },
 });
 
-/** The commands of security logs. */
+/** The commands `audit export`, `audit verify` and `audit key`. */
 export const auditCommands = [exportAudit, verifyAudit, auditKey];

@@ -3,7 +3,7 @@ import { type BinCsvError, parseBinCsv, segmentBins } from '../../domain/card/bi
 import { CommandError, defineCommand } from './command.ts';
 import { readTextFile } from './file.ts';
 
-/** The result of loading a BIN table. */
+/** The result of loading a BIN table: the numbers of rows and of ranges, or the first invalid line. */
 export type BinLoad =
   | { readonly kind: 'loaded'; readonly rows: number; readonly segments: number }
   | { readonly kind: 'invalid'; readonly error: BinCsvError };
@@ -44,5 +44,5 @@ const loadBins = defineCommand({
   },
 });
 
-/** The commands of the BIN table. */
+/** The command `bin load`. */
 export const binCommands = [loadBins];

@@ -18,5 +18,5 @@ const loadCertificate = defineCommand({
   },
 });
 
-/** The commands of the certificate of compliance. */
+/** The command `certificate load`. */
 export const certificateCommands = [loadCertificate];

@@ -49,6 +49,7 @@ export type Values<Options extends OptionSet> = {
 export interface Progress {
   /** Sets the number of processed units, and the total if it has changed. */
   readonly at: (done: number, total?: number) => void;
+  /** Shows the final state. */
   readonly end: () => void;
 }
 
@@ -57,6 +58,7 @@ export interface Progress {
  * file gets its name when it is complete and synced to disk.
  */
 export interface Output {
+  /** Resolves when the piece was written to the file or terminal. */
   readonly write: (piece: string | Uint8Array) => Promise<void>;
   /** Completes the output. A file that is not committed is removed when the command ends. */
   readonly commit: () => Promise<void>;
@@ -67,6 +69,7 @@ export interface Call<Options extends OptionSet = OptionSet> {
   /** The argument of the command; empty if it has none. */
   readonly argument: string;
   readonly options: Values<Options>;
+  /** Whether the result is printed as JSON. */
   readonly json: boolean;
   /** Starts to show progress. `unit` is a plural, such as `items`; without a total no percentage is shown. */
   readonly progress: (label: string, unit: string, total?: number) => Progress;
@@ -92,7 +95,7 @@ export interface Result {
   readonly failed?: boolean;
 }
 
-/** Undefined if the complete result was written to `output`. */
+/** The result; undefined if it was completely written to `output`. */
 type Outcome = Promise<Result | undefined>;
 
 /** The entry in the security log of the operator, and of the account that the command is about. */
@@ -102,7 +105,9 @@ export interface CommandAudit {
   readonly account?: boolean;
 }
 
+/** What all commands have. */
 interface CommandBase<Options extends OptionSet> {
+  /** The words that call it, such as `account create`. */
   readonly words: readonly string[];
   /** The name of its argument, such as `FILE`, if it has one. */
   readonly argument?: string;

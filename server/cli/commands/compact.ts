@@ -4,9 +4,10 @@ import { infoField } from '../../store/redis/info.ts';
 import { text } from '../../store/redis/reply.ts';
 import { CommandError, defineCommand } from './command.ts';
 
+/** The pause between two checks of a rewrite. */
 const POLL_MS = 100;
 
-/** One server's append-only file, in bytes. */
+/** The append-only file of one server, in bytes. */
 interface Compacted {
   readonly node: string;
   readonly before: number;
@@ -28,7 +29,7 @@ async function waitForRewrite(node: RedisNode, signal: AbortSignal): Promise<str
   }
 }
 
-/** Rewrites the file of one server. A rewrite that is already in progress started too early, so it does not count. */
+/** Rewrites the file of one server. A rewrite that is already running started too early to count. */
 async function compactNode(node: RedisNode, signal: AbortSignal): Promise<Compacted> {
   const info = await waitForRewrite(node, signal);
   if (infoField(info, 'aof_enabled') !== '1') {

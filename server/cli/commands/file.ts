@@ -1,6 +1,6 @@
 import { CommandError } from './command.ts';
 
-/** Reads the argument FILE as text. */
+/** Reads the file of an argument as UTF-8. Rejects malformed text. */
 export async function readTextFile(path: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await Bun.file(path).bytes());
@@ -9,7 +9,7 @@ export async function readTextFile(path: string): Promise<string> {
   }
 }
 
-/** Reads the argument FILE, at most `bytesMax` bytes. */
+/** Reads the file of an argument. Rejects a file of more than `bytesMax` bytes. */
 export async function readBinaryFile(path: string, bytesMax: number): Promise<Uint8Array> {
   const file = Bun.file(path);
   if (file.size > bytesMax) {

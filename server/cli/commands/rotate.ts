@@ -2,7 +2,7 @@ import type { KeyCounts } from '../../services/maintenance/report.ts';
 import { type Rotation, rotateMasterKey } from '../../services/maintenance/rotate.ts';
 import { defineCommand, type Table } from './command.ts';
 
-/** The number of records of each kind by master key; `?` is a key that is not in the ring. */
+/** The number of records of each kind by master key. `?` is a key that is not in the ring. */
 export function keyTable(keys: KeyCounts): Table {
   const ids = [...new Set(Object.values(keys).flatMap((ofKind) => Object.keys(ofKind)))].sort();
   return {
@@ -12,12 +12,14 @@ export function keyTable(keys: KeyCounts): Table {
   };
 }
 
+/** The records that no key decrypts; no table if there are none. */
 function lostTable({ lost, lostTotal }: Rotation): Table[] {
   const heading = `${lostTotal} records cannot be decrypted with any key; run vault verify`;
   const rows = lost.map(({ kind, account, place }) => [kind, account, place]);
   return lostTotal === 0 ? [] : [{ heading, columns: ['Kind', 'Account', 'Place'], rows }];
 }
 
+/** What the operator can do next: remove the other keys, or not yet. */
 function verdictOf({ done, writeKey, repliesFound }: Rotation, others: readonly string[]): string {
   if (done && others.length === 0) {
     return `All records are encrypted with ${writeKey}, the only key in VAULT_MASTER_KEY. To change it, add a new key before it: docs/guides/master-key.md.`;
@@ -68,5 +70,5 @@ const rotateMaster = defineCommand({
   },
 });
 
-/** The change of the master key. */
+/** The command `rotate-master`. */
 export const rotateCommands = [rotateMaster];

@@ -3,6 +3,7 @@ import { verifyVault } from '../../services/maintenance/verify.ts';
 import { CommandError, defineCommand, type Table } from './command.ts';
 import { keyTable } from './rotate.ts';
 
+/** Counts by kind of record. */
 function kindTable({ checked, bad, unfinished }: Verification): Table {
   const all = [checked, bad, unfinished];
   const kinds = new Set(all.flatMap((counts) => Object.keys(counts)));
@@ -12,6 +13,7 @@ function kindTable({ checked, bad, unfinished }: Verification): Table {
   };
 }
 
+/** The first faults; no table if there are none. */
 function faultTable({ faults }: Verification): Table[] {
   const rows = faults.map(({ state, kind, account, place, what }) => [state, kind, account, place, what]);
   const columns = ['State', 'Kind', 'Account', 'Place', 'What'];
@@ -55,5 +57,5 @@ const verify = defineCommand({
   },
 });
 
-/** Verification of everything that is stored. */
+/** The command `verify`. */
 export const verifyCommands = [verify];
