@@ -16,6 +16,7 @@ const addCounts = script(addCountsText);
 export interface AccountStore {
   /** The encrypted record. */
   read(name: string): Promise<Buffer | undefined>;
+  /** All accounts, in ascending order of name. */
   list(): Promise<readonly { readonly name: string; readonly record: Buffer }[]>;
   /** Adds an account; false if the name is in use. */
   create(name: string, record: Uint8Array): Promise<boolean>;
@@ -25,17 +26,23 @@ export interface AccountStore {
   remove(name: string, aid: string): Promise<boolean>;
   /** Deleted accounts whose data may not be deleted completely. */
   listGone(): Promise<readonly string[]>;
+  /** Removes an account from `listGone` when its data is deleted. */
   forgetGone(aid: string): Promise<void>;
   /** The counter of one account name and one address. It is a hash, since callers choose the name. */
   signInCounter(name: string, ip: string): string;
+  /** The counter of wrong passphrases of one key. */
   passphraseCounter(aid: string, kid: string): string;
+  /** The counter of password changes of one account. */
   passwordCounter(aid: string): string;
   /** Counts an attempt in a time window; 0 if it is within the limit, otherwise the ms to wait. */
   countAttempt(counter: string, attemptsMax: number, windowMs: number): Promise<number>;
   /** Subtracts one counted attempt. */
   giveBackAttempt(counter: string): Promise<void>;
+  /** Deletes a counter after a success. */
   clearAttempts(counter: string): Promise<void>;
+  /** Adds to the counts of a month (`YYYY-MM`) by operation; counts may be negative. */
   addUsage(aid: string, month: string, counts: ReadonlyMap<string, number>): Promise<void>;
+  /** The counts of a month by operation; empty if there are none. */
   readUsage(aid: string, month: string): Promise<ReadonlyMap<string, number>>;
   /** Removes the counters of a deleted account: its usage of these months, and its rate limits. */
   removeCounts(aid: string, months: readonly string[]): Promise<void>;

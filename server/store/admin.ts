@@ -8,6 +8,7 @@ export interface ComplianceStore {
   save(version: string, record: Uint8Array): Promise<void>;
   /** Undefined if none was uploaded. */
   version(): Promise<string | undefined>;
+  /** The document with its version; undefined if none was uploaded. */
   read(): Promise<{ readonly version: string; readonly record: Buffer } | undefined>;
 }
 

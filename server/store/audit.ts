@@ -38,7 +38,12 @@ export type AppendResult =
 
 /** Security logs: one chain per account, and one with an empty id for the operator. */
 export interface AuditStore {
+  /**
+   * Appends a batch if the chain still has the head `seen`. A repeated batch is reported as appended and not written
+   * again.
+   */
   append(aid: string, batch: AuditBatch): Promise<AppendResult>;
+  /** Both ends of a chain and its number of entries, at one moment. */
   readMarks(aid: string): Promise<StoredMarks>;
   /** Entries by sequence number; undefined for missing ones. */
   read(aid: string, sequences: readonly number[]): Promise<readonly (Buffer | undefined)[]>;
@@ -55,6 +60,7 @@ export interface AuditStore {
   chains(): Promise<readonly string[]>;
   /** The newest checkpoint. */
   readCheckpoint(aid: string): Promise<{ readonly sequence: number; readonly text: string } | undefined>;
+  /** Stores a checkpoint, unless a later one is stored. */
   putCheckpoint(aid: string, sequence: number, checkpoint: string): Promise<void>;
   /** Removes a complete chain. */
   remove(aid: string): Promise<void>;

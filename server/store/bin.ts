@@ -17,6 +17,7 @@ export interface BinStore {
   find(bin: number): Promise<string | undefined>;
 }
 
+/** Segments per command, so that Redis is never blocked for long. */
 const STEP = 500;
 
 /** The BIN table of one Redis. */

@@ -37,9 +37,11 @@ export interface CertStore {
     csrId: string,
     record: Uint8Array,
   ): Promise<'ok' | 'full' | 'missing'>;
+  /** Undefined if it does not exist. */
   readCertificate(aid: string, id: string): Promise<Buffer | undefined>;
   /** In ascending order of id. */
   listCertificates(aid: string): Promise<readonly StoredRecord[]>;
+  /** False if it did not exist. */
   removeCertificate(aid: string, id: string): Promise<boolean>;
 }
 

@@ -15,7 +15,7 @@ export interface Directory<Entry> {
   read(key: string, range: readonly (string | number)[]): Promise<readonly Entry[]>;
   /** The first entries whose check is due. */
   due(key: string, now: number): Promise<readonly Entry[]>;
-  /** Changes the time of the next check of an entry that is still there. */
+  /** Changes the time of the next check of an entry that still exists. */
   postpone(key: string, entry: Entry, checkAt: number): Promise<void>;
   /** Calls `act` with the entries in chunks and removes them, until the range is empty. */
   drain(
@@ -28,7 +28,7 @@ export interface Directory<Entry> {
 /** The largest number of entries in one chunk. */
 export const DIRECTORY_STEP = 500;
 
-/** Directories are not encrypted: a member that is not an entry was written by somebody else, and is removed. */
+/** Directories are not encrypted. A member that is not an entry was not written by this server, and is removed. */
 export function createDirectory<Entry>(
   redis: RedisLink,
   { textOf, entryOf }: DirectoryFormat<Entry>,

@@ -59,7 +59,7 @@ export interface EndpointStore {
   commit(id: string, endpoint: NewEndpoint): Promise<boolean>;
   /** Adds a directory entry, to be checked at `checkAt` (ms). */
   enter(aid: string, entry: EndpointEntry, checkAt: number, gen: number): Promise<void>;
-  /** Changes the time of the next check of an entry that is still there. */
+  /** Changes the time of the next check of an entry that still exists. */
   postpone(aid: string, entry: EndpointEntry, checkAt: number): Promise<void>;
   /** Deletes the endpoint, which releases its id, and its directory entry. False if it did not exist. */
   remove(aid: string, entry: EndpointEntry): Promise<boolean>;

@@ -51,7 +51,7 @@ export interface FormStore {
   enter(aid: string, entry: FormEntry, checkAt: number): Promise<boolean>;
   /** False if the reservation has expired. */
   commit(id: string, form: NewForm): Promise<boolean>;
-  /** Changes the time of the next check of an entry that is still there. */
+  /** Changes the time of the next check of an entry that still exists. */
   postpone(aid: string, entry: FormEntry, checkAt: number): Promise<void>;
   /** Deletes the form if it belongs to the account, which releases its id, and its directory entry. */
   remove(aid: string, entry: FormEntry): Promise<boolean>;

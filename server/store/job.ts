@@ -32,7 +32,7 @@ export type JobPhase = 'send' | 'tell';
 export interface NewJob {
   readonly id: string;
   readonly record: Uint8Array;
-  /** Whether the creation may be repeated with the same id. */
+  /** Whether the creation may be repeated with the same id, as with an idempotency key. */
   readonly again: boolean;
 }
 
@@ -86,8 +86,9 @@ export interface JobStore {
   startReport(aid: string, id: string, flight: string, record: Uint8Array): Promise<boolean>;
   /** Removes the job if `flight` is as read. */
   remove(aid: string, id: string, flight: string): Promise<boolean>;
-  /** Ids of the account's jobs, oldest first, in chunks; jobs may be added and removed meanwhile. */
+  /** Ids of the account's jobs, oldest first, in chunks. Jobs may be added and removed at the same time. */
   list(aid: string): AsyncGenerator<readonly string[]>;
+  /** Removes all jobs of an account, in chunks. */
   removeAll(aid: string): Promise<void>;
 }
 

@@ -44,6 +44,7 @@ export type CloseResult =
 
 /** Records of vault keys, their directory, and the fences of their buckets. */
 export interface KeyStore {
+  /** The encrypted record; undefined if the key does not exist. */
   read(aid: string, user: string): Promise<Buffer | undefined>;
   /** False if the identifier is in use. */
   create(aid: string, user: string, record: Uint8Array): Promise<boolean>;

@@ -10,6 +10,7 @@ const takeRate = script(takeRateText);
 export interface RateStore {
   /** The counter of one source address, which is hashed. */
   readonly sourceCounter: (source: string) => string;
+  /** The counter of one account. */
   readonly accountCounter: (aid: string) => string;
   /** Counts a request if it is within the rate, and returns 0; otherwise returns the ms until the next one is allowed. */
   readonly take: (counter: string, perMinute: number) => Promise<number>;

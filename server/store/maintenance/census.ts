@@ -6,47 +6,55 @@ import { redisKeys } from '../redis/keys.ts';
 import { bytes, list, text } from '../redis/reply.ts';
 import { scanByMember, scanNames } from '../redis/scan.ts';
 
-/** A key that is in Redis; `known` says what its name says, and is undefined for a name of no kind. */
+/** A key in Redis. `known` is what its name says; undefined for a name of no kind. */
 export interface CountedKey {
   readonly key: string;
+  /** The exact bytes of the name, for commands. */
   readonly name: Buffer;
   readonly known: { readonly kind: RecordKind; readonly owner: NameOwner } | undefined;
 }
 
-/** A bucket's fence: the newest generation it knows, and until when it is closed, ms. */
+/** The fence of a bucket: its newest generation, and the time until which it is closed, ms. */
 export interface Fence {
   readonly gen: number;
   readonly closedUntil: number;
 }
 
-/** An entry of the reference index. */
+/** An entry of the reference index; `token` is empty if the entry is malformed. */
 export interface ReferenceEntry {
   readonly member: Buffer;
   readonly token: string;
 }
 
-/** Reads what no service reads: the names of all keys, indexes from behind, and fences. */
+/** Reads what services do not read: the names of all keys, index entries without their items, and fences. */
 export interface CensusStore {
-  /** All keys, some at a time. Throws where Redis forbids SCAN. */
+  /** All keys, in pages. Throws if Redis forbids SCAN. */
   keys(): AsyncGenerator<readonly CountedKey[], void, void>;
+  /** Whether a key exists. */
   exists(name: Uint8Array): Promise<boolean>;
-  /** Whether a key expires automatically, or is gone. */
+  /** Whether a key expires automatically, or no longer exists. */
   isExpiring(name: Uint8Array): Promise<boolean>;
+  /** The fence of a bucket; an open one of generation 1 if it has none. */
   fence(bucket: Bucket): Promise<Fence>;
+  /** All entries of the reference index, in pages. */
   references(bucket: Bucket): AsyncGenerator<readonly ReferenceEntry[], void, void>;
-  /** Which of these the reference index has. */
+  /** Which of these members are in the reference index. */
   hasReferences(bucket: Bucket, members: readonly Uint8Array[]): Promise<readonly boolean[]>;
-  /** Metadata of each item; empty where there is none. */
+  /** The metadata of each item; empty if there is none. */
   metas(bucket: Bucket, tokens: readonly string[]): Promise<readonly Buffer[]>;
-  /** Which of these tokens the time index has. */
+  /** Which of these tokens are in the time index. */
   hasTimes(bucket: Bucket, tokens: readonly string[]): Promise<readonly boolean[]>;
-  /** Which of these items there are. */
+  /** Which of these items exist. */
   hasItems(bucket: Bucket, tokens: readonly string[]): Promise<readonly boolean[]>;
 }
 
+/** Members per page. */
 const STEP = 500;
 
-/** The first of these kinds that a key has the name of, and whose it is; undefined for a name of none. */
+/**
+ * The first of these kinds that matches the name of a key, with the owner that the name contains. Undefined for a
+ * name of no kind.
+ */
 export function readName(kinds: readonly RecordKind[], key: string): CountedKey['known'] {
   for (const kind of kinds) {
     const owner = kind.name.read(key);
@@ -57,7 +65,7 @@ export function readName(kinds: readonly RecordKind[], key: string): CountedKey[
   return undefined;
 }
 
-/** The token at the end of a member, or '' where there is none. */
+/** The token at the end of a member, or '' if the member is malformed. */
 function tokenOf(member: Buffer): string {
   const end = member.length - 2;
   const start = end < 0 ? -1 : end - member.readUInt16BE(end);
@@ -106,7 +114,7 @@ async function metaOf(redis: RedisLink, bucket: Bucket, token: string): Promise<
   return meta === null ? Buffer.alloc(0) : bytes(meta);
 }
 
-/** The census of the kinds of a registry; of all that there are, unless told otherwise. */
+/** The census of the kinds of a registry, by default of all kinds. */
 export function createCensusStore(redis: RedisLink, kinds: RecordKinds = RECORD_KINDS): CensusStore {
   const exists = async (name: string | Uint8Array): Promise<boolean> =>
     (await redis.command('EXISTS', [name])) === 1;

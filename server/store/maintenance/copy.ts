@@ -9,12 +9,13 @@ import { scanByScore, scanHash } from '../redis/scan.ts';
 const copyItems = script(copyItemsText);
 const copyKeys = script(copyKeysText);
 
+/** Limits of one step, so that Redis is never blocked for long: items, bytes, tokens, and fields. */
 const PAGE_ITEMS = 64;
 const PAGE_BYTES = 512 * 1_024;
 const PAGE_TOKENS = 4_096;
 const PAGE_FIELDS = 1_000;
 
-/** A Redis key with everything in it; `expiresAt` in ms since 1970, 0 = never. */
+/** A Redis key with its complete value. `expiresAt` is in ms since 1970; 0 = never. */
 export interface CopiedKey {
   readonly kind: 'hash' | 'zset' | 'set' | 'string' | 'list';
   readonly key: string;
@@ -23,26 +24,26 @@ export interface CopiedKey {
   readonly parts: readonly Buffer[];
 }
 
-/** An item with all that belongs to it, as it was at one moment. */
+/** An item with its log and indexes, as of one moment. */
 export interface CopiedItem {
   readonly token: string;
   readonly storedAt: string;
-  /** Empty: the item has none. */
+  /** Encrypted sensitive authentication data; empty if the item has none. */
   readonly sad: Buffer;
   readonly sadExpiresAt: number;
   /** Fields and values of the item's hash. */
   readonly parts: readonly Buffer[];
 }
 
-/** Reads what a backup holds, without changing anything. */
+/** Reads what a backup contains, without changing anything. */
 export interface CopyStore {
-  /** Whole keys of one slot, as they are at one moment; those that are missing are left out. */
+  /** Complete keys of one slot, as of one moment; missing keys are omitted. */
   readonly keys: (names: readonly string[]) => Promise<readonly CopiedKey[]>;
-  /** Every item that a bucket held when this was called and still holds when it is read. */
+  /** Every item that the bucket had at the call and that still exists when it is read. */
   readonly items: (bucket: Bucket) => AsyncGenerator<readonly CopiedItem[]>;
-  /** Fields and values of a hash, some at a time; what is there throughout comes at least once. */
+  /** Fields and values of a hash, in pages. A field that exists throughout is returned at least once. */
   readonly fields: (key: string) => AsyncGenerator<readonly (string | Buffer)[]>;
-  /** Members and scores of a sorted set that does not change, some at a time. */
+  /** Members and scores of a sorted set that does not change, in pages. */
   readonly members: (key: string) => AsyncGenerator<readonly Buffer[]>;
 }
 
@@ -81,7 +82,7 @@ async function rangeOf(
     .map(asBytes);
 }
 
-/** Tokens of a bucket. One that is written meanwhile moves to the end, and is found there. */
+/** Tokens of a bucket. One that is written during the scan moves to the end and is read there. */
 async function* tokensOf(redis: RedisLink, bucket: Bucket): AsyncGenerator<readonly string[]> {
   const key = redisKeys.times(bucket);
   const [, newest] = await rangeOf(redis, key, [-1, -1, 'WITHSCORES']);
@@ -89,7 +90,7 @@ async function* tokensOf(redis: RedisLink, bucket: Bucket): AsyncGenerator<reado
     return;
   }
   yield* scanByScore(redis, key, PAGE_TOKENS, newest.toString());
-  // One read of what has come behind: whatever was missed moved there before this.
+  // One last read from the newest position: a token that the scan missed had moved there before.
   yield (await rangeOf(redis, key, [`(${newest}`, '+inf', 'BYSCORE'])).map(text);
 }
 
@@ -133,7 +134,7 @@ async function* membersOf(redis: RedisLink, key: string): AsyncGenerator<readonl
   }
 }
 
-/** Opens the reading side of a backup. */
+/** The reads of a backup on one Redis. */
 export function createCopyStore(redis: RedisLink): CopyStore {
   return {
     async keys(names) {

@@ -10,20 +10,24 @@ import { canScan, scanByMember, scanByScore, scanHash, scanNames } from '../redi
 const replaceField = script(replaceFieldText);
 const replaceRecord = script(replaceRecordText);
 
+/** Members of a directory per page, and keys that are read concurrently. */
 const MEMBERS_STEP = 1_000;
 const READ_STEP = 64;
 
-/** A sealed record outside of items: where it lies, and where it must open. */
+/** An encrypted record outside of items: where it is stored, and the associated data that it must decrypt with. */
 export interface FoundRecord extends Seal {
-  /** What names it among those of its label and account. */
+  /** Its id among the records of its label and account. */
   readonly id: string;
   readonly key: string;
-  /** Its field of the hash; '' where the key is a string. */
+  /** Its field of the hash; '' if the key is a string. */
   readonly field: string;
   readonly record: Buffer;
 }
 
-/** A key and what is stored in it. `missing`: nothing of its entry is there; `foreign`: it is another account's. */
+/**
+ * A key and its value. `missing`: the entry of its directory has no key; `foreign`: the key belongs to another
+ * account.
+ */
 export interface StoredKey {
   readonly id: string;
   readonly key: string;
@@ -31,27 +35,27 @@ export interface StoredKey {
   readonly found: 'own' | 'missing' | 'foreign';
 }
 
-/** Sealed records of all kinds of the registry, but for those of items. */
+/** Encrypted records of all kinds of the registry, except those of items. */
 export interface RecordStore {
   readonly kinds: RecordKinds;
   /**
-   * The sealed records of a kind that an account has, or with an empty id the vault, a few at a time. What is never
-   * deleted is given, perhaps twice. Throws where a kind is found by its name alone and Redis forbids SCAN.
+   * The encrypted records of a kind of one account, or of the vault if `aid` is empty, in pages. A record that exists
+   * throughout is returned at least once. Throws if a kind can only be found by its name and Redis forbids SCAN.
    */
   pages(kind: RecordKind, aid: string): AsyncGenerator<readonly FoundRecord[], void, void>;
-  /** The entries of the account's directory of a kind, some at a time; none for a kind that no directory names. */
+  /** The entries of the account's directory of a kind, in pages; none for a kind without a directory. */
   entries(kind: RecordKind, aid: string): AsyncGenerator<readonly Entry[], void, void>;
-  /** The keys of a kind that holds records, a few at a time: of a directory's entries, those too that are missing. */
+  /** The keys of a kind with encrypted records, in pages; includes missing keys of directory entries. */
   keys(kind: RecordKind, aid: string): AsyncGenerator<readonly StoredKey[], void, void>;
-  /** The names of the fields of an account's hash. */
+  /** The field names of a hash. */
   fields(key: string): Promise<ReadonlySet<string>>;
-  /** The record as it is now; undefined when there is none. */
+  /** The current record; undefined if it no longer exists. */
   read(found: FoundRecord): Promise<Buffer | undefined>;
-  /** Replaces the record that was found, whatever else may lie beside it; false when it is another one by now. */
+  /** Replaces the record if it is still the one that was found; otherwise returns false. */
   replace(found: FoundRecord, record: Uint8Array): Promise<boolean>;
-  /** Removes the keys of a deleted account that are backed up whole: nothing leads to them. */
+  /** Removes those keys of a deleted account that are copied as a whole; nothing refers to them. */
   removeWhole(aid: string): Promise<void>;
-  /** Whether Redis allows to search for what no directory names. */
+  /** Whether Redis allows SCAN, which finds keys without a directory. */
   canScan(): Promise<boolean>;
 }
 
@@ -96,7 +100,7 @@ async function readStored(redis: RedisLink, sealed: Sealed, key: string): Promis
   return new Map(names.flatMap((name, i) => (values[i] === null ? [] : [[name, bytes(values[i])] as const])));
 }
 
-/** Whether a key is the one of an entry; one that is found by its id alone holds a nonce and an account. */
+/** Whether a key belongs to an entry. A key that is found by its id alone contains a nonce and an account. */
 function foundAs({ name }: RecordKind, { nonce }: Entry, aid: string, stored: Stored): StoredKey['found'] {
   const owner = name.scope === 'id' ? stored.get('a')?.toString() : aid;
   const isThere = name.scope === 'id' ? stored.get('n')?.toString() === nonce : stored.size > 0;
@@ -117,7 +121,10 @@ async function* entriesOf(
   }
 }
 
-/** Keys of a kind that holds records, with what is in them; a hash of which each field is a record comes in parts. */
+/**
+ * Keys of a kind with encrypted records, with their values. A hash of which each field is a record is returned in
+ * parts.
+ */
 async function* keysOf(
   redis: RedisLink,
   kind: RecordKind,
@@ -185,7 +192,7 @@ async function removeWhole(redis: RedisLink, kinds: RecordKinds, aid: string): P
   await redis.write('UNLINK', keys);
 }
 
-/** The records of the kinds of a registry; of all that there are, unless told otherwise. */
+/** The records of the kinds of a registry, by default of all kinds. */
 export function createRecordStore(redis: RedisLink, kinds: RecordKinds = RECORD_KINDS): RecordStore {
   return {
     kinds,

@@ -9,33 +9,38 @@ import { scanByScore } from '../redis/scan.ts';
 const surveyItems = script(surveyItemsText);
 const replaceItems = script(replaceItemsText);
 
+/** Items of one survey, and log entries of each, at most. */
 const TOKENS_STEP = 128;
 const LOG_ENTRIES_MAX = 64;
-/** Bytes of one survey, past which it stops. */
+/** The size in bytes after which a survey stops. */
 const SURVEY_BYTES = 524_288;
 
-/** A re-encrypted record of an item: the number of its token, its field, what was read, and what it becomes. */
+/** A re-encrypted record of an item: the index of its token, the field, and the record that it replaces. */
 export interface ItemReplacement {
   readonly item: number;
   readonly name: string;
-  /** The last 16 bytes that were read. */
+  /** The last 16 bytes of the record that was read, which identify its version. */
   readonly tag: Uint8Array;
   readonly record: Uint8Array;
 }
 
-/** Items a page at a time, with all that belongs to them. */
+/** Complete items, in pages, for verification and re-encryption. */
 export interface SurveyStore {
-  /** Tokens of a bucket in the order of the time index, in pages that one survey takes. */
+  /** Tokens of a bucket in the order of the time index, in pages of one survey. */
   tokens(bucket: Bucket): AsyncGenerator<readonly string[], void, void>;
-  /** All that Redis has of the first of these items, in one moment; `items` tells how many there are in the blob. */
+  /**
+   * Everything that Redis stores of the first of these items, as of one moment. `items` is their number in the blob
+   * (see survey-items-n.lua).
+   */
   survey(
     bucket: Bucket,
     tokens: readonly string[],
   ): Promise<{ readonly blob: Buffer; readonly items: number }>;
-  /** Puts records in the place of those that were read, where these are still there; tells how many. */
+  /** Replaces those records that are still the ones that were read; returns their number. */
   replace(bucket: Bucket, tokens: readonly string[], records: readonly ItemReplacement[]): Promise<number>;
 }
 
+/** The surveys of one Redis. */
 export function createSurveyStore(redis: RedisLink): SurveyStore {
   return {
     tokens: (bucket) => scanByScore(redis, redisKeys.times(bucket), TOKENS_STEP),

@@ -1,33 +1,34 @@
-/** What the registry says of a kind of record. Pure descriptions: `store/maintenance` and the backup act on them. */
+/** How the registry describes a kind of record. Pure data: `store/maintenance` and the backup act on it. */
 import type { AccountName, Name } from './name.ts';
 
-/** What the associated data of a sealed record binds: whose it is, what it is, and where it lies. */
+/** The associated data (AAD) of an encrypted record: the account, the kind and the position of the record. */
 export interface SealPlace {
   readonly purpose: 'record' | 'idem' | 'job' | 'audit';
-  /** Account id; empty for what belongs to no account. */
+  /** The account id; empty for a record of the vault. */
   readonly account: string;
   readonly kind: string;
   readonly path: readonly string[];
 }
 
-/** The account and the id that a key, or a field of a hash, is for; empty where there is none. */
+/** The account and the id of a key, or of a field of a hash; empty if there is none. */
 export interface Owner {
   readonly aid: string;
   readonly id: string;
 }
 
-/** Fields of a hash that are there, by name; the value of a string has the name ''. */
+/** The existing fields of a hash by name; the value of a string has the name ''. */
 export type Stored = ReadonlyMap<string, Buffer>;
 
-/** A sealed record: what reports count it as, and where it must open. */
+/** An encrypted record: the label that reports count it under, and its associated data. */
 export interface Seal {
   readonly label: string;
   readonly place: SealPlace;
 }
 
 /**
- * How records lie in a key. `value`: the string is one record. `entries`: every field of the hash is one, of the id
- * that names the field, unless `seal` gives undefined. `fields`: the hash has those that `seals` names among `reads`.
+ * How records are stored in a key. `value`: the string is one record. `entries`: every field of the hash is a record,
+ * with the field name as its id, unless `seal` returns undefined. `fields`: the hash has the fields that `seals`
+ * returns, of those in `reads`.
  */
 export type Sealed =
   | { readonly kind: 'value'; readonly seal: (owner: Owner) => Seal }
@@ -38,60 +39,63 @@ export type Sealed =
       readonly seals: (owner: Owner, stored: Stored) => readonly (Seal & { readonly field: string })[];
     };
 
-/** What is wrong with what is stored; `unfinished` is what an interruption leaves, and the sweep mends. */
+/** A defect of stored data. `unfinished` is the result of an interruption, which the sweep completes. */
 export interface Flaw {
   readonly label: string;
   readonly what: string;
   readonly state: 'bad' | 'unfinished';
 }
 
-/** An entry of a directory. The nonce tells apart two keys that had one id, one after the other; '' where none is needed. */
+/**
+ * An entry of a directory. The nonce distinguishes two keys that had the same id one after the other; '' if ids are
+ * not reused.
+ */
 export interface Entry {
   readonly id: string;
   readonly nonce: string;
 }
 
-/** The account's directory, a sorted set, that names every key of this kind. */
+/** The directory of the account, a sorted set, that contains every key of this kind. */
 export interface Listed {
   readonly directory: AccountName;
-  /** What orders it: its members, which then have one score, or their scores. */
+  /** The order of the scan: by member, if all scores are equal, or by score. */
   readonly order: 'member' | 'score';
-  /** Undefined for what no server writes. */
+  /** Undefined for a member that no server writes. */
   readonly entryOf: (member: string) => Entry | undefined;
-  /** What an entry without its key is; left out where none has to be there. */
+  /** The defect of an entry without its key; absent if that is valid. */
   readonly missing?: Flaw;
-  /** What an entry with the key of another account is, if not `missing`. */
+  /** The defect of an entry with a key of another account; `missing` by default. */
   readonly foreign?: Flaw;
 }
 
 /**
- * How a key comes into a backup.
- * - `none`: not at all; it is made again, or means nothing later
- * - `whole`: as one value, with the others of its account or of the vault; in a bucket it is a hash, and comes in parts.
- *   That of an account is removed with it
- * - `directory`: before the keys that it names
- * - `listed`: behind its directory, if the directory names it
+ * How a key is copied to a backup.
+ * - `none`: not at all; it is created again, or has no meaning later
+ * - `whole`: as one value, with others of its account or of the vault; in a bucket it is a hash and copied in parts.
+ *   That of an account is removed with the account
+ * - `directory`: before the keys that it contains
+ * - `listed`: after its directory, if the directory contains it
  * - `scanned`: before all other keys, found by its name, if it expires
- * - `own`: by a procedure in `cli/backup`, since its order or its content matters
+ * - `own`: by a procedure in `cli/backup`, because its order or content matters
  */
 type Backup = 'none' | 'whole' | 'directory' | 'listed' | 'scanned' | 'own';
 
-/** One kind of key in Redis, and all that maintenance has to know of it. */
+/** One kind of key in Redis, with all that maintenance needs to know. */
 export interface RecordKind {
   readonly name: Name;
   readonly sealed?: Sealed;
   readonly listed?: Listed;
-  /** What is wrong with the stored fields of a key that its directory names. */
+  /** The defect of the stored fields of a key that is in its directory. */
   readonly check?: (stored: Stored) => Flaw | undefined;
-  /** Another hash of the account that must have the same fields, and what a field is that it does not have. */
+  /** Another hash of the account that must have the same fields, and the defect of a field that it does not have. */
   readonly pair?: { readonly name: AccountName; readonly flaw: Flaw };
-  /** It may be there when its account is not. */
+  /** It may exist after its account was deleted. */
   readonly outlives?: true;
-  /** Re-encrypted only when nothing else is under another key. */
+  /** Re-encrypted only after all other records. */
   readonly last?: true;
   readonly backup: Backup;
-  /** Some of the listed keys are in no directory any more until they expire; they are copied as `scanned` ones are. */
+  /** Some of the listed keys are in no directory until they expire; they are copied like `scanned` ones. */
   readonly isUnlisted?: true;
-  /** The fields that a restored vault must have in the place of those that are copied. */
+  /** The fields of a restored key, in place of the copied ones. */
   readonly restored?: (stored: Stored) => Stored;
 }

@@ -1,42 +1,42 @@
 /**
- * How keys in Redis are named, and how a name is read. What one script changes together shares a hash tag, so that the
- * same names work on a Redis Cluster: the tag of a bucket is `{kid.bucket}`, that of an account `{a:aid}`.
+ * How keys in Redis are named, and how a name is parsed. Keys that one script changes share a hash tag, so that the same
+ * names work on a Redis Cluster: the tag of a bucket is `{kid.bucket}`, that of an account `{a:aid}`.
  */
 
-/** One of the B parts that the items of a vault key are spread over. */
+/** One of the partitions over which the items of a vault key are spread. */
 export interface Bucket {
   readonly kid: string;
   readonly number: number;
 }
 
-/** Whose a key is, as its name says; a part that the name does not hold is empty. In a bucket the id is a token. */
+/** The owner that the name of a key contains; missing parts are empty. In a bucket the id is a token. */
 export interface NameOwner {
   readonly aid: string;
   readonly id: string;
   readonly bucket: Bucket;
 }
 
-/** `make` builds a name, `read` is its inverse and gives undefined for any other name. */
+/** `make` builds a name. `read` is its inverse, and returns undefined for any other name. */
 interface NameOf<Scope extends string, Make> {
   readonly scope: Scope;
   readonly make: Make;
   readonly read: (key: string) => NameOwner | undefined;
 }
 
-/** The name of a kind of key of which each account has one, or one for each of some ids. */
+/** The name of a kind of key of which each account has one, or one for each id. */
 export type AccountName = NameOf<'account', (aid: string, id: string) => string>;
 
-/** The name of a kind of key. Keys are the vault's, an account's, a bucket's, or are found by their id alone. */
+/** The name of a kind of key. A key belongs to the vault, an account or a bucket, or is found by its id alone. */
 export type Name =
   | NameOf<'vault', string>
   | NameOf<'vault' | 'id', (id: string) => string>
   | AccountName
   | NameOf<'bucket', (bucket: Bucket, token: string) => string>;
 
-/** Parts that no name has: where they are in a name says how to read names of its kind. */
+/** Markers that no name contains. Their positions in a sample name define how names of its kind are parsed. */
 const [AID, ID, BUCKET] = ['\u0001', '\u0002', { kid: '\u0003', number: 0 }];
 
-/** The inverse of what has made a name of those parts. */
+/** The inverse of the function that built the sample. */
 function readerOf(sample: string): Name['read'] {
   const pattern = sample
     .replaceAll(/[{}]/g, '\\$&')
@@ -58,7 +58,7 @@ export function vaultName(tag: string, rest = ''): NameOf<'vault', string> {
   return { scope: 'vault', make, read: readerOf(make) };
 }
 
-/** `{tag}rest…`: keys of the vault, each with an id. */
+/** `{tag}rest…`: keys of the vault with an id. */
 export function vaultNames(tag: string, rest: string): NameOf<'vault', (id: string) => string> {
   const make = (id: string): string => `{${tag}}${rest}${id}`;
   return { scope: 'vault', make, read: readerOf(make(ID)) };
@@ -76,7 +76,7 @@ export function accountName(rest: string): NameOf<'account', (aid: string) => st
   return { scope: 'account', make, read: readerOf(make(AID)) };
 }
 
-/** `{a:AID}rest…`: keys of an account, each with an id. */
+/** `{a:AID}rest…`: keys of an account with an id. */
 export function accountNames(rest: string): AccountName {
   const make = (aid: string, id: string): string => `{a:${aid}}${rest}${id}`;
   return { scope: 'account', make, read: readerOf(make(AID, ID)) };
@@ -88,13 +88,13 @@ export function bucketName(rest: string): NameOf<'bucket', (bucket: Bucket) => s
   return { scope: 'bucket', make, read: readerOf(make(BUCKET)) };
 }
 
-/** `{KID.B}rest…`: keys of a bucket, each with a token; with an empty one the prefix of them all. */
+/** `{KID.B}rest…`: keys of a bucket with a token; with an empty token their common prefix. */
 export function bucketNames(rest: string): NameOf<'bucket', (bucket: Bucket, token: string) => string> {
   const make = ({ kid, number }: Bucket, token: string): string => `{${kid}.${number}}${rest}${token}`;
   return { scope: 'bucket', make, read: readerOf(make(BUCKET, ID)) };
 }
 
-/** The name of a key that is in no bucket. Throws a RangeError for a kind of which buckets have keys. */
+/** The name of a key that is in no bucket. Throws a RangeError for a kind of bucket keys. */
 export function keyOf({ scope, make }: Name, aid: string, id: string): string {
   if (scope === 'bucket') {
     throw new RangeError('a key of a bucket');

@@ -1,7 +1,7 @@
 import type { Entry, Flaw, Owner, RecordKind, Seal, Sealed, Stored } from './kind.ts';
 import { accountName, accountNames, bucketName, bucketNames, idName, vaultName, vaultNames } from './name.ts';
 
-/** A flight that no process makes any more: whether its request was sent is not known. */
+/** The nonce of an attempt that no process makes any more: whether its request was sent is unknown. */
 const UNKNOWN_FLIGHT = 'restored';
 
 const keyDirectory = accountName('keys');
@@ -23,12 +23,12 @@ function sealOf(label: string, { aid, id }: Owner): Seal {
   return { label, place: { purpose: 'record', account: aid, kind: label, path: [id] } };
 }
 
-/** Every field of the hash is a record of this kind, which its field's name is the id of. */
+/** Every field of the hash is a record of this kind, with the field name as its id. */
 function entriesOf(label: string): Sealed {
   return { kind: 'entries', seal: (owner) => sealOf(label, owner) };
 }
 
-/** These fields of a hash are records, each of the kind that is given with it. */
+/** These fields of a hash are records of the kinds given with them; `others` are read as well. */
 function fieldsOf(labels: Readonly<Record<string, string>>, ...others: readonly string[]): Sealed {
   return {
     kind: 'fields',
@@ -43,7 +43,10 @@ function onlyField(field: string, label: string, id: string): Sealed {
   return { kind: 'fields', reads: [field], seals: () => [seal] };
 }
 
-/** The entries of a security log have their sequence for a name; of its other fields two are sealed. */
+/**
+ * The entries of a security log have their sequence number as field name. Two of the other fields are encrypted as
+ * well.
+ */
 function auditSeal({ aid, id }: Owner): Seal | undefined {
   const mark = { h: 'head', o: 'start' }[id];
   const label = 'security log';
@@ -55,7 +58,7 @@ function auditSeal({ aid, id }: Owner): Seal | undefined {
     : undefined;
 }
 
-/** What a job does next, and the reply of its last attempt where that is kept. */
+/** The next step of a job, and the reply of its last attempt if that is stored. */
 function jobSeals({ aid, id }: Owner, stored: Stored): readonly (Seal & { readonly field: string })[] {
   const of = (field: string, label: string, phase: string) => ({
     field,
@@ -72,7 +75,7 @@ function jobFlaw(stored: Stored): Flaw | undefined {
     : bad('job', 'its phase or its attempts are not what a server writes');
 }
 
-/** Replies of a time when the account was not recorded with them are left out; they expire. */
+/** Replies of versions that did not store the account are omitted; they expire. */
 function replySeals({ id }: Owner, stored: Stored): readonly (Seal & { readonly field: string })[] {
   const account = stored.get('a')?.toString();
   return account === undefined
@@ -81,8 +84,8 @@ function replySeals({ id }: Owner, stored: Stored): readonly (Seal & { readonly 
 }
 
 /**
- * A waiting request as it is restored. Whether it was sent after the copy is not known then: it looks as if an attempt
- * had been interrupted, so that it is sent again only if a repeat does no harm.
+ * A restored job that waits to be sent. Whether it was sent after the copy is unknown. It looks like an interrupted
+ * attempt, so it is sent again only if a repetition is harmless.
  */
 function interrupted(stored: Stored): Stored {
   if (stored.get('p')?.toString() !== 'send') {
@@ -93,8 +96,8 @@ function interrupted(stored: Stored): Stored {
 }
 
 /**
- * A request under an idempotency key as it is restored. Without a reply it looks as if something had been sent, so that
- * a repeat does not send it again.
+ * A restored idempotency key. Without a reply it looks as if a request had been sent, so a repetition does not send
+ * it again.
  */
 function maybeSent(stored: Stored): Stored {
   return stored.has('r') || stored.has('o')
@@ -102,6 +105,7 @@ function maybeSent(stored: Stored): Stored {
     : new Map([...stored, ['o', Buffer.from(UNKNOWN_FLIGHT)]]);
 }
 
+/** An entry of the endpoint directory, see `store/endpoint.ts`. */
 function endpointEntry(member: string): (Entry & { readonly kid: string }) | undefined {
   const [kid = '', kind, nonce = '', id, ...rest] = member.split(' ');
   return (kind !== 'capture' && kind !== 'retrieve') || id === undefined || rest.length > 0
@@ -109,20 +113,21 @@ function endpointEntry(member: string): (Entry & { readonly kid: string }) | und
     : { kid, nonce, id };
 }
 
-/** The key that an endpoint is of: its live endpoints are named by it. */
+/** The key that an endpoint belongs to: live endpoints are grouped by it. */
 function liveEntry(member: string): Entry | undefined {
   const kid = endpointEntry(member)?.kid;
   return kid === undefined ? undefined : { id: kid, nonce: '' };
 }
 
+/** An entry of the form directory, see `store/form.ts`. */
 function formEntry(member: string): Entry | undefined {
   const [nonce = '', id, ...rest] = member.split(' ');
   return id === undefined || rest.length > 0 ? undefined : { nonce, id };
 }
 
 /**
- * Every kind of key in Redis. Names, verification, re-encryption, backup and census follow from an entry; a new kind is
- * an entry here, and the store that reads and writes it. In a backup kinds of one phase are copied in this order.
+ * Every kind of key in Redis. Names, verification, re-encryption, backup and census follow from an entry. A new kind
+ * is an entry here, and the store that reads and writes it. In a backup, kinds of one phase are copied in this order.
  */
 export const RECORD_KINDS = {
   /** Hash: facts fixed when the vault was first opened (`root`, `buckets`), and `restoring`. */
@@ -132,7 +137,7 @@ export const RECORD_KINDS = {
     last: true,
     backup: 'own',
   },
-  /** Hash: id of a server that runs -> end of its lease in ms, and what it is. */
+  /** Hash: id of a running server -> end of its lease in ms, and its entry. */
   servers: { name: vaultName('servers'), backup: 'none' },
   /** Hash: account name -> sealed account record. */
   accounts: { name: vaultName('accounts'), sealed: entriesOf('account'), backup: 'own' },
@@ -140,7 +145,7 @@ export const RECORD_KINDS = {
   goneAccounts: { name: vaultName('accounts', 'gone'), backup: 'own' },
   /** String: failed sign-ins of one account name from one address, both hashed. */
   signInFailures: { name: idName('f'), backup: 'none' },
-  /** String: when what one source has sent is used up again, in us; the source hashed. */
+  /** String: the time in us at which the counted requests of one source are used up (GCRA); the source is hashed. */
   sourceRate: { name: idName('s'), backup: 'none' },
   /** String: the same for an account. */
   accountRate: { name: accountName('m'), backup: 'none' },
@@ -160,7 +165,7 @@ export const RECORD_KINDS = {
   keyDirectory: { name: keyDirectory, backup: 'own' },
   /** Set: ids of deleted keys whose buckets are not empty yet. They have no record, so nothing of them is copied. */
   purge: { name: accountName('purge'), backup: 'none' },
-  /** Set: passphrase changes whose fences and endpoints are not known to be done, as `kid gen`. A restore finishes all. */
+  /** Set: passphrase changes whose fences and endpoints may be unfinished, as `kid gen`. A restore finishes all. */
   keyChanges: { name: accountName('c'), backup: 'none' },
   /** String: wrong passphrases of one key. */
   passphraseFailures: { name: accountNames('f:'), backup: 'none' },
@@ -173,7 +178,7 @@ export const RECORD_KINDS = {
     outlives: true,
     backup: 'own',
   },
-  /** Hash: account id of every security log there is -> its newest checkpoint, or empty. */
+  /** Hash: account id of every security log -> its newest checkpoint, or empty. */
   auditChains: { name: vaultName('audit'), backup: 'own' },
   /** String: changes of the account's password within a minute. */
   passwordChanges: { name: accountName('w'), backup: 'none' },
@@ -195,9 +200,9 @@ export const RECORD_KINDS = {
   },
   /** Hash: id -> sealed client certificate. */
   certificates: { name: accountName('qc'), sealed: entriesOf('certificate'), backup: 'whole' },
-  /** Sorted set: the account's jobs by when they were created, in ms. */
+  /** Sorted set: the account's jobs by their time of creation, in ms. */
   jobDirectory: { name: jobDirectory, backup: 'directory' },
-  /** Hash: a job, or with `k` alone the id of one that is done. With an empty id the prefix of them all. */
+  /** Hash: a job, or with `k` alone the reserved id of a finished one. With an empty id the common prefix. */
   job: {
     name: accountNames('j:'),
     sealed: { kind: 'fields', reads: ['p', 'r', 'n', 'l'], seals: jobSeals },
@@ -212,9 +217,9 @@ export const RECORD_KINDS = {
     isUnlisted: true,
     restored: interrupted,
   },
-  /** Prefix of the keys in which the job queue keeps the ids that it runs; all in one slot. */
+  /** Prefix of the keys of the job queue; all in one slot. */
   jobQueue: { name: vaultNames('jobs', ''), backup: 'none' },
-  /** Sorted set: the account's endpoints by when the sweep should look at them, in ms. */
+  /** Sorted set: the account's endpoints by the time of their next check, in ms. */
   endpointDirectory: { name: endpointDirectory, backup: 'directory' },
   /** Sorted set: a key's endpoints that were not stopped, by generation. */
   liveEndpoints: {
@@ -243,7 +248,7 @@ export const RECORD_KINDS = {
         : bad('endpoint wrap', 'it is gone, and the endpoint was not stopped'),
     backup: 'listed',
   },
-  /** Sorted set: the account's forms by when the sweep should look at them, in ms. */
+  /** Sorted set: the account's forms by the time of their next check, in ms. */
   formDirectory: { name: formDirectory, backup: 'directory' },
   /** Hash: a hosted form, or the reservation of its id. */
   form: {
@@ -264,7 +269,7 @@ export const RECORD_KINDS = {
     backup: 'scanned',
     restored: maybeSent,
   },
-  /** String: version of the BIN table in force. */
+  /** String: version of the active BIN table. */
   binVersion: { name: vaultName('bin', 'v'), backup: 'own' },
   /** Sorted set: segment starts -> JSON of the segment's end and issuers. */
   binTable: { name: vaultNames('bin', 't:'), backup: 'own' },
@@ -274,19 +279,21 @@ export const RECORD_KINDS = {
     sealed: onlyField('r', 'compliance', 'pci-dss'),
     backup: 'whole',
   },
-  /** Hash: an item with its log. It is verified, re-encrypted and copied with all that its bucket holds of it. */
+  /**
+   * Hash: an item with its log. It is verified, re-encrypted and copied together with its other keys in the bucket.
+   */
   item: { name: bucketNames('i'), backup: 'own' },
   /** String: the item's sensitive authentication data. */
   sad: { name: bucketNames('s'), backup: 'own' },
   /** Sorted set: token by stored_at in ms. */
   times: { name: bucketName('t'), backup: 'own' },
-  /** Sorted set: encoded references. A backup makes it again from the items. */
+  /** Sorted set: encoded references. A backup creates it again from the items. */
   references: { name: bucketName('r'), backup: 'own' },
   /** Hash: epoch and state of the bucket. */
   fence: { name: bucketName('f'), backup: 'own' },
-  /** Hash: clash-prone token -> tag of the number that it stands for. */
+  /** Hash: token that may clash -> tag of the number that it stands for. */
   identities: { name: bucketName('x'), backup: 'whole' },
 } as const satisfies Readonly<Record<string, RecordKind>>;
 
-/** The registry, or one with more kinds. */
+/** The registry, or an extended one. */
 export type RecordKinds = Readonly<Record<keyof typeof RECORD_KINDS, RecordKind>>;

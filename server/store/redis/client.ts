@@ -41,7 +41,9 @@ export interface RedisLink {
   nodes(): readonly RedisNode[];
   /** Whether `nodes` are those of a Cluster. */
   readonly isCluster: boolean;
+  /** Whether commands can be sent now. */
   isConnected(): boolean;
+  /** Closes the connection; commands in flight reject. */
   close(): Promise<void>;
 }
 
@@ -55,6 +57,7 @@ export interface RedisNode {
   command(name: string, args: readonly Argument[]): Promise<unknown>;
 }
 
+/** Errors that say nothing about the command: the server, its memory or its permissions are the reason. */
 const UNAVAILABLE =
   /^(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOPERM|NOREPLICAS|BUSY|UNKILLABLE|NOAUTH|WRONGPASS)\b/;
 

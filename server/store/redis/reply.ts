@@ -1,4 +1,4 @@
-/** Readers of Redis replies. A part of another type is a record that somebody tampered with: `integrity_failed`. */
+/** Readers of Redis replies. A part of another type means a modified record: `integrity_failed`. */
 import { VaultError } from '../../core/errors.ts';
 
 /** Reads a reply part as bytes. */

@@ -2,13 +2,16 @@
 import { isForbiddenCommand, type RedisLink, type RedisNode } from './client.ts';
 import { bytes, list, pairs, text } from './reply.ts';
 
+/** Fields per step: values may be large. */
 const FIELDS_STEP = 50;
+/** Names per step. */
 const NAMES_STEP = 1_000;
 
 function mastersOf(redis: RedisLink): readonly RedisNode[] {
   return redis.nodes().filter(({ isReplica }) => !isReplica);
 }
 
+/** Follows the cursor of a SCAN command to its end. */
 async function* scan(
   call: (cursor: string) => Promise<unknown>,
 ): AsyncGenerator<readonly unknown[], void, void> {
@@ -32,8 +35,8 @@ export async function* scanHash(
 }
 
 /**
- * Members of a sorted set in the order of their scores, up to one of them. A member whose score grows meanwhile is met
- * at its new place. Any number of members may share a score.
+ * Members of a sorted set in the order of their scores, up to one score. A member whose score grows during the scan
+ * is returned at its new position. Any number of members may have the same score.
  */
 export async function* scanByScore(
   redis: RedisLink,
@@ -42,7 +45,7 @@ export async function* scanByScore(
   upTo = '+inf',
 ): AsyncGenerator<readonly string[], void, void> {
   let from = '-inf';
-  // The members that were given and have the score to go on from.
+  // Returned members with the score at which the scan continues.
   let given = new Set<string>();
   for (;;) {
     const limit = step + given.size;
@@ -65,7 +68,7 @@ export async function* scanByScore(
   }
 }
 
-/** Members of a sorted set whose scores are all the same, in the order of their bytes. */
+/** Members of a sorted set with equal scores, in the order of their bytes. */
 export async function* scanByMember(
   redis: RedisLink,
   key: string,

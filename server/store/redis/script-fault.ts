@@ -1,24 +1,25 @@
 import { causeOf, ReportedError } from '../../core/error-cause.ts';
 
-/** A script, as far as the place of a fault in it is named. */
+/** The part of a script that describes the position of an error. */
 export interface ScriptPlace {
-  /** What its file says first of it. */
+  /** The name in the first line of its file. */
   readonly name: string;
-  /** The lines of the parts that are put before its own text. */
+  /** The lines of the parts before its own text. */
   readonly linesBefore: number;
 }
 
 const FRAMES_MAX = 12;
 
-/** Only the script itself can be the reason for these; for all others it may be the data that it met. */
+/** Errors that only the script itself can cause; all others may be caused by the data. */
 const OWN_FAULT =
   /compiling script|nonexistent global|Unknown Redis command|Wrong number of args|non local key/i;
 
-/** Whether the message of Redis names a mistake in a script, whatever the data is. */
+/** Whether the message of Redis reports a bug in a script, independent of the data. */
 export function isOwnFault(message: string): boolean {
   return OWN_FAULT.test(message);
 }
 
+/** The stack frame of the line that failed, in the script or in its prelude. */
 function lineFrame(message: string, { name, linesBefore }: ScriptPlace): string {
   const line = Number(/user_script:(\d+)/.exec(message)?.[1] ?? 0);
   return line > linesBefore
@@ -27,8 +28,8 @@ function lineFrame(message: string, { name, linesBefore }: ScriptPlace): string 
 }
 
 /**
- * Where a script failed: its name and line, then the frames of whoever ran it. To be called where the reply is awaited:
- * the error of the client was made in its parser, and has frames of that alone.
+ * Where a script failed: its name and line, then the stack frames of its caller. Call it where the reply is awaited,
+ * because the error of the client was created in its parser and has only frames of that.
  */
 export function scriptFault(error: Error, place: ScriptPlace): ReportedError {
   const here = new Error();

@@ -1,18 +1,18 @@
 -- take-rate
--- Counts a request against a rate, by the generic cell rate algorithm: a minute's worth at once, then evenly spread.
--- KEYS  1 counter (string: when all that was counted is used up again, in us)
+-- Counts a request against a rate, by the generic cell rate algorithm (GCRA): the requests of a minute at once, then evenly.
+-- KEYS  1 counter (string: time at which all counted requests are used up, in us)
 -- ARGV  1 requests a minute
--- Reply 0 when the request may go on, else ms until the next one may
--- A restart may forget a minute's counts: they go neither to disk nor to replicas, so that nothing waits for either.
+-- Reply 0 if the request may continue, otherwise ms until the next one may
+-- The counter is written neither to disk nor to replicas, so that no request waits for them; a restart may lose a minute.
 redis.set_repl(redis.REPL_NONE)
 local minute = 60000000
 local interval = minute / tonumber(ARGV[1])
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
--- No further ahead than counting can lead: a clock that was set back would shut everybody out until it catches up.
+-- At most a minute ahead: after the clock was set back, a larger value would reject all requests until it catches up.
 local used = math.min(math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now), now + minute)
 local over = used + interval - now - minute
--- Half an interval takes in what rounding adds up to.
+-- Half an interval absorbs accumulated rounding errors.
 if over > interval / 2 then
   return math.ceil(over / 1000)
 end

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- append-audit
--- Appends entries to a security log, if its head is still the one that they were sealed to follow. Entries are few and
--- small, and bounded by who sends them: a Redis that is full takes them, since deletions must work, and be logged.
+-- Appends entries to a security log, if its head is still the one that they are encrypted to follow. Also in a full
+-- Redis (allow-oom), since deletions must work and be logged; entries are small, and their number is limited.
 -- KEYS  1 chain (hash: sequence -> entry, h head, o start, w the newest batch of each writer, as lines `writer batch`)
 -- ARGV  1 head seen, '' for none  2 writer  3 number of its batch  4 new head  5 sequence of the first entry  6... entries
 -- Reply {'ok'} | {'changed', head}
@@ -11,14 +11,14 @@ for writer, batch in string.gmatch(have[2] or '', '(%S+) (%d+)') do
   if writer ~= ARGV[2] then
     others[#others + 1] = writer .. ' ' .. batch
   elseif batch == ARGV[3] then
-    -- The same batch once more, since the reply to the first call was lost.
+    -- The same batch again: the reply to the first call was lost.
     return { 'ok' }
   end
 end
 if (have[1] or '') ~= ARGV[1] then
   return { 'changed', have[1] or '' }
 end
--- Who has not written for as long as 64 others is not in the middle of a call.
+-- Keep the latest 64 writers: one that has not written for longer has no call in flight.
 while #others > 63 do
   table.remove(others, 1)
 end

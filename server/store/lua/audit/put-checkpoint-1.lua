@@ -1,5 +1,5 @@
 -- put-checkpoint
--- Keeps a checkpoint, unless there is one of a later entry.
+-- Stores a checkpoint, unless one of a later entry is stored.
 -- KEYS  1 security logs (hash: account id -> `SEQUENCE JSON`, or '' before the first checkpoint)
 -- ARGV  1 account id  2 sequence  3 checkpoint
 -- Reply 'ok' | 'older'

@@ -1,5 +1,5 @@
 -- read-audit-marks
--- What bounds a security log, and how many entries there are, at one moment.
+-- Reads both ends of a security log and its number of entries, at one moment.
 -- KEYS  1 chain
 -- Reply {head or '', start or '', entries}
 local have = redis.call('HMGET', KEYS[1], 'h', 'o', 'w')

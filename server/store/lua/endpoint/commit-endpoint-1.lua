@@ -3,13 +3,13 @@
 -- KEYS  1 endpoint (hash: n nonce, a account id, p sealed policy, w sealed wrap until it is stopped,
 --         x when it was stopped, ms)
 -- ARGV  1 nonce  2 account id  3 policy  4 wrap
--- Reply 'ok' | 'gone' when the reservation has run out or was taken back
+-- Reply 'ok' | 'gone' if the reservation has expired or was cancelled
 local have = redis.call('HMGET', KEYS[1], 'n', 'p')
 if have[1] ~= ARGV[1] then
   return 'gone'
 end
 if have[2] then
-  -- It was committed before. What has happened to it since stays.
+  -- It was already committed. Later changes are kept.
   return 'ok'
 end
 redis.call('HSET', KEYS[1], 'a', ARGV[2], 'p', ARGV[3], 'w', ARGV[4])

@@ -1,7 +1,7 @@
 -- index-form
--- Enters a form in the directory of its account.
+-- Adds a form to the directory of its account.
 -- KEYS  1 directory
--- ARGV  1 entry  2 when to look at it, ms  3 forms at most
+-- ARGV  1 entry  2 time of the next check, ms  3 maximum number of forms
 -- Reply 'ok' | 'full'
 if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) and not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
   return 'full'

@@ -1,5 +1,5 @@
 -- remove-endpoint
--- Deletes an endpoint, which frees its id.
+-- Deletes an endpoint, which releases its id.
 -- KEYS  1 endpoint
 -- ARGV  1 nonce: another creation under the same id is not touched
 -- Reply 'ok' | 'gone'

@@ -1,5 +1,5 @@
 -- remove-form
--- Deletes a form, or the reservation of its id, which frees the id.
+-- Deletes a form, or the reservation of its id, which releases the id.
 -- KEYS  1 form
 -- ARGV  1 nonce: another creation under the same id is not touched  2 account id: nor is the form of another account
 -- Reply 'ok' | 'gone'

@@ -1,7 +1,7 @@
 -- reserve-endpoint
--- Reserves an endpoint's id for the creation that is under way; a reservation that is not used runs out.
+-- Reserves the id of an endpoint for a creation in progress; an unused reservation expires.
 -- KEYS  1 endpoint
--- ARGV  1 nonce of the creation  2 how long the reservation lasts, ms
+-- ARGV  1 nonce of the creation  2 lifetime of the reservation, ms
 -- Reply 'ok' | 'taken'
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 'taken'

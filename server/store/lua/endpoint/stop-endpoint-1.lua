@@ -1,6 +1,6 @@
 -- stop-endpoint
--- Removes the key wrap of an endpoint; the policy stays, so that a request with the right secret gets the reason. An
--- unfinished creation is cancelled.
+-- Removes the key wrap of an endpoint; the policy is kept, so that a request with the right secret gets
+-- `endpoint_gone`. An unfinished creation is cancelled.
 -- KEYS  1 endpoint
 -- ARGV  1 nonce
 -- Reply 'ok' | 'gone'

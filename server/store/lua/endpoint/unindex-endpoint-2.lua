@@ -1,5 +1,5 @@
 -- unindex-endpoint
--- Takes an endpoint out of the directory of its account and out of the live ones of its key.
+-- Removes an endpoint from the directory of its account and from the live endpoints of its key.
 -- KEYS  1 directory  2 live endpoints of the key
 -- ARGV  1 entry
 redis.call('ZREM', KEYS[1], ARGV[1])

@@ -2,7 +2,7 @@
 -- Appends one log entry to each of many items of one bucket.
 -- KEYS  1 fence, then the item keys
 -- ARGV  1 generation that the reader knows, or ''  then one entry per item
--- Reply {'ok', a character per item: '1' appended, '0' the item is gone} | {'closed'|'stale'}
+-- Reply {'ok', a character per item: '1' appended, '0' the item no longer exists} | {'closed'|'stale'}
 if ARGV[1] ~= '' then
   local fenced = fence_state(KEYS[1], tonumber(ARGV[1]))
   if fenced then

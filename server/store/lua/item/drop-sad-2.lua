@@ -1,7 +1,7 @@
 -- drop-sad
--- Removes an item's sensitive authentication data, and puts the metadata without it in place.
+-- Deletes the sensitive authentication data of an item, and replaces its metadata.
 -- KEYS  1 item  2 sad
--- ARGV  1 last 16 bytes of the metadata that was read  2 metadata that names no such data
+-- ARGV  1 last 16 bytes of the metadata that was read  2 metadata without such data
 -- Reply 'ok' | 'missing' | 'changed'
 local meta = redis.call('HGET', KEYS[1], 'm')
 if not meta then

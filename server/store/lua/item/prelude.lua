@@ -1,8 +1,8 @@
--- Put before every script that touches a bucket. A bucket's fence is a hash:
+-- Prepended to every script that uses a bucket. A bucket's fence is a hash:
 --   g  newest generation whose writers may write (absent: 1)
 --   c  closed until this time, ms (absent: open)
 --   o  id of the deletion that closed it
---   l  newest stored_at given out while the clock could not keep up (absent: none)
+--   l  newest stored_at that was ahead of the clock (absent: none)
 local function now_ms()
   local t = redis.call('TIME')
   return t[1] * 1000 + math.floor(t[2] / 1000)
@@ -25,6 +25,7 @@ local function fence_state(fence, gen)
   return nil
 end
 
+-- The last 16 bytes of the newest log entry, '' for an empty log.
 local function tail_of(item, count)
   if count == 0 then
     return ''

@@ -1,7 +1,7 @@
 -- read-item
 -- Reads all parts of one item.
 -- KEYS  1 item  2 sad  3 time index  4 fence
--- ARGV  1 token  2 generation that the reader knows, or '' to read whatever is there
+-- ARGV  1 token  2 generation that the reader knows, or '' to ignore the fence
 -- Reply {'ok', item, metadata, log length, tail, stored_at ms, sad or ''} | {'missing'|'closed'|'stale'}
 if ARGV[2] ~= '' then
   local fenced = fence_state(KEYS[4], tonumber(ARGV[2]))

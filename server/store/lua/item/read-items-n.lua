@@ -1,6 +1,6 @@
 -- read-items
--- Reads many items of one bucket into one string, so that the caller need not look into it.
--- KEYS  1 fence, then the item keys; behind them, when ARGV[2] is 'full', their sad keys in the same order
+-- Reads many items of one bucket into one string, which the caller passes to a worker thread unparsed.
+-- KEYS  1 fence, then the item keys; after them, if ARGV[2] is 'full', their sad keys in the same order
 -- ARGV  1 generation that the reader knows, or ''  2 'full' or 'meta'  3 bytes after which to stop
 -- Reply {'ok', blob, items in it} | {'closed'|'stale'}. The blob is one record per item, in order:
 --   u32 length of each of: item, metadata, tail, sad; u32 log length; then those four byte strings.
@@ -19,7 +19,7 @@ local out, pieces, bytes, items = {}, 0, 0, 0
 for i = 1, total do
   local item, meta, tail, sad, count = '', '', '', '', 0
   if full then
-    -- Most logs have one entry: asked for at once, it spares a call.
+    -- Most logs have one entry: reading it together with the other fields saves a call.
     local have = call('HMGET', KEYS[1 + i], 'c', 'm', 'n', '1')
     item, meta, count = have[1] or '', have[2] or '', tonumber(have[3] or '0')
     if count == 1 then

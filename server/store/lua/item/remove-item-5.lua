@@ -1,5 +1,5 @@
 -- remove-item
--- Deletes an item with its log. Its identity tag stays, so that the token is never used for another number.
+-- Deletes an item with its log. Its identity tag is kept, so that the token is never used for another number.
 -- KEYS  1 item  2 sad  3 time index  4 reference index  5 fence
 -- ARGV  1 token  2 last 16 bytes of the metadata that was checked  3 reference index member or ''
 -- Reply 'ok' | 'missing' | 'changed' | 'closed'
@@ -16,7 +16,7 @@ if string.sub(meta, -16) ~= ARGV[2] then
 end
 local newest = redis.call('ZRANGE', KEYS[3], -1, -1)[1]
 if newest == ARGV[1] then
-  -- The newest position must not be given out again: a cursor may stand on it.
+  -- The newest position must not be used again: a cursor may point to it.
   redis.call('HSET', KEYS[5], 'l', redis.call('ZSCORE', KEYS[3], ARGV[1]))
 end
 redis.call('UNLINK', KEYS[1], KEYS[2])

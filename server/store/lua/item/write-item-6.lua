@@ -21,7 +21,7 @@ local have = redis.call('HMGET', KEYS[1], 'n', 'm', 's')
 local count = tonumber(have[1] or '0')
 local seeds = have[3] or ''
 if ARGV[12] ~= '' and string.find(seeds, ARGV[12] .. ',', 1, true) then
-  -- This request has written already, and its reply was lost. What others have written since stays.
+  -- This request has already written, and its reply was lost. Later writes of others are kept.
   return { 'ok', redis.call('ZSCORE', KEYS[3], ARGV[1]) }
 end
 if ARGV[10] ~= '' then
@@ -45,7 +45,7 @@ count = count + 1
 redis.call('HSET', KEYS[1], 'c', ARGV[3], 'm', ARGV[4], 'n', count, tostring(count), ARGV[8])
 redis.call('ZADD', KEYS[3], string.format('%.0f', stored_at), ARGV[1])
 if ARGV[12] ~= '' then
-  -- The last eight: a request whose repeat comes after more writes than that is made again.
+  -- The last eight seeds: a request that is repeated after more writes than that is executed again.
   redis.call('HSET', KEYS[1], 's', string.sub(seeds .. ARGV[12] .. ',', -8 * (#ARGV[12] + 1)))
 end
 if ARGV[7] ~= '' then

@@ -4,7 +4,7 @@
 -- ARGV  1 phase, 2 attempts and 3 flight that were read  4 nonce of the attempt  5 operation to count
 -- Reply 'ok' | 'changed'
 local have = redis.call('HMGET', KEYS[1], 'p', 'n', 'f')
--- The same attempt once more, since the reply to the first call was lost.
+-- The same attempt again: the reply to the first call was lost.
 if have[3] == ARGV[4] then
   return 'ok'
 end

@@ -1,10 +1,10 @@
 -- create-job
 -- Stores a job, ready for its first attempt.
 -- KEYS  1 job (hash: p phase, r sealed record, n attempts made in this phase, f nonce of the attempt in flight or '',
---         o set when an attempt that is over may have reached the target, l sealed report of the last reply, k set when its creation may be repeated)
+--         o set if an ended attempt may have reached the target, l sealed report of the last reply, k set when its creation may be repeated)
 --       2 directory of the account's jobs
--- ARGV  1 id  2 sealed record  3 creation ms  4 jobs at most  5 '1' when its creation may be repeated, else ''
--- Reply jobs of the account, this one included | 'exists' | 'full'
+-- ARGV  1 id  2 sealed record  3 creation ms  4 maximum number of jobs  5 '1' if its creation may be repeated, otherwise ''
+-- Reply number of jobs of the account including this one | 'exists' | 'full'
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 'exists'
 end

@@ -1,8 +1,8 @@
 -- end-attempt
 -- Records that an attempt has ended and another will follow.
 -- KEYS  1 job
--- ARGV  1 nonce of the attempt  2 '1' when the request may have left, else ''
---       3 sealed report of its reply, or '' when there is none
+-- ARGV  1 nonce of the attempt  2 '1' if the request may have been sent, otherwise ''
+--       3 sealed report of its reply, or '' if there is none
 -- Reply 'ok' | 'changed'
 if redis.call('HGET', KEYS[1], 'f') ~= ARGV[1] then
   return 'changed'

@@ -1,7 +1,7 @@
 -- remove-job
--- Removes a job that is done. Where its creation may be repeated, its id stays taken for a time.
+-- Removes a finished job. If its creation may be repeated, its id stays reserved for a time.
 -- KEYS  1 job  2 directory of the account's jobs
--- ARGV  1 id  2 flight that was read  3 ms for which the id stays taken
+-- ARGV  1 id  2 flight that was read  3 ms for which the id stays reserved
 -- Reply 'ok' | 'changed'
 local have = redis.call('HMGET', KEYS[1], 'f', 'k')
 if have[1] ~= ARGV[2] then

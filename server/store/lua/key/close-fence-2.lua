@@ -1,7 +1,7 @@
 -- close-fence
 -- Closes a bucket for a limited time for one deletion, and counts its items.
 -- KEYS  1 fence  2 time index
--- ARGV  1 how long, ms  2 id of the deletion
+-- ARGV  1 duration, ms  2 id of the deletion
 -- Reply {items in the bucket, time of closing ms} | {-1} if another deletion has closed it
 local have = redis.call('HMGET', KEYS[1], 'c', 'o')
 local now = now_ms()

@@ -1,4 +1,5 @@
 -- create-key
+-- Stores a new key and adds it to the directory.
 -- KEYS  1 key record  2 directory of the account's keys
 -- ARGV  1 sealed record  2 user
 -- Reply 'ok' | 'exists'

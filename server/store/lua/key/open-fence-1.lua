@@ -1,5 +1,5 @@
 -- open-fence
--- Opens a bucket that this deletion has closed, and no other.
+-- Opens a bucket if this deletion has closed it.
 -- KEYS  1 fence
 -- ARGV  1 id of the deletion
 if redis.call('HGET', KEYS[1], 'o') == ARGV[1] then

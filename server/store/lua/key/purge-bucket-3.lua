@@ -1,8 +1,8 @@
 -- purge-bucket
--- Removes a part of a deleted key's bucket; call it until it replies 0. The fence stays.
+-- Removes some items of a bucket of a deleted key; call it until it replies 0. The fence is kept.
 -- KEYS  1 time index  2 reference index  3 identity tags
--- ARGV  1 item key prefix  2 sad key prefix (both in this bucket's hash tag)  3 items at most
--- Reply items removed
+-- ARGV  1 item key prefix  2 sad key prefix (both in this bucket's hash tag)  3 maximum number of items
+-- Reply number of removed items
 local tokens = redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[3]) - 1)
 for i = 1, #tokens do
   redis.call('UNLINK', ARGV[1] .. tokens[i], ARGV[2] .. tokens[i])

@@ -1,5 +1,5 @@
 -- retire-fence
--- Closes a bucket of a deleted key permanently. The fence expires after a day: no process remembers the key longer.
+-- Closes a bucket of a deleted key permanently. The fence expires after a day: no process caches the key for longer.
 -- KEYS  1 fence
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'c', '9000000000000000')

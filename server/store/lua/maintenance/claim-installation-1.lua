@@ -1,5 +1,5 @@
 -- claim-installation
--- Records the facts of a new vault, unless a restore is under way there. Facts that are there stay.
+-- Stores the facts of a new vault, unless a restore is in progress. Existing facts are kept.
 -- KEYS  1 installation (hash: buckets, root, restoring id of the backup that is being restored)
 -- ARGV  1 buckets  2 sealed root
 -- Reply 'ok' | 'restoring'

@@ -1,8 +1,8 @@
 -- claim-restore
--- Takes an empty Redis for the restore of one backup, or one that an interrupted restore of the same has left.
+-- Claims an empty Redis for the restore of one backup, or one with an interrupted restore of the same backup.
 -- KEYS  1 installation
--- ARGV  1 id of the backup  2 '1' when there is nothing in this Redis, else ''
--- Reply 'ok' | 'again' | 'other' when another backup is being restored | 'taken' when there is a vault
+-- ARGV  1 id of the backup  2 '1' if this Redis is empty, otherwise ''
+-- Reply 'ok' | 'again' | 'other' if another backup is being restored | 'taken' if it contains a vault
 local id = redis.call('HGET', KEYS[1], 'restoring')
 if id then
   return id == ARGV[1] and 'again' or 'other'

@@ -1,9 +1,9 @@
 -- copy-items
--- Copies whole items of one bucket: all that belongs to each, as it is at this moment.
+-- Reads complete items of one bucket, as of one moment.
 -- KEYS  1 time index, then the items, then their sads in the same order
 -- ARGV  1 bytes after which to stop, then a token for each item
--- Reply a list for each item looked at: {} when it is gone | {stored_at ms, sad or '', when the sad expires, ms, or
---       below 0, field, value, field, value, ...}
+-- Reply a list for each item that was read: {} if it no longer exists | {stored_at ms, sad or '', expiry of the sad in ms
+--       or a negative number, field, value, field, value, ...}
 local total = #ARGV - 1
 local most = tonumber(ARGV[1])
 local out, bytes = {}, 0

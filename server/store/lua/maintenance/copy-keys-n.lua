@@ -1,7 +1,7 @@
 -- copy-keys
--- Copies whole keys of one slot, all as they are at this moment.
+-- Reads complete keys of one slot, as of one moment.
 -- KEYS  the keys
--- Reply a list for each key: {type, when it expires, ms, or below 0, the value's parts}; type 'none' when it is gone
+-- Reply a list for each key: {type, expiry in ms or a negative number, parts of the value}; type 'none' if it does not exist
 local function parts_of(key, kind)
   if kind == 'hash' then
     return redis.call('HGETALL', key)

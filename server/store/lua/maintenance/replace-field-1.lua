@@ -1,5 +1,5 @@
 -- replace-field
--- Replaces a field of a hash only when it is still the one that was read.
+-- Replaces a field of a hash if it is still the one that was read.
 -- KEYS  1 hash
 -- ARGV  1 field  2 bytes that were read  3 new bytes
 -- Reply 'ok' | 'changed'

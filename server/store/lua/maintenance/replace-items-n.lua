@@ -1,8 +1,8 @@
 -- replace-items
--- Puts re-encrypted records in the place of those that were read, where these are still there.
+-- Replaces records by re-encrypted ones, if they are still the ones that were read.
 -- KEYS  the item keys
 -- ARGV  for each record: number of its key, field, last 16 bytes that were read, new record
--- Reply records replaced
+-- Reply number of replaced records
 local call, replaced = redis.call, 0
 for i = 1, #ARGV, 4 do
   local key = KEYS[tonumber(ARGV[i])]

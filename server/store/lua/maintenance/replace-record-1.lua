@@ -1,5 +1,5 @@
 -- replace-record
--- Replaces a record only when it is still the one that was read.
+-- Replaces a record if it is still the one that was read.
 -- KEYS  1 record
 -- ARGV  1 bytes that were read  2 new bytes
 -- Reply 'ok' | 'changed'

@@ -1,11 +1,11 @@
 -- survey-items
--- Reads all that belongs to many items of one bucket into one string.
+-- Reads many complete items of one bucket into one string.
 -- KEYS  1 time index  2 identity tags, then the item keys, then their sad keys in the same order
--- ARGV  1 log entries of each item at most  2 bytes after which to stop, then the tokens
+-- ARGV  1 maximum number of log entries of each item  2 bytes after which to stop, then the tokens
 -- Reply {blob, items in it}. The blob is one record per item, in order:
 --   u32 each: length of item, metadata, sad and identity tag; log length; fields of the hash; log entries that follow;
 --   flags (1 = a key has another type or the log no length, 2 = the item has seeds); f64 each: score in the time index
---   or -1, when the sad expires in ms, -1 never, -2 not there; the four byte strings; u32 length and bytes of each entry.
+--   or -1, expiry of the sad in ms, -1 never, -2 no sad; the four byte strings; u32 length and bytes of each entry.
 local call, pcall, pack = redis.call, redis.pcall, struct.pack
 local total = (#KEYS - 2) / 2
 local most, stop = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -1,7 +1,7 @@
 -- claim-idempotency
 -- Claims an idempotency key, or reports its state.
 -- KEYS  1 record (hash: f fingerprint, u lease end ms, s seed, a account id, o fingerprint of what was sent, r reply)
--- ARGV  1 fingerprint  2 lease ms  3 seed for a first try  4 lifetime ms  5 account id
+-- ARGV  1 fingerprint  2 lease ms  3 seed for a first attempt  4 lifetime ms  5 account id
 -- Reply {'mine', seed, fingerprint of what was sent or ''} | {'done', reply, seed} | {'busy'} | {'other'}
 local have = redis.call('HMGET', KEYS[1], 'f', 'u', 's', 'r', 'o')
 local t = redis.call('TIME')

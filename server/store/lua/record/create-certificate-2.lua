@@ -1,7 +1,7 @@
 -- create-certificate
--- Stores a certificate, if the request that it was issued from is still there.
+-- Stores a certificate, if the request that it was issued from still exists.
 -- KEYS  1 certificates (hash: id -> sealed certificate)  2 requests
--- ARGV  1 id  2 sealed certificate  3 id of the request  4 certificates at most
+-- ARGV  1 id  2 sealed certificate  3 id of the request  4 maximum number of certificates
 -- Reply 'ok' | 'full' | 'missing'
 if redis.call('HEXISTS', KEYS[2], ARGV[3]) == 0 then
   return 'missing'

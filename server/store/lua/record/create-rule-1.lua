@@ -1,7 +1,7 @@
 -- create-rule
--- Adds a rule to those of an account.
+-- Adds a rule to an account.
 -- KEYS  1 rules (hash: id -> sealed rule)
--- ARGV  1 id  2 sealed rule  3 rules at most
+-- ARGV  1 id  2 sealed rule  3 maximum number of rules
 -- Reply 'ok' | 'exists' | 'full'
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
   return 'exists'

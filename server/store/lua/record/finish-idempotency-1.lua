@@ -1,9 +1,9 @@
 -- finish-idempotency
--- Keeps the reply of a claimed idempotency key, renews its lease, marks it as sent or not, or gives it up.
+-- Stores the reply of a claimed idempotency key, renews its lease, marks it as sent or not sent, or releases it.
 -- KEYS  1 record
 -- ARGV  1 seed of the claim  2 'keep' | 'renew' | 'mark' | 'unmark' | 'release'  3 reply, lease ms, or fingerprint of what is sent
 --       4 lifetime ms
--- Reply 'ok' | 'lost' | 'again' when it was marked before
+-- Reply 'ok' | 'lost' | 'again' if it was already marked
 if redis.call('HGET', KEYS[1], 's') ~= ARGV[1] or redis.call('HEXISTS', KEYS[1], 'r') == 1 then
   return 'lost'
 end
