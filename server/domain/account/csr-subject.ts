@@ -1,7 +1,7 @@
-/** The subject of a certificate signing request: which attributes there are and what each may contain. */
+/** The subject of a certificate signing request: its attributes and what each may contain. */
 import { VaultError } from '../../core/errors.ts';
 
-/** Who a certificate is asked for, by the wire's names of the attributes. */
+/** The subject that a certificate is requested for, by the wire names of its attributes. */
 export interface CsrSubject {
   readonly cn: string;
   readonly o?: string;
@@ -17,8 +17,9 @@ const CHARACTERS_MAX = { cn: 64, o: 64, ou: 64, l: 128, st: 128 } as const;
 const COUNTRY = /^[A-Za-z]{2}$/;
 const CONTROL_OR_LINE_END = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
+/** Whether a text is a valid attribute of at most `max` characters. */
 function isAttribute(text: string, max: number): boolean {
-  // A code point has at most two units: a long text is rejected before it is taken apart.
+  // A code point has at most two units: a long text is rejected before it is split.
   if (text.length > 2 * max || !text.isWellFormed() || text.trim() === '') {
     return false;
   }
@@ -26,9 +27,9 @@ function isAttribute(text: string, max: number): boolean {
 }
 
 /**
- * The subject as it goes into a request: C in capitals, the other attributes as they were given, and no member
- * besides. Rejects, with `invalid_request` and the place, a C that is not two letters and any other attribute
- * that is blank, longer than its bound, not well-formed or contains control characters or line ends.
+ * The subject as it is written to a request: C in capitals, the other attributes unchanged, no other members. Throws
+ * `invalid_request` with the place for a C that is not two letters, and for any other attribute that is blank, longer
+ * than its bound, not well-formed, or contains control characters or line ends.
  */
 export function toCsrSubject(subject: CsrSubject): CsrSubject {
   const kept: { -readonly [Name in keyof CsrSubject]: CsrSubject[Name] } = { cn: subject.cn };

@@ -1,7 +1,9 @@
-/** The largest document that the vault takes from its operator, in bytes. */
+/** The largest document that an operator can load, in bytes. */
 export const PDF_BYTES_MAX = 10_485_760;
 
+/** PDF 1.x and 2.x (ISO 32000). */
 const HEAD = /^%PDF-[12]\.\d/;
+/** The end mark is within these bytes. */
 const TAIL_BYTES = 1_024;
 const decoder = new TextDecoder('latin1');
 

@@ -7,15 +7,15 @@ import { parseBooleanText, parseIntegerText, parseListText } from '../text/query
 /** A preference that an account has set: its name, and the exact JSON text of its value. */
 export type OwnPreference = readonly [key: string, text: string];
 
-/** A preference as it is shown; `is_default` where the account has not set it. */
+/** A preference as it is returned; `is_default` if the account has not set it. */
 export interface ShownPreference {
   readonly key: string;
-  /** JSON text. */
+  /** JSON text, exactly as it was sent. */
   readonly value: string;
   readonly is_default: boolean;
 }
 
-/** How many preferences an account may have besides those of the system. */
+/** How many preferences an account may have in addition to those of the system. */
 const OWN_MAX = 64;
 /** How many bytes their values may have together: they are read with every request. */
 const OWN_BYTES_MAX = 16_384;
@@ -32,14 +32,18 @@ function bytesOf(text: string): number {
   return encoder.encode(text).length;
 }
 
-/** Whether the vault itself acts on a preference; such a one always has a value. */
+/** Whether a preference changes the behaviour of the vault. Such a preference always has a value. */
 export function isSystemPreference(key: string): boolean {
   return SYSTEM.has(key);
 }
 
+/** The parsers of query parameters, in the order in which they are tried. */
 const TEXT_READERS = [parseIntegerText, parseBooleanText, parseListText] as const;
 
-/** What a value means to the vault: itself, or, as a text, what the parameter of that text would; undefined if nothing. */
+/**
+ * The value that the vault uses: the value itself, or a text parsed like the query parameter; undefined if it is
+ * invalid.
+ */
 function meaningOf(key: string, value: unknown): unknown {
   const schema = SYSTEM.get(key);
   if (schema === undefined) {
@@ -49,12 +53,12 @@ function meaningOf(key: string, value: unknown): unknown {
   return [value, ...readings].find((reading) => Value.Check(schema, reading));
 }
 
-/** The JSON text of a valid value, or why this preference cannot have it. */
+/** The JSON text of a valid value, or the reason why it is invalid for this preference. */
 export type CheckedPreference =
   | { readonly kind: 'valid'; readonly text: string }
   | { readonly kind: 'invalid' | 'too_large' };
 
-/** Checks the value of a preference. */
+/** Checks the value of a preference. Preferences of the account's own may have any value of at most 4096 bytes. */
 export function checkPreference(key: string, value: JsonValue): CheckedPreference {
   const text = stringifyJson(value);
   if (bytesOf(text) > VALUE_BYTES_MAX) {
@@ -65,7 +69,7 @@ export function checkPreference(key: string, value: JsonValue): CheckedPreferenc
     : { kind: 'invalid' };
 }
 
-/** The preferences with one of them set; undefined when that is more than an account may have. */
+/** The preferences with one of them set; undefined if that exceeds the limits of an account. */
 export function withPreference(
   own: readonly OwnPreference[],
   key: string,
@@ -94,7 +98,7 @@ export function showPreferences(own: readonly OwnPreference[]): readonly ShownPr
   return shown.sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** What the vault acts on: the values that are set, where they still are what they must be, and the defaults. */
+/** The values that the vault uses: valid ones that are set, otherwise the defaults. */
 export function readPreferences(own: readonly OwnPreference[]): Preferences {
   const values: Record<string, unknown> = { default_limit: undefined, ...DEFAULTS };
   values['default_limit'] = undefined;
@@ -109,7 +113,7 @@ export function readPreferences(own: readonly OwnPreference[]): Preferences {
   return values as unknown as Preferences;
 }
 
-/** How many entries a listing may have: as asked for, as preferred, or as that listing has by default. */
+/** The number of entries of a listing: as requested, as preferred, or the default of that listing. */
 export function preferredLimit(
   { default_limit }: Preferences,
   asked: number | undefined,

@@ -1,29 +1,30 @@
-/** The operator's prices: decimal texts by billable operation, and one for all others. */
+/** The operator's unit prices: decimal texts by billable operation, and one for all others. */
 export interface PriceTable {
+  /** ISO 4217. */
   readonly currency: string;
   readonly prices: Readonly<Record<string, string>>;
   readonly default: string;
 }
-/**
- * Exact sums of money: decimal texts in, decimal texts out, whole numbers in between. No price is ever a floating
- * point number.
- */
 
-/** An amount: `units` counts the last of `places` decimals. */
+/**
+ * An exact amount of money: `units` of the last of `places` decimals. Amounts are parsed from and formatted as decimal
+ * texts; they are never floating point numbers.
+ */
 export interface Money {
   readonly units: bigint;
   readonly places: number;
 }
 
+/** Zero, the start of a sum. */
 export const NO_MONEY: Money = { units: 0n, places: 0 };
 
-/** Reads a price such as `0.0020`; its decimals are kept, zeros included. The text was checked when it was read in. */
+/** Parses a price such as `0.0020`. All decimals are kept, including zeros. The text must have been checked. */
 export function parseMoney(text: string): Money {
   const [whole = '', decimals = ''] = text.split('.');
   return { units: BigInt(whole + decimals), places: decimals.length };
 }
 
-/** What so many of something cost; `count` is a whole number. */
+/** The price of `count` operations; `count` is a whole number. */
 export function timesMoney({ units, places }: Money, count: number): Money {
   return {
     units: units * BigInt(count),
@@ -31,6 +32,7 @@ export function timesMoney({ units, places }: Money, count: number): Money {
   };
 }
 
+/** The units of an amount with more decimals. */
 function atPlaces({ units, places }: Money, wanted: number): bigint {
   return units * 10n ** BigInt(wanted - places);
 }
@@ -41,7 +43,7 @@ export function addMoney(a: Money, b: Money): Money {
   return { units: atPlaces(a, places) + atPlaces(b, places), places };
 }
 
-/** Writes an amount that is not negative as decimal text with all of its places: `12.3450`. */
+/** Formats an amount that is not negative, with all of its decimals: `12.3450`. */
 export function formatMoney({ units, places }: Money): string {
   const digits = String(units).padStart(places + 1, '0');
   const point = digits.length - places;

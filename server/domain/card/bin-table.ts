@@ -32,6 +32,7 @@ export type ParsedBinTable =
   | { readonly kind: 'table'; readonly rows: readonly BinRow[] }
   | { readonly kind: 'invalid'; readonly error: BinCsvError };
 
+/** A position in the text of a table. */
 interface Cursor {
   readonly text: string;
   at: number;
@@ -40,6 +41,7 @@ interface Cursor {
   reason: string | undefined;
 }
 
+/** The required first line. */
 const HEADER = 'bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level';
 const COLUMNS = 7;
 const BIN_DIGITS = 8;
@@ -49,6 +51,7 @@ const CR = 0x0d;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 
+/** Records the first reason and ends the parse. */
 function fail(cursor: Cursor, reason: string): void {
   cursor.reason ??= reason;
   cursor.at = cursor.text.length;
@@ -78,6 +81,7 @@ function readQuoted(cursor: Cursor): string {
   }
 }
 
+/** Reads one field, quoted or not, and stops at its delimiter. */
 function readField(cursor: Cursor): string {
   const { text } = cursor;
   const start = cursor.at;
@@ -124,6 +128,7 @@ function boundOf(digits: string, fill: '0' | '9'): number | undefined {
   return /^\d{6,8}$/.test(digits) ? Number(digits.padEnd(BIN_DIGITS, fill)) : undefined;
 }
 
+/** The issuer of a record, without empty cells. */
 function issuerOf(fields: readonly string[]): Issuer {
   const [, , brand = '', bank, country, type, level] = fields;
   return {
@@ -200,6 +205,7 @@ export function parseBinCsv(text: string): ParsedBinTable {
     : { kind: 'invalid', error: { line, reason: cursor.reason } };
 }
 
+/** Equal for equal issuers. */
 function issuerKey(issuer: Issuer): string {
   return JSON.stringify([
     issuer.brand,

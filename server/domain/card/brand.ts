@@ -1,7 +1,7 @@
 import creditCardType from 'credit-card-type';
 import { cardDigits } from './digits.ts';
 
-/** Leading digits from `low` to `high`, both of `digits` digits; of all that match, the highest rank wins. */
+/** Numbers whose first `digits` digits are from `low` to `high`. If several ranges match, the highest rank wins. */
 interface BrandRange {
   readonly brand: string;
   readonly low: number;
@@ -10,6 +10,7 @@ interface BrandRange {
   readonly rank: number;
 }
 
+/** Sorted starts of segments of eight-digit prefixes, with the brand of each segment. */
 interface Segments {
   readonly starts: Int32Array;
   readonly brands: readonly (string | undefined)[];
@@ -18,6 +19,7 @@ interface Segments {
 const SPACE_DIGITS = 8;
 const SPACE_SIZE = 10 ** SPACE_DIGITS;
 
+/** A range of prefixes; a longer prefix has a higher rank. */
 function rangeOf(brand: string, pattern: number | readonly number[]): BrandRange {
   const [low, high] = typeof pattern === 'number' ? [pattern, pattern] : [pattern[0] ?? 0, pattern[1] ?? 0];
   const digits = String(low).length;
@@ -25,11 +27,11 @@ function rangeOf(brand: string, pattern: number | readonly number[]): BrandRange
 }
 
 /**
- * What the package leaves out or gets wrong. Dankort (5019) would come out as Maestro; 4571, Visa and Dankort on
- * one card, stays Visa. RuPay shares 60 with Discover's 6011 and Hipercard's 606282, 65 with Discover, which
- * keeps all but the part it gave to RuPay, and 81 with UnionPay's 8100 to 8171; 353 and 356 stay JCB's, whose
- * network those cards run on. Mastercard claims the whole of 6 for Maestro: it ranks lowest, and counts only from
- * six digits on, or every card beginning with 6 would be called Maestro while it is typed.
+ * Corrections of the package. Dankort (5019) would be recognised as Maestro; 4571, Visa and Dankort on one card,
+ * remains Visa. RuPay shares 60 with Discover's 6011 and Hipercard's 606282, 65 with Discover, which keeps all but
+ * the part it gave to RuPay, and 81 with UnionPay's 8100 to 8171; 353 and 356 remain JCB, whose network those cards
+ * use. Mastercard claims all of 6 for Maestro: that range has the lowest rank and needs six digits, otherwise every
+ * card that starts with 6 would be called Maestro while it is typed.
  */
 const CORRECTIONS: readonly BrandRange[] = [
   rangeOf('dankort', 5019),
@@ -41,12 +43,13 @@ const CORRECTIONS: readonly BrandRange[] = [
   { brand: 'maestro', low: 600000, high: 699999, digits: 6, rank: 1 },
 ];
 
-/** Maestro's wide six-digit ranges contain the smaller ones of others: they rank as two digits at most. */
+/** Maestro's wide six-digit ranges contain smaller ones of other brands, so they rank like two digits at most. */
 function packageRange(brand: string, pattern: number | readonly number[]): BrandRange {
   const range = rangeOf(brand, pattern);
   return brand === 'maestro' ? { ...range, rank: Math.min(range.rank, 2) } : range;
 }
 
+/** The ranges of the package with the corrections before them. */
 function brandRanges(): BrandRange[] {
   return [
     ...CORRECTIONS,
@@ -56,7 +59,7 @@ function brandRanges(): BrandRange[] {
   ];
 }
 
-/** The matching range of highest rank, the earlier one among equals. */
+/** The matching range with the highest rank, the first one of several. */
 function best(ranges: readonly BrandRange[], prefix: string): string | undefined {
   let winner: BrandRange | undefined;
   for (const range of ranges) {
@@ -71,7 +74,7 @@ function best(ranges: readonly BrandRange[], prefix: string): string | undefined
   return winner?.brand;
 }
 
-/** Cuts the space of eight leading digits into stretches of one brand each, for a binary search. */
+/** Splits the space of eight leading digits into segments of one brand each, for a binary search. */
 function compile(ranges: readonly BrandRange[]): Segments {
   const cuts = new Set([0]);
   for (const { low, high, digits } of ranges) {
@@ -89,16 +92,19 @@ function compile(ranges: readonly BrandRange[]): Segments {
 const RANGES: readonly BrandRange[] = brandRanges();
 const SEGMENTS = compile(RANGES);
 
-/** The networks of all numbers in order, each stretch with its first eight digits: a small copy for browsers is built of it. */
+/**
+ * The brands of all numbers in ascending order: each segment with its first eight digits. The build of the forms
+ * makes a small copy for browsers of it.
+ */
 export const BRAND_STRETCHES: readonly { readonly start: number; readonly brand: string | undefined }[] = [
   ...SEGMENTS.starts,
 ].map((start, at) => ({ start, brand: SEGMENTS.brands[at] }));
 
 /**
- * The card network that a number's leading digits belong to: `visa`, `mastercard`, `american-express`, … as the
- * package credit-card-type spells them, and `dankort` and `rupay`. Spaces and dashes are ignored; neither length
- * nor check digit matter, so it also serves a number that is still being typed. Undefined when no range contains the
- * digits, or when the text has other characters.
+ * The card network of a number, from its leading digits: `visa`, `mastercard`, `american-express`, … in the spelling
+ * of the package credit-card-type, and `dankort` and `rupay`. Spaces and dashes are ignored. Length and check digit
+ * are not checked, so it also works while a number is typed. Undefined if no range contains the digits, or if the
+ * text has other characters.
  */
 export function cardBrand(number: string): string | undefined {
   const digits = cardDigits(number);

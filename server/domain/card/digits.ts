@@ -1,3 +1,4 @@
+/** Whether a UTF-16 unit is an ASCII digit. */
 function isDigit(unit: number): boolean {
   return unit >= 0x30 && unit <= 0x39;
 }
@@ -12,7 +13,10 @@ export function hasDigit(text: string): boolean {
   return false;
 }
 
-/** The ASCII digits of a text in order, everything else dropped; a text of digits alone comes back as it is. */
+/**
+ * The ASCII digits of a text in order, without all other characters. A text that has only digits is returned without
+ * a copy.
+ */
 export function onlyDigits(text: string): string {
   let digits = '';
   let runStart = 0;
@@ -27,8 +31,8 @@ export function onlyDigits(text: string): string {
 }
 
 /**
- * The digits of a card number as people write it: spaces and dashes are dropped. Undefined when the text contains
- * any other character (an IBAN, say) or no digit at all.
+ * The digits of a card number as people write it: spaces and dashes are removed. Undefined if the text contains any
+ * other character, such as an IBAN, or no digit.
  */
 export function cardDigits(text: string): string | undefined {
   for (let at = 0; at < text.length; at++) {

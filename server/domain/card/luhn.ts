@@ -1,4 +1,6 @@
-/** The Luhn sum modulo 10, or NaN when a character is not an ASCII digit; `double` says whether the last digit is doubled. */
+/**
+ * The Luhn sum modulo 10, or NaN if a character is not an ASCII digit. `double`: whether the last digit is doubled.
+ */
 function luhnSum(digits: string, double: boolean): number {
   let sum = 0;
   let doubled = double;
@@ -15,14 +17,14 @@ function luhnSum(digits: string, double: boolean): number {
 }
 
 /**
- * Whether the last digit is the Luhn check digit of the ones before it (ISO/IEC 7812-1, annex B). False for the
- * empty text and for any character but an ASCII digit: callers take spaces out first.
+ * Whether the last digit is the Luhn check digit of the ones before it (ISO/IEC 7812-1, annex B). False for an empty
+ * text and for other characters than ASCII digits: callers remove spaces before.
  */
 export function passesLuhn(digits: string): boolean {
   return digits !== '' && luhnSum(digits, false) === 0;
 }
 
-/** The digit to append to `digits` so that the whole passes Luhn; throws a RangeError on other characters. */
+/** The digit to append to `digits` so that the result passes Luhn. Throws a RangeError for other characters. */
 export function luhnCheckDigit(digits: string): string {
   const sum = luhnSum(digits, true);
   if (Number.isNaN(sum)) {

@@ -1,15 +1,17 @@
-/** What a value of a card is, told by its name. */
+/** The meaning of a value of a card, according to its name. */
 export type CardRole = 'number' | 'cvv' | 'month' | 'year' | 'expiry' | 'holder';
 
-/** A role, and whether the name alone is enough: a weak one counts beside the number only. */
+/** A role, and whether the name alone is sufficient: a weak one only counts next to a number. */
 export interface NamedRole {
   readonly role: CardRole;
   readonly strong: boolean;
 }
 
+/** Names of an expiry date, in lower case without separators. */
 const EXPIRY = '(?:exp|expire|expires|expiry|expiration|validthru|validuntil|validto|goodthru)(?:date)?';
 const CARD = '(?:card|cc|creditcard|debitcard|paymentcard)';
 
+/** Names that are sufficient alone. */
 const STRONG: readonly (readonly [CardRole, RegExp])[] = [
   [
     'number',
@@ -35,6 +37,7 @@ const STRONG: readonly (readonly [CardRole, RegExp])[] = [
   ],
 ];
 
+/** Names that are common for other values as well. */
 const WEAK: Readonly<Record<string, CardRole>> = {
   number: 'number',
   num: 'number',
@@ -54,8 +57,10 @@ const WEAK: Readonly<Record<string, CardRole>> = {
   billingname: 'holder',
 };
 
+/** Longer names have no role; this bounds the time of the patterns. */
 const NAME_MAX = 64;
 
+/** A name in lower case without separators. */
 function plain(name: string): string {
   return name.length > NAME_MAX ? '' : name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }
@@ -65,8 +70,8 @@ function strongRole(name: string): CardRole | undefined {
 }
 
 /**
- * What a value is by its name, in the spellings that are common: `card_number`, `cardNumber` and `Card-Number` are
- * the same. The name of what it stands in counts too: `month` in `expiry`, `number` in `card`.
+ * The role of a value according to its name, in common spellings: `card_number`, `cardNumber` and `Card-Number` are
+ * equal. The name of its parent counts as well: `month` in `expiry`, `number` in `card`.
  */
 export function cardRole(name: string, within: string): NamedRole | undefined {
   const own = plain(name);

@@ -3,14 +3,14 @@ import { cardBrand } from './brand.ts';
 import { cardDigits, hasDigit } from './digits.ts';
 import { passesLuhn } from './luhn.ts';
 
-/** The members that may contain an item's number, in the order in which they are looked at. */
+/** The members that may contain an item's number, in the order in which they are searched. */
 export const NUMBER_NAMES = ['card_number', 'account_number', 'n', 'number'] as const;
 
-/** The digit counts that card numbers can have (ISO/IEC 7812-1), the lower bound as issued in practice. */
+/** The lengths of card numbers (ISO/IEC 7812-1); the lower bound is the shortest that is issued. */
 const CARD_DIGITS_MIN = 12;
 const CARD_DIGITS_MAX = 19;
 
-/** The text of a string or integer member that can serve as a number; an integer is its literal. */
+/** The text of a string or integer that can be used as a number; for an integer its literal. */
 function numberText(value: JsonValue | undefined): string | undefined {
   if (typeof value === 'string') {
     return hasDigit(value) ? value : undefined;
@@ -29,9 +29,9 @@ function numberText(value: JsonValue | undefined): string | undefined {
 }
 
 /**
- * The number that an item's token is made from: the first of {@link NUMBER_NAMES} in the body that contains a string
- * or an integer with at least one digit, else `query`, the one value given in the query, under the same
- * condition. The text is exactly as given, spaces included. Undefined: the request has no number.
+ * The number that an item's token is derived from: the first of {@link NUMBER_NAMES} in the body that is a string or
+ * an integer with at least one digit, otherwise `query`, the value from the query, under the same condition. The text
+ * is returned unchanged, including spaces. Undefined if the request has no number.
  */
 export function findNumber(body: JsonObject, query?: string): string | undefined {
   for (const name of NUMBER_NAMES) {
@@ -50,9 +50,9 @@ export interface NumberCheck {
 }
 
 /**
- * Checks a card number as people write it; spaces and dashes are ignored. `valid` is the Luhn result and says
- * nothing of length or brand; a text with other characters, or of fewer than two digits, is not valid. `brand`
- * comes with every number whose leading digits are known, valid or not, so that a mistyped card is still named.
+ * Checks a card number as people write it; spaces and dashes are ignored. `valid` is the Luhn result and says nothing
+ * about length or brand. A text with other characters, or with fewer than two digits, is invalid. `brand` is set if
+ * the leading digits are known, also for an invalid number, so that the brand of a mistyped card can be shown.
  */
 export function checkNumber(number: string): NumberCheck {
   const digits = cardDigits(number);
@@ -65,9 +65,9 @@ export function checkNumber(number: string): NumberCheck {
 }
 
 /**
- * The bank identification number that may be shown of a card: the first eight digits when there are 16 or more,
- * else the first six (the truncation that PCI DSS 3.4 allows together with the last four). Spaces and dashes are
- * ignored. Undefined for what cannot be a card number: other characters, under 12 or over 19 digits.
+ * The bank identification number that may be shown of a card: the first eight digits of 16 or more, otherwise the
+ * first six (truncation that PCI DSS 3.4.1 allows together with the last four). Spaces and dashes are ignored.
+ * Undefined if the text cannot be a card number: other characters, or not 12 to 19 digits.
  */
 export function binOf(number: string): string | undefined {
   const digits = cardDigits(number);
@@ -78,8 +78,8 @@ export function binOf(number: string): string | undefined {
 }
 
 /**
- * Whether a text looks like a card number that was sent in the wrong place. Numbers that begin
- * with 9 are omitted: tokens of the algorithm `luhn` do, and almost no cards.
+ * Whether a text looks like a card number that was sent in the wrong place. Numbers that start with 9 do not count:
+ * tokens of the algorithm `luhn` start with it, and almost no cards.
  */
 export function looksLikeCardNumber(text: string): boolean {
   return !text.startsWith('9') && binOf(text) !== undefined && checkNumber(text).valid;

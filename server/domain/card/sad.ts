@@ -12,16 +12,17 @@ import type { JsonObject, JsonValue } from '../json/json.ts';
 import { isSadName } from './sensitive-names.ts';
 
 /**
- * An object's bytes without its sensitive authentication data, and apart from them the data with its places.
+ * The JSON bytes of an object without its sensitive authentication data, and that data with its positions.
  *
- * `part1` is a list of splices, big-endian: u32 count, then for each splice u32 offset in `part0`, u32 length,
- * and that many bytes of JSON text to insert there. Offsets ascend strictly; no splice is empty.
+ * `part1` is a list of splices, big-endian: u32 count, then for each splice u32 offset in `part0`, u32 length, and
+ * that many bytes of JSON text to insert there. Offsets ascend strictly; no splice is empty.
  */
 export interface SplitObject {
   readonly part0: Uint8Array;
   readonly part1?: Uint8Array;
 }
 
+/** The state of a split: both outputs, and the number of splices so far. */
 interface Split {
   readonly kept: JsonWriter;
   readonly taken: JsonWriter;
@@ -34,6 +35,7 @@ const SPLICE_HEADER_BYTES = 8;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 
+/** Writes a number in big-endian order. */
 function setUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 24;
   bytes[at + 1] = value >>> 16;
@@ -41,7 +43,7 @@ function setUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value;
 }
 
-/** Begins a splice at the place that `kept` has reached; gives where it lies in `taken`. */
+/** Starts a splice at the current position of `kept`; returns its position in `taken`. */
 function openSplice(split: Split): number {
   const { kept, taken } = split;
   if (split.splices === 0) {
@@ -55,14 +57,15 @@ function openSplice(split: Split): number {
   return start;
 }
 
+/** Writes the length of a splice. */
 function closeSplice(taken: JsonWriter, start: number): void {
   setUint32(taken.bytes, start + 4, taken.at - start - SPLICE_HEADER_BYTES);
 }
 
 /**
- * Writes an object to `kept` and its removed members to `taken`. A run of removed neighbours makes one splice,
- * which carries the commas that the run needs: before it when a kept member precedes, after it when there are
- * only kept members behind it.
+ * Writes an object to `kept` and its removed members to `taken`. A run of adjacent removed members is one splice,
+ * which contains the commas that it needs: before it if a kept member precedes, otherwise after it if a kept member
+ * follows.
  */
 function splitObject(split: Split, object: JsonObject): void {
   const { kept, taken } = split;
@@ -102,6 +105,7 @@ function splitObject(split: Split, object: JsonObject): void {
   writeByte(kept, 0x7d);
 }
 
+/** Writes a value to `kept`; objects in it are split. */
 function splitValue(split: Split, value: JsonValue): void {
   if (value instanceof Map) {
     splitObject(split, value);
@@ -126,9 +130,9 @@ function splitArray(split: Split, items: readonly JsonValue[]): void {
 }
 
 /**
- * Takes the sensitive authentication data out of an object: every member of such a name, whatever its case, at any
- * depth, inside arrays too. `part0` is the compact JSON of what is left; `part1` is there only when something was
- * taken out. {@link joinSad} of both is, byte for byte, the compact JSON of the whole object.
+ * Separates the sensitive authentication data (PCI DSS 3.3.1) from an object: every member with such a name, in any
+ * case, at any depth, also inside arrays. `part0` is the compact JSON of the rest; `part1` is absent if there is no
+ * such data. {@link joinSad} of both is, byte for byte, the compact JSON of the whole object.
  */
 export function splitSad(object: JsonObject): SplitObject {
   const split: Split = { kept: createJsonWriter(), taken: createJsonWriter(), splices: 0 };
@@ -146,8 +150,8 @@ function damaged(): never {
 }
 
 /**
- * Puts the parts of {@link splitSad} together again, byte for byte, without reading the JSON. Throws a plain Error
- * when the splices do not fit: cut short, too long, out of order, or outside `part0`.
+ * Joins the parts of {@link splitSad}, byte for byte, without parsing the JSON. Throws an Error for splices that do
+ * not fit: truncated, too long, not in order, or outside `part0`.
  */
 export function joinSad(part0: Uint8Array, part1: Uint8Array): Uint8Array {
   const view = new DataView(part1.buffer, part1.byteOffset, part1.byteLength);

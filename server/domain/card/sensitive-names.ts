@@ -1,11 +1,11 @@
 import { NUMBER_NAMES } from './number.ts';
 
-/** Members that contain a card or account number: masked but for the last four characters. */
+/** Members that contain a card or account number: masked except for the last four characters. */
 export const MASKED_NUMBER_NAMES: ReadonlySet<string> = new Set([...NUMBER_NAMES, 'pan']);
 
 /**
- * Members that contain sensitive authentication data (PCI DSS, requirement 3.3.1): masked whole, and stored in a
- * part of their own that can expire.
+ * Members that contain sensitive authentication data (PCI DSS 3.3.1): masked completely, and stored in a separate
+ * part that can expire.
  */
 export const SAD_NAMES: ReadonlySet<string> = new Set([
   'cvv',
@@ -22,12 +22,12 @@ export const SAD_NAMES: ReadonlySet<string> = new Set([
   'track2',
 ]);
 
-/** Whether a member contains a card or account number; upper and lower case count as the same. */
+/** Whether a member contains a card or account number; case-insensitive. */
 export function isMaskedNumberName(name: string): boolean {
   return MASKED_NUMBER_NAMES.has(name.toLowerCase());
 }
 
-/** Whether a member contains sensitive authentication data; upper and lower case count as the same. */
+/** Whether a member contains sensitive authentication data; case-insensitive. */
 export function isSadName(name: string): boolean {
   return SAD_NAMES.has(name.toLowerCase());
 }

@@ -20,8 +20,8 @@ const TEST_CARDS: ReadonlySet<string> = new Set(
 );
 
 /**
- * Whether a number is one of the networks' published test numbers, which production does not store. Only its
- * digits are compared, so that spaces, dashes or other characters between them do not let one through.
+ * Whether a number is a published test number, which production does not store (PCI DSS 6.5.6). Only digits are
+ * compared, so spaces, dashes and other characters do not hide one.
  */
 export function isTestCard(number: string): boolean {
   return TEST_CARDS.has(onlyDigits(number));

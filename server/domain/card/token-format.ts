@@ -1,6 +1,6 @@
 import { luhnCheckDigit } from './luhn.ts';
 
-/** How a token is made from a number; see {@link parseAlgorithm} for the texts that callers send. */
+/** How a token is derived from a number; see {@link parseAlgorithm} for the texts that callers send. */
 export type Algorithm =
   | { readonly kind: 'full' }
   | { readonly kind: 'uuid' }
@@ -8,26 +8,30 @@ export type Algorithm =
   | { readonly kind: 'partial'; readonly digits: number; readonly side: 'start' | 'end' }
   | { readonly kind: 'middle'; readonly start: number; readonly end: number };
 
-/** Every algorithm whose token comes from the keyed hash; a `uuid` is random instead. */
+/** The algorithms that derive the token from a keyed hash; a `uuid` is random instead. */
 export type HashedAlgorithm = Exclude<Algorithm, { readonly kind: 'uuid' }>;
 
-/** The digits of a number to be replaced: those from `from` up to `to`, counted among its digits. */
+/** The digits of a number to replace: from `from` up to `to` (exclusive), counted among its digits. */
 interface Span {
   readonly from: number;
   readonly to: number;
 }
 
+/** `partial_{n}_{start|end}`. */
 const PARTIAL = /^partial_([89]|1[0-6])_(start|end)$/;
+/** `partial_middle_{s}_{e}`. */
 const MIDDLE = /^partial_middle_(0|[1-9]\d?)_(0|[1-9]\d?)$/;
 
+/** Fewer replaced digits would make the token too easy to guess. */
 const MIDDLE_DIGITS_MIN = 5;
-/** A keyed hash has 64 hex digits to give, and no card or account number is longer. */
+/** A keyed hash has 64 hex digits, and no card or account number is longer. */
 const SHAPED_LENGTH_MAX = 64;
 
+/** The digits of a `luhn` token between its first and its last one. */
 const LUHN_FREE_DIGITS = 14;
 
 /**
- * Reads the `algorithm` parameter: `full`, `uuid`, `luhn`, `partial_{n}_{start|end}` with n from 8 to 16, and
+ * Parses the `algorithm` parameter: `full`, `uuid`, `luhn`, `partial_{n}_{start|end}` with n from 8 to 16, and
  * `partial_middle_{s}_{e}` with s and e from 0 to 99, without leading zeros. Undefined for any other text.
  */
 export function parseAlgorithm(text: string): Algorithm | undefined {
@@ -47,8 +51,8 @@ function isDigit(unit: number): boolean {
 }
 
 /**
- * How many digits a number has; 0 when it cannot lend its shape to a token: longer than 64 characters, or with
- * anything but printable ASCII in it, which would make a token that is hard to pass in a URL.
+ * The number of digits of a number; 0 if a token cannot have its shape: longer than 64 characters, or with other
+ * characters than printable ASCII, which would make the token hard to use in a URL.
  */
 function shapedDigits(number: string): number {
   if (number.length > SHAPED_LENGTH_MAX) {
@@ -67,7 +71,7 @@ function shapedDigits(number: string): number {
   return count;
 }
 
-/** The digits that a shaped token replaces; undefined where the algorithm falls back to `full`. */
+/** The digits that a shaped token replaces; undefined if the algorithm falls back to `full`. */
 function replacedSpan(algorithm: HashedAlgorithm, number: string): Span | undefined {
   if (algorithm.kind === 'partial') {
     const count = shapedDigits(number);
@@ -85,7 +89,7 @@ function replacedSpan(algorithm: HashedAlgorithm, number: string): Span | undefi
   return undefined;
 }
 
-/** The number with the span's digits replaced by leading hex characters; undefined when none is a letter. */
+/** The number with hex characters in place of the digits of the span; undefined if none of these is a letter. */
 function shapedToken(number: string, span: Span, hex: string): string | undefined {
   let token = '';
   let digit = 0;
@@ -104,7 +108,7 @@ function shapedToken(number: string, span: Span, hex: string): string | undefine
   return hasLetter ? token : undefined;
 }
 
-/** Sixteen digits that start with 9 and pass Luhn; the bias of the reduction is under 2 to the power of -200. */
+/** Sixteen digits that start with 9 and pass Luhn. The bias of the reduction is below 2^-200. */
 function luhnToken(hex: string): string {
   const free = BigInt(`0x${hex}`) % 10n ** BigInt(LUHN_FREE_DIGITS);
   const payload = `9${String(free).padStart(LUHN_FREE_DIGITS, '0')}`;
@@ -112,10 +116,10 @@ function luhnToken(hex: string): string {
 }
 
 /**
- * The token that one candidate digest (the 32 bytes of a keyed hash) gives for a number. Undefined: this candidate
- * is skipped, take the next one; it happens only to shaped tokens without a letter, which could pass for a card
- * number. Shaped tokens are as long as the number and keep its other characters in place; `full` is 64 lowercase
- * hex digits, and stands in for a shape that the number is too short for.
+ * The token of a number for one candidate digest (32 bytes of a keyed hash). Undefined if this candidate must be
+ * skipped, which only happens to shaped tokens without a letter: they could be mistaken for a card number. Shaped
+ * tokens have the length of the number and its other characters. `full` is 64 lowercase hex digits, and replaces a
+ * shape for which the number is too short.
  */
 export function formatToken(
   algorithm: HashedAlgorithm,
@@ -133,7 +137,7 @@ export function formatToken(
   return span === undefined ? hex : shapedToken(number, span, hex);
 }
 
-/** Whether two numbers can come out with the same token, so that the store has to look for a free candidate. */
+/** Whether two numbers can have the same token, so that the store must search for a free candidate. */
 export function isClashProne(algorithm: Algorithm, number: string): boolean {
   if (algorithm.kind === 'uuid') {
     return false;

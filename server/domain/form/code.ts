@@ -1,10 +1,13 @@
-/** What a form's owner sends in base64: texts and an image. */
+/** Decodes what the owner of a form sends in base64: texts and an image. */
 
 const TEXT_BYTES_MAX = 65_536;
 const LOGO_BYTES_MAX = 262_144;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** The bytes of a text of standard base64, line breaks allowed; undefined for any other text, or for too many bytes. */
+/**
+ * The bytes of a text in standard base64 (RFC 4648), which may contain line breaks. Undefined if it is invalid or too
+ * long.
+ */
 function decodeBase64(text: string, bytesMax: number): Uint8Array | undefined {
   try {
     const bytes = Uint8Array.fromBase64(text, { lastChunkHandling: 'strict' });
@@ -32,22 +35,27 @@ const BEGINNINGS: readonly (readonly [type: string, beginning: string])[] = [
   ['image/gif', 'GIF89a'],
   ['image/webp', 'RIFF....WEBP'],
 ];
-/** Comments and declarations may come before the root. */
+/** The start of an SVG document: comments and declarations may precede the root element. */
 const SVG =
   /^(?:\xef\xbb\xbf)?\s*(?:(?:<\?[^?]*\?>|<!--(?:[^-]|-(?!->))*-->|<!DOCTYPE svg\b[^>[]*>)\s*)*<svg[\s>/]/i;
+/** The image type is searched within these bytes. */
 const HEAD_BYTES = 4_096;
 
 function beginsWith(head: string, beginning: string): boolean {
   return [...beginning].every((character, i) => character === '.' || character === head[i]);
 }
 
+/** The media type of an image, from its first bytes. */
 function imageType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString('latin1');
   const known = BEGINNINGS.find(([, beginning]) => beginsWith(head, beginning));
   return known?.[0] ?? (SVG.test(head) ? 'image/svg+xml' : undefined);
 }
 
-/** The data: URL of an image of at most 256 KB in base64; its first bytes give the type. */
+/**
+ * The data: URL of an image of at most 256 KB in base64. Its first bytes determine the type. Undefined if it is no
+ * known image.
+ */
 export function logoUrl(text: string): string | undefined {
   const bytes = decodeBase64(text, LOGO_BYTES_MAX);
   const type = bytes && imageType(bytes);

@@ -2,27 +2,32 @@ import { createHash } from 'node:crypto';
 import type { ShownFormSettings } from '../../http/schema/form.ts';
 import { decodeFormText } from './code.ts';
 
-/** The owner's code in a page; each text is the complete content of one element. */
+/** The owner's code in a form page; each text is the complete content of one element. */
 export interface FormInline {
   readonly style?: string | undefined;
   readonly callbacks: readonly string[];
   readonly script?: string | undefined;
 }
 
-/** The text as an HTML parser reads it, so that its hash is the same. */
+/** The text as an HTML parser reads it, so that its hash is equal. */
 function parsed(code: string): string {
   return code.replaceAll(/\r\n?/g, '\n').replaceAll('\0', '\ufffd');
 }
 
-/** In strings and patterns of a script, where such text belongs, the backslash changes nothing. */
+/**
+ * Escapes what would end a script element. In strings and patterns, where such text occurs, the backslash changes
+ * nothing.
+ */
 function insideScript(code: string): string {
   return code.replaceAll(/<(?=\/script)/gi, '<\\').replaceAll('<!--', '\\x3c!--');
 }
 
+/** Escapes what would end a style element. */
 function insideStyle(code: string): string {
   return code.replaceAll(/<(?=\/style)/gi, '<\\');
 }
 
+/** The decoded text, undefined if it is empty. */
 function decoded(code: string | undefined): string | undefined {
   const text = code === undefined ? undefined : decodeFormText(code);
   return text === undefined || text.trim() === '' ? undefined : parsed(text);
@@ -30,7 +35,7 @@ function decoded(code: string | undefined): string | undefined {
 
 const DROPPED = new Set([' ', '\t', '\n', '\f', ';']);
 
-/** Without the blanks and semicolons at its end, in one walk: a pattern would look at each of them again and again. */
+/** Removes blanks and semicolons at the end in one pass; a pattern would take quadratic time. */
 function withoutEnd(code: string): string {
   let end = code.length;
   while (end > 0 && DROPPED.has(code.charAt(end - 1))) {
@@ -39,7 +44,9 @@ function withoutEnd(code: string): string {
   return code.slice(0, end);
 }
 
-/** A line break ends a last comment; the function is called by what the page finds under this name. */
+/**
+ * A script that stores the owner's function under a name that the page calls. The line break ends a trailing comment.
+ */
 function callbackOf(name: 'success' | 'error', code: string | undefined): string[] {
   const text = decoded(code);
   return text === undefined
@@ -47,7 +54,7 @@ function callbackOf(name: 'success' | 'error', code: string | undefined): string
     : [insideScript(`(window.vaultCallbacks??={}).${name}=(\n${withoutEnd(text)}\n);`)];
 }
 
-/** Decodes an owner's code for the page, in the form that the parser of the page reads and its policy hashes. */
+/** Decodes the owner's code for the page, in the form that the parser reads and the policy hashes. */
 export function inlineOf(settings: ShownFormSettings): FormInline {
   const style = decoded(settings.embedded_css);
   const script = decoded(settings.embedded_js);
@@ -61,7 +68,10 @@ export function inlineOf(settings: ShownFormSettings): FormInline {
   };
 }
 
-/** The hash of an element's content for the policy: even a script of the page cannot add another element under it. */
+/**
+ * The hash of an element's content for the policy (CSP level 3). Not even a script of the page can then add another
+ * element.
+ */
 export function hashSource(content: string): string {
   return `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
 }

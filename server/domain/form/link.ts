@@ -1,21 +1,21 @@
-/** A file that a form loads, or that loads a form. */
+/** A file that a form page loads. */
 export interface FormLink {
-  /** Where it is, without the hash. */
+  /** Its URL without the hash. */
   readonly href: string;
   /** Its scheme, host and port, in ASCII for a policy. */
   readonly origin: string;
-  /** What the file must hash to, as browsers take it. */
+  /** The expected hash, in the format of Subresource Integrity. */
   readonly integrity: string | undefined;
 }
 
 const HOST = '[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*\\.?(?::[0-9]{1,5})?';
-// Only these may go into a policy as they are: URLs allow `;` and `,` in the name of a host.
+// Only these are safe in a policy: URLs allow `;` and `,` in host names.
 const HTTPS_ORIGIN = new RegExp(`^https://${HOST}$`);
 const LOCAL_ORIGIN = /^http:\/\/(?:localhost|127\.0\.0\.1)(?::[0-9]{1,5})?$/;
-/** As long as each hash is in base64. */
+/** Each hash with its exact length in base64. */
 const INTEGRITY = /^#(sha256-[A-Za-z0-9+/]{43}=|sha384-[A-Za-z0-9+/]{64}|sha512-[A-Za-z0-9+/]{86}==)$/;
 
-/** Reads an https URL, with a hash behind `#` or nothing; undefined for anything else. */
+/** Parses an https URL, optionally with a hash after `#`. Undefined for any other text. */
 export function parseFormLink(text: string): FormLink | undefined {
   const at = text.indexOf('#');
   const integrity = at === -1 ? undefined : INTEGRITY.exec(text.slice(at))?.[1];
@@ -27,7 +27,7 @@ export function parseFormLink(text: string): FormLink | undefined {
   return isPlain ? { href: url.href, origin: url.origin, integrity } : undefined;
 }
 
-/** Whether a text is an origin whose pages may embed a form, written as browsers write it. */
+/** Whether a text is an origin whose pages may embed a form, in the spelling of browsers. */
 export function isFormAncestor(text: string, environment: 'staging' | 'production'): boolean {
   const isKnown = HTTPS_ORIGIN.test(text) || (environment === 'staging' && LOCAL_ORIGIN.test(text));
   return isKnown && URL.parse(text)?.origin === text;

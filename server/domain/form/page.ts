@@ -3,20 +3,20 @@ import { inlineOf } from './inline.ts';
 import { parseFormLink } from './link.ts';
 import { toPageSettings } from './settings.ts';
 
-/** A script of ours that a page loads. */
+/** A script of the service that a page loads. */
 export interface PageScript {
   readonly src: string;
   readonly integrity: string;
 }
 
-/** All that a form page is made of. */
+/** Everything that a form page consists of. */
 export interface FormPageParts {
   readonly form_type: FormTypeName;
   readonly settings: ShownFormSettings;
   readonly script: PageScript;
-  /** Where files may come from (`filePolicy`). */
+  /** The policy of the sources of files (`filePolicy`). */
   readonly files: string;
-  /** Where the form posts to and reads from, without `/v1`. */
+  /** The base URL that the form sends requests to, without `/v1`. */
   readonly api: string;
   readonly testing: boolean;
   readonly title?: string | undefined;
@@ -31,16 +31,17 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** A text as it may stand between tags and in a quoted attribute. */
+/** Escapes a text for element content and quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }
 
-/** A value as JSON that cannot end the element that it stands in. */
+/** A value as JSON that cannot end the script element that contains it. */
 export function scriptJson(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c');
 }
 
+/** An attribute with an escaped value. */
 function attribute(name: string, value: string): string {
   return ` ${name}="${escapeHtml(value)}"`;
 }
@@ -49,6 +50,7 @@ function integrityOf(integrity: string | undefined): string {
   return integrity === undefined ? '' : `${attribute('integrity', integrity)} crossorigin="anonymous"`;
 }
 
+/** The elements of the valid links. */
 function linked(
   links: readonly string[] | undefined,
   write: (address: string, rest: string) => string,
@@ -72,6 +74,7 @@ function element(name: 'script' | 'style', content: string | undefined): string 
   return content === undefined ? '' : `<${name}>${content}</${name}>\n`;
 }
 
+/** The configuration that the script of the page reads. */
 function configOf({ form_type, api, testing, title, settings, visit }: FormPageParts): PageConfig {
   return {
     form_type,
@@ -84,9 +87,9 @@ function configOf({ form_type, api, testing, title, settings, visit }: FormPageP
 }
 
 /**
- * The page of a form as HTML. Everything in it that anybody has chosen is escaped for where it stands; the owner's
- * own code is not changed but for what would end its element. The service's script comes before anything of the
- * owner's, and takes the secret out of the address before anybody else can read it.
+ * The HTML of a form page. All values are escaped for their position; the owner's own code is unchanged, except for
+ * text that would end its element. The script of the service is loaded before the owner's code, and removes the
+ * secret from the address before other code can read it.
  */
 export function renderFormPage(parts: FormPageParts): string {
   const { settings, script, files, title } = parts;

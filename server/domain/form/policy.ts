@@ -7,14 +7,15 @@ export interface FormPolicyParts {
   readonly settings: ShownFormSettings;
   /** The base URLs that the page may send requests to. */
   readonly connect: readonly string[];
-  /** The URL of our own script. */
+  /** The URL of the script of the service. */
   readonly script: string;
-  /** The hash source of the styles that it adds. */
+  /** The hash source of the styles that the script adds. */
   readonly styles: string;
-  /** Whether the page is kept in an origin of its own, which it must be where the API is served as well. */
+  /** Whether the page has an opaque origin, which is required on the origin of the API. */
   readonly sandboxed: boolean;
 }
 
+/** Browser features that a form page never needs. */
 const OFF = [
   'accelerometer',
   'autoplay',
@@ -47,23 +48,25 @@ const OFF = [
 
 const PERMISSIONS = [...OFF.map((feature) => `${feature}=()`), 'clipboard-write=*'].join(', ');
 
+/** The origins of the valid links. */
 function originsOf(links: readonly string[] | undefined): readonly string[] {
   return (links ?? []).map((link) => parseFormLink(link)?.origin).filter((origin) => origin !== undefined);
 }
 
-/** A base URL as a source: without a slash at its end a path would mean that path alone. */
+/** A base URL as a source. Without a slash at its end, a path would match only itself. */
 function sourceOf(base: string): string {
   const url = new URL(base);
   return url.pathname === '/' ? url.origin : `${url.origin}${url.pathname}/`;
 }
 
+/** A directive of a Content-Security-Policy. */
 function directive(name: string, sources: readonly string[]): string {
   return `${name} ${sources.length === 0 ? "'none'" : [...new Set(sources)].join(' ')}`;
 }
 
 /**
- * Code in the page is known by its hash, and files by where they lie: a nonce could be read by any script of the page,
- * which could load whatever it likes under it.
+ * The policy of the page. Inline code is allowed by its hash, and files by their origin. A nonce could be read by any
+ * script of the page, which could then load anything with it.
  */
 function contentPolicy({ settings, connect, script, styles, sandboxed }: FormPolicyParts): string {
   const own = inlineOf(settings);
@@ -87,8 +90,8 @@ function contentPolicy({ settings, connect, script, styles, sandboxed }: FormPol
 }
 
 /**
- * A second policy, for the page itself: files come from the hosts of the settings alone. The first one would also let
- * in a file from anywhere that claims, by its integrity, to be the code in the page.
+ * A second policy, inside the page: files are loaded from the origins of the settings only. The first policy would
+ * also allow a file from anywhere whose integrity is a hash of the inline code.
  */
 export function filePolicy({ settings, script }: Pick<FormPolicyParts, 'settings' | 'script'>): string {
   return [
@@ -97,7 +100,7 @@ export function filePolicy({ settings, script }: Pick<FormPolicyParts, 'settings
   ].join('; ');
 }
 
-/** The headers of a form page: what it may load, send to and use, and who may embed it. */
+/** The headers of a form page: what it may load, send and use, and which pages may embed it. */
 export function formHeaders(parts: FormPolicyParts): Readonly<Record<string, string>> {
   return {
     'Content-Type': 'text/html; charset=utf-8',

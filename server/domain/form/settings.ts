@@ -12,14 +12,17 @@ import {
 import { decodeFormText, logoUrl } from './code.ts';
 import { isFormAncestor, parseFormLink } from './link.ts';
 
+/** Settings with code in base64. */
 const CODES = ['embedded_css', 'embedded_js', 'success_callback', 'error_callback'] as const;
+/** Settings with links. */
 const LINKS = ['css_links', 'js_links'] as const;
 
+/** Rejects a setting at its place. */
 function reject(place: string): never {
   throw new VaultError('invalid_request', { field: `body.${place}` });
 }
 
-/** The members of an object that were given, of those that are wanted. */
+/** The wanted members of an object that are present and not null. */
 function given<Name extends string>(
   source: { readonly [Member in Name]?: unknown },
   names: readonly Name[],
@@ -32,7 +35,7 @@ function given<Name extends string>(
   );
 }
 
-/** Everything that was given, in one order, without what a form has no use for. */
+/** All present settings in a fixed order, without unknown members. */
 function tidy(settings: FormSettings): ShownFormSettings {
   const { additional_fields: fields, field_options: options, theme } = settings;
   const shown = given(settings, SETTING_NAMES);
@@ -53,6 +56,7 @@ function tidy(settings: FormSettings): ShownFormSettings {
   return shown as ShownFormSettings;
 }
 
+/** Rejects additional fields with the name of another field. */
 function checkFields(formType: FormTypeName, fields: ShownFormSettings['additional_fields'] = []): void {
   const taken = new Set<string>([...FORM_FIELDS[formType], ...POSTED_BESIDE[formType]]);
   for (const [i, { name }] of fields.entries()) {
@@ -64,8 +68,8 @@ function checkFields(formType: FormTypeName, fields: ShownFormSettings['addition
 }
 
 /**
- * The settings of a form without those that were omitted. Rejects, with its place, what the schema cannot see:
- * links that are no https URLs, base64 that is none or too long, images that are none, names of fields that repeat.
+ * The settings of a form without absent ones. Throws `invalid_request`, with the place, for what the schema cannot
+ * check: links that are not https URLs, invalid or too long base64, unknown image formats, duplicate field names.
  */
 export function checkFormSettings(
   formType: FormTypeName,

@@ -6,9 +6,10 @@ export interface JsonWriter {
   at: number;
 }
 
+/** The first capacity of a buffer, in bytes. */
 const CAPACITY_MIN = 256;
 const UTF8_BYTES_PER_UNIT_MAX = 3;
-/** From this length on the runtime's own encoder is faster than a loop over the characters. */
+/** From this length on, the encoder of the runtime is faster than a loop over the characters. */
 const NATIVE_LENGTH_MIN = 96;
 
 const QUOTE = 0x22;
@@ -20,17 +21,17 @@ const EMPTY = new Uint8Array(0);
 
 const encoder = new TextEncoder();
 
-/** An empty writer; it takes memory with the first byte. */
+/** An empty writer; it allocates memory with the first byte. */
 export function createJsonWriter(): JsonWriter {
   return { bytes: EMPTY, at: 0 };
 }
 
-/** A copy of what was written, in a buffer of exactly that size. */
+/** A copy of the written bytes, in a buffer of exactly that size. */
 export function writtenBytes(writer: JsonWriter): Uint8Array {
   return writer.bytes.slice(0, writer.at);
 }
 
-/** Makes room for `extra` more bytes and gives the buffer, which may be a new one. */
+/** Ensures space for `extra` more bytes and returns the buffer, which may be a new one. */
 export function reserveBytes(writer: JsonWriter, extra: number): Uint8Array {
   const needed = writer.at + extra;
   if (needed > writer.bytes.length) {
@@ -41,7 +42,7 @@ export function reserveBytes(writer: JsonWriter, extra: number): Uint8Array {
   return writer.bytes;
 }
 
-/** Writes one byte, which the caller answers for: a bracket, comma or colon of the JSON text. */
+/** Writes one byte of JSON syntax: a bracket, comma or colon. The caller is responsible for valid JSON. */
 export function writeByte(writer: JsonWriter, byte: number): void {
   const bytes = reserveBytes(writer, 1);
   bytes[writer.at++] = byte;
@@ -52,7 +53,7 @@ function writeText(writer: JsonWriter, text: string): void {
   writer.at += encoder.encodeInto(text, bytes.subarray(writer.at)).written;
 }
 
-/** Writes a short literal of printable ASCII without escapes; false, with nothing written, for other texts. */
+/** Writes a short text of printable ASCII without escapes. Returns false and writes nothing for other texts. */
 function writePlain(writer: JsonWriter, text: string): boolean {
   const bytes = reserveBytes(writer, text.length + 2);
   let to = writer.at;
@@ -76,7 +77,7 @@ export function writeJsonString(writer: JsonWriter, text: string): void {
   }
 }
 
-/** Writes a text of ASCII characters as it is. */
+/** Writes a text of ASCII characters unchanged. */
 function writeAscii(writer: JsonWriter, text: string): void {
   const bytes = reserveBytes(writer, text.length);
   for (let at = 0; at < text.length; at++) {

@@ -1,9 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
 
 /**
- * A JSON number kept as the literal that the caller wrote (`1.10`, `-0`, `1e400`, forty digits), so that
- * stored data comes back exactly. The creator must have checked the text (`isNumberLiteral`): it is
- * written into JSON unchanged.
+ * A JSON number as the literal that the caller wrote (`1.10`, `-0`, `1e400`, forty digits), so that stored data is
+ * returned exactly. Its creator must have checked the text (`isNumberLiteral`), which is written to JSON unchanged.
  */
 export class JsonNumber {
   readonly text: string;
@@ -13,18 +12,19 @@ export class JsonNumber {
   }
 }
 
-/** A stored JSON value. Never a plain JavaScript object or number: see {@link JsonObject}, {@link JsonNumber}. */
+/** A stored JSON value. Never a plain JavaScript object or number; see {@link JsonObject} and {@link JsonNumber}. */
 export type JsonValue = string | boolean | null | JsonNumber | JsonValue[] | JsonObject;
 
-/** A JSON object: members in the order of the text; a member named `__proto__` is data like any other. */
+/** A JSON object: members in the order of the text. A member named `__proto__` is ordinary data. */
 export type JsonObject = Map<string, JsonValue>;
 
+/** A position in a JSON text. */
 interface Cursor {
   readonly text: string;
   at: number;
 }
 
-/** How many levels of objects and arrays a text may have; the outermost one is level 1. */
+/** The maximum number of nested levels; the outermost one is level 1. */
 const DEPTH_MAX = 64;
 
 const QUOTE = 0x22;
@@ -46,7 +46,7 @@ function fail(): never {
   throw new VaultError('invalid_json');
 }
 
-/** Moves over the four JSON white-space characters; gives the character code found there, NaN at the end. */
+/** Skips JSON white space; returns the next character code, NaN at the end. */
 function skipSpace(cursor: Cursor): number {
   const { text } = cursor;
   let at = cursor.at;
@@ -58,7 +58,7 @@ function skipSpace(cursor: Cursor): number {
   return unit;
 }
 
-/** The rest of a string literal from its first backslash on; the runtime's own parser decodes the escapes. */
+/** Reads the rest of a string literal from its first backslash; the parser of the runtime decodes the escapes. */
 function readEscaped(cursor: Cursor, start: number, firstBackslash: number): string {
   const { text } = cursor;
   let at = firstBackslash;
@@ -102,7 +102,7 @@ function skipDigits(text: string, from: number): number {
   return at;
 }
 
-/** Where the number literal that begins at `start` ends, or -1 when none does (RFC 8259, section 6). */
+/** The end of the number literal that starts at `start`, or -1 if there is none (RFC 8259, section 6). */
 function numberEnd(text: string, start: number): number {
   const whole = text.charCodeAt(start) === MINUS ? start + 1 : start;
   let at = text.charCodeAt(whole) === DIGIT_0 ? whole + 1 : skipDigits(text, whole);
@@ -145,6 +145,7 @@ function readWord<T>(cursor: Cursor, word: string, value: T): T {
   return value;
 }
 
+/** Reads an object; duplicate names are invalid. */
 function readObject(cursor: Cursor, levelsLeft: number): JsonObject {
   if (levelsLeft <= 0) {
     throw new VaultError('json_too_deep');
@@ -231,16 +232,16 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** Whether the text is a JSON number literal as a whole (RFC 8259, section 6), fit for a {@link JsonNumber}. */
+/** Whether the whole text is a JSON number literal (RFC 8259, section 6), suitable for a {@link JsonNumber}. */
 export function isNumberLiteral(text: string): boolean {
   return numberEnd(text, 0) === text.length;
 }
 
 /**
- * Reads one JSON text (RFC 8259) from UTF-8 bytes without losing anything: numbers keep their literal, members
- * their order, escaped lone surrogates stay. Rejects malformed UTF-8, a byte order mark, repeated member names
- * and anything after the value with `invalid_json`, and more than `depthMax` nested levels (64 unless a lower
- * number is given) with `json_too_deep`, before it descends. The errors contain nothing of the input.
+ * Parses one JSON text (RFC 8259) from UTF-8 bytes without loss: numbers keep their literal, members their order,
+ * escaped lone surrogates are kept. Throws `invalid_json` for malformed UTF-8, a byte order mark, duplicate member
+ * names and text after the value, and `json_too_deep` for more than `depthMax` nested levels (at most 64), before it
+ * descends. The errors contain no input.
  */
 export function parseJson(bytes: Uint8Array, options: { readonly depthMax?: number } = {}): JsonValue {
   const cursor: Cursor = { text: decode(bytes), at: 0 };
@@ -251,7 +252,7 @@ export function parseJson(bytes: Uint8Array, options: { readonly depthMax?: numb
   return value;
 }
 
-/** As {@link parseJson}, for data to be stored: anything but an object is `invalid_request` at `body`. */
+/** Like {@link parseJson}, for data to be stored: a value other than an object is `invalid_request` at `body`. */
 export function parseStoredObject(bytes: Uint8Array): JsonObject {
   const value = parseJson(bytes);
   if (!(value instanceof Map)) {
@@ -260,14 +261,14 @@ export function parseStoredObject(bytes: Uint8Array): JsonObject {
   return value;
 }
 
-/** The JSON string literal of a text; control characters and lone surrogates are escaped (well-formed). */
+/** The JSON string literal of a text. Control characters and lone surrogates are escaped, so it is well-formed. */
 export function quoteJson(text: string): string {
   return JSON.stringify(text);
 }
 
 /**
- * The compact JSON text of a value: no white space, members in order, numbers as they were written. It is
- * well-formed Unicode, so encoding it as UTF-8 loses nothing, and {@link parseJson} reads the same value back.
+ * The compact JSON text of a value: no white space, members in order, numbers as they were written. It is well-formed
+ * Unicode, so UTF-8 encodes it without loss, and {@link parseJson} returns the same value.
  */
 export function stringifyJson(value: JsonValue): string {
   if (typeof value === 'string') {
@@ -293,7 +294,7 @@ export function stringifyJson(value: JsonValue): string {
   return value === null ? 'null' : value ? 'true' : 'false';
 }
 
-/** The size in bytes of {@link stringifyJson}'s text in UTF-8: what an object's size limit is measured by. */
+/** The size of {@link stringifyJson} in UTF-8 bytes, which the size limit of an object applies to. */
 export function jsonByteLength(value: JsonValue): number {
   return Buffer.byteLength(stringifyJson(value), 'utf8');
 }

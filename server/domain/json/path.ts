@@ -10,19 +10,19 @@ export interface PathStep {
 /** A dotted path into a JSON value; `undefined` is the value as a whole (`*`). */
 export type Path = PathStep | undefined;
 
-/** The path of the whole object. */
+/** The path of the complete object. */
 export const WHOLE = '*';
 
 const INDEX = /^(?:0|[1-9]\d{0,8})$/;
 
 /**
- * Reads a dotted path such as `card.number` or `cards.0.number`. Every text is a path: an empty step is the
- * member with the empty name, and `*`, `__proto__` or `constructor` are names like any other.
+ * Parses a dotted path such as `card.number` or `cards.0.number`. Every text is a path: an empty step is the member
+ * with the empty name, and `*`, `__proto__` and `constructor` are ordinary names.
  */
 export function parseSteps(text: string): PathStep {
   let path: Path;
   for (let end = text.length; ; ) {
-    // lastIndexOf takes a negative start for 0, which would find a leading dot for ever.
+    // lastIndexOf treats a negative start as 0, which would find a leading dot forever.
     const dot = end === 0 ? -1 : text.lastIndexOf('.', end - 1);
     path = { step: text.slice(dot + 1, end), rest: text.slice(dot + 1), next: path };
     if (dot < 0) {
@@ -32,26 +32,26 @@ export function parseSteps(text: string): PathStep {
   }
 }
 
-/** As {@link parseSteps}, but `*` alone is the whole value. */
+/** Like {@link parseSteps}, but `*` alone is the whole value. */
 export function parsePath(text: string): Path {
   return text === WHOLE ? undefined : parseSteps(text);
 }
 
-/** How many steps a path text has, without parsing it. */
+/** The number of steps of a path, without parsing it. */
 export function countSteps(text: string): number {
   return text.split('.').length;
 }
 
-/** The item that a step names in an array; `undefined` when it is no index or out of range. */
+/** The index of an array that a step names; undefined if it is no index or out of range. */
 export function indexIn(items: readonly JsonValue[], step: string): number | undefined {
   const index = INDEX.test(step) ? Number(step) : items.length;
   return index < items.length ? index : undefined;
 }
 
 /**
- * The value at a path, `undefined` when there is none. Objects are entered by member name, arrays by index
- * (`cards.0`). At each level a member whose name is all that is left of the path, dots included, wins over the
- * way through nested objects.
+ * The value at a path, undefined if there is none. Objects are accessed by member name, arrays by index (`cards.0`).
+ * At each level, a member whose name is the complete rest of the path, including dots, takes precedence over nested
+ * objects.
  */
 export function readPath(value: JsonValue, path: Path): JsonValue | undefined {
   let at: JsonValue | undefined = value;

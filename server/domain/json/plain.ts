@@ -1,8 +1,8 @@
 import { JsonNumber, type JsonValue } from './json.ts';
 
 /**
- * A JSON value as JavaScript has it, for bodies that are not stored: numbers lose their text, objects have no
- * prototype, so that `__proto__` is a name like any.
+ * A JSON value as a JavaScript value, for bodies that are not stored: numbers lose their literal; objects have no
+ * prototype, so `__proto__` is an ordinary name.
  */
 export function toPlain(value: JsonValue): unknown {
   if (value instanceof JsonNumber) {

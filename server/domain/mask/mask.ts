@@ -1,11 +1,13 @@
 import { isMaskedNumberName, isSadName } from '../card/sensitive-names.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 
-/** How a value is masked: all but the last four non-space characters, or every character. */
+/** How a value is masked: all but the last four non-space characters, or all characters. */
 type Style = 'last_four' | 'whole';
 
+/** How a member with this name is masked; undefined: not at all. */
 type StyleOf = (name: string) => Style | undefined;
 
+/** The characters that stay visible (PCI DSS 3.4.1). */
 const VISIBLE = 4;
 const SPACE = 0x20;
 
@@ -16,12 +18,12 @@ function isLowSurrogate(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
-/** Whether the unit at `at` is the second half of a character outside the basic plane. */
+/** Whether the unit at `at` is the second half of a surrogate pair. */
 function endsPair(text: string, at: number): boolean {
   return isLowSurrogate(text.charCodeAt(at)) && at > 0 && isHighSurrogate(text.charCodeAt(at - 1));
 }
 
-/** Where the part begins that stays visible: before the fourth-last non-space character, or at 0. */
+/** The start of the visible part: before the fourth-last non-space character, or 0. */
 function visibleFrom(text: string): number {
   let at = text.length;
   for (let visible = 0; at > 0 && visible < VISIBLE; ) {
@@ -33,7 +35,7 @@ function visibleFrom(text: string): number {
   return at;
 }
 
-/** One `*` for each code point before `end`, with the spaces kept. */
+/** One `*` for each code point before `end`; spaces are kept. */
 function starsUpTo(text: string, end: number): string {
   let stars = '';
   let run = 0;
@@ -49,16 +51,16 @@ function starsUpTo(text: string, end: number): string {
 }
 
 /**
- * Masks a text: every non-space character becomes `*` except the last four non-space characters; spaces (U+0020)
- * stay. Characters are code points. A text of four or fewer non-space characters therefore stays as it is, which
- * is why codes such as a cvv are masked whole instead ({@link maskWhole}).
+ * Masks a text: every non-space character becomes `*`, except the last four non-space characters; spaces (U+0020) are
+ * kept. Characters are code points. A text of at most four non-space characters is therefore unchanged, which is why
+ * verification codes are masked with {@link maskWhole}.
  */
 export function maskText(text: string): string {
   const from = visibleFrom(text);
   return from === 0 ? text : starsUpTo(text, from) + text.slice(from);
 }
 
-/** Masks a text whole: one `*` for each code point, spaces included. */
+/** Masks a text completely: one `*` for each code point, including spaces. */
 export function maskWhole(text: string): string {
   let count = 0;
   for (let at = 0; at < text.length; at++) {
@@ -69,7 +71,10 @@ export function maskWhole(text: string): string {
   return '*'.repeat(count);
 }
 
-/** Masks a value, and all that it contains in the style for `within`; codes below it are masked whole. */
+/**
+ * Masks a value. Values inside it are masked in the style `within`; verification codes inside it are masked
+ * completely.
+ */
 function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
   if (value === null) {
     return null;
@@ -91,7 +96,10 @@ function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
   return style === 'whole' ? maskWhole(text) : maskText(text);
 }
 
-/** Masks the members, at any depth, that `styleOf` names; `within`: the style of what such a member contains. */
+/**
+ * Masks the members, at any depth, for which `styleOf` returns a style. `within`: the style of values inside such a
+ * member.
+ */
 function maskNamed(value: JsonValue, styleOf: StyleOf, within?: Style): void {
   if (value instanceof Map) {
     for (const [name, member] of value) {
@@ -115,13 +123,13 @@ const forcedStyle: StyleOf = (name) =>
   isMaskedNumberName(name) ? 'last_four' : isSadName(name) ? 'whole' : undefined;
 
 /**
- * Masks what an account without unmasked output never sees: the number names and `pan` but for their last four
- * characters, sensitive authentication data whole, at any depth. Names compare without regard to case, since
- * `CVV` contains the same as `cvv`. Numbers and booleans become the masked string of their text, all that a
- * nested value contains is masked whole, null stays null. Changes the given tree in place and returns it.
+ * Masks what an account without unmasked output never sees (PCI DSS 3.4.1): members with number names and `pan`
+ * except for their last four characters, sensitive authentication data completely, at any depth. Names are
+ * case-insensitive, since `CVV` has the same meaning as `cvv`. Numbers and booleans become the masked text of their
+ * literal, nested values are masked completely, null is unchanged. Changes the given tree and returns it.
  */
 export function maskForced(value: JsonObject): JsonObject {
-  // A number cut into a list of short pieces would show each of them.
+  // A number that is split into a list of short texts would otherwise be visible.
   maskNamed(value, forcedStyle, 'whole');
   return value;
 }
@@ -130,6 +138,7 @@ function isIndex(name: string): boolean {
   return /^(?:0|[1-9]\d{0,8})$/.test(name);
 }
 
+/** The member or item of a value; undefined if there is none. */
 function childOf(parent: JsonValue | undefined, name: string): JsonValue | undefined {
   if (parent instanceof Map) {
     return parent.get(name);
@@ -137,7 +146,7 @@ function childOf(parent: JsonValue | undefined, name: string): JsonValue | undef
   return Array.isArray(parent) && isIndex(name) ? parent[Number(name)] : undefined;
 }
 
-/** Masks the one place that a dotted path reaches, if it is there. */
+/** Masks the value at a dotted path, if it exists. */
 function maskPath(root: JsonObject, path: string): void {
   const steps = path.split('.');
   const last = steps.pop() ?? '';
@@ -159,10 +168,10 @@ function maskPath(root: JsonObject, path: string): void {
 }
 
 /**
- * Masks the fields that a caller names (`mask_fields`): a plain name masks every member of exactly that name at
- * any depth, a dotted path the one place it reaches (`card.number`, `cards.0.number`). Members that contain sensitive
- * authentication data are masked whole, all others but for their last four characters; unknown fields are
- * ignored. Changes the given tree in place and returns it.
+ * Masks the fields that a caller lists (`mask_fields`): a plain name masks every member with exactly that name at any
+ * depth, a dotted path the one value at it (`card.number`, `cards.0.number`). Sensitive authentication data is masked
+ * completely, all other members except for their last four characters; unknown fields are ignored. Changes the given
+ * tree and returns it.
  */
 export function maskFields(value: JsonObject, fields: readonly string[]): JsonObject {
   if (fields.length === 0) {

@@ -1,12 +1,13 @@
 import { NUMBER_NAMES } from '../card/number.ts';
 import type { JsonObject } from '../json/json.ts';
 
+/** Members that the token was derived from. */
 const UNCHANGEABLE: ReadonlySet<string> = new Set(NUMBER_NAMES);
 
 /**
- * The object that an update leaves: each first-level member of `changes` replaces the stored one whole, in its
- * place, or comes at the end when it is new. The four number names in `changes` are ignored. Neither argument is
- * changed; nested values are shared with them, not copied.
+ * The object after an update: each first-level member of `changes` replaces the stored one completely, in its
+ * position, or is added at the end. The four number names in `changes` are ignored. Neither argument is changed;
+ * nested values are shared, not copied.
  */
 export function mergeFirstLevel(stored: JsonObject, changes: JsonObject): JsonObject {
   const merged: JsonObject = new Map(stored);
@@ -19,8 +20,8 @@ export function mergeFirstLevel(stored: JsonObject, changes: JsonObject): JsonOb
 }
 
 /**
- * Restores the four number members of `before` in `after`, and removes those that `before` did not
- * have: an item's number, which its token stands for, is changed by nothing. Changes and returns `after`.
+ * Restores the four number members of `before` in `after`, and removes those that `before` does not have: nothing may
+ * change the number that the token was derived from. Changes and returns `after`.
  */
 export function keepNumbers(before: JsonObject, after: JsonObject): JsonObject {
   for (const name of NUMBER_NAMES) {

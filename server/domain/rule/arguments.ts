@@ -1,17 +1,17 @@
 import { VaultError } from '../../core/errors.ts';
 import type { JsonValue } from '../json/json.ts';
 
-/** What an operation may use while it runs, besides its input. */
+/** What an operation may use during a run, in addition to its input. */
 export interface RuleRun {
   /** Random bytes from a cryptographically secure source. */
   readonly randomBytes: (length: number) => Uint8Array;
-  /** Throws when the time of the rules is over; call it between two long parts of an operation. */
+  /** Throws when the time limit is exceeded; call it between two long parts of an operation. */
   readonly checkTime: () => void;
-  /** Counts work in templates; see `createRuleBudget`. */
+  /** Counts steps in templates; see `createRuleBudget`. */
   readonly spend: (steps: number) => void;
 }
 
-/** One compiled operation: its output for an input, or `undefined` when it cannot work on that input. */
+/** A compiled operation: its output for an input, or undefined if it does not support that input. */
 export type RuleStep = (input: JsonValue, run: RuleRun) => JsonValue | undefined;
 
 /** Reads the arguments of an operation; each reader throws `invalid_request` at the place of the argument. */
@@ -30,7 +30,7 @@ export interface RuleArguments {
   ) => number;
   /** `true` or `false`; false by default. */
   readonly flag: (name: string) => boolean;
-  /** One of some fixed words, exactly as written; required without a fallback. */
+  /** One of some fixed texts, exactly as written; required without a fallback. */
   readonly choice: <Word extends string>(name: string, words: readonly Word[], fallback?: Word) => Word;
   /** A list of texts; empty by default. */
   readonly texts: (

@@ -1,11 +1,11 @@
 import { VaultError } from '../../core/errors.ts';
 import { JsonNumber, type JsonValue, quoteJson } from '../json/json.ts';
 
-/** What the rules of one item may use together; over it they end with `rule_limit`. */
+/** The limits of all rules of one item together. When one is exceeded, the run ends with `rule_limit`. */
 export const RULE_LIMITS = {
   /** Time for all rules of one item. */
   msMax: 100,
-  /** Size of the working object as JSON, and of any text on the way, in UTF-8. */
+  /** Size of the working object as JSON, and of any intermediate text, in UTF-8 bytes. */
   bytesMax: 1_048_576,
   /** Nested levels of the working object; the outermost is level 1. */
   levelsMax: 64,
@@ -13,6 +13,7 @@ export const RULE_LIMITS = {
   stepsMax: 1_000_000,
 } as const;
 
+/** Reading the clock is slow compared to a step. */
 const STEPS_PER_CLOCK_READING = 512;
 
 /** The error for rules that exceed their limits. */
@@ -20,15 +21,15 @@ export function overLimit(): VaultError {
   return new VaultError('rule_limit');
 }
 
-/** The time and work that are left for the rules of one item, or for one other piece of work. */
+/** The remaining time and work of one run of rules, or of another task. */
 export interface RuleBudget {
-  /** Ends the work when its time is over. */
+  /** Throws when the time limit is exceeded. */
   readonly checkTime: () => void;
-  /** Counts work that grows with template and data, and looks at the clock now and then. */
+  /** Counts work that grows with template and data, and checks the time at intervals. */
   readonly spend: (steps: number) => void;
 }
 
-/** The limits of a piece of work, and the error when they are exceeded. */
+/** The limits of a task, and the error when one is exceeded. */
 export interface WorkLimits {
   readonly msMax: number;
   readonly stepsMax: number;
@@ -38,12 +39,12 @@ export interface WorkLimits {
 
 const OF_RULES: WorkLimits = { ...RULE_LIMITS, exceeded: overLimit };
 
-/** A budget for rules that begins now; `now` is a monotonic clock in milliseconds. */
+/** A budget for rules that starts now; `now` is a monotonic clock in milliseconds. */
 export function createRuleBudget(now: () => number): RuleBudget {
   return createWorkBudget(now, OF_RULES);
 }
 
-/** As {@link createRuleBudget}, for work with other limits. */
+/** Like {@link createRuleBudget}, for a task with other limits. */
 export function createWorkBudget(now: () => number, limits: WorkLimits): RuleBudget {
   const endMs = now() + limits.msMax;
   let steps = 0;
@@ -66,7 +67,7 @@ export function createWorkBudget(now: () => number, limits: WorkLimits): RuleBud
   return { checkTime, spend };
 }
 
-/** A running sum of bytes that ends the work when a text would grow over the limit. */
+/** Counts bytes and throws when their sum exceeds the limit, before the text is built. */
 export function createTextMeter(limits: WorkLimits = OF_RULES): (bytes: number) => void {
   let written = 0;
   return (bytes) => {
@@ -77,7 +78,7 @@ export function createTextMeter(limits: WorkLimits = OF_RULES): (bytes: number) 
   };
 }
 
-/** From this length on the runtime's own encoder is faster than a loop over the characters. */
+/** From this length on, the encoder of the runtime is faster than a loop over the characters. */
 const NATIVE_LENGTH_MIN = 96;
 
 /** The size in bytes of a text as a JSON string literal. */
@@ -97,7 +98,7 @@ export function jsonTextBytes(text: string): number {
   return Buffer.byteLength(quoteJson(text), 'utf8');
 }
 
-/** The size in bytes of a value as compact JSON; more than `levels` nested levels are over the limit. */
+/** The size in bytes of a value as compact JSON. Throws `rule_limit` for more than `levels` nested levels. */
 export function jsonBytes(value: JsonValue, levels: number): number {
   if (typeof value === 'string') {
     return jsonTextBytes(value);

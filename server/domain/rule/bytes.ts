@@ -9,14 +9,17 @@ import {
 import type { RuleArguments, RuleStep } from './arguments.ts';
 import { inputText } from './text.ts';
 
+/** Digests without a key; md5 and sha-1 are for interoperability only. */
 const HASHES = ['md5', 'sha-1', 'sha-256', 'sha-384', 'sha-512'] as const;
 const HMACS = ['hmac-sha-1', 'hmac-sha-256', 'hmac-sha-384', 'hmac-sha-512'] as const;
 
 const HMAC_KEY_LENGTH_MAX = 4096;
 const NONCE_BYTES_MAX = 1024;
 const PEM_LENGTH_MAX = 8192;
+/** NIST SP 800-131A: shorter keys are not acceptable; longer ones are slow. */
 const RSA_BITS_MIN = 2048;
 const RSA_BITS_MAX = 8192;
+/** A public key in PEM (RFC 7468). */
 const PEM = /^-----BEGIN (RSA PUBLIC|PUBLIC) KEY-----\r?\n[A-Za-z0-9+/=\r\n]+-----END \1 KEY-----$/;
 const HEX = /^(?:[0-9a-f]{2})*$/i;
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
@@ -42,6 +45,7 @@ function base32(bytes: Uint8Array): string {
   return text.toString('latin1');
 }
 
+/** The bytes of the argument `key`. */
 function readHmacKey(args: RuleArguments): Buffer {
   const key = args.text('key', { lengthMax: HMAC_KEY_LENGTH_MAX });
   const isHex = args.flag('hex_key');
@@ -52,8 +56,9 @@ function readHmacKey(args: RuleArguments): Buffer {
 }
 
 /**
- * `hash`: the digest of the text's UTF-8 bytes, in lower-case hexadecimal. The HMACs (RFC 2104) need a `key`,
- * whose bytes are its UTF-8, or with `hex_key` true the bytes that it writes in hexadecimal; the others reject both.
+ * `hash`: the digest of the text's UTF-8 bytes, in lower-case hexadecimal. The HMACs (RFC 2104) require a `key`: its
+ * UTF-8 bytes, or with `hex_key` true the bytes that it contains in hexadecimal. The other algorithms reject both
+ * arguments.
  */
 export function compileHash(args: RuleArguments): RuleStep {
   const algorithm = args.choice('algorithm', [...HASHES, ...HMACS]);
@@ -76,7 +81,10 @@ export function compileHash(args: RuleArguments): RuleStep {
   };
 }
 
-/** `encode`: the text's UTF-8 bytes, or with `hex_input` the bytes that it writes in hexadecimal, RFC 4648, padded. */
+/**
+ * `encode`: RFC 4648 with padding, of the text's UTF-8 bytes, or with `hex_input` of the bytes that it contains in
+ * hexadecimal.
+ */
 export function compileEncode(args: RuleArguments): RuleStep {
   const scheme = args.choice('scheme', ['base64', 'base32']);
   const isHex = args.flag('hex_input');
@@ -90,14 +98,14 @@ export function compileEncode(args: RuleArguments): RuleStep {
   };
 }
 
-/** `nonce`: `length` random bytes as text; what the input contains does not matter. */
+/** `nonce`: `length` random bytes as text; the input is ignored. */
 export function compileNonce(args: RuleArguments): RuleStep {
   const length = args.integer('length', { min: 1, max: NONCE_BYTES_MAX, fallback: 16 });
   const encoding = args.choice('encoding', ['hex', 'base64'], 'hex');
   return (_input, { randomBytes }) => Buffer.from(randomBytes(length)).toString(encoding);
 }
 
-/** An RSA public key from PEM (SPKI or PKCS#1) of 2,048 to 8,192 bits; nothing that contains a private key. */
+/** An RSA public key from PEM (SPKI or PKCS#1) of 2,048 to 8,192 bits. Rejects a text with a private key. */
 function readPublicKey(args: RuleArguments): KeyObject {
   const pem = args.text('public_key', { lengthMax: PEM_LENGTH_MAX }).trim();
   const key = PEM.test(pem) ? parsePublicKey(pem) : undefined;
@@ -109,6 +117,7 @@ function readPublicKey(args: RuleArguments): KeyObject {
   return key;
 }
 
+/** Undefined if OpenSSL cannot parse the key. */
 function parsePublicKey(pem: string): KeyObject | undefined {
   try {
     return createPublicKey(pem);
@@ -120,9 +129,9 @@ function parsePublicKey(pem: string): KeyObject | undefined {
 /**
  * `encrypt`: the text's UTF-8 bytes under RSA-OAEP with SHA-256 (RFC 8017, MGF1 with SHA-256, no label), in base64.
  *
- * WARNING: as with every operation, an input that it cannot work on is COPIED to the output field, IN THE CLEAR.
- * That is an object, an array, a boolean, null, or a text longer than the key takes: its bytes less 66 (190 bytes
- * for 2,048 bits, 446 for 4,096). Put `stringify` or `hash` before it where the input may be one of these.
+ * WARNING: as with every operation, an input that it does not support is COPIED to the output field, UNENCRYPTED.
+ * That is an object, an array, a boolean, null, or a text longer than the key allows: its size in bytes minus 66 (190
+ * bytes for 2,048 bits, 446 for 4,096). Use `stringify` or `hash` before it if the input may be one of these.
  */
 export function compileEncrypt(args: RuleArguments): RuleStep {
   args.choice('algorithm', ['rsa-oaep-256'], 'rsa-oaep-256');

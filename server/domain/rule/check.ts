@@ -2,25 +2,27 @@ import { VaultError } from '../../core/errors.ts';
 import { countSteps } from '../json/path.ts';
 import { compileOperation, isOperationName, type OperationName } from './operations.ts';
 
-/** One operation of a rule, as its author wrote it: shown again just so. */
+/** One operation of a rule, exactly as its author wrote it. */
 export interface Operation {
   readonly name: OperationName;
-  /** A dotted path; `*` is the whole object, and what is read when the field is not given. */
+  /** A dotted path; `*`, the default, is the whole object. */
   readonly input_field?: string;
-  /** A dotted path; the input field when it is not given. */
+  /** A dotted path; the input field by default. */
   readonly output_field?: string;
-  /** Kept and shown; the list's own order is what counts. */
+  /** Stored and returned, but ignored: the order of the list counts. */
   readonly order_position?: number;
   readonly arguments?: Readonly<Record<string, unknown>>;
 }
 
 type Members = Readonly<Record<string, unknown>>;
 
+/** Operations of one rule. */
 const OPERATIONS_MAX = 64;
 const FIELD_LENGTH_MAX = 1024;
 const FIELD_STEPS_MAX = 64;
-/** All texts in the arguments of a list together, so that making a list ready stays quick. */
+/** All texts in the arguments of a rule together, so that compiling it is fast. */
 const TEXT_LENGTH_MAX = 131_072;
+/** The members that an operation may have. */
 const MEMBERS: ReadonlySet<string> = new Set([
   'name',
   'input_field',
@@ -37,10 +39,12 @@ function isMembers(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** An own member: inherited ones such as `constructor` do not count. */
 function own(members: Members, name: keyof Operation): unknown {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
+/** A path, or undefined if it is absent. */
 function checkField(
   members: Members,
   name: 'input_field' | 'output_field',
@@ -57,6 +61,7 @@ function checkField(
   return field;
 }
 
+/** Checks one operation, including its arguments, by compiling it. */
 function checkOperation(value: unknown, place: string): Operation {
   if (!isMembers(value) || Object.keys(value).some((name) => !MEMBERS.has(name))) {
     throw invalid(place);
@@ -98,12 +103,11 @@ function textLength({ arguments: args = {} }: Operation): number {
 }
 
 /**
- * Checks the body that makes a rule, given as plain values: a list of 1 to 64 operations, or an object that has
- * it as `operations` (what else that object has is ignored, so that a rule can be sent back as it was shown).
- * Everything is as strict as it can be told in advance: exact names, exact types (no numbers as text, no null),
- * no unknown members or arguments. Rejects with `invalid_request` at the exact place, such as `body[2].name`
- * or `body.operations[0].arguments.start`; a name that no one knows is not repeated, but its place is named:
- * the operation, or its `arguments`.
+ * Checks the body that creates a rule: a list of 1 to 64 operations, or an object with it as `operations`. Other
+ * members of that object are ignored, so that a rule can be sent back as it was returned. The check is strict: exact
+ * names, exact types (no numbers as text, no null), no unknown members or arguments. Throws `invalid_request` with
+ * the exact place, such as `body[2].name` or `body.operations[0].arguments.start`. An unknown name is not repeated;
+ * the place is then the operation, or its `arguments`.
  */
 export function checkOperations(value: unknown): readonly Operation[] {
   const wrapped = isMembers(value) && Object.hasOwn(value, 'operations');

@@ -4,22 +4,28 @@ import { maskForced } from '../mask/mask.ts';
 import { type CompiledRules, type RuleEnvironment, runRules } from './rule.ts';
 import { copyJson } from './working.ts';
 
-/** All placeholders of texts have one length, and those of numbers another: they reveal nothing of the value. */
+/**
+ * All placeholders of texts have the same length, and so do those of numbers: they reveal nothing about the value.
+ */
 const PLACEHOLDER_BYTES = 32;
 const NUMBER_PLACEHOLDER_DIGITS = 40;
-/** Private-use characters, which no rule looks for: what replaces parts of texts leaves a placeholder whole. */
+/** Private-use characters, which no rule searches for: replacing parts of texts does not change a placeholder. */
 const PRIVATE_USE = 0xe000;
 const PRIVATE_USE_SIZE = 4_096;
 
 interface Hidden {
   readonly value: JsonValue;
-  /** Whether it is a code, of which nothing is shown: among numbers its last four characters would be. */
+  /**
+   * Whether it is a verification code, of which nothing may be shown; under a number name its last four characters
+   * would be.
+   */
   readonly isCode: boolean;
 }
 
-/** The placeholders of the hidden values of an object, by the text of the placeholder. */
+/** The hidden values of an object, by the text of their placeholder. */
 type Placeholders = Map<string, Hidden>;
 
+/** Whether the account sees members with this name masked. */
 function isHiddenName(name: string): boolean {
   return isMaskedNumberName(name) || isSadName(name);
 }
@@ -34,13 +40,16 @@ function textPlaceholder(random: Uint8Array): string {
   return text;
 }
 
-/** Digits without a sign or a leading zero, so that they are themselves as a text too; each digit is among them. */
+/**
+ * Digits without a sign or a leading zero, so that conversion to a text and back does not change them. It contains
+ * each digit.
+ */
 function numberPlaceholder(random: Uint8Array): string {
   const digits = BigInt(`0x${random.toHex()}`).toString().padStart(NUMBER_PLACEHOLDER_DIGITS, '0');
   return `9876543210${digits.slice(-NUMBER_PLACEHOLDER_DIGITS)}`;
 }
 
-/** A copy in which every member with a hidden name is replaced by its own placeholder. */
+/** A copy in which every member with a hidden name is replaced by a placeholder of its own. */
 function hide(value: JsonValue, placeholders: Placeholders, env: RuleEnvironment): JsonValue {
   if (Array.isArray(value)) {
     return value.map((item) => hide(item, placeholders, env));
@@ -64,7 +73,10 @@ function hideMembers(object: JsonObject, placeholders: Placeholders, env: RuleEn
   return hidden;
 }
 
-/** The value of a placeholder, if this name may have it; undefined if the value is not exactly one placeholder. */
+/**
+ * The value of a placeholder, if a member with this name may have it. Undefined if the value is not exactly one
+ * placeholder.
+ */
 function realOf(
   name: string,
   found: JsonValue | undefined,
@@ -76,10 +88,11 @@ function realOf(
   if (!hidden || (hidden.isCode && !isSadName(name))) {
     return undefined;
   }
-  // A number that a template has put into a text is a text from there on.
+  // A number that a template has inserted into a text is a text from then on.
   return hidden.value instanceof JsonNumber && !isNumber ? hidden.value.text : hidden.value;
 }
 
+/** Merges both results: the visible one, with the original values of complete placeholders. */
 function join(seen: JsonValue, hidden: JsonValue | undefined, placeholders: Placeholders): JsonValue {
   if (seen instanceof Map && hidden instanceof Map) {
     return joinMembers(seen, hidden, placeholders);
@@ -89,7 +102,10 @@ function join(seen: JsonValue, hidden: JsonValue | undefined, placeholders: Plac
     : seen;
 }
 
-/** The value for a hidden name: a hidden value, or a value that contains none; otherwise nothing. */
+/**
+ * The value for a hidden name: the original value of a placeholder, or a value that contains none; otherwise
+ * undefined.
+ */
 function joinHidden(
   name: string,
   seen: JsonValue,
@@ -118,12 +134,12 @@ function joinMembers(seen: JsonObject, hidden: JsonObject, placeholders: Placeho
 }
 
 /**
- * Runs rules over what is to be stored, for an account that sees numbers masked. They never meet a hidden value:
- * they run over the object as the account sees it, and over one in which random placeholders take the place of what
- * is hidden. The outcome is that of the first run; but where the second one has left a complete placeholder, under a
- * name that stays hidden, its original value is restored; whatever else rules have made of
- * hidden values is omitted under such names. So a processor's `card.number` can become `card_number`, and neither
- * a value nor a name, a shape or a failure reveals anything about a number. The limits of rules apply to each run.
+ * Runs rules over data to be stored, for an account that sees numbers masked. Rules never receive a hidden value.
+ * They run twice: over the object as the account sees it, and over one with random placeholders in place of hidden
+ * values. The result is that of the first run. Where the second run has a complete placeholder, under a name that is
+ * hidden as well, its original value is restored; other results of hidden values are omitted under such names. So a
+ * processor's `card.number` can become `card_number`, and no value, name, shape or error reveals anything about a
+ * number. The limits of rules apply to each run.
  */
 export function runRulesMasked(rules: CompiledRules, object: JsonObject, env: RuleEnvironment): JsonObject {
   const placeholders: Placeholders = new Map();

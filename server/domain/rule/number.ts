@@ -2,17 +2,18 @@ import { isNumberLiteral, JsonNumber } from '../json/json.ts';
 import type { RuleArguments, RuleStep } from './arguments.ts';
 import { inputText } from './text.ts';
 
-/** A decimal number in parts: sign, digits before and after the point, exponent. */
+/** The parts of a decimal number: sign, digits before and after the point, exponent. */
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
-/** Digits of the longest integer that is made: turning digits of another base into decimal ones takes their square. */
+/** The most digits of an integer; conversion from another base takes quadratic time. */
 const DIGITS_MAX = 4096;
+/** Prefixes of literals that are accepted with their base. */
 const PREFIXES: Readonly<Record<number, string>> = { 2: '0b', 8: '0o', 16: '0x' };
 
 function withoutLeadingZeros(digits: string): string {
   return digits.replace(/^0+(?=\d)/, '');
 }
 
-/** A literal for the texts that people write and JSON does not know: `+1`, `007`, `.5`, `5.`. */
+/** A JSON literal for texts that are not valid JSON: `+1`, `007`, `.5`, `5.`. */
 function normalise(text: string): string | undefined {
   const [, sign, whole = '', fraction = '', exponent] = DECIMAL.exec(text) ?? [];
   if (sign === undefined || whole + fraction === '') {
@@ -25,8 +26,8 @@ function normalise(text: string): string | undefined {
 }
 
 /**
- * `parse_float`: the number that a text contains. What is a JSON number already stays as it is written (`1.10`,
- * `1e400`); white space around it, a plus sign, leading zeros and a missing digit at the point are put right.
+ * `parse_float`: the number that a text contains. A JSON number keeps its literal (`1.10`, `1e400`). Surrounding
+ * white space, a plus sign, leading zeros and a missing digit next to the point are corrected.
  */
 export function compileParseFloat(): RuleStep {
   return (input) => {
@@ -39,7 +40,7 @@ export function compileParseFloat(): RuleStep {
   };
 }
 
-/** The digits of a decimal number before its point once the exponent has moved it; the rest is cut off. */
+/** The digits of a decimal number before its point, after its exponent is applied; the rest is discarded. */
 function truncate(text: string): string | undefined {
   const [, sign, whole = '', fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? [];
   const digits = withoutLeadingZeros(whole + fraction);
@@ -57,6 +58,7 @@ function truncate(text: string): string | undefined {
   return (sign === '-' ? '-' : '') + digits.slice(0, count).padEnd(count, '0');
 }
 
+/** The decimal digits of an integer in another base; undefined if it is invalid or too long. */
 function readDigits(text: string, base: number): string | undefined {
   const negative = text.startsWith('-');
   const unsigned = text.replace(/^[+-]/, '').toLowerCase();
@@ -79,9 +81,9 @@ function readDigits(text: string, base: number): string | undefined {
 
 /**
  * `convert_to_int`: the exact integer that a text contains in a base of 2 to 36, as a number. In base 10 a decimal
- * number is cut at its point towards zero (`12.7` and `-12.7` become 12 and -12, `1.5e3` becomes 1500); in other
- * bases only digits of that base count, with a sign and with `0x`, `0o` or `0b` where it fits. Integers of more
- * than 4,096 digits are not made.
+ * number is truncated towards zero (`12.7` and `-12.7` become 12 and -12, `1.5e3` becomes 1500). In other bases only
+ * digits of that base are valid, with a sign and with a matching `0x`, `0o` or `0b`. Integers of more than 4,096
+ * digits are not supported.
  */
 export function compileConvertToInt(args: RuleArguments): RuleStep {
   const base = args.integer('base', { min: 2, max: 36, fallback: 10 });

@@ -5,8 +5,9 @@ import { compileConvertToInt, compileParseFloat } from './number.ts';
 import { compileParseJson, compileTemplate } from './template.ts';
 import { compileFormat, compileMask, compileReplace, compileStringify, compileSubstr } from './text.ts';
 
+/** How an operation is compiled. */
 interface OperationKind {
-  /** The arguments that it knows; any other is rejected. */
+  /** Its arguments; any other one is rejected. */
   readonly arguments: readonly string[];
   readonly compile: (args: RuleArguments) => RuleStep;
 }
@@ -41,8 +42,8 @@ export function isOperationName(value: unknown): value is OperationName {
 export const OPERATION_NAMES: readonly OperationName[] = Object.keys(OPERATIONS).filter(isOperationName);
 
 /**
- * Checks an operation's arguments and makes the step that does its work. Rejects an argument with
- * `invalid_request` at its own place, and names that the operation does not know at `place`, unnamed.
+ * Checks the arguments of an operation and compiles it. Throws `invalid_request` at the place of an invalid argument,
+ * and at `place` for an unknown argument, without its name.
  */
 export function compileOperation(
   name: OperationName,

@@ -9,27 +9,29 @@ import { copyJson, createWorkingObject, type WorkingObject } from './working.ts'
 export type { Operation } from './check.ts';
 export { OPERATION_NAMES } from './operations.ts';
 
+/** An operation with parsed paths. */
 interface CompiledOperation {
   readonly input: Path;
   readonly output: Path;
   readonly step: RuleStep;
-  /** Whether what it copies would land on itself. */
+  /** Whether input and output are the same, so that copying would change nothing. */
   readonly inPlace: boolean;
 }
 
-/** Rules made ready to run; for one thread, since it contains functions. */
+/** Compiled rules. They contain functions, so they cannot be sent to another thread. */
 export interface CompiledRules {
   readonly operations: readonly CompiledOperation[];
 }
 
-/** The time and the chance that running rules depends on. */
+/** The clock and the randomness that a run depends on. */
 export interface RuleEnvironment {
   /** A monotonic clock in milliseconds. */
   readonly now: () => number;
-  /** Random bytes from a source fit for secrets. */
+  /** Random bytes from a cryptographically secure source. */
   readonly randomBytes: (length: number) => Uint8Array;
 }
 
+/** Compiles one operation; `at` is its index, for errors. */
 function compile(operation: Operation, at: number): CompiledOperation {
   const input = operation.input_field ?? WHOLE;
   const output = operation.output_field ?? input;
@@ -38,9 +40,8 @@ function compile(operation: Operation, at: number): CompiledOperation {
 }
 
 /**
- * Makes the operations of some rules ready, in the order of the rules and of each list; what `order_position`
- * says does not count. Operations come from {@link Operation} lists that were checked when they were stored; a
- * list that was damaged since then is rejected with `invalid_request`.
+ * Compiles the operations of several rules, in the order of the rules and of each list; `order_position` is ignored.
+ * The lists were checked when they were stored. Throws `invalid_request` for a list that was damaged since then.
  */
 export function compileRules(lists: readonly (readonly Operation[])[]): CompiledRules {
   return {
@@ -48,6 +49,7 @@ export function compileRules(lists: readonly (readonly Operation[])[]): Compiled
   };
 }
 
+/** Runs one operation. An unsupported input is copied to the output. */
 function runOperation(operation: CompiledOperation, working: WorkingObject, run: RuleRun): void {
   const input = working.read(operation.input);
   if (input === undefined) {
@@ -63,11 +65,11 @@ function runOperation(operation: CompiledOperation, working: WorkingObject, run:
 }
 
 /**
- * Runs rules on an object and gives a new one, which shares nothing with the object given; that one stays as it
- * is. What no operation wrote comes out exactly as it was, member order and the digits of numbers included. An
- * operation whose input field is missing is skipped; one that cannot work on its input copies it to its output
- * field. Ends with `rule_limit`, and no result at all, when the rules need more than 100 ms, the object or a text
- * on the way grows over 1 MiB, or the object gets more than 64 levels.
+ * Runs rules on an object and returns a new one that shares nothing with it; the given object is not changed. Values
+ * that no operation has written are unchanged, including member order and number literals. An operation without its
+ * input field is skipped; one that does not support its input copies it to its output field. Throws `rule_limit` when
+ * the rules need more than 100 ms, when the object or an intermediate text exceeds 1 MiB, or when the object has more
+ * than 64 levels.
  */
 export function runRules(rules: CompiledRules, object: JsonObject, environment: RuleEnvironment): JsonObject {
   const run: RuleRun = { ...createRuleBudget(environment.now), randomBytes: environment.randomBytes };

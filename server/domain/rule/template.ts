@@ -11,9 +11,9 @@ const TEMPLATE_LENGTH_MAX = 65_536;
 
 const encoder = new TextEncoder();
 
-/** The value of a JSON text; `undefined` when it is none, over the limit when it is nested too deep. */
+/** The value of a JSON text, undefined if it is invalid. Throws `rule_limit` if it is nested too deeply. */
 function parseText(text: string): JsonValue | undefined {
-  // Encoding would turn a lone surrogate into another character.
+  // Encoding would replace a lone surrogate by another character.
   if (!text.isWellFormed()) {
     return undefined;
   }
@@ -27,7 +27,7 @@ function parseText(text: string): JsonValue | undefined {
   }
 }
 
-/** `parse_json`: the value of a JSON text, numbers kept as they are written. */
+/** `parse_json`: the value of a JSON text; numbers keep their literal. */
 export function compileParseJson(): RuleStep {
   return (input) => {
     const text = inputText(input);
@@ -35,6 +35,7 @@ export function compileParseJson(): RuleStep {
   };
 }
 
+/** The parsed argument `template`. */
 function readTemplate(args: RuleArguments): Template {
   const text = args.text('template', { lengthMax: TEMPLATE_LENGTH_MAX });
   try {
@@ -45,10 +46,10 @@ function readTemplate(args: RuleArguments): Template {
 }
 
 /**
- * `template`: the template filled from the input. When its own text starts with `{` or `[` it is JSON: values are
- * escaped for their place (`createJsonEscape`) and the result is the object or array that the filled text contains;
- * when it contains none, for example because a value made a member name appear twice, the operation cannot work on
- * its input. Any other template gives a text, with nothing escaped.
+ * `template`: the template, filled from the input. A template that starts with `{` or `[` is JSON: values are escaped
+ * for their position (`createJsonEscape`), and the result is the parsed object or array. If the filled text is
+ * invalid, for example because a value has duplicated a member name, the input counts as unsupported. Any other
+ * template results in a text without escaping.
  */
 export function compileTemplate(args: RuleArguments): RuleStep {
   const template = readTemplate(args);

@@ -4,7 +4,7 @@ import { plainText } from '../template/render.ts';
 import type { RuleArguments, RuleStep } from './arguments.ts';
 import { createTextMeter } from './budget.ts';
 
-/** A part of a text, in UTF-16 units. */
+/** A part of a text, in UTF-16 units; `to` is exclusive. */
 interface Range {
   readonly from: number;
   readonly to: number;
@@ -16,11 +16,12 @@ const PATH_LENGTH_MAX = 1024;
 const PATH_STEPS_MAX = 64;
 const POSITION_MAX = Number.MAX_SAFE_INTEGER;
 
-/** What text operations work on: a text as it is, a number as it was written; nothing else. */
+/** The input of text operations: a text unchanged, a number as its literal; undefined for other values. */
 export function inputText(input: JsonValue): string | undefined {
   return input instanceof JsonNumber ? input.text : typeof input === 'string' ? input : undefined;
 }
 
+/** The position after the code point at `at`. */
 function afterPoint(text: string, at: number): number {
   return at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
 }
@@ -33,6 +34,7 @@ function countPoints(text: string): number {
   return count;
 }
 
+/** The position after a number of code points, in units. */
 function unitsBefore(text: string, points: number): number {
   let at = 0;
   for (let count = 0; count < points && at < text.length; count++) {
@@ -41,7 +43,9 @@ function unitsBefore(text: string, points: number): number {
   return at;
 }
 
-/** The range between two positions in code points: negative ones count from the end, an end of 0 is the length. */
+/**
+ * The range between two positions in code points. Negative positions count from the end; an end of 0 is the length.
+ */
 function rangeOf(text: string, start: number, end: number): Range {
   const length = countPoints(text);
   const position = (at: number): number => (at < 0 ? Math.max(0, length + at) : Math.min(length, at));
@@ -55,12 +59,12 @@ function readPositions(args: RuleArguments): { start: number; end: number } {
   return { start: args.integer('start', options), end: args.integer('end', options) };
 }
 
-/** `stringify`: the JSON text of any value, so a text gets quotes and escapes. */
+/** `stringify`: the JSON text of any value; a text gets quotes and escapes. */
 export function compileStringify(): RuleStep {
   return stringifyJson;
 }
 
-/** `substr`: the code points from `start` up to `end`; empty when they meet or cross. */
+/** `substr`: the code points from `start` up to `end` (exclusive); empty if the range is empty. */
 export function compileSubstr(args: RuleArguments): RuleStep {
   const { start, end } = readPositions(args);
   return (input) => {
@@ -92,7 +96,7 @@ export function compileReplace(args: RuleArguments): RuleStep {
   };
 }
 
-/** `mask`: each code point from `start` up to `end` but spaces becomes `char`; positions as in `substr`. */
+/** `mask`: each code point from `start` up to `end`, except spaces, becomes `char`; positions as in `substr`. */
 export function compileMask(args: RuleArguments): RuleStep {
   const { start, end } = readPositions(args);
   const char = args.text('char', { lengthMax: 2, fallback: '*' });
@@ -115,9 +119,9 @@ function isContainer(value: JsonValue): boolean {
 }
 
 /**
- * `format`: `format_string` with each `%v` replaced by the plain text of the next field in `keys`, a missing one
- * by nothing; `%%` is one percent sign, any other `%` stands for itself. Keys are paths from the input; `*` is
- * the input itself, the only key that works on an input without members.
+ * `format`: `format_string` with each `%v` replaced by the plain text of the next field in `keys`; a missing field is
+ * empty. `%%` is one percent sign, any other `%` is literal. Keys are paths from the input. `*` is the input itself,
+ * the only key that supports an input without members.
  */
 export function compileFormat(args: RuleArguments): RuleStep {
   const format = args.text('format_string', { lengthMax: TEXT_LENGTH_MAX });
@@ -145,7 +149,7 @@ export function compileFormat(args: RuleArguments): RuleStep {
   };
 }
 
-/** The literal texts before, between and after the places of a format string. */
+/** The literal texts before, between and after the `%v` of a format string. */
 function splitFormat(format: string): string[] {
   const pieces = [''];
   for (const part of format.split(/(%[%v])/)) {

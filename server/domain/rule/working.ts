@@ -4,7 +4,7 @@ import { jsonBytes, jsonTextBytes, overLimit, RULE_LIMITS } from './budget.ts';
 
 /** The object that the operations of one item change, with its size. */
 export interface WorkingObject {
-  /** The value at a path; it is the working object's own: copy it before it goes elsewhere. */
+  /** The value at a path. It belongs to the working object: copy it before it is used elsewhere. */
   readonly read: (path: Path) => JsonValue | undefined;
   /** Sets a value at a path; the value must not be used elsewhere. */
   readonly write: (path: Path, value: JsonValue) => void;
@@ -12,12 +12,12 @@ export interface WorkingObject {
   readonly current: () => JsonObject;
 }
 
-/** Where a path ends in an object, and the steps of it that are not there yet. */
+/** The position of a path in an object, and its steps that do not exist yet. */
 interface Place {
   readonly container: JsonObject | JsonValue[];
   readonly key: string;
   readonly old: JsonValue | undefined;
-  /** How many levels there are down to the container, itself included. */
+  /** The number of levels down to and including the container. */
   readonly levels: number;
   readonly missing: Path;
 }
@@ -35,6 +35,7 @@ export function copyJson(value: JsonValue): JsonValue {
   return Array.isArray(value) ? value.map((item) => copyJson(item)) : value;
 }
 
+/** A member whose name is the rest of the path takes precedence, as in `readPath`. */
 function placeInObject(container: JsonObject, step: PathStep, levels: number): Place {
   const literal = step.next !== undefined && container.has(step.rest);
   const key = literal ? step.rest : step.step;
@@ -48,7 +49,9 @@ function placeInArray(container: JsonValue[], step: PathStep, levels: number): P
     : { container, key: step.step, old: container[index], levels, missing: step.next };
 }
 
-/** Where a write goes; `undefined` when the path meets a scalar or an index that the array does not have. */
+/**
+ * The position of a write. Undefined if the path leads through a scalar or to an index that the array does not have.
+ */
 function findPlace(root: JsonObject, path: PathStep): Place | undefined {
   let at: JsonValue = root;
   let step = path;
@@ -67,7 +70,7 @@ function findPlace(root: JsonObject, path: PathStep): Place | undefined {
   }
 }
 
-/** The value inside of one new object for each step. */
+/** The value inside one new object for each step. */
 function wrap(value: JsonValue, missing: Path): JsonValue {
   return missing === undefined ? value : new Map([[missing.step, wrap(value, missing.next)]]);
 }
@@ -81,10 +84,10 @@ function put({ container, key }: Place, value: JsonValue): void {
 }
 
 /**
- * Starts with a copy of an object, which stays as it is. A write replaces what is at the path and makes the
- * objects that are missing on the way; it does nothing where the path meets a scalar (null is one) or an array
- * without that index, nor at `*` for a value that is no object. A write that would take the object over its size
- * or depth ends the rules before anything is written.
+ * Creates a working copy of an object, which is not changed. A write replaces the value at the path and creates
+ * missing objects. It has no effect if the path leads through a scalar (including null) or to a missing index of an
+ * array, and at `*` for a value that is not an object. Throws `rule_limit`, before anything is written, when the
+ * object would exceed its size or depth.
  */
 export function createWorkingObject(object: JsonObject): WorkingObject {
   let bytes = checkedBytes(jsonBytes(object, RULE_LIMITS.levelsMax));

@@ -8,10 +8,10 @@ const BACKSLASH = 0x5c;
 export const plainEscape: TemplateEscape = { insert: plainText };
 
 /**
- * Escaping for templates of JSON, for one rendering. It follows the text that goes out, so that it knows for each
- * tag whether it stands inside a string literal. Inside, the value's plain text becomes escaped characters of
- * that string; outside, the value becomes a JSON value of its own (a missing one null). A value can end neither
- * the literal nor the structure around it, wherever the tag stands, even right after a backslash.
+ * Escaping for JSON templates, for one rendering. It follows the output, so that it knows for each tag whether it is
+ * inside a string literal. Inside, the plain text of the value becomes escaped characters of that string; outside,
+ * the value becomes a JSON value (null if it is missing). A value can end neither the literal nor the surrounding
+ * structure, at any position, even directly after a backslash.
  */
 export function createJsonEscape(): TemplateEscape {
   let inString = false;
@@ -36,7 +36,7 @@ export function createJsonEscape(): TemplateEscape {
       return stringifyJson(value ?? null);
     }
     const characters = quoteJson(plainText(value)).slice(1, -1);
-    // An open backslash would swallow the first escape and let a quote of the value through: complete it.
+    // An open backslash would consume the first escape and expose a quote of the value: complete it.
     const completion = afterBackslash ? '\\' : '';
     afterBackslash = false;
     return completion + characters;

@@ -4,10 +4,13 @@ import { createJsonEscape, plainEscape } from './escape.ts';
 import { plainText, type TemplateEscape } from './render.ts';
 import { createXmlEscape } from './xml-escape.ts';
 
-/** What `encodeURIComponent` leaves as it is though some parsers give it a meaning. */
+/** Characters that `encodeURIComponent` keeps although some parsers give them a meaning. */
 const LEFT = /[!'()*~]/g;
 
-/** A text as part of a URL's path or query, or of a form body: everything but letters, digits, `-`, `.`, `_` encoded. */
+/**
+ * Encodes a text for the path or query of a URL, or for a form body: everything but letters, digits, `-`, `.`, `_`
+ * (RFC 3986).
+ */
 export function percentEncode(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(
     LEFT,

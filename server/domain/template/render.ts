@@ -2,11 +2,11 @@ import { JsonNumber, type JsonValue, stringifyJson } from '../json/json.ts';
 import { type Path, readPath } from '../json/path.ts';
 import type { Template, TemplatePart } from './template.ts';
 
-/** Turns values into text that is safe for where it stands. A new one is made for each rendering. */
+/** Converts values to text that is safe at its position. Create a new one for each rendering. */
 export interface TemplateEscape {
-  /** What goes out for `{{name}}`; `undefined` is a missing value. */
+  /** The output for `{{name}}`; undefined is a missing value. */
   readonly insert: (value: JsonValue | undefined) => string;
-  /** Sees all that goes out unescaped, in order, so that `insert` can know where it stands. */
+  /** Receives all unescaped output, in order, so that `insert` knows its position. */
   readonly pass?: (text: string) => void;
 }
 
@@ -14,25 +14,30 @@ export interface TemplateEscape {
 export interface TemplateMeter {
   /** Counts tags, looked-up levels and section iterations. */
   readonly spend: (steps: number) => void;
-  /** Counts bytes of output (UTF-8), before they are put together. */
+  /** Counts bytes of output (UTF-8) before they are added. */
   readonly write: (bytes: number) => void;
 }
 
-/** The values that a name is looked up in, innermost first. */
+/** The values that names are searched in, innermost first. */
 interface Frame {
   readonly value: JsonValue;
   readonly outer: Frame | undefined;
 }
 
+/** The state of one rendering. */
 interface Rendering {
   readonly escape: TemplateEscape;
   readonly meter: TemplateMeter;
   output: string;
 }
 
+/** Literals with the value zero. */
 const FALSY_NUMBER = /^-?[0.]+(?:[eE]|$)/;
 
-/** The text of a value outside any format: strings raw, numbers as written, null and missing empty, others JSON. */
+/**
+ * The text of a value without a format: strings unchanged, numbers as their literal, null and missing values empty,
+ * others as JSON.
+ */
 export function plainText(value: JsonValue | undefined): string {
   if (value === undefined || value === null) {
     return '';
@@ -40,7 +45,7 @@ export function plainText(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : stringifyJson(value);
 }
 
-/** The value of a name in the innermost frame that has it; no path is the frame's own value (`.`). */
+/** The value of a name in the innermost frame that has it. Without a path (`.`) it is the value of the frame. */
 function lookUp(path: Path, frames: Frame, meter: TemplateMeter): JsonValue | undefined {
   if (path === undefined) {
     return frames.value;
@@ -55,6 +60,7 @@ function lookUp(path: Path, frames: Frame, meter: TemplateMeter): JsonValue | un
   return undefined;
 }
 
+/** Whether a section with this value is skipped, as in mustache.js. */
 function isFalsy(value: JsonValue | undefined): boolean {
   return (
     value === undefined ||
@@ -117,11 +123,11 @@ function renderParts(rendering: Rendering, parts: readonly TemplatePart[], frame
 }
 
 /**
- * Fills a template from a JSON value. Names are looked up in the data alone, so that `{{constructor}}` or
- * `{{toString}}` is empty unless the data has such a member; dotted names follow the rules of paths
- * (`readPath`); a name that the innermost section's value lacks is looked for further out. Sections follow
- * mustache.js: absent, null, false, 0, empty texts and empty arrays are false, arrays repeat, other values are
- * entered once. The meter bounds the work and the output.
+ * Fills a template from a JSON value. Names are only searched in the data, so `{{constructor}}` and `{{toString}}`
+ * are empty unless the data has such a member. Dotted names follow the rules of `readPath`. A name that the innermost
+ * section does not have is searched in the outer ones. Sections follow mustache.js: missing values, null, false, 0,
+ * empty texts and empty arrays are false, arrays repeat, other values are rendered once. The meter limits work and
+ * output.
  */
 export function renderTemplate(
   template: Template,

@@ -2,23 +2,23 @@ import Mustache, { type TemplateSpans } from 'mustache';
 import { VaultError } from '../../core/errors.ts';
 import { countSteps, type Path, parseSteps } from '../json/path.ts';
 
-/** Text as it stands, a value's place, or a section with what it contains. */
+/** Literal text, a value, or a section with its parts. */
 export type TemplatePart =
   | { readonly kind: 'text'; readonly text: string; readonly bytes: number }
   | { readonly kind: 'value' | 'raw'; readonly path: Path }
   | { readonly kind: 'section' | 'inverted'; readonly path: Path; readonly parts: readonly TemplatePart[] };
 
-/** A parsed template: plain data, to be made once and rendered often. */
+/** A parsed template: plain data, which can be rendered many times. */
 export interface Template {
   readonly parts: readonly TemplatePart[];
-  /** The first character of the template's own text that is no white space; empty when there is none. */
+  /** The first character of the template's own text that is not white space; empty if there is none. */
   readonly firstCharacter: string;
 }
 
 const SECTION_LEVELS_MAX = 32;
 const NAME = /^[^{}]{1,1024}$/;
 const NAME_STEPS_MAX = 64;
-/** The parser searches tags with patterns whose time grows with the square of a run of spaces. */
+/** The patterns of the parser take quadratic time for a run of spaces in a tag. */
 const SPACES_IN_TAG = /\s{65}/;
 
 function invalid(): VaultError {
@@ -47,6 +47,7 @@ function parseName(name: string): Path {
   return name === '.' ? undefined : parseSteps(name);
 }
 
+/** Converts the tokens of the parser, with a limit for nested sections. */
 function toParts(tokens: TemplateSpans, levelsLeft: number): TemplatePart[] {
   const parts: TemplatePart[] = [];
   for (const [type, value, , , inner] of tokens) {
@@ -66,6 +67,7 @@ function toParts(tokens: TemplateSpans, levelsLeft: number): TemplatePart[] {
   return parts;
 }
 
+/** See `Template.firstCharacter`. */
 function firstCharacterOf(parts: readonly TemplatePart[]): string {
   for (const part of parts) {
     const inner = 'parts' in part ? firstCharacterOf(part.parts) : '';
@@ -79,7 +81,7 @@ function firstCharacterOf(parts: readonly TemplatePart[]): string {
 
 function parseTokens(text: string): TemplateSpans {
   const writer = new Mustache.Writer();
-  // The cache keeps every template for ever; its type does not know that it can be switched off.
+  // The cache would keep every template forever; its type does not allow to disable it.
   Object.assign(writer, { templateCache: undefined });
   try {
     return writer.parse(text);
@@ -90,9 +92,9 @@ function parseTokens(text: string): TemplateSpans {
 
 /**
  * Parses a mustache template: `{{name}}`, `{{a.b}}`, `{{{raw}}}`, `{{& raw}}`, `{{.}}`, `{{#section}}`,
- * `{{^inverted}}`, `{{! comment}}`. Partials (`{{> name}}`) render nothing. Rejected with `invalid_request`
- * (callers add the place): unclosed or crossed tags, empty names, tags that set other delimiters, more than 32
- * sections inside each other, and text that is no well-formed Unicode.
+ * `{{^inverted}}`, `{{! comment}}`. Partials (`{{> name}}`) render nothing. Throws `invalid_request` (callers add the
+ * place) for unclosed or crossed tags, empty names, tags that change the delimiters, more than 32 nested sections,
+ * and text that is not well-formed Unicode.
  */
 export function parseTemplate(text: string): Template {
   if (!text.isWellFormed()) {

@@ -4,15 +4,17 @@ import { plainText, type TemplateEscape } from './render.ts';
 const CDATA = '<![CDATA[';
 const CDATA_END = ']]>';
 const COMMENT = '<!--';
-/** The longest delimiter less one: what may still become one with the text that follows. */
+/** The longest delimiter minus one: what can still become a delimiter with the following text. */
 const TAIL = CDATA.length - 1;
 
+/** Where a value is inserted. */
 type Place = 'markup' | 'cdata' | 'comment';
 
 /** Characters that XML 1.0 cannot contain, not even as references; lone surrogates are looked for apart. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to find.
 const FORBIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/;
 
+/** Characters with a meaning in text or attributes. */
 const SPECIAL = /[&<>"'\t\n\r]/g;
 
 const NAMED: Readonly<Record<string, string>> = {
@@ -23,33 +25,38 @@ const NAMED: Readonly<Record<string, string>> = {
   "'": '&apos;',
 };
 
+/** A numeric character reference. */
 function reference(character: string): string {
   return `&#${character.charCodeAt(0)};`;
 }
 
-/** In text and attributes: also line ends and tabs, which parsers would turn into others or into spaces. */
+/**
+ * Escapes a text for elements and attributes, including line ends and tabs, which parsers normalise (XML 1.0,
+ * sections 2.11 and 3.3.3).
+ */
 export function escapeXml(text: string): string {
   return text.replace(SPECIAL, (character) => NAMED[character] ?? reference(character));
 }
 
-/** In a CDATA section nothing is escaped: the section is closed and opened again around what it cannot contain. */
+/** A CDATA section has no escapes: it is closed and reopened around what it cannot contain. */
 function escapeCdata(text: string): string {
   const whole = text.replaceAll('>', `${CDATA_END}${CDATA}>`).replaceAll('\r', `${CDATA_END}&#13;${CDATA}`);
   return whole.endsWith(']') ? `${whole}${CDATA_END}${CDATA}` : whole;
 }
 
+/** A comment must not contain two hyphens. */
 function escapeComment(text: string): string {
   return escapeXml(text).replaceAll('-', '&#45;');
 }
 
-/** The delimiters that matter in a place; each use sets where the search begins. */
+/** The delimiters that matter in a place; each use sets the start of the search. */
 const DELIMITERS: Readonly<Record<Place, RegExp>> = {
   markup: /<!\[CDATA\[|<!--/g,
   cdata: /\]\]>/g,
   comment: /-->/g,
 };
 
-/** The place after a text that begins in `from`, and what may still become a delimiter with the text after it. */
+/** The place after a text that starts in `from`, and the rest that can still become a delimiter. */
 function follow(from: Place, text: string): { readonly place: Place; readonly tail: string } {
   let place = from;
   let at = 0;
@@ -66,9 +73,9 @@ function follow(from: Place, text: string): { readonly place: Place; readonly ta
 }
 
 /**
- * Escaping for templates of XML, for one rendering. Values are escaped as text that is right inside elements and
- * inside attributes with either kind of quotes; within CDATA sections and comments they are kept from ending
- * them. A value with a character that XML cannot contain (most control characters, half a surrogate pair) is rejected.
+ * Escaping for XML templates, for one rendering. Values are escaped for element content and for attributes in both
+ * kinds of quotes; in CDATA sections and comments they cannot end these. Throws `invalid_request` for a value with a
+ * character that XML cannot contain: most control characters and lone surrogates.
  */
 export function createXmlEscape(): TemplateEscape {
   let place: Place = 'markup';

@@ -1,6 +1,6 @@
 /**
- * Durations as callers and settings write them. Every ready-made parser that was tried reads some wrong
- * input as "for ever" or as one second; this one rejects whatever it does not know.
+ * Durations as callers and settings write them. Available libraries accept some invalid input as unlimited or as one
+ * second; this parser rejects everything that it does not know.
  */
 const SECOND = 1000;
 const DAY = 86_400 * SECOND;
@@ -8,7 +8,7 @@ const DAY = 86_400 * SECOND;
 /** Ten years with their three leap days: the longest duration that is accepted, in milliseconds. */
 export const DURATION_MS_MAX = 3653 * DAY;
 
-/** A length of time in milliseconds, or no end at all. */
+/** A duration in milliseconds, or without an end. */
 export type Duration = number | 'forever';
 
 // One optional group per unit, longest first, so that order and repetition are checked by the pattern.
@@ -22,6 +22,7 @@ const ISO_UNITS = [365 * DAY, 30 * DAY, 7 * DAY, DAY, 3600 * SECOND, 60 * SECOND
 // Zeros without a unit, which existing clients send to mean "never expires".
 const ZEROS: ReadonlySet<string> = new Set(['0', 'P0T', 'P0T0']);
 
+/** The sum of the units of one notation; undefined if the text does not match it. */
 function total(pattern: RegExp, units: readonly number[], text: string): number | undefined {
   const groups = pattern.exec(text)?.slice(1);
   if (groups === undefined || groups.every((digits) => digits === undefined)) {
@@ -31,10 +32,10 @@ function total(pattern: RegExp, units: readonly number[], text: string): number 
 }
 
 /**
- * Reads a duration: units from long to short (`45m`, `24h60m60s`, `1h30m`, `2d`, `1w`), or ISO 8601 in whole
- * numbers (`PT10M`, `P1D`, `P1W`; a month is 30 days, a year 365). Any zero (`0`, `0s`, `P0T`, `P0T0`, `PT0S`,
- * `P0D`) is `'forever'`. Gives `undefined` for everything else: empty text, spaces, signs, fractions, a number
- * without a unit, the two notations mixed, and anything over `DURATION_MS_MAX`.
+ * Parses a duration: units from long to short (`45m`, `24h60m60s`, `1h30m`, `2d`, `1w`), or ISO 8601 in whole numbers
+ * (`PT10M`, `P1D`, `P1W`; a month is 30 days, a year 365). Any zero (`0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`) is
+ * `'forever'`. Undefined for everything else: empty text, spaces, signs, fractions, a number without a unit, mixed
+ * notations, and durations over `DURATION_MS_MAX`.
  */
 export function parseDuration(text: string): Duration | undefined {
   if (ZEROS.has(text)) {

@@ -1,9 +1,9 @@
-/** What a body is written in, as far as it matters for putting values into it or finding them in it. */
+/** The format of a body, as far as it matters for inserting and finding values. */
 export type BodyFormat = 'json' | 'form' | 'xml' | 'text';
 
 /**
- * The format that a Content-Type names: `json` for JSON and `+json` (and lines of JSON), `xml` for XML and `+xml`,
- * `form` for `application/x-www-form-urlencoded`, `text` for everything else. Undefined when it names none.
+ * The format of a Content-Type (RFC 9110): `json` for JSON, `+json` and JSON lines, `xml` for XML and `+xml`, `form`
+ * for `application/x-www-form-urlencoded`, `text` for all others. Undefined if it has no type.
  */
 export function bodyFormat(contentType: string | undefined): BodyFormat | undefined {
   const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';

@@ -1,4 +1,4 @@
-/** Reads a boolean query parameter: `true`, `t`, `1`, `false`, `f`, `0`; undefined for anything else. */
+/** Parses a boolean query parameter: `true`, `t`, `1`, `false`, `f`, `0`; undefined for any other text. */
 export function parseBooleanText(text: string): boolean | undefined {
   if (text === 'true' || text === 't' || text === '1') {
     return true;
@@ -10,8 +10,8 @@ export function parseBooleanText(text: string): boolean | undefined {
 }
 
 /**
- * Reads an integer query parameter: digits without leading zeros, with a minus sign when negative. Undefined for
- * anything else (`+1`, `-0`, `0x10`, `1e3`, `1.0`) and for what a number cannot contain exactly.
+ * Parses an integer query parameter: digits without leading zeros, with a minus sign if negative. Undefined for any
+ * other text (`+1`, `-0`, `0x10`, `1e3`, `1.0`) and for integers that a number cannot represent exactly.
  */
 export function parseIntegerText(text: string): number | undefined {
   if (!/^(?:0|-?[1-9]\d{0,15})$/.test(text)) {
@@ -22,8 +22,8 @@ export function parseIntegerText(text: string): number | undefined {
 }
 
 /**
- * Reads a list query parameter: entries separated by commas, white space around them dropped, order and repeats
- * kept. The empty text is the empty list; undefined when an entry is empty.
+ * Parses a list query parameter: entries separated by commas, without surrounding white space, in order and with
+ * duplicates. An empty text is an empty list; undefined if an entry is empty.
  */
 export function parseListText(text: string): string[] | undefined {
   if (text === '') {

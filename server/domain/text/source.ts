@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * One source: an IPv4 address, or the first 64 bits of an IPv6 address, since the owner of one address of
- * those has them all. Whatever is no address is a source of its own.
+ * The source of requests that rate limits apply to: an IPv4 address, or the first 64 bits of an IPv6 address, because
+ * the owner of one address usually has the whole /64. Any other text is a source of its own.
  */
 export function sourceOf(ip: string): string {
   if (!ip.includes(':') || !ipaddr.IPv6.isValid(ip)) {

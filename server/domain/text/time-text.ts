@@ -1,8 +1,8 @@
 const FILTER_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
 /**
- * Reads a time filter, `YYYY-MM-DDThh:mm:ssZ` exactly (RFC 3339, UTC, whole seconds), as milliseconds since 1970.
- * Undefined for any other shape and for times that the calendar does not have: 30 February, hour 24, second 60.
+ * Parses a time filter, exactly `YYYY-MM-DDThh:mm:ssZ` (RFC 3339, UTC, whole seconds), as milliseconds since 1970.
+ * Undefined for any other format and for times that do not exist: 30 February, hour 24, second 60.
  */
 export function parseFilterTime(text: string): number | undefined {
   if (!FILTER_TIME.test(text)) {
