@@ -1,9 +1,9 @@
-/** Builds what browsers load of the hosted forms: for the server at its start, and for the published package. */
+/** Builds the scripts of the hosted forms for browsers: for the server at its start, and for the published package. */
 import { join } from 'node:path';
 import manifest from './package.json';
 import { pageStyles } from './styles/styles.macro.ts';
 
-/** One script as it is served: the same bytes from the same sources, wherever they lie. */
+/** One script as it is served. The same sources always result in the same bytes. */
 export interface FormBundle {
   readonly name: string;
   readonly text: string;
@@ -14,10 +14,10 @@ export interface FormBundle {
 
 /** All scripts of one build. */
 export interface FormBundles {
-  /** The package's version and eight hex digits that differ as soon as a byte of any script does. */
+  /** The version of the package and eight hex digits that change with any byte of any script. */
   readonly version: string;
   readonly files: readonly FormBundle[];
-  /** How a policy names the styles that the page's script adds: `'sha256-…'`. */
+  /** The hash source of the styles that the page's script adds: `'sha256-…'`. */
   readonly styles: string;
 }
 
@@ -27,6 +27,7 @@ interface Entry {
   readonly format: 'esm' | 'iife';
 }
 
+/** The scripts and their sources. */
 const ENTRIES: readonly Entry[] = [
   { name: 'vault-forms.js', source: 'index.ts', format: 'esm' },
   { name: 'vault-forms.global.js', source: 'global.ts', format: 'iife' },
@@ -34,8 +35,8 @@ const ENTRIES: readonly Entry[] = [
 ];
 
 /**
- * Builds the three scripts in memory, in well under a second. Writes nothing, reads only this project's sources, and
- * rejects with the compiler's words when these do not compile.
+ * Builds the three scripts in memory, in less than a second. It writes nothing and reads only the sources of this
+ * project. Rejects with the message of the compiler if they do not compile.
  */
 export async function buildForms(): Promise<FormBundles> {
   const files = await Promise.all(ENTRIES.map(buildBundle));
@@ -43,6 +44,7 @@ export async function buildForms(): Promise<FormBundles> {
   return { version: `${manifest.version}-${fingerprintOf(files)}`, files, styles: `'sha256-${hash}'` };
 }
 
+/** Builds one script, minified and without a source map. */
 async function buildBundle({ name, source, format }: Entry): Promise<FormBundle> {
   const { outputs } = await Bun.build({
     entrypoints: [join(import.meta.dir, source)],
@@ -51,7 +53,7 @@ async function buildBundle({ name, source, format }: Entry): Promise<FormBundle>
     format,
     minify: true,
     sourcemap: 'none',
-    // The surroundings of the build must not change it.
+    // The environment must not change the result.
     env: 'disable',
   });
   const [output] = outputs;
@@ -63,6 +65,7 @@ async function buildBundle({ name, source, format }: Entry): Promise<FormBundle>
   return { name, text: new TextDecoder().decode(bytes), bytes, integrity };
 }
 
+/** A short hash over all scripts. */
 function fingerprintOf(files: readonly FormBundle[]): string {
   const hasher = new Bun.CryptoHasher('sha256');
   for (const { name, integrity } of files) {

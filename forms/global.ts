@@ -1,7 +1,7 @@
 /** The classic script, `vault-forms.global.js`: the same as the module, as the global `VaultForms`. */
 import { createForms } from './frame/host.ts';
 
-// Known only while the script itself runs.
+// Only available while the script itself runs.
 const { currentScript } = document;
 
 Object.assign(globalThis, {

@@ -1,4 +1,4 @@
-/** The script of a form's page: it reads what the service and the address say, and shows a form or a stored item. */
+/** The script of a form's page: it reads the configuration and the address, and shows a form or a stored item. */
 
 import { readConfig } from './base/config.ts';
 import { openFrame } from './frame/frame.ts';
@@ -19,13 +19,14 @@ source?.remove();
 const visit = readVisit(location.search, location.hash, config);
 clearAddress();
 
-/** What the page does for its form and for the page around it. */
+/** The content of the page: a form or a stored item. */
 interface Mounted {
   readonly element: HTMLElement;
   act(type: ParentMessage['type']): void;
   wipe(idle: boolean): void;
 }
 
+/** Creates the content that the secret allows. */
 function mountPart(context: FormContext): Mounted {
   if (isRetrieval(visit)) {
     const view = createItemView(context);
@@ -43,7 +44,7 @@ function mountPart(context: FormContext): Mounted {
   return { element: form.element, wipe: form.wipe, act };
 }
 
-/** Tells the page around how high the form is, each time that this changes. */
+/** Reports the height of the form to the parent page whenever it changes. */
 function reportHeight(element: HTMLElement, tell: (message: FrameMessage) => void): void {
   let last = 0;
   const report = (): void => {
@@ -84,7 +85,7 @@ class VaultForm extends HTMLElement {
     const { element, wipe } = mounted;
     wipeWhenLeft((idle) => {
       wipe(idle);
-      // Out of the page and back: an undo would bring back what was typed.
+      // Removed and added again: otherwise an undo would restore what was typed.
       this.replaceChildren(element);
     });
     reportHeight(this, frame.send);
@@ -92,7 +93,7 @@ class VaultForm extends HTMLElement {
   }
 }
 
-/** The owner's scripts have run by then, and the address was clear before the first of them. */
+/** Runs after the owner's scripts; the address was cleared before the first of them. */
 function begin(): void {
   customElements.define(TAG, VaultForm);
   (document.querySelector('#vault-form-root') ?? document.body).append(document.createElement(TAG));

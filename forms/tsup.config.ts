@@ -5,7 +5,7 @@ function here(path: string): string {
   return fileURLToPath(new URL(path, import.meta.url));
 }
 
-/** The types alone, beside the scripts: these come from build.ts, so that the package has the bytes that are served. */
+/** Only the types. The scripts are built by build.ts, so that the package has the same bytes as the server. */
 export default defineConfig({
   entry: { index: here('index.ts') },
   outDir: here('dist'),

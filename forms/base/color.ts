@@ -1,6 +1,6 @@
-/** The colours that an owner can choose, and which text can be read on them. */
+/** The colours that an owner can choose, and the readable text colour on them. */
 
-/** The owner's colours, each by the custom property that carries it. */
+/** The owner's colours, with the custom property of each. */
 export const COLORS = {
   primary_color: '--vf-primary',
   card_primary_color: '--vf-card',
@@ -9,15 +9,16 @@ export const COLORS = {
   error_color: '--vf-error',
 } as const;
 
-/** Above this luminance black is easier to read than white: where both have a contrast of about 4.6 to 1. */
+/** Above this luminance black has more contrast than white; both have about 4.6 to 1 at it. */
 const LUMINANCE_MIDDLE = 0.179;
 
+/** The linear value of an sRGB channel (WCAG 2, relative luminance). */
 function linear(channel: number): number {
   const part = channel / 255;
   return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
 }
 
-/** Black or white, whichever is easier to read on a colour in `rgb()`, by the contrast of WCAG 2. */
+/** Black or white, whichever has more contrast on a colour in `rgb()` (WCAG 2). */
 export function readableOn(rgb: string): string {
   const [red = 0, green = 0, blue = 0] = (rgb.match(/[\d.]+/g) ?? []).map(Number);
   const luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);

@@ -1,23 +1,26 @@
-/** What the service put into the page: the form's settings. Read with care, as the page may be older than the script. */
+/** The form's settings, which the service has written into the page. Every value is checked, as the page may be older than the script. */
 import type { PageConfig, PageField, PageSettings, PageVisit } from '../../server/http/schema/form.ts';
 import { COLORS } from './color.ts';
 
 export type { PageConfig } from '../../server/http/schema/form.ts';
 
 const COLOR_NAMES = Object.keys(COLORS) as (keyof typeof COLORS)[];
+/** A data: URL of an image type that the service accepts. */
 const LOGO = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]+$/;
 
 type Members = Readonly<Record<string, unknown>>;
 
+/** The members of an object; none for any other value. */
 function members(value: unknown): Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
+/** A text that is not empty. */
 function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The first of the words is the default. */
+/** One of the known texts; the first one is the default. */
 function oneOf<Word extends string>(value: unknown, words: readonly [Word, ...Word[]]): Word {
   return words.find((word) => word === value) ?? words[0];
 }
@@ -26,7 +29,7 @@ function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 }
 
-/** The texts among the members of these names. */
+/** The members with these names that are texts. */
 function pick<Name extends string>(given: Members, names: readonly Name[]): { [Each in Name]?: string } {
   return Object.fromEntries(
     names.flatMap((name) => {
@@ -36,7 +39,7 @@ function pick<Name extends string>(given: Members, names: readonly Name[]): { [E
   ) as { [Each in Name]?: string };
 }
 
-/** Reads the configuration; whatever is missing or odd takes its default, so that a form always shows. */
+/** Reads the configuration. Missing and invalid values get their defaults, so that a form is always shown. */
 export function readConfig(json: string): PageConfig {
   const given = members(parse(json));
   const visit = readVisit(members(given['visit']));
@@ -77,7 +80,7 @@ function readSettings(given: Members): PageSettings {
   };
 }
 
-/** Only what is switched off matters: everything else means true. */
+/** Options are true unless they are false. */
 function readOptions(given: Members): PageSettings['field_options'] {
   return Object.fromEntries(
     Object.entries(given).map(([name, value]) => {

@@ -1,6 +1,6 @@
-/** What a page may say about a form, and what follows from it: where the form is loaded from, with what. */
+/** The options of a form that a page mounts, and the frame that follows from them. */
 
-/** How a form is mounted. Texts that are empty count as left out. */
+/** How a form is mounted. Empty texts count as absent. */
 export interface FormOptions {
   /** The endpoint, as its creation returned it: `/v1/capture/shop`, or the same as a whole URL. */
   readonly url: string;
@@ -8,27 +8,27 @@ export interface FormOptions {
   readonly secret: string;
   /** `pcd` (cards), `ach` (bank accounts) or the id of a form that was created. */
   readonly form?: string | undefined;
-  /** Where the service is. Left out: where this script came from; else where `url` is, when that is whole. */
+  /** The base URL of the service. By default the origin of this script, otherwise that of `url` if it is absolute. */
   readonly baseUrl?: string | undefined;
   /** Whether `baseUrl` is a separate host for forms, which gives them an origin of their own. */
   readonly formsHost?: boolean | undefined;
-  /** The token to show; retrieval endpoints alone. */
+  /** The token to show; only for retrieval endpoints. */
   readonly token?: string | undefined;
   /** The reference to store under, or that of the item to show. */
   readonly reference?: string | undefined;
   /** The title of the form's page. */
   readonly title?: string | undefined;
-  /** Whether the form talks to the service's staging environment. */
+  /** Whether the form sends to the service's staging environment. */
   readonly testing?: boolean | undefined;
-  /** The form's language, such as `de` or `de-AT`. Left out: that of the form, else of the browser. */
+  /** The form's language, such as `de` or `de-AT`. By default that of the form, otherwise of the browser. */
   readonly locale?: string | undefined;
-  /** Texts that are stored beside the fields; capture endpoints alone. */
+  /** Texts that are stored in addition to the fields; only for capture endpoints. */
   readonly extraData?: Readonly<Record<string, string>> | undefined;
-  /** What screen readers call the frame. */
+  /** The accessible name of the frame. */
   readonly label?: string | undefined;
 }
 
-/** A frame that is ready to be made. */
+/** The attributes of the frame to create. */
 export interface FormPlan {
   readonly src: string;
   readonly sandbox: string;
@@ -39,6 +39,7 @@ export interface FormPlan {
 
 type Mode = 'capture' | 'retrieve';
 
+/** The type of each option. */
 const NAMES: Readonly<Record<keyof FormOptions, 'string' | 'boolean' | 'object'>> = {
   url: 'string',
   secret: 'string',
@@ -54,11 +55,14 @@ const NAMES: Readonly<Record<keyof FormOptions, 'string' | 'boolean' | 'object'>
   label: 'string',
 };
 
-/** Parameters of the form's page, which `extraData` must leave alone. */
+/** Parameters of the form's page, which `extraData` must not set. */
 const RESERVED = ['unique_id', 'secret', 'token', 'reference', 'title', 'testing', 'locale'];
 const DANGEROUS = ['__proto__', 'constructor', 'prototype'];
+/** The URL of an endpoint, absolute or relative to the service. */
 const ENDPOINT_URL = /^(?<base>https?:\/\/[^?#\\\s]+)?\/v1\/(?<mode>capture|retrieve)\/(?<id>[^/?#\\\s]+)$/;
+/** The path of a script of the service. */
 const SCRIPT_PATH = /\/forms\/(?:[^/]+\/)?[\w.-]+\.js$/;
+/** An identifier, see `isIdentifier` of the server. */
 const ID = /^(?!(?:iframe|\.{1,2})$)[A-Za-z0-9_.@:-]{1,128}$/;
 
 function refuse(text: string): never {
@@ -74,8 +78,8 @@ function parseUrl(text: string): URL | null {
 }
 
 /**
- * Where the service of a script is: its URL up to `/forms/`, whether it has a version or not. Undefined for a script
- * that lies elsewhere, such as in a shop's own bundle.
+ * The base URL of the service that a script was loaded from: its URL up to `/forms/`, with or without a version.
+ * Undefined for a script from elsewhere, such as a shop's own bundle.
  */
 export function baseOfScript(script: string | undefined): string | undefined {
   const url = parseUrl(script ?? '');
@@ -85,8 +89,8 @@ export function baseOfScript(script: string | undefined): string | undefined {
 }
 
 /**
- * Checks the options and works out the frame. The secret goes into the fragment of its address, which is never sent
- * to a server. Throws a TypeError that says what is wrong, and never the secret.
+ * Checks the options and plans the frame. The secret is in the fragment of its address, which browsers never send to
+ * a server. Throws a TypeError that names the invalid option and never contains the secret.
  */
 export function planForm(given: FormOptions, scriptBase: string | undefined): FormPlan {
   const options = checkShape(given);
@@ -112,7 +116,7 @@ export function planForm(given: FormOptions, scriptBase: string | undefined): Fo
   };
 }
 
-/** The options without those left out: a typing mistake must not pass for one of these. */
+/** The present options. Unknown names are rejected, so that a typing mistake is noticed. */
 function checkShape(given: FormOptions): FormOptions {
   if (typeof given !== 'object' || given === null) {
     refuse('A form takes an object of options: { url, secret, … }.');
@@ -135,6 +139,7 @@ function checkShape(given: FormOptions): FormOptions {
   return { ...options, url, secret };
 }
 
+/** The kind of endpoint that a secret belongs to. */
 function modeOf(secret: string): Mode {
   if (secret.startsWith('vcs1_')) {
     return 'capture';
@@ -146,6 +151,7 @@ function modeOf(secret: string): Mode {
       );
 }
 
+/** The base URL and the id in the URL of an endpoint. */
 function endpointOf(url: string, mode: Mode): { readonly base: string | undefined; readonly id: string } {
   const { base, mode: found, id = '' } = ENDPOINT_URL.exec(url)?.groups ?? {};
   if (found === undefined) {
@@ -170,6 +176,7 @@ function decode(text: string): string {
   }
 }
 
+/** Rejects options that the kind of endpoint does not have. */
 function checkMode({ token, extraData }: FormOptions, mode: Mode): void {
   if (mode === 'capture' && token !== undefined) {
     refuse('The option "token" is for retrieval endpoints: a capture makes the token.');
@@ -192,6 +199,7 @@ function baseUrlOf(base: string | undefined): URL {
     : refuse('The option "baseUrl" must be the https URL of the service, without user, query and fragment.');
 }
 
+/** The fragment of the frame's address. */
 function fragmentOf(options: FormOptions, id: string): string {
   const { secret, token, reference, locale, extraData = {} } = options;
   const parameters = new URLSearchParams({ unique_id: id, secret });

@@ -3,10 +3,11 @@ import { plainDigits } from '../fields/digits.ts';
 import { checkAccount, checkName, checkRouting } from '../fields/validate.ts';
 import { createFields, type FormPart, type PartContext } from './parts.ts';
 
+/** The length of ABA routing numbers. */
 const ROUTING_DIGITS = 9;
 const ACCOUNT_DIGITS_MAX = 17;
 
-/** Makes the form's fields, which are posted as they are. */
+/** Creates the fields of the form, which are posted unchanged. */
 export function createAch(context: PartContext): FormPart {
   const { texts } = context;
   const fields = createFields(

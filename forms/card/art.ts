@@ -1,4 +1,4 @@
-/** The sample card: it shows what is typed, and turns round for the code. For the eye alone, so readers skip it. */
+/** The sample card: it shows what is typed, and turns round for the verification code. Hidden from screen readers. */
 
 import { h } from '../base/dom.ts';
 import { brandMark } from '../fields/brand-mark.ts';
@@ -7,7 +7,7 @@ import { type CardPart, createBack, createFront } from './faces.ts';
 
 export type { CardPart } from './faces.ts';
 
-/** What the card shows; empty members show their places. */
+/** The values on the card; an empty one shows its placeholder. */
 export interface CardFace {
   readonly number: string;
   readonly name: string;
@@ -16,37 +16,39 @@ export interface CardFace {
   readonly brand: string;
 }
 
+/** The sample card as the form uses it. */
 export interface CardArt {
   readonly element: HTMLElement;
   show(face: CardFace): void;
-  /** Marks the part that is being filled in, and turns the card when that is on its back. */
+  /** Marks the part whose field has the focus, and turns the card if it is on the back. */
   focus(part: CardPart | undefined): void;
 }
 
 const AMEX = 'american-express';
 const NAME_CHARACTERS_MAX = 26;
-/** Longer ones are written smaller. */
+/** Longer texts are written smaller. */
 const NAME_CHARACTERS_LARGE = 18;
 const NUMBER_CHARACTERS_LARGE = 19;
 
+/** The start of a long name. */
 function shorten(name: string): string {
   return name.length > NAME_CHARACTERS_MAX ? `${name.slice(0, NAME_CHARACTERS_MAX - 1)}…` : name;
 }
 
-/** The number with dots for what is still to come. */
+/** The number, with dots for the missing digits. */
 function dotted(number: string, brand: string): string {
   const full = brand === AMEX ? '•••• •••••• •••••' : '•••• •••• •••• ••••';
   return number + full.slice(number.length);
 }
 
-/** Writes a text, faint when it only shows the place, and smaller when it is long. */
+/** Writes a text: faint if it is the placeholder, smaller if it is long. */
 function write(element: Element, text: string, place: string, charactersLarge: number): void {
   element.textContent = text || place;
   element.classList.toggle('vf-faint', text === '');
   element.classList.toggle('vf-long', text.length > charactersLarge);
 }
 
-/** Makes the card. With `highlight` the part in focus gets a frame. */
+/** Creates the card. With `highlight` the part in focus has a frame. */
 export function createCardArt(texts: Texts, highlight: boolean): CardArt {
   const front = createFront(texts);
   const back = createBack();

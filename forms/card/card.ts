@@ -1,4 +1,4 @@
-/** The card form: number, name, date and code, each knowing the network, and the sample card above them. */
+/** The card form: number, name, date and verification code, according to the network, and the sample card above them. */
 
 import { h } from '../base/dom.ts';
 import { brandOf, codeLengthsOf } from '../fields/brand.ts';
@@ -13,14 +13,16 @@ import { createFields, type FieldSketch, type FormPart, isVisible, type PartCont
 
 const AMEX = 'american-express';
 
+/** The elements inside the fields of number and verification code. */
 interface Adornments {
   readonly brand: Element;
   readonly code: Element;
 }
 
+/** The fields of the form; `number` returns the current value of the number field. */
 function sketch(context: PartContext, number: () => string, adornments: Adornments): FieldSketch[] {
   const codeLengths = (): readonly number[] => codeLengthsOf(brandOf(onlyDigits(number())));
-  // One alone has the whole row.
+  // A single one fills the row.
   const half = isVisible(context, 'expiry') && isVisible(context, 'cvv');
   return [
     {
@@ -58,7 +60,10 @@ function sketch(context: PartContext, number: () => string, adornments: Adornmen
   ];
 }
 
-/** Makes the form's fields and its card. The number is posted in its groups, or as digits alone where set so. */
+/**
+ * Creates the fields of the form and its card. The number is posted in groups, or only as digits if the settings say
+ * so.
+ */
 export function createCard(context: PartContext): FormPart {
   const { settings } = context.config;
   const brandBox = h('span', { class: 'vf-adornment' });
@@ -74,7 +79,7 @@ export function createCard(context: PartContext): FormPart {
       shown = brand;
       brandBox.replaceChildren(brandMark(brand));
       codeBox.replaceChildren(codeMark(brand === AMEX));
-      // A code of four digits typed for one network may be too long for the next.
+      // A verification code of four digits may be too long for another network.
       const code = fields.find(({ plan }) => plan.name === 'cvv');
       if (code !== undefined && code.value() !== '') {
         code.put(code.value(), 'insertReplacementText');

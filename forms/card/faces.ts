@@ -5,10 +5,10 @@ import type { Texts } from '../messages/messages.ts';
 const WIDTH = 340;
 const HEIGHT = 214;
 
-/** The parts that can be in focus: the names of their fields. */
+/** The parts that can have the focus: the names of their fields. */
 export type CardPart = 'card_number' | 'card_holder' | 'expiry' | 'cvv';
 
-/** The front, with the parts that are written to. American Express has its code there. */
+/** The front, with the parts whose text changes. American Express has its verification code there. */
 export interface Front {
   readonly element: SVGElement;
   readonly number: SVGElement;
@@ -18,18 +18,22 @@ export interface Front {
   readonly mark: SVGElement;
 }
 
+/** A text at a position. */
 function write(x: number, y: number, name: string, anchor: 'start' | 'end', text = ''): SVGElement {
   return svg('text', { x, y, class: name, 'text-anchor': anchor, direction: 'ltr' }, text);
 }
 
+/** A shape. */
 function path(d: string, name: string): SVGElement {
   return svg('path', { d, class: name });
 }
 
+/** The frame that marks a part. */
 function frame(part: CardPart, x: number, y: number, width: number, height: number): SVGElement {
   return svg('rect', { x, y, width, height, rx: 9, class: 'vf-frame', 'data-part': part });
 }
 
+/** One side of the card. */
 function side(name: string, ...children: SVGElement[]): SVGElement {
   return svg(
     'svg',
@@ -43,7 +47,7 @@ function side(name: string, ...children: SVGElement[]): SVGElement {
 /** Draws the front. */
 export function createFront(texts: Texts): Front {
   const number = write(26, 128, 'vf-art-number', 'start');
-  // As wide as the lines below it, in whatever typeface the machine has.
+  // As wide as the lines below it, in any typeface.
   number.setAttribute('textLength', '288');
   const name = write(26, 184, 'vf-art-text', 'start');
   const expiry = write(314, 184, 'vf-art-text', 'end');
@@ -69,7 +73,7 @@ export function createFront(texts: Texts): Front {
   return { element, number, name, expiry, code, mark };
 }
 
-/** Draws the back, with the part that the code is written to. */
+/** Draws the back, with the verification code. */
 export function createBack(): { readonly element: SVGElement; readonly code: SVGElement } {
   const code = write(292, 113, 'vf-art-code', 'end');
   const element = side(

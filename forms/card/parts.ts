@@ -1,4 +1,4 @@
-/** What every type of form is made of: fields, and what they are posted as. */
+/** The common parts of all types of forms: fields, and the object that they are posted as. */
 
 import type { PageConfig } from '../base/config.ts';
 import type { Field, FieldPlan } from '../fields/field.ts';
@@ -7,14 +7,14 @@ import type { Problem } from '../fields/validate.ts';
 import { fill, type Texts } from '../messages/messages.ts';
 import type { CardPart } from './art.ts';
 
-/** What a form's parts are made with. */
+/** What the parts of a form are created with. */
 export interface PartContext {
   readonly config: PageConfig;
   readonly texts: Texts;
   readonly now: () => Date;
 }
 
-/** A form's fields, in their order, and the object that they are posted as; empty members are dropped later. */
+/** The fields of a form in order, and the object that they are posted as; empty members are removed later. */
 export interface FormPart {
   readonly fields: readonly Field[];
   /** The sample card. */
@@ -22,14 +22,15 @@ export interface FormPart {
   posted(): Readonly<Record<string, string>>;
 }
 
-/** What a type of form says of one of its fields; the rest follows from its name and the settings. */
+/** What a type of form defines for one of its fields; the rest follows from its name and the settings. */
 export interface FieldSketch extends Omit<FieldPlan, 'label' | 'required' | 'problem'> {
   readonly name: FieldName;
   readonly problem?: (value: string) => Problem | undefined;
-  /** What is filled into the text of the problem. */
+  /** Values for the placeholders in the error text. */
   readonly values?: () => Readonly<Record<string, string | number>>;
 }
 
+/** The names of the fields of all types of forms. */
 export type FieldName =
   | 'card_number'
   | 'card_holder'
@@ -40,17 +41,17 @@ export type FieldName =
   | 'account_type'
   | 'account_holder';
 
-/** Whether the settings leave the field in. */
+/** Whether the settings show the field. */
 export function isVisible({ config }: PartContext, name: string): boolean {
   return config.settings.field_options[name]?.visible !== false;
 }
 
-/** Whether the settings want the field checked. */
+/** Whether the settings require the field to be valid. */
 function isChecked({ config }: PartContext, name: string): boolean {
   return !config.settings.disable_luhn && config.settings.field_options[name]?.validate !== false;
 }
 
-/** Makes those of the fields that are visible. */
+/** Creates the visible fields. */
 export function createFields(
   context: PartContext,
   sketches: readonly FieldSketch[],
@@ -74,7 +75,7 @@ export function createFields(
     });
 }
 
-/** The fields that the owner added, as they are posted: by their names. */
+/** The fields that the owner has added; they are posted by their names. */
 export function createAdditional(context: PartContext): FormPart {
   const { config, texts } = context;
   const fields = config.settings.additional_fields

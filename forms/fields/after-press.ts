@@ -1,6 +1,6 @@
 /**
- * Waiting until a press is over. A press takes the focus from a field as it begins; if the page changed its height
- * just then, the button under the pointer would move away and the press would never become a click.
+ * Delays changes until a press has ended. A press removes the focus from a field when it starts. If the page changed its
+ * height then, the button would move away from the pointer, and the press would not become a click.
  */
 let pressed = false;
 
@@ -25,7 +25,7 @@ function watchPresses(): void {
 
 watchPresses();
 
-/** Calls `act` once no pointer is down and the click, if the press makes one, has been handled. */
+/** Calls `act` when no pointer is down and the click of the press, if any, has been handled. */
 export function afterPress(act: () => void): void {
   if (pressed) {
     addEventListener('pointerup', () => setTimeout(act), { once: true, capture: true });

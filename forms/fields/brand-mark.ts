@@ -1,4 +1,4 @@
-/** Small marks of card networks, drawn by us from a few plain shapes: they tell cards apart and copy no logo. */
+/** Small marks of card networks, drawn from plain shapes: they distinguish cards and copy no logo. */
 
 import { type Child, svg } from '../base/dom.ts';
 import { brandName } from './brand.ts';
@@ -38,6 +38,7 @@ function slant(x: number, fill: string): SVGElement {
   return svg('path', { d: `M${x + 3} 5h9l-3.5 16h-9z`, fill });
 }
 
+/** How each mark is drawn. */
 const MARKS: Readonly<Record<string, () => Child[]>> = {
   visa: () => [
     plate('#fff'),
@@ -69,7 +70,7 @@ function unknown(): Child[] {
   ];
 }
 
-/** The mark of a network; a plain card when none is known, and its name on a plate when it has no mark. */
+/** The mark of a network: a blank card if it is unknown, its name if it has no mark. */
 export function brandMark(brand: string): SVGSVGElement {
   const name = brandName(brand);
   const size = Math.min(11, 46 / Math.max(1, name.length));
@@ -78,7 +79,7 @@ export function brandMark(brand: string): SVGSVGElement {
   return svg('svg', { class: 'vf-mark', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, ...label }, ...draw());
 }
 
-/** Where the security code is: on the back of most cards, on the front of American Express. */
+/** Where the verification code is: on the back of most cards, on the front of American Express. */
 export function codeMark(front: boolean): SVGSVGElement {
   return svg(
     'svg',

@@ -1,23 +1,28 @@
-/** The service's table of card networks as a short text: macros run while the script is built. */
+/** The service's table of card networks as a short text. Macros run when the script is built. */
 import creditCardType from 'credit-card-type';
 import { BRAND_STRETCHES, cardBrand } from '../../server/domain/card/brand.ts';
 
+/** Prefixes up to this length are listed one by one. */
 const SHORT_DIGITS_MAX = 4;
 const USUAL_GAPS = '4 8 12';
 
-/** What a card number of one network looks like where it differs from 16 digits in fours with a code of three. */
+/** How the numbers of a network differ from 16 digits in groups of four with a verification code of three. */
 export interface BrandShape {
   readonly lengths?: readonly number[];
   readonly gaps?: readonly number[];
   readonly code?: number;
 }
 
-/** `names` are indexed by the letters in the other two; see brand.ts, which reads them. */
+/**
+ * The table as texts. `names` are indexed by the base-36 numbers in the other two; see brand.ts, which parses them.
+ */
 export interface BrandTable {
   readonly names: readonly string[];
-  /** The stretches of eight leading digits, each its distance from the one before in base 36 and its network: `0.4k:b…`. */
+  /**
+   * The segments of eight leading digits: the distance from the previous one in base 36, and the network: `0.4k:b…`.
+   */
   readonly stretches: string;
-  /** Leading digits of fewer places that name a network by themselves, longer ones before shorter ones. */
+  /** Shorter prefixes that determine a network, longer ones before shorter ones. */
   readonly leads: string;
   readonly shapes: Readonly<Record<string, BrandShape>>;
 }
@@ -36,7 +41,7 @@ function stretchesOf(indexOf: (brand: string | undefined) => string): string {
   return parts.join(' ');
 }
 
-/** Only leads that say something else than the lead one digit shorter. */
+/** Only prefixes with another network than the prefix one digit shorter. */
 function leadsOf(indexOf: (brand: string | undefined) => string): string {
   const parts: string[] = [];
   const walk = (lead: string, inherited: string | undefined): void => {
@@ -54,6 +59,7 @@ function leadsOf(indexOf: (brand: string | undefined) => string): string {
   return parts.sort((one, other) => other.indexOf(':') - one.indexOf(':')).join(' ');
 }
 
+/** The networks whose shape is not the usual one. */
 function shapes(): Record<string, BrandShape> {
   return Object.fromEntries(
     creditCardType('').flatMap(({ type, lengths, gaps, code }) => {
@@ -67,7 +73,7 @@ function shapes(): Record<string, BrandShape> {
   );
 }
 
-/** Makes the table; the package itself would be three times as large. */
+/** Creates the table; the package itself would be three times as large. */
 export function brandTable(): BrandTable {
   const names = [...new Set(BRAND_STRETCHES.map(({ brand }) => brand ?? ''))];
   const indexOf = (brand: string | undefined): string => names.indexOf(brand ?? '').toString(36);

@@ -1,13 +1,15 @@
-/** Which network a card number belongs to, and what its numbers look like. */
+/** The network of a card number, and the shape of its numbers. */
 import { brandTable } from './brand.macro.ts' with { type: 'macro' };
 
 const TABLE = brandTable();
-/** Fewer digits than this are looked up among the leads; up to eight are filled up with zeros. */
+/** Fewer digits than this are searched among the prefixes; up to eight are padded with zeros. */
 const LEAD_DIGITS = 5;
 const STRETCH_DIGITS = 8;
+/** The lengths of card numbers (ISO/IEC 7812-1). */
 const LENGTH_MIN = 12;
 const LENGTH_MAX = 19;
 
+/** The names of networks for people. */
 const NICE: Readonly<Record<string, string>> = {
   visa: 'Visa',
   mastercard: 'Mastercard',
@@ -20,6 +22,7 @@ const NICE: Readonly<Record<string, string>> = {
   rupay: 'RuPay',
 };
 
+/** Parses a list of the table. */
 function pairs(text: string): [string, string][] {
   return text.split(' ').map((part) => {
     const [key = '', index = ''] = part.split(':');
@@ -31,8 +34,8 @@ const LEADS = pairs(TABLE.leads);
 const STRETCHES = pairs(TABLE.stretches);
 
 /**
- * The network of a number that may still be incomplete, in the words of the service (`visa`, `american-express`);
- * empty when none is known. From eight digits on it is the service's own answer for the same digits.
+ * The network of a number that may be incomplete, in the spelling of the service (`visa`, `american-express`); empty
+ * if it is unknown. From eight digits on, the result equals that of the service.
  */
 export function brandOf(digits: string): string {
   if (digits.length < LEAD_DIGITS) {
@@ -51,24 +54,24 @@ export function brandOf(digits: string): string {
   return found;
 }
 
-/** What a network is called in texts; one that is not listed by its identifier with a capital. */
+/** The name of a network for people; its identifier with a capital letter if it has none. */
 export function brandName(brand: string): string {
   return NICE[brand] ?? brand.charAt(0).toUpperCase() + brand.slice(1);
 }
 
-/** The lengths that a network's numbers have; unknown networks may have any that cards have. */
+/** The lengths of a network's numbers; all lengths of card numbers for an unknown network. */
 export function lengthsOf(brand: string): readonly number[] {
   return brand === ''
     ? Array.from({ length: LENGTH_MAX - LENGTH_MIN + 1 }, (_, at) => LENGTH_MIN + at)
     : (TABLE.shapes[brand]?.lengths ?? [16]);
 }
 
-/** After how many digits a space comes. */
+/** The numbers of digits after which a space follows. */
 export function gapsOf(brand: string): readonly number[] {
   return TABLE.shapes[brand]?.gaps ?? [4, 8, 12, 16];
 }
 
-/** How many digits the security code has; unknown networks may have three or four. */
+/** The lengths of the verification code; three or four digits for an unknown network. */
 export function codeLengthsOf(brand: string): readonly number[] {
   return brand === '' ? [3, 4] : [TABLE.shapes[brand]?.code ?? 3];
 }

@@ -1,8 +1,8 @@
-/** A field that is one of a few choices, shown side by side. */
+/** A field with a few choices, shown side by side. */
 import { h } from '../base/dom.ts';
 import { type FieldPlan, labelOf, type Part } from './field.ts';
 
-/** Makes the choices; none is chosen at first. */
+/** Creates the choices; none is selected at first. */
 export function createChoice(plan: FieldPlan, changed: () => void): Part {
   const choices = plan.choices ?? [];
   const inputs = choices.map(({ value }) =>

@@ -1,9 +1,9 @@
-/** Digits as people and keyboards write them, and editing a field of digits without losing one's place in it. */
+/** Digits of several scripts, and editing of a field of digits that keeps the position of the caret. */
 
-/** The first of ten digits in a row: fullwidth, Arabic-Indic, Persian and Urdu. */
+/** The zeros of other decimal digits: fullwidth, Arabic-Indic, Persian and Urdu. */
 const ZEROS = [0xff10, 0x660, 0x6f0];
 
-/** The same text with such digits as ASCII ones; every character keeps its place. */
+/** The text with such digits replaced by ASCII ones; every character keeps its position. */
 export function asciiDigits(text: string): string {
   return text.replace(/[０-９٠-٩۰-۹]/g, (digit) => {
     const unit = digit.charCodeAt(0);
@@ -17,7 +17,7 @@ export function onlyDigits(text: string): string {
   return asciiDigits(text).replace(/\D/g, '');
 }
 
-/** One change of a field: what it held, what it holds now, where the caret is, and the event's `inputType`. */
+/** One change of a field: its text before, its text now, the caret, and the event's `inputType`. */
 export interface Typed {
   readonly before: string;
   readonly value: string;
@@ -25,19 +25,20 @@ export interface Typed {
   readonly kind: string;
 }
 
-/** What the field is to hold, and where the caret is to be. */
+/** The new text of the field and the new position of the caret. */
 export interface Edited {
   readonly value: string;
   readonly caret: number;
 }
 
+/** Formats a field after a change. */
 export type Edit = (typed: Typed) => Edited;
 
 function isInsert(kind: string): boolean {
   return !kind.startsWith('delete');
 }
 
-/** The place after so many digits; when something was put in, also after the separator that follows them. */
+/** The position after a number of digits; after an insertion also behind the separator that follows. */
 function placeAfter(text: string, count: number, skipSeparator: boolean): number {
   let left = count;
   let at = 0;
@@ -52,9 +53,8 @@ function placeAfter(text: string, count: number, skipSeparator: boolean): number
 }
 
 /**
- * Writes a field of digits anew after a change. The caret stays with the digits that it stood between; deleting a
- * separator takes the digit on its other side; a digit typed into a full field is not taken, so that none falls off
- * at the end.
+ * Formats a field of digits after a change. The caret stays between the same digits. Deleting a separator deletes the
+ * digit next to it. A digit that is typed into a full field is ignored, so that none is lost at the end.
  */
 export function editDigits(
   { before, value, caret, kind }: Typed,

@@ -1,23 +1,24 @@
-/** An expiry date while it is typed, pasted or filled in by the browser: always shown as MM/YY. */
+/** An expiry date that is typed, pasted or filled in by the browser; always shown as MM/YY. */
 import { asciiDigits, type Edit, onlyDigits } from './digits.ts';
 
-/** `month` and `year` are numbers as a calendar has them: 1 to 12, and four digits. */
+/** A calendar month: `month` from 1 to 12, `year` with four digits. */
 export interface Expiry {
   readonly month: number;
   readonly year: number;
 }
 
-/** Of a four-digit year; two digits are always of this century. */
+/** Two digits of a year are always of this century. */
 const CENTURY = 2000;
 const YEARS_AHEAD_MAX = 50;
 
+/** Accepted notations. */
 const FORMS = [
   /^(?<month>\d{1,2})\s*\D\s*(?<year>\d{4}|\d{2})$/,
   /^(?<year>\d{4})\s*\D\s*(?<month>\d{1,2})(?:\D\d{1,2})?$/,
   /^(?<month>\d{2})(?<year>\d{4}|\d{2})$/,
 ];
 
-/** Reads 01/30, 1/30, 0130, 01/2030, 012030 and 2030-01. Undefined for anything else and for no month. */
+/** Parses 01/30, 1/30, 0130, 01/2030, 012030 and 2030-01. Undefined for other texts and invalid months. */
 export function parseExpiry(text: string): Expiry | undefined {
   for (const form of FORMS) {
     const { month, year } = form.exec(asciiDigits(text).trim())?.groups ?? {};
@@ -32,12 +33,12 @@ function two(value: number): string {
   return String(value % 100).padStart(2, '0');
 }
 
-/** MM/YY. */
+/** A date as MM/YY. */
 export function showExpiry({ month, year }: Expiry): string {
   return `${two(month)}/${two(year)}`;
 }
 
-/** The members that a date is posted as; no member when the text is no date. */
+/** The members that a date is posted as; none if the text is not a date. */
 export function expiryParts(text: string): Readonly<Record<string, string>> {
   const date = parseExpiry(text);
   return date === undefined
@@ -50,7 +51,7 @@ export function expiryParts(text: string): Readonly<Record<string, string>> {
       };
 }
 
-/** Whether a card may be used in this month: cards are good until the end of theirs. */
+/** Whether a card is valid in the month of `now`: cards are valid until the end of their month. */
 export function expiryState({ month, year }: Expiry, now: Date): 'good' | 'past' | 'far' {
   const months = (year - now.getFullYear()) * 12 + month - (now.getMonth() + 1);
   if (months < 0) {
@@ -59,13 +60,13 @@ export function expiryState({ month, year }: Expiry, now: Date): 'good' | 'past'
   return months > YEARS_AHEAD_MAX * 12 ? 'far' : 'good';
 }
 
-/** A year of four digits while it is typed; once complete its first two go. */
+/** A year while it is typed; the first two of four digits are removed when it is complete. */
 function yearOf(digits: string): string {
   const year = digits.slice(0, digits.startsWith('20') ? 4 : 2);
   return year.length === 4 ? year.slice(2) : year;
 }
 
-/** Splits what is typed into month and year, at the separator or where the month must end. */
+/** Splits the typed text into month and year, at the separator or after a complete month. */
 function partsOf(text: string, inserting: boolean): [string, string] {
   const [head = '', ...rest] = text.split(/\D+/);
   const digits = head + rest.join('');
@@ -78,10 +79,10 @@ function partsOf(text: string, inserting: boolean): [string, string] {
   return [digits.slice(0, 2), digits.slice(2)];
 }
 
-/** Edits the expiry field. A month needs no leading zero, and the slash comes by itself. */
+/** Formats the expiry field: adds the slash, and a leading zero to the month. */
 export const editExpiry: Edit = ({ before, value, caret, kind }) => {
   const inserting = !kind.startsWith('delete');
-  // Several characters at once were filled in, dictated or pasted, whatever the browser calls it.
+  // Several characters at once were filled in, dictated or pasted; browsers report that in different ways.
   const typing = !inserting || (kind === 'insertText' && value.length - before.length <= 1);
   const date = typing ? undefined : parseExpiry(value);
   if (date !== undefined) {

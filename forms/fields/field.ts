@@ -1,35 +1,35 @@
-/** What a field of a form is: its plan, its part in the page, and what it can be told. */
+/** The fields of a form: their plans, elements and operations. */
 
 import { type Attributes, h } from '../base/dom.ts';
 import type { Edit } from './digits.ts';
 
-/** What a field is like. `problem` returns a sentence; it is asked only when something was typed. */
+/** The definition of a field. `problem` returns an error text; it is called only for values that are not empty. */
 export interface FieldPlan {
   readonly name: string;
   readonly label: string;
-  /** The word beside the label of a field that may stay empty; such a field is not required. */
+  /** The text next to the label of an optional field. */
   readonly optional?: string;
   readonly attributes?: Attributes;
-  /** Takes half of a row. */
+  /** Uses half of a row. */
   readonly half?: boolean;
-  /** Holds digits: written from left to right in every language, and with the keypad where it is forced. */
+  /** Contains digits: written from left to right in every language, and with the keypad if the settings force it. */
   readonly digits?: boolean;
   readonly edit?: Edit;
   readonly paste?: (text: string) => string | undefined;
   readonly adornment?: Element;
-  /** Undefined: nothing is checked, not even that something was typed. */
+  /** Undefined: the value is not checked, and may be empty. */
   readonly problem?: ((value: string) => string | undefined) | undefined;
   readonly required: string;
   readonly choices?: readonly { readonly value: string; readonly label: string }[];
 }
 
-/** The part of a field that is filled in. */
+/** The input of a field. */
 export interface Part {
   readonly children: readonly Element[];
-  /** The inputs, in their order: one, or one for each choice. */
+  /** The inputs in order: one, or one for each choice. */
   readonly inputs: readonly HTMLInputElement[];
   value(): string;
-  /** Puts in a text as if it had been typed; `kind` is an `inputType`. */
+  /** Sets a text as if it was typed; `kind` is an `inputType`. */
   put(text: string, kind: string): void;
   clear(): void;
   focus(): void;
@@ -39,23 +39,23 @@ export interface Part {
 export interface Field extends Part {
   readonly plan: FieldPlan;
   readonly element: HTMLElement;
-  /** Checks it, shows what is wrong, and says whether nothing is. */
+  /** Checks the value, shows the error, and returns whether there is none. */
   check(): boolean;
   /** Shows a sentence beside the field, or none. */
   complain(sentence: string | undefined): void;
 }
 
-/** Whether something must be filled in. */
+/** Whether the field must not be empty. */
 export function isRequired({ optional, problem }: FieldPlan): boolean {
   return optional === undefined && problem !== undefined;
 }
 
-/** The id of the element that says what is wrong with a field. */
+/** The id of the element that shows the error of a field. */
 export function errorId({ name }: FieldPlan): string {
   return `vf-${name}-error`;
 }
 
-/** The inside of a field's label. */
+/** The content of a field's label. */
 export function labelOf({ label, optional }: FieldPlan): (Node | string)[] {
   return optional === undefined
     ? [label]

@@ -1,4 +1,4 @@
-/** What browsers need of the service's schema, as a literal: macros run while the script is built. */
+/** The part of the service's schema that browsers need, as a literal. Macros run when the script is built. */
 import { FORM_FIELDS } from '../../server/http/schema/form.ts';
 
 /** The names of the fields of each type of form, in their order. */

@@ -1,4 +1,4 @@
-/** The keypad on the screen: digits in a new random order each time, so that nothing is learnt from where one presses. */
+/** The keypad on the screen. Its digits have a new random order each time, so the positions of presses reveal nothing. */
 
 import { BACK, h, icon } from '../base/dom.ts';
 import { fill, type Texts } from '../messages/messages.ts';
@@ -9,12 +9,12 @@ import { shuffle } from './random.ts';
 
 const DIGITS = [...'0123456789'];
 
-/** The form's one keypad, which opens under the field that has the focus. */
+/** The keypad of a form; it opens below the field that has the focus. */
 export interface Keypad {
   close(): void;
 }
 
-/** Takes the fields over: they no longer take the keyboard, and open the keypad when they get the focus. */
+/** Replaces the keyboard for these fields: they become read-only, and open the keypad when they get the focus. */
 export function createKeypad(fields: readonly Field[], texts: Texts): Keypad {
   let open: { readonly field: Field; readonly element: HTMLElement } | undefined;
   const close = (): void => {
@@ -33,7 +33,9 @@ export function createKeypad(fields: readonly Field[], texts: Texts): Keypad {
     field.element.classList.add('vf-keyed');
     field.element.after(element);
   };
-  /** Closes the keypad once the focus is neither in the field nor in the keypad; another window is no reason. */
+  /**
+   * Closes the keypad when the focus is neither in the field nor in the keypad, but not when it is in another window.
+   */
   const leave = (field: Field): void =>
     afterPress(() => {
       const focused = document.activeElement;
@@ -65,11 +67,12 @@ export function createKeypad(fields: readonly Field[], texts: Texts): Keypad {
   return { close };
 }
 
-/** Whether the focus goes to the keypad, which is still the field for whoever fills it in. */
+/** Whether an element belongs to a keypad, so that the focus has not left its field. */
 export function isInKeypad(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest('.vf-keypad') !== null;
 }
 
+/** The elements of a keypad, in a new order. */
 function build(field: Field, texts: Texts, close: () => void): HTMLElement {
   const status = h('p', { class: 'vf-hidden', role: 'status' });
   const press = (text: (value: string) => string, kind: string): void => {
@@ -107,7 +110,7 @@ function build(field: Field, texts: Texts, close: () => void): HTMLElement {
     h('div', { class: 'vf-keys' }, ...digits, remove, done),
     status,
   );
-  // A press leaves the focus in the field, so that it still looks and reads as the one that is filled in.
+  // A press does not move the focus, so the field stays marked as the active one.
   element.addEventListener('pointerdown', (event) => event.preventDefault());
   element.addEventListener('mousedown', (event) => event.preventDefault());
   element.addEventListener('keydown', (event) => {

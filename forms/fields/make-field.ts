@@ -1,10 +1,11 @@
-/** Makes fields: an input or choices, with the place where it says what is wrong. */
+/** Creates fields: an input or choices, with the element that shows the error. */
 
 import { ALERT, h, icon } from '../base/dom.ts';
 import { createChoice } from './choice.ts';
 import { errorId, type Field, type FieldPlan, isRequired } from './field.ts';
 import { createText } from './text-input.ts';
 
+/** The outer element of a field. */
 function frameOf(plan: FieldPlan): HTMLElement {
   const attributes = { class: plan.half === true ? 'vf-field vf-half' : 'vf-field', 'data-field': plan.name };
   return plan.choices === undefined
@@ -17,7 +18,7 @@ function frameOf(plan: FieldPlan): HTMLElement {
       });
 }
 
-/** Makes a field; `changed` is called after every change of its value. */
+/** Creates a field; `changed` is called after every change of its value. */
 export function createField(plan: FieldPlan, changed: () => void): Field {
   const part = plan.choices === undefined ? createText(plan, changed) : createChoice(plan, changed);
   const error = h('p', { class: 'vf-error', id: errorId(plan), hidden: true });
@@ -39,7 +40,7 @@ export function createField(plan: FieldPlan, changed: () => void): Field {
     }
     return plan.problem?.(value);
   };
-  // What was said stays as long as it is true. What else is wrong is not said before the field is left.
+  // An error is shown until it is corrected. A new one is not shown before the focus leaves the field.
   element.addEventListener('input', () => {
     if (said !== undefined && problem() !== said) {
       complain(undefined);

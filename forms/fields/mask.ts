@@ -1,4 +1,4 @@
-/** How a stored item is shown: which of its values, and how they look while they are hidden. */
+/** The values of a stored item that are shown, and their masked texts. */
 
 import type { PageConfig } from '../base/config.ts';
 import { brandOf } from './brand.ts';
@@ -6,10 +6,10 @@ import { onlyDigits } from './digits.ts';
 import { formFields } from './fields.macro.ts' with { type: 'macro' };
 import { groupNumber } from './number-input.ts';
 
-/** One value of a stored item; one that is not secret is never hidden. */
+/** One value of a stored item. Only secret values can be hidden. */
 export interface StoredValue {
   readonly name: string;
-  /** The owner's label, or the name; without one there is a text for the field. */
+  /** The owner's label, or the name; undefined for a field that has a text of its own. */
   readonly label: string | undefined;
   readonly secret: boolean;
   readonly text: string;
@@ -17,26 +17,26 @@ export interface StoredValue {
 
 const FIELDS = formFields();
 const KNOWN: readonly string[] = [...FIELDS.pcd, ...FIELDS.ach];
-/** The names under which the service takes the number of an item, in their order. */
+/** The names under which the service accepts the number of an item, in order. */
 export const NUMBERS = ['card_number', 'account_number', 'n', 'number'];
-/** What is hidden of cards and accounts, with the other names that it may be stored under. */
+/** The fields that are hidden, with other names that they may be stored under. */
 const SECRETS: ReadonlyMap<string, readonly string[]> = new Map([
   ['card_number', NUMBERS],
   ['account_number', NUMBERS],
   ['cvv', ['cvc', 'security_code']],
 ]);
 const TAIL_DIGITS = 4;
-/** What the number of a card looks like, masked or not. Every item has a number, whatever it is. */
+/** A card number, masked or not. Every item has a number, of any kind. */
 const NUMBER = /^[\d\s*-]{12,}$/;
 
-/** The date of items that were stored with its parts alone. */
+/** The date of items that were stored with month and year only. */
 function expiryOf(month = '', year = ''): string {
   return month && year && `${month.padStart(2, '0')}/${year.slice(-2)}`;
 }
 
 /**
- * The values that a form of this type shows, in its order, those left out that the item does not have. A form for
- * cards shows a bank account as one; what has nothing of either is shown with all its texts and numbers.
+ * The values that a form of this type shows, in order, without missing ones. A form for cards shows a bank account as
+ * such. An item with neither is shown with all its texts and numbers.
  */
 export function storedValues(item: object, { form_type, settings }: PageConfig): StoredValue[] {
   const texts = new Map(
@@ -75,12 +75,15 @@ function isWholeNumber(text: string): boolean {
   return /^[\d\s-]+$/.test(text);
 }
 
-/** The text as it is shown once revealed: a card number in its groups. */
+/** The text of a revealed value: a card number in its groups. */
 export function shownText({ name, text }: StoredValue): string {
   return name === 'card_number' && isWholeNumber(text) ? groupNumber(onlyDigits(text)) : text;
 }
 
-/** The text while hidden: of numbers of cards and accounts the last four digits stay, of others not even the length. */
+/**
+ * The text of a hidden value: the last four digits of card and account numbers (PCI DSS 3.4.1), of others not even
+ * the length.
+ */
 export function hiddenText({ name, text }: StoredValue): string {
   const tail = text.slice(-TAIL_DIGITS);
   if (name === 'card_number') {

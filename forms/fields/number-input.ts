@@ -1,36 +1,36 @@
-/** A card number while it is typed or pasted: groups as on the card, and no more digits than it can have. */
+/** A card number that is typed or pasted: groups as on the card, and no more digits than its network allows. */
 import { passesLuhn } from '../../server/domain/card/luhn.ts';
 import { brandOf, gapsOf, lengthsOf } from './brand.ts';
 import { asciiDigits, type Edit, editDigits, onlyDigits } from './digits.ts';
 
-/** A month and a year, or a year and a month, as they follow a number that was copied together with its date. */
+/** An expiry date after a number that was copied together with it, with everything after it. */
 const DATE = /(?<!\d)(?:\d{1,2}\s*[/.-]\s*(?:\d{4}|\d{2})|\d{4}-\d{2})(?!\d|[ -]\d{4}).*$/s;
 
-/** How many runs of digits of a text are looked at. */
+/** The most runs of digits of a text that are searched. */
 const RUNS_MAX = 50;
 
-/** Networks whose numbers need not pass the check: UnionPay issued some without. */
+/** A network whose numbers need not pass Luhn: UnionPay issued some that do not. */
 const UNCHECKED = 'unionpay';
 
-/** The digits in the groups that their network prints them in: 4-4-4-4, or 4-6-5. */
+/** The digits in the groups of their network: 4-4-4-4, or 4-6-5. */
 export function groupNumber(digits: string): string {
   const gaps = gapsOf(brandOf(digits));
   return [...digits].map((digit, at) => (gaps.includes(at) ? ` ${digit}` : digit)).join('');
 }
 
-/** Whether the digits are a whole card number: a length that its network has, and the check digit. */
+/** Whether the digits are a complete card number: a valid length of its network, and the check digit. */
 export function isCardNumber(digits: string): boolean {
   const brand = brandOf(digits);
   return lengthsOf(brand).includes(digits.length) && (brand === UNCHECKED || passesLuhn(digits));
 }
 
-/** Edits the number field: any separators, digits of any script, the groups of the network. */
+/** Formats the number field: any separators, digits of any script, the groups of the network. */
 export const editNumber: Edit = (typed) =>
   editDigits(typed, groupNumber, (digits) => Math.max(...lengthsOf(brandOf(digits))));
 
 /**
- * The card number in a text that was pasted, when there is a whole one: "4111-1111…", a number with the date and the
- * code behind it, or with something before it. Undefined otherwise; then the text counts as typed.
+ * The card number in a pasted text, if it contains a complete one: "4111-1111…", a number followed by date and
+ * verification code, or with other text before it. Undefined otherwise; the text then counts as typed.
  */
 export function pickNumber(pasted: string): string | undefined {
   const text = asciiDigits(pasted);
@@ -39,7 +39,7 @@ export function pickNumber(pasted: string): string | undefined {
   const joined = runs.flatMap((_, start) =>
     runs.slice(start).map((__, end, after) => after.slice(0, end + 1).join('')),
   );
-  // What only by chance passes the check is mostly of no network.
+  // Digits that pass the check accidentally mostly belong to no network.
   return (
     [whole, ...joined].find((digits) => brandOf(digits) !== '' && isCardNumber(digits)) ??
     (isCardNumber(whole) ? whole : undefined)

@@ -1,14 +1,16 @@
-/** Randomness for keys and for the keypad: of the browser's cryptographic source, never of Math.random. */
+/** Random values for keys and for the keypad, from the browser's cryptographic source (Web Crypto), never from Math.random. */
 
 /** Fills the array with random bytes, as `crypto.getRandomValues` does. */
 export type FillRandom = (bytes: Uint8Array<ArrayBuffer>) => Uint8Array;
 
+/** The cryptographic source of the browser. */
 export const fillRandom: FillRandom = (bytes) => crypto.getRandomValues(bytes);
 
 const BYTE_VALUES = 256;
+/** 128 bits: collisions are negligible. */
 const KEY_BYTES = 16;
 
-/** A number below `limit` (at most 256), each equally likely: bytes that would favour some are thrown away. */
+/** A uniform number below `limit` (at most 256): bytes that would bias it are rejected. */
 function below(limit: number, fill: FillRandom): number {
   const fair = BYTE_VALUES - (BYTE_VALUES % limit);
   const bytes = new Uint8Array(1);
@@ -20,7 +22,7 @@ function below(limit: number, fill: FillRandom): number {
   }
 }
 
-/** The items in an order of which every one is equally likely (Fisher and Yates). */
+/** The items in a uniformly random order (Fisher and Yates). */
 export function shuffle<Item>(items: readonly Item[], fill: FillRandom = fillRandom): Item[] {
   const left = [...items];
   const mixed: Item[] = [];
@@ -30,7 +32,7 @@ export function shuffle<Item>(items: readonly Item[], fill: FillRandom = fillRan
   return mixed;
 }
 
-/** A fresh text for the header Idempotency-Key: 128 random bits in hex. */
+/** A new value for the header Idempotency-Key: 128 random bits in hex. */
 export function newKey(fill: FillRandom = fillRandom): string {
   return Array.from(fill(new Uint8Array(KEY_BYTES)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -1,8 +1,8 @@
-/** A field that is typed into: every change goes through its edit, which also keeps the caret's place. */
+/** A text field: every change passes its edit function, which also keeps the position of the caret. */
 import { h } from '../base/dom.ts';
 import { errorId, type FieldPlan, isRequired, labelOf, type Part } from './field.ts';
 
-/** A longer label may need more than one line, so that it cannot stand inside the input. */
+/** A longer label may need more than one line, and is then shown above the input. */
 const LABEL_CHARACTERS_LINE = 30;
 
 function inputOf(plan: FieldPlan): HTMLInputElement {
@@ -25,12 +25,12 @@ function inputOf(plan: FieldPlan): HTMLInputElement {
   });
 }
 
-/** Makes the input; `changed` is called after every change of its value. */
+/** Creates the input; `changed` is called after every change of its value. */
 export function createText(plan: FieldPlan, changed: () => void): Part {
   const input = inputOf(plan);
   let before = '';
   const fill = input.autocomplete;
-  /** Browsers write what is typed to the disk, to restore it, unless an input is not to be completed. */
+  /** Browsers store the values of inputs on disk to restore them, unless autocompletion is off. */
   const keepOffDisk = (): void => input.setAttribute('autocomplete', input.value === '' ? fill : 'off');
   const settle = (kind: string): void => {
     if (plan.edit !== undefined) {
@@ -48,7 +48,7 @@ export function createText(plan: FieldPlan, changed: () => void): Part {
   const put = (text: string, kind: string): void => {
     input.value = text;
     settle(kind);
-    // Not an event of the browser's, so that it is not taken for typing.
+    // A custom event, so that it is not handled as typing.
     input.dispatchEvent(new CustomEvent('input', { bubbles: true }));
   };
   input.addEventListener('input', (event) => {

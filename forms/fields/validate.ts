@@ -1,4 +1,4 @@
-/** What may be in a field. Each check gives the name of a text that says what is wrong, or undefined. */
+/** Checks of fields. Each check returns the name of an error text, or undefined for a valid value. */
 
 import type { Texts } from '../messages/messages.ts';
 import { brandOf, codeLengthsOf, lengthsOf } from './brand.ts';
@@ -6,13 +6,15 @@ import { asciiDigits, onlyDigits } from './digits.ts';
 import { expiryState, parseExpiry } from './expiry-input.ts';
 import { isCardNumber } from './number-input.ts';
 
-/** The name of the text that says what is wrong. */
+/** The name of an error text. */
 export type Problem = keyof Texts;
 
+/** More digits than names have. */
 const NAME_DIGITS_MAX = 8;
+/** The weights of the ABA checksum. */
 const ROUTING_WEIGHTS = [3, 7, 1];
 
-/** A number that stopped short of every length its network has is not complete; any other is not valid. */
+/** A number that is shorter than all lengths of its network is incomplete; other ones are invalid. */
 export function checkNumber(value: string): Problem | undefined {
   const digits = onlyDigits(value);
   if (isCardNumber(digits)) {
@@ -26,6 +28,7 @@ export function checkName(value: string): Problem | undefined {
   return onlyDigits(value).length > NAME_DIGITS_MAX ? 'name_bad' : undefined;
 }
 
+/** A date that exists, has not passed, and is at most 50 years ahead. */
 export function checkExpiry(value: string, now: Date): Problem | undefined {
   const date = parseExpiry(value);
   if (date === undefined) {
@@ -35,20 +38,21 @@ export function checkExpiry(value: string, now: Date): Problem | undefined {
   return state === 'good' ? undefined : state === 'past' ? 'expiry_past' : 'expiry_bad';
 }
 
-/** Three digits, or four for American Express; `number` is what the number field holds. */
+/** Three digits, or four for American Express. `number` is the value of the number field. */
 export function checkCode(value: string, number: string): Problem | undefined {
   return codeLengthsOf(brandOf(onlyDigits(number))).includes(onlyDigits(value).length)
     ? undefined
     : 'cvv_bad';
 }
 
-/** Nine digits whose weighted sum ends in 0, as the American Bankers Association prescribes. */
+/** Nine digits with the checksum of the American Bankers Association. */
 export function checkRouting(value: string): Problem | undefined {
   const digits = asciiDigits(value);
   const sum = [...digits].reduce((all, digit, at) => all + Number(digit) * (ROUTING_WEIGHTS[at % 3] ?? 0), 0);
   return /^\d{9}$/.test(digits) && sum > 0 && sum % 10 === 0 ? undefined : 'routing_bad';
 }
 
+/** 4 to 17 digits, as in ACH files. */
 export function checkAccount(value: string): Problem | undefined {
   return /^\d{4,17}$/.test(asciiDigits(value)) ? undefined : 'account_bad';
 }

@@ -62,4 +62,5 @@ export const EN = {
   idle: 'Cleared after 10 minutes, for your safety.',
 };
 
+/** The texts of one language by name. */
 export type Texts = Readonly<Record<keyof typeof EN, string>>;

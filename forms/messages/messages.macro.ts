@@ -1,4 +1,4 @@
-/** All texts, packed: macros run while the script is built, and the names of the texts need to be in it once. */
+/** All texts, packed, so that the script contains their names only once. Macros run when the script is built. */
 import { AR } from './ar.ts';
 import { DE } from './de.ts';
 import { EN, type Texts } from './en.ts';
@@ -7,13 +7,13 @@ import { FR } from './fr.ts';
 
 const SEPARATOR = '|';
 
-/** The names of the texts, and the texts of each language in the same order, all with `|` between. */
+/** The names of the texts, and the texts of each language in the same order, separated by `|`. */
 export interface PackedTexts {
   readonly names: string;
   readonly texts: Readonly<Record<'en' | 'es' | 'fr' | 'de' | 'ar', string>>;
 }
 
-/** Packs the texts; throws when one of them holds the separator. */
+/** Packs the texts; throws if one contains the separator. */
 export function packTexts(): PackedTexts {
   const names = Object.keys(EN) as (keyof Texts)[];
   const pack = (texts: Texts): string => {

@@ -1,20 +1,22 @@
-/** Taking the visit out of everything in which scripts that come later could read it. */
+/** Removes the secrets of a visit from everything that later scripts could read. */
 
-/** Takes it out of the address bar and the history, and out of what the browser has measured of the navigation. */
+/** Removes the visit from the address bar, the history, and the browser's navigation timing. */
 export function clearAddress(): void {
   try {
     history.replaceState(null, '', location.pathname);
   } catch {
-    // A page without an address of its own, such as about:srcdoc, has nothing to hide either.
+    // A page without an address of its own, such as about:srcdoc, has nothing to remove.
   }
   hideNavigation();
 }
 
+/** Classes whose `toJSON` would return the original address. */
 const TIMINGS = ['PerformanceEntry', 'PerformanceResourceTiming', 'PerformanceNavigationTiming'] as const;
 
 /**
- * The entry of the navigation keeps the whole address, and cannot be removed. Nothing here may rest on a function that
- * a later script can replace; in its sandbox the page has no other window to get the browser's own ones from.
+ * The navigation entry contains the whole address and cannot be removed, so its `name` is replaced. This must not
+ * depend on a function that a later script can replace; in its sandbox the page cannot get the original ones from
+ * another window.
  */
 function hideNavigation(): void {
   const [entry] = performance.getEntriesByType('navigation');

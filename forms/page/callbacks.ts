@@ -1,4 +1,4 @@
-/** The owner's own functions, which the service put into the page as `window.vaultCallbacks`. */
+/** The owner's own functions, which the service has written into the page as `window.vaultCallbacks`. */
 
 declare global {
   interface Window {
@@ -6,7 +6,7 @@ declare global {
   }
 }
 
-/** Calls one of them, if it is there. What it throws is shown in the console and disturbs nothing. */
+/** Calls one of them, if it exists. Its errors are reported to the console and have no other effect. */
 export function callBack(name: 'success' | 'error', value: unknown): void {
   const callbacks = window.vaultCallbacks;
   const callback: unknown =

@@ -1,6 +1,6 @@
-/** Copying a text to the clipboard, also in a sandboxed frame, where the newer way is often forbidden. */
+/** Copies a text to the clipboard, also in a sandboxed frame, where the Clipboard API is often forbidden. */
 
-/** Whether the text is in the clipboard now. */
+/** Copies a text; resolves with whether that succeeded. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -10,7 +10,10 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** The text is in the page only until the browser has taken it, and never in an attribute. */
+/**
+ * Copies through a selection. The text is in the page only until the browser has copied it, and never in an
+ * attribute.
+ */
 function copyBySelection(text: string): boolean {
   const area = document.createElement('textarea');
   const focused = document.activeElement;

@@ -1,14 +1,15 @@
-/** Which sentence tells people about a failure: by its code, else by its status. */
+/** The error text for people, by the code of a failure or otherwise by its status. */
 import type { Texts } from '../messages/messages.ts';
 import type { Failure } from './submit.ts';
 
-/** Nothing can be sent to, or read from, nowhere. */
+/** The failure of a form without an endpoint. */
 export const UNCONNECTED: Failure = {
   status: 0,
   code: 'not_connected',
   error: 'The form has no endpoint, secret or token.',
 };
 
+/** Texts by error code. */
 const BY_CODE: Readonly<Record<string, keyof Texts>> = {
   network: 'e_network',
   not_connected: 'e_unconnected',
@@ -22,6 +23,7 @@ const BY_CODE: Readonly<Record<string, keyof Texts>> = {
   store_unavailable: 'e_busy',
 };
 
+/** Texts by status, for other codes. */
 const BY_STATUS: Readonly<Record<number, keyof Texts>> = {
   0: 'e_network',
   400: 'e_invalid',
@@ -36,15 +38,15 @@ const BY_STATUS: Readonly<Record<number, keyof Texts>> = {
   503: 'e_busy',
 };
 
-/** After these, sending the same once more may well succeed. */
+/** Errors after which a retry may succeed. */
 const PASSING: readonly (keyof Texts)[] = ['e_network', 'e_limit', 'e_busy', 'e_server'];
 
-/** The name of the sentence for a failure. */
+/** The name of the text for a failure. */
 export function failureText({ status, code }: Failure): keyof Texts {
   return (Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined) ?? BY_STATUS[status] ?? 'e_server';
 }
 
-/** Whether to offer another try with the same values. */
+/** Whether to offer a retry with the same values. */
 export function mayPass(failure: Failure): boolean {
   return PASSING.includes(failureText(failure));
 }

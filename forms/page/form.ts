@@ -1,4 +1,4 @@
-/** The form: it checks what was typed, sends it once, and says what came of it. */
+/** The form: it checks the typed values, sends them once, and shows the result. */
 import { createAch } from '../card/ach.ts';
 import type { CardPart } from '../card/art.ts';
 import { createCard } from '../card/card.ts';
@@ -23,7 +23,7 @@ import {
 } from './submit.ts';
 import { createFormView, type FormView } from './view.ts';
 
-/** What the form needs of the page. */
+/** What the form needs from the page. */
 export interface FormContext extends PageContext, CallDeps {
   readonly now: () => Date;
   readonly tell: (message: FrameMessage) => void;
@@ -32,15 +32,15 @@ export interface FormContext extends PageContext, CallDeps {
 /** The form as the page uses it. */
 export interface CaptureForm {
   readonly element: HTMLElement;
-  /** Sends it for the page around, which then hears that something is wrong as well. */
+  /** Sends the form for the parent page, which also receives validation errors. */
   submit(): void;
-  /** Empties it and shows it again, also after a success. */
+  /** Clears the form and shows it again, also after a success. */
   reset(): void;
-  /** Empties it for safety; `idle` says that people should be told. */
+  /** Clears the form for safety; `idle` shows why. */
   wipe(idle: boolean): void;
 }
 
-/** The parts put together, with what acts on all their fields. */
+/** All fields, with operations on all of them. */
 interface Fields {
   readonly list: readonly Field[];
   readonly art: HTMLElement | undefined;
@@ -48,6 +48,7 @@ interface Fields {
   clear(): void;
 }
 
+/** A custom form has only additional fields. */
 const NOTHING: FormPart = { fields: [], posted: () => ({}) };
 const MAKE = { pcd: createCard, ach: createAch, custom: () => NOTHING };
 
@@ -75,7 +76,7 @@ function createFields(context: PartContext): Fields {
   };
 }
 
-/** Checks a field when it is left, unless it is left for its own keypad or before anything was typed. */
+/** Checks a field when the focus leaves it, except for its own keypad and before anything was typed. */
 function watchField(field: Field, { art }: FormPart): void {
   field.element.addEventListener('focusin', () => art?.focus(field.plan.name as CardPart));
   field.element.addEventListener('focusout', ({ relatedTarget }) => {
@@ -92,7 +93,7 @@ function watchField(field: Field, { art }: FormPart): void {
   });
 }
 
-/** The members of the reply that the page around may know. */
+/** The members of the reply that the parent page may receive. */
 function successMessage(reply: unknown): FrameMessage {
   const given: Readonly<Record<string, unknown>> =
     typeof reply === 'object' && reply !== null ? { ...reply } : {};
@@ -101,14 +102,15 @@ function successMessage(reply: unknown): FrameMessage {
   return { type: 'vault.success', token: text(token), reference: text(reference), user: text(user) };
 }
 
-/** Where the service has pages for trying out what forms look like. */
+/** The gallery's pages, which show forms without an endpoint. */
 const PREVIEW = /\/forms\/preview(?:\/|$)/;
 
+/** Whether the form has an endpoint and its secret. */
 function isConnected({ visit }: FormContext): boolean {
   return visit.unique_id !== undefined && visit.secret !== undefined;
 }
 
-/** Checks every field, and leads to the first that is wrong. */
+/** Checks every field, and moves the focus to the first invalid one. */
 function checkAll({ list }: Fields, view: FormView, texts: Texts): boolean {
   const wrong = list.filter((field) => !field.check());
   const labels = wrong.map(({ plan }) => plan.label).join(', ');
@@ -117,7 +119,7 @@ function checkAll({ list }: Fields, view: FormView, texts: Texts): boolean {
   return wrong.length === 0;
 }
 
-/** Sends what was typed; the same values with the same key until it is clear what became of them. */
+/** Sends the typed values. The same values have the same idempotency key until their outcome is known. */
 async function send(context: FormContext, fields: Fields, attempts: Attempts): Promise<Outcome> {
   const { config, visit } = context;
   const { unique_id, secret, reference, extra } = visit;
@@ -144,7 +146,7 @@ function tellFailure(failure: Failure, context: FormContext, fields: Fields, vie
   tell({ type: 'vault.error', status, code });
 }
 
-/** Makes the form. */
+/** Creates the form. */
 export function createForm(context: FormContext): CaptureForm {
   const { texts } = context;
   const fields = createFields(context);
@@ -187,7 +189,7 @@ export function createForm(context: FormContext): CaptureForm {
     submit(false);
   });
   const { display_mode } = context.config.settings;
-  // The gallery's previews are there to be looked at; a page around an embedded form may know why it is not connected.
+  // Previews are only shown; the parent page of an embedded form may know why it is not connected.
   if (!isConnected(context) && display_mode === 'standalone' && !PREVIEW.test(location.pathname)) {
     view.alert(texts.e_unconnected, false);
   }

@@ -1,4 +1,4 @@
-/** A stored item, read once and shown masked. Its values stay in a closure; the page holds only what is seen. */
+/** A stored item, read once and shown masked. Its values are kept in a closure; the page contains only what is visible. */
 
 import { COPY, EYE, h, icon, TICK } from '../base/dom.ts';
 import { createCardArt } from '../card/art.ts';
@@ -13,25 +13,27 @@ import { createHead } from './shell.ts';
 import { call, callUrl, type Failure } from './submit.ts';
 import { alertParts } from './view.ts';
 
+/** Revealed values are hidden again after this time. */
 const SHOWN_MS = 30_000;
+/** How long a copy is confirmed. */
 const COPIED_MS = 2_000;
 
 /** The view as the page uses it. */
 export interface ItemView {
   readonly element: HTMLElement;
-  /** Reads the item anew. */
+  /** Reads the item again. */
   load(): void;
-  /** Forgets the item; `idle` says that people should be told. */
+  /** Discards the item; `idle` shows why. */
   wipe(idle: boolean): void;
 }
 
-/** A shown value: `reveal` swaps between the hidden and the plain text. */
+/** A value in the page; `reveal` switches between hidden and plain text. */
 interface Row {
   readonly element: HTMLElement;
   reveal(now: boolean): void;
 }
 
-/** Makes the view; it is empty until `load`. */
+/** Creates the view; it is empty until `load`. */
 export function createItemView(context: FormContext): ItemView {
   const { config, visit, texts } = context;
   const body = h('div', { class: 'vf-body' });
@@ -89,7 +91,7 @@ export function createItemView(context: FormContext): ItemView {
   };
 }
 
-/** Puts the rows in, and returns what hides them again. */
+/** Shows the values; returns a function that hides them again. */
 function fillBody(body: HTMLElement, values: readonly StoredValue[], context: FormContext): () => void {
   const { config, texts } = context;
   if (values.length === 0) {
@@ -132,8 +134,9 @@ function fillBody(body: HTMLElement, values: readonly StoredValue[], context: Fo
   return () => reveal(false);
 }
 
+/** The elements of one value, with a button that copies it. */
 function createRow(value: StoredValue, { texts }: FormContext): Row {
-  // Values without a label are fields of ours, which have a text of their name.
+  // Values without a label are fields with a text of their own.
   const label = value.label ?? texts[value.name as keyof typeof texts];
   const shown = h('dd', { class: 'vf-value', dir: 'auto' });
   const word = h('span', {}, texts.copy);

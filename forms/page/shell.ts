@@ -1,17 +1,17 @@
-/** What is around every form: logo, heading, the badge of test mode, and the line about encryption. */
+/** The parts around every form: logo, heading, the badge of test mode, and the line about encryption. */
 import type { PageConfig } from '../base/config.ts';
 import { h, icon, LOCK } from '../base/dom.ts';
 import type { Texts } from '../messages/messages.ts';
 import type { Visit } from './visit.ts';
 
-/** Everything that the page's parts are made with. */
+/** What the parts of the page are created with. */
 export interface PageContext {
   readonly config: PageConfig;
   readonly visit: Visit;
   readonly texts: Texts;
 }
 
-/** The top of the page. Within another page a heading shows only if it was asked for. */
+/** The top of the page. Inside another page a heading is shown only if it was requested. */
 export function createHead({ config, visit, texts }: PageContext): HTMLElement {
   const { theme, display_mode } = config.settings;
   const asked = visit.title ?? config.title;
@@ -32,7 +32,7 @@ export function createHead({ config, visit, texts }: PageContext): HTMLElement {
   );
 }
 
-/** The bottom of the page, where something can be sent. */
+/** The bottom of the page, for forms that can be sent. */
 export function createFoot({ texts }: PageContext): HTMLElement {
   return h('p', { class: 'vf-foot' }, icon(LOCK), texts.secure);
 }

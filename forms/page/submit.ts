@@ -1,4 +1,4 @@
-/** The one call that a form makes: it stores what was typed, or reads what is shown. */
+/** The request of a form: it stores the typed values, or reads an item. */
 import { newKey } from '../fields/random.ts';
 
 /** Why nothing was stored or read. `status` is 0 when no reply came; `error` is the service's own sentence. */
@@ -9,22 +9,27 @@ export interface Failure {
   readonly field?: string;
 }
 
+/** The result of a request: the parsed reply, or the failure. */
 export type Outcome = { readonly reply: unknown } | { readonly failure: Failure };
 
-/** What the call needs of its surroundings. */
+/** What a request needs from its environment. */
 export interface CallDeps {
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
   readonly wait: (seconds: number) => Promise<void>;
 }
 
+/** Retries of a request while the service is busy, and the longest pause before one. */
 const RETRIES_MAX = 3;
 const WAIT_SECONDS_MAX = 10;
 const TIMEOUT_MS = 30_000;
+/** Statuses after which a retry is safe. */
 const BUSY = [429, 503];
-/** Refusals of what was sent: sending the same again is a new attempt. After all others it may have been stored. */
+/**
+ * Statuses of rejected requests: sending again is a new attempt. After all others the values may have been stored.
+ */
 const FINAL = [400, 401, 403, 404, 405, 410, 413, 415, 422];
 
-/** Where a call goes: `https://host/v1/capture/shop?form_type=pcd`. Parameters without a value are left out. */
+/** The URL of a request: `https://host/v1/capture/shop?form_type=pcd`. Parameters without a value are omitted. */
 export function callUrl(
   api: string,
   kind: 'capture' | 'retrieve',
@@ -40,7 +45,9 @@ export function callUrl(
   return `${api}/v1/${kind}/${encodeURIComponent(id)}?${parameters}`;
 }
 
-/** The object to store: the page's own texts first, so that fields win; empty members are dropped. */
+/**
+ * The object to store: the extra texts of the page, replaced by fields of the same name; empty members are omitted.
+ */
 export function bodyOf(
   extra: Readonly<Record<string, string>>,
   fields: Readonly<Record<string, string>>,
@@ -49,7 +56,10 @@ export function bodyOf(
   return JSON.stringify({ ...extra, ...Object.fromEntries(filled) });
 }
 
-/** JSON with each number as the text that it was: the numbers of JavaScript lose digits of long ones, and last zeros. */
+/**
+ * Parses JSON with each number as the text of its literal: JavaScript numbers lose digits of long ones, and trailing
+ * zeros.
+ */
 export function readJson(json: string): unknown {
   let inText = false;
   const quoted = json.replace(/\\.|"|-?\d[\d.eE+-]*/g, (part) => {
@@ -60,8 +70,8 @@ export function readJson(json: string): unknown {
 }
 
 /**
- * Calls the service, and again when it says that it is busy and for how long. Never throws. The request carries no
- * cookies and no address, and its reply is kept nowhere.
+ * Sends a request, and retries it if the service is busy and says for how long. Never rejects. The request contains
+ * no cookies and no referrer, and its reply is not cached.
  */
 export async function call(url: string, init: RequestInit, deps: CallDeps): Promise<Outcome> {
   for (let tries = 0; ; tries++) {
@@ -92,6 +102,7 @@ export async function call(url: string, init: RequestInit, deps: CallDeps): Prom
   }
 }
 
+/** The failure that an error reply describes. */
 function failureOf(status: number, body: unknown): Failure {
   const given: Readonly<Record<string, unknown>> =
     typeof body === 'object' && body !== null ? { ...body } : {};
@@ -107,13 +118,13 @@ function failureOf(status: number, body: unknown): Failure {
 /** The keys of a form's attempts. */
 export interface Attempts {
   keyFor(body: string): string;
-  /** To be told of each outcome. */
+  /** Receives the outcome of each attempt. */
   settle(outcome: Outcome): void;
-  /** Forgets the body: it holds what was typed. */
+  /** Discards the body, which contains the typed values. */
   forget(): void;
 }
 
-/** Gives each attempt its key: the same one for the same body until the service has clearly taken or refused it. */
+/** Assigns idempotency keys: the same one for the same body, until the service has accepted or rejected it. */
 export function createAttempts(makeKey: () => string = newKey): Attempts {
   let open: { readonly body: string; readonly key: string } | undefined;
   return {

@@ -1,20 +1,23 @@
-/** The look of a form: base style, colours of the owner, light or dark, and which way the language runs. */
+/** The appearance of a form: base style, colours of the owner, light or dark, and the direction of the language. */
 import { COLORS, readableOn } from '../base/color.ts';
 import type { PageConfig } from '../base/config.ts';
 import type { Locale } from '../messages/messages.ts';
 import { pageStyles } from '../styles/styles.macro.ts' with { type: 'macro' };
 
-/** On which of the two the text must be read, and the property that carries the text's colour. */
+/** Colours with text on them, and the property of the text's colour. */
 const READ_ON = { primary_color: '--vf-on-primary', card_primary_color: '--vf-on-card' } as const;
 
-/** Adds the styles before all others of the page, so that the owner's own win. The policy knows them by their hash. */
+/**
+ * Adds the styles before all others of the page, so that the owner's have precedence. The policy allows them by their
+ * hash.
+ */
 function addStyles(): void {
   const style = document.createElement('style');
   style.textContent = pageStyles();
   document.head.prepend(style);
 }
 
-/** Lets the browser resolve a colour of any notation. */
+/** Lets the browser resolve a colour of any notation to `rgb()`. */
 function resolve(element: HTMLElement, color: string): string {
   element.style.color = color;
   const rgb = getComputedStyle(element).color;
@@ -22,7 +25,7 @@ function resolve(element: HTMLElement, color: string): string {
   return rgb;
 }
 
-/** Dresses the page. Follows the system's light or dark as long as the page is open when the form says `auto`. */
+/** Applies the theme to the page. With `auto` it follows the system's colour scheme while the page is open. */
 export function applyTheme(form: HTMLElement, config: PageConfig, locale: Locale): void {
   const { theme, color_mode, display_mode } = config.settings;
   addStyles();

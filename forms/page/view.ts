@@ -1,25 +1,25 @@
-/** What a form looks like at each moment: to be filled in, being sent, refused, or done. */
+/** The states of a form: to be filled in, in flight, rejected, or done. */
 import { ALERT, h, icon, RING, TICK } from '../base/dom.ts';
 import type { Field } from '../fields/field.ts';
 import { createFoot, createHead, type PageContext } from './shell.ts';
 
-/** The form's elements, and the ways in which they change. */
+/** The elements of the form, and the changes between its states. */
 export interface FormView {
   readonly element: HTMLElement;
   readonly form: HTMLFormElement;
-  /** Busy or not: while busy nothing can be typed or sent. */
+  /** While busy, nothing can be typed or sent. */
   busy(now: boolean): void;
-  /** Shows a sentence above the button, or none; `again` offers to send the same once more. */
+  /** Shows an error text above the button, or none; `again` offers a retry. */
   alert(sentence: string | undefined, again: boolean): void;
-  /** Tells readers of screens something that others see anyway. */
+  /** Announces a text to screen readers. */
   announce(sentence: string): void;
-  /** Puts the focus where the next step is: on "Try again", else on the button. */
+  /** Moves the focus to the next step: to "Try again", otherwise to the button. */
   focusNext(): void;
   showDone(): void;
   showForm(): void;
 }
 
-/** Makes the elements. */
+/** Creates the elements. */
 export function createFormView(
   context: PageContext,
   fields: readonly Field[],
@@ -62,7 +62,7 @@ export function createFormView(
   };
 }
 
-/** The inside of an alert: sign, sentence, and a button that sends the form it is in. */
+/** The content of an alert: icon, text, and optionally a button that sends the surrounding form. */
 export function alertParts(sentence: string | undefined, again: string | undefined): Element[] {
   if (sentence === undefined) {
     return [];

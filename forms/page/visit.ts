@@ -1,7 +1,7 @@
-/** What differs from visit to visit: it comes with the address, never with the page, and leaves the address at once. */
+/** The parameters of one visit. They are in the address, never in the page, and are removed from the address immediately. */
 import type { PageConfig } from '../base/config.ts';
 
-/** Where the form sends to or reads from, and what goes along. `extra` is stored beside the fields. */
+/** The endpoint, and what is sent with the request. `extra` is stored in addition to the fields. */
 export interface Visit {
   readonly unique_id?: string;
   readonly secret?: string;
@@ -13,13 +13,13 @@ export interface Visit {
 }
 
 const OWN = ['unique_id', 'secret', 'token', 'reference', 'title', 'locale'] as const;
-/** What the server reads, and names that no object should be given. */
+/** Parameters of the server, and names that are dangerous as members. */
 const IGNORED = ['testing', '__proto__', 'constructor', 'prototype'];
 const RETRIEVE_SECRET = /^vrs1_/;
 
 /**
- * Reads the address: members of the fragment win over those of the query, and both over what the service put into
- * the page. Empty members count as left out.
+ * Reads the address. Parameters of the fragment have precedence over those of the query, and both over those of the
+ * page. Empty parameters count as absent.
  */
 export function readVisit(search: string, hash: string, config: PageConfig): Visit {
   const given = new Map<string, string>(Object.entries(config.visit ?? {}));
@@ -41,7 +41,7 @@ export function readVisit(search: string, hash: string, config: PageConfig): Vis
   return { ...Object.fromEntries(own), extra: Object.fromEntries(given) };
 }
 
-/** Whether the page shows a stored item rather than a form. */
+/** Whether the page shows a stored item instead of a form. */
 export function isRetrieval({ secret }: Visit): boolean {
   return RETRIEVE_SECRET.test(secret ?? '');
 }

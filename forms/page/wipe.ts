@@ -1,9 +1,10 @@
-/** Forgetting what was typed or shown: when the page goes away, and when nobody has touched it for ten minutes. */
+/** Discards typed and shown values: when the page is left, and after ten minutes without any input. */
 
 const IDLE_MS = 600_000;
+/** Events that restart the ten minutes. */
 const SIGNS_OF_LIFE = ['input', 'keydown', 'pointerdown'] as const;
 
-/** Calls `wipe` at each such moment; `idle` tells which of them it was. */
+/** Calls `wipe` in both cases; `idle` is true after ten minutes. */
 export function wipeWhenLeft(wipe: (idle: boolean) => void): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const wait = (): void => {

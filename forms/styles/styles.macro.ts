@@ -1,4 +1,4 @@
-/** The styles as one short text: macros run while the script is built. */
+/** The styles as one short text. Macros run when the script is built. */
 import base from './base.css' with { type: 'text' };
 import card from './card.css' with { type: 'text' };
 import field from './field.css' with { type: 'text' };
@@ -6,7 +6,10 @@ import modern from './modern.css' with { type: 'text' };
 import state from './state.css' with { type: 'text' };
 import vault from './vault.css' with { type: 'text' };
 
-/** Takes out comments and the white space that means nothing, and writes values shorter; the sheets hold no texts that it could harm. */
+/**
+ * Removes comments and unnecessary white space, and shortens values. The style sheets contain no strings that this
+ * could change.
+ */
 function shorten(css: string): string {
   return css
     .replace(/\/\*.*?\*\//gs, '')
@@ -20,7 +23,7 @@ function shorten(css: string): string {
     .trim();
 }
 
-/** All style sheets of the page, those of the base styles last. */
+/** All style sheets of the page; the base styles are the last ones. */
 export function pageStyles(): string {
   return shorten([base, field, card, state, vault, modern].join('\n'));
 }
