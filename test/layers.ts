@@ -148,6 +148,9 @@ interface Import {
   readonly local: boolean;
 }
 
+/** Written by a tool. */
+const GENERATED = /^sdk\/api\.d\.ts$/;
+
 /** Everything that is wrong with the files' imports, one readable line each; nothing when all is well. */
 export function findViolations(sources: Sources): string[] {
   const imports = [...sources].flatMap(([path, text]) => importsOf(path, text));
@@ -159,20 +162,7 @@ export function findViolations(sources: Sources): string[] {
     ...findCycles(folderImports(imports)).map(
       (cycle) => `These folders import each other in a cycle: ${cycle.join(' -> ')}`,
     ),
-    ...[...sources].flatMap(([path, text]) => tooLong(path, text)),
   ];
-}
-
-/** Lines of one file, at most. */
-const LINES_MAX = 400;
-/** Written by a tool. */
-const GENERATED = /^sdk\/api\.d\.ts$/;
-
-function tooLong(path: string, text: string): string[] {
-  const lines = text.trimEnd().split('\n').length;
-  return lines > LINES_MAX && !GENERATED.test(path)
-    ? [`${path} has ${lines} lines, more than ${LINES_MAX}`]
-    : [];
 }
 
 function folderImports(imports: readonly Import[]): Import[] {

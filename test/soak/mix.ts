@@ -39,9 +39,6 @@ interface Parts {
   sequence: number;
 }
 
-/** Requests of every kind, under a key of their own. */
-export type Mix = Awaited<ReturnType<typeof prepareMix>>;
-
 /** Makes a key and an endpoint for the mix. */
 export async function prepareMix(vault: Vault) {
   await makeKey(vault, OWNER, USER);
