@@ -55,7 +55,7 @@ export const LAYERS: readonly Layer[] = [
     name: 'server/services',
     files: SERVICES,
     may: [SCHEMA, CORE, DOMAIN],
-    mayTypes: [STORE, CRYPTO, OUTBOUND, TELEMETRY],
+    mayTypes: [STORE, CRYPTO, DEFINITIONS, OUTBOUND, TELEMETRY],
   },
   {
     name: 'server/http/plugins',

@@ -6,28 +6,6 @@ import type { Pool } from '../../workers/pool/pool.ts';
 import { JOBS } from '../../workers/table.ts';
 import type { Secret } from '../core/secret.ts';
 
-export type {
-  AuditEvent,
-  AuditFilter,
-  ChainFacts,
-  ChainFault,
-  Checkpoint,
-  MarkFacts,
-  OpenedEvent,
-} from '../../workers/jobs/audit/jobs.ts';
-export type { EndpointPolicy, EndpointRecords } from '../../workers/jobs/endpoint/jobs.ts';
-export type {
-  ActorParams,
-  CardFacts,
-  PageFields,
-  StoredFacts,
-  StoreParams,
-} from '../../workers/jobs/item/jobs.ts';
-export type { Opening, WarmMiss } from '../../workers/jobs/key/jobs.ts';
-export type { LongLog, Reencryption } from '../../workers/jobs/maintenance/jobs.ts';
-export type { FillProxyParams, JobFacts, OrderFacts, ProxyOutcome } from '../../workers/jobs/proxy/jobs.ts';
-export type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
-
 /** A key's private halves as an unlock left them: they open only together with the passphrase. */
 export type WarmBlob = Uint8Array;
 

@@ -2,11 +2,14 @@
 
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
-import { createCrypto, type Opening, type ProxyOutcome, type RuleSet } from '../../server/crypto/client.ts';
+import { createCrypto } from '../../server/crypto/client.ts';
 import { bindParts } from '../../server/services/common/bind.ts';
 import { EMPTY, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import type { ThreadData } from '../../workers/jobs/context.ts';
 import type { StoredParts, StoreParams } from '../../workers/jobs/item/jobs.ts';
+import type { Opening } from '../../workers/jobs/key/jobs.ts';
+import type { ProxyOutcome } from '../../workers/jobs/proxy/jobs.ts';
+import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
 import { createPool } from '../../workers/pool/pool.ts';
 
 type Crypto = ReturnType<typeof createCrypto>;

@@ -1,4 +1,5 @@
-import type { Checkpoint, Crypto } from '../../crypto/client.ts';
+import type { Checkpoint } from '../../../workers/jobs/audit/jobs.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import type { AuditStore } from '../../store/audit.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';

@@ -1,5 +1,6 @@
+import type { AuditFilter, ChainFacts, OpenedEvent } from '../../../workers/jobs/audit/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { AuditFilter, ChainFacts, Crypto, OpenedEvent } from '../../crypto/client.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { formatStoredAt } from '../../domain/text/time-text.ts';
 import type { AuditEntry } from '../../http/schema/audit.ts';
 import type { AuditStore } from '../../store/audit.ts';

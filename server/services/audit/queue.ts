@@ -1,5 +1,6 @@
+import type { AuditEvent } from '../../../workers/jobs/audit/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { AuditEvent, Crypto } from '../../crypto/client.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import type { AuditStore } from '../../store/audit.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock, RandomId } from '../common/clock.ts';

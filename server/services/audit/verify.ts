@@ -1,5 +1,6 @@
+import type { ChainFault, Checkpoint, MarkFacts } from '../../../workers/jobs/audit/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { ChainFault, Checkpoint, Crypto, MarkFacts } from '../../crypto/client.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import type { AuditStore } from '../../store/audit.ts';
 import { bindParts } from '../common/bind.ts';
 import { recover } from '../common/coalesce.ts';

@@ -1,4 +1,4 @@
-import type { ActorParams } from '../../crypto/client.ts';
+import type { ActorParams } from '../../../workers/jobs/item/jobs.ts';
 import type { MeterOperation, Preferences } from '../../http/schema/admin.ts';
 
 /**

@@ -1,6 +1,7 @@
+import type { EndpointPolicy, EndpointRecords } from '../../../workers/jobs/endpoint/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
-import type { Crypto, EndpointPolicy, EndpointRecords } from '../../crypto/client.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import type { EndpointStore, StoredEndpoint } from '../../store/endpoint.ts';

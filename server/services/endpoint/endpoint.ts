@@ -1,6 +1,7 @@
+import type { EndpointPolicy, EndpointRecords } from '../../../workers/jobs/endpoint/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
-import type { Crypto, EndpointPolicy, EndpointRecords } from '../../crypto/client.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { parseDuration } from '../../domain/text/duration.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import { formatExpiry } from '../../domain/text/time-text.ts';

@@ -1,5 +1,6 @@
+import type { WarmMiss } from '../../../workers/jobs/key/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { Crypto, Passphrase, WarmBlob, WarmMiss } from '../../crypto/client.ts';
+import type { Crypto, Passphrase, WarmBlob } from '../../crypto/client.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { EndpointStore } from '../../store/endpoint.ts';
 import type { Fenced } from '../../store/item.ts';

@@ -1,4 +1,4 @@
-import type { Reencryption } from '../../crypto/client.ts';
+import type { Reencryption } from '../../../workers/jobs/maintenance/jobs.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import { lose, type Pass } from './pass.ts';
 import { addKeys } from './report.ts';

@@ -1,4 +1,4 @@
-import type { LongLog } from '../../crypto/client.ts';
+import type { LongLog } from '../../../workers/jobs/maintenance/jobs.ts';
 import type { ReferenceEntry } from '../../store/maintenance/census.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import { addChecked, addFaults, addKeys, type Fault, type Report } from './report.ts';

@@ -1,13 +1,8 @@
+import type { FillProxyParams, JobFacts, OrderFacts } from '../../../workers/jobs/proxy/jobs.ts';
+import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
-import type {
-  Crypto,
-  FillProxyParams,
-  JobFacts,
-  OrderFacts,
-  Passphrase,
-  RuleSet,
-} from '../../crypto/client.ts';
+import type { Crypto, Passphrase } from '../../crypto/client.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { Clock } from '../common/clock.ts';

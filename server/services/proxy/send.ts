@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { JobFacts, ProxyOutcome } from '../../../workers/jobs/proxy/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
 import type { Secret } from '../../core/secret.ts';
-import type { Crypto, JobFacts, ProxyOutcome } from '../../crypto/client.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../../domain/proxy/network-token.ts';
 import { asksForRepeat, judgeAttempt, type Verdict } from '../../domain/proxy/outcome.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';

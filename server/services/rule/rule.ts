@@ -1,5 +1,6 @@
+import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { Crypto, RuleSet } from '../../crypto/client.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { OPERATION_NAMES } from '../../domain/rule/rule.ts';
 import type { OperationNames, Rule } from '../../http/schema/rule.ts';
 import type { RuleStore } from '../../store/rule.ts';

@@ -1,6 +1,6 @@
 import { Value } from '@sinclair/typebox/value';
+import type { CardFacts } from '../../../workers/jobs/item/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { CardFacts } from '../../crypto/client.ts';
 import { CardMetadata } from '../../http/schema/vault.ts';
 import type { BinStore } from '../../store/bin.ts';
 import type { Clock } from '../common/clock.ts';

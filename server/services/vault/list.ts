@@ -1,5 +1,6 @@
+import type { Opening } from '../../../workers/jobs/key/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { Crypto, Opening, Passphrase } from '../../crypto/client.ts';
+import type { Crypto, Passphrase } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';

@@ -1,5 +1,5 @@
+import type { PageFields } from '../../../workers/jobs/item/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { PageFields } from '../../crypto/client.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import type { createSemaphore } from '../common/coalesce.ts';

@@ -1,4 +1,6 @@
-import type { Crypto, Opening, RuleSet } from '../../crypto/client.ts';
+import type { Opening } from '../../../workers/jobs/key/jobs.ts';
+import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import type { ItemStore } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';

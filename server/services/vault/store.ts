@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { StoredFacts, StoreParams } from '../../../workers/jobs/item/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { Crypto, StoredFacts, StoreParams } from '../../crypto/client.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { formatStoredAt } from '../../domain/text/time-text.ts';
 import type { CardMetadata, TokenInfo } from '../../http/schema/vault.ts';
 import type { ItemStore, WriteOutcome } from '../../store/item.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { Checkpoint } from '../../../server/crypto/client.ts';
+import type { Checkpoint } from '../../../workers/jobs/audit/jobs.ts';
 import { runCommand } from '../../helpers/command.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 

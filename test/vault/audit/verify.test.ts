@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import type { Checkpoint } from '../../../server/crypto/client.ts';
+import type { Checkpoint } from '../../../workers/jobs/audit/jobs.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
 const ROUNDS = 30;
