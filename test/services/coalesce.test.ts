@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'bun:test';
+import { VaultError } from '../../server/core/errors.ts';
 import {
   coalesce,
   createKeyedMutex,
   createSemaphore,
   createSharedRuns,
+  createTickJoin,
   joinTick,
   mapAhead,
+  recover,
+  replaceOrConfirm,
 } from '../../server/services/common/coalesce.ts';
 
 /** A promise that the test settles itself. */
@@ -208,4 +212,41 @@ test('createSemaphore lets so many in, the others in order, and also after a fai
   expect(most).toBe(2);
   expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
   expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(3);
+});
+
+test('createTickJoin joins callers of one name alone', async () => {
+  const join = createTickJoin<string>();
+  const runs: string[] = [];
+  const read = (name: string): Promise<string> =>
+    join(name, async () => {
+      runs.push(name);
+      return `${name} ${runs.length}`;
+    });
+  expect(await Promise.all([read('a'), read('b'), read('a')])).toEqual(['a 1', 'b 2', 'a 1']);
+  expect(await read('a')).toBe('a 3');
+});
+
+test('recover replaces a rejection with the one code, and no other', async () => {
+  const rejected = Promise.reject(new VaultError('key_not_found'));
+  expect(await recover(rejected, 'key_not_found', 'none')).toBe('none');
+  expect(await recover(Promise.resolve(1), 'key_not_found', 'none')).toBe(1);
+  await expect(recover(rejected, 'rule_not_found', 'none')).rejects.toThrow(VaultError);
+  await expect(recover(Promise.reject(new Error('other')), 'key_not_found', 0)).rejects.toThrow('other');
+});
+
+describe('replaceOrConfirm', () => {
+  const value = Buffer.from('new');
+  const lost = (): Promise<boolean> => Promise.reject(new Error('lost'));
+
+  test('passes on whether the value was replaced, without reading it', async () => {
+    const read = (): Promise<never> => Promise.reject(new Error('was read'));
+    expect(await replaceOrConfirm(value, async () => true, read)).toBe(true);
+    expect(await replaceOrConfirm(value, async () => false, read)).toBe(false);
+  });
+
+  test('finds out what has happened when the reply is lost', async () => {
+    expect(await replaceOrConfirm(value, lost, async () => Buffer.from('new'))).toBe(true);
+    await expect(replaceOrConfirm(value, lost, async () => Buffer.from('old'))).rejects.toThrow('lost');
+    await expect(replaceOrConfirm(value, lost, async () => undefined)).rejects.toThrow('lost');
+  });
 });

@@ -37,7 +37,7 @@ export async function lookUp(parts: AccountParts, name: string): Promise<Account
   return (await readKnown(parts, name))?.account;
 }
 
-/** An unknown account costs as much as a known one, so that names cannot be told apart by time. */
+/** An unknown account costs as much as a known one, so that the time of a reply does not reveal which names exist. */
 function readNoopHash(parts: AccountParts): Promise<string> {
   const { crypto } = parts;
   parts.noopHash ??= crypto

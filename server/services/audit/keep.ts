@@ -22,7 +22,7 @@ interface RetentionParts {
 
 /**
  * Retention removes entries from the old end alone. A sealed mark says where the rest begins and what it must follow, so
- * that nobody else can pass a removal off as one of ours. The newest entry of an account that exists stays.
+ * that no other removal can pass as one of retention. The newest entry of an account that exists stays.
  */
 export function createAuditRetention(parts: RetentionParts) {
   return bindParts(parts, { sweep });

@@ -10,7 +10,7 @@ const STEP = 256;
 /**
  * What is wrong with a chain at a sequence number. `missing`: no entry there, though later ones or the head say that
  * there was. `damaged`: it does not open. `broken`: it does not follow the one before it, or the head names another.
- * `replaced`: a checkpoint names another. `cut`: a checkpoint tells that the chain went on from there. `foreign`:
+ * `replaced`: a checkpoint names another. `cut`: a checkpoint proves that the chain went on from there. `foreign`:
  * something lies there that no head speaks of. `head`: the record of where the chain ends, or begins, does not open.
  */
 export type AuditFault = ChainFault | 'missing' | 'cut' | 'foreign' | 'head';
@@ -40,7 +40,7 @@ type KnownLinks = Parameters<Crypto['verifyAudit']>[0]['known'];
 
 const MEMBERS = ['account', 'head', 'time', 'signature'] as const;
 
-/** A checkpoint of its JSON text; undefined for what is none. Whether it is one of ours is not looked at. */
+/** Parses the JSON text of a checkpoint; undefined for any other text. Its signature is not verified here. */
 export function parseCheckpoint(text: string): Checkpoint | undefined {
   try {
     const value = JSON.parse(text) as Checkpoint;

@@ -12,7 +12,7 @@ import type { Storing } from '../vault/store.ts';
 
 /** What is sent to a capture endpoint. */
 export interface CaptureInput extends EndpointAddress {
-  /** The JSON text as sent, not yet looked at. */
+  /** The JSON text as sent, not yet parsed. */
   readonly body: Uint8Array;
   readonly number?: string | undefined;
   readonly reference?: string | undefined;
@@ -32,7 +32,7 @@ interface CaptureParts {
   readonly endpointAuth: EndpointAuth;
 }
 
-/** Capture endpoints: whoever has the secret can store items under the key, and do nothing else. */
+/** Capture endpoints: a caller with the secret can store items under the key, and do nothing else. */
 export type Captures = ReturnType<typeof createCaptures>;
 
 /** Makes the capture endpoints of a server. */

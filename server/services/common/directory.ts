@@ -6,7 +6,7 @@ export const FIRST_CHECK_MS = 120_000;
 export const NEVER_MS = 8_000_000_000_000_000;
 const TAKE_BACK_MS = 250;
 
-/** The directory of an account, and what its entries stand for. */
+/** The directory of an account, and the objects that its entries name. */
 interface DirectoryStore<Entry> {
   postpone(aid: string, entry: Entry, checkAt: number): Promise<void>;
   remove(aid: string, entry: Entry): Promise<boolean>;
@@ -23,7 +23,7 @@ export async function takeBack<Entry>(
   await Promise.race([store.remove(aid, entry).catch(() => false), pause(TAKE_BACK_MS)]);
 }
 
-/** Removes an entry with what it stands for; false when it did not exist. An interrupted removal is left to the sweep. */
+/** Removes an entry with its object; false when it did not exist. An interrupted removal is left to the sweep. */
 export async function removeEntry<Entry>(
   store: Pick<DirectoryStore<Entry>, 'postpone' | 'remove'>,
   aid: string,

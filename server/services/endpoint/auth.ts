@@ -195,7 +195,7 @@ async function openPolicy(
 }
 
 /**
- * Lets in whoever has the secret. Unknown ids and wrong secrets are rejected alike with `endpoint_refused`, after the same
+ * Admits any caller with the secret. Unknown ids and wrong secrets are rejected alike with `endpoint_refused`, after the same
  * work; only the right secret learns, by `endpoint_gone`, that the endpoint has expired or was stopped. Rejections are
  * recorded in the security log.
  */

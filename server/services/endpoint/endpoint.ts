@@ -38,7 +38,7 @@ type Sealed = EndpointRecords & { readonly secret: Secret<string>; readonly key:
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const DEFAULT_TTL = '24h';
-/** How long an endpoint that cannot be used any more still tells the right secret so. */
+/** How long an endpoint that cannot be used any more is kept, to answer the right secret with `endpoint_gone`. */
 const KEPT_MS = DAY_MS;
 /** The sweep checks every entry at least so often. */
 const CHECK_MS = DAY_MS;

@@ -36,7 +36,7 @@ interface FormParts {
   readonly settings: Pick<ServiceSettings, 'environment'>;
 }
 
-/** Hosted forms: named settings of pages that anybody may load. They are sealed, since they hold an owner's code. */
+/** Hosted forms: named settings of pages that any browser may load. They are sealed, since they hold code of their owner. */
 export type HostedForms = ReturnType<typeof createHostedForms>;
 
 /** Makes the forms of a server. */

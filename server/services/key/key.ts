@@ -133,7 +133,7 @@ async function list(
   const limit = preferredLimit(preferences, input.limit, LIST_LIMIT);
   const scope = [aid, 'GET /v1/key'];
   const after = input.next_token === undefined ? undefined : String(cursors.open(scope, input.next_token));
-  // One more than asked for tells whether there is a next page.
+  // One more than asked for shows whether there is a next page.
   const found = await keyStore.users(aid, after, limit < 0 ? -1 : limit + 1);
   const page = limit < 0 ? found : found.slice(0, limit);
   const last = page.at(-1);

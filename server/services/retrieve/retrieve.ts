@@ -39,7 +39,7 @@ interface RetrieveParts {
   readonly endpointAuth: EndpointAuth;
 }
 
-/** Retrieval endpoints: whoever has the secret can read what the endpoint reaches, and do nothing else. */
+/** Retrieval endpoints: a caller with the secret can read what the endpoint reaches, and do nothing else. */
 export type Retrievals = ReturnType<typeof createRetrievals>;
 
 /** Makes the retrieval endpoints of a server. */
