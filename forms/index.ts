@@ -1,12 +1,12 @@
 /** The module script, `vault-forms.js`: hosted forms for the pages of others. */
-import { createForms, type VaultForms } from './frame/host.ts';
+import { createVaultForms, type VaultForms } from './frame/host.ts';
 
 export type { FormOptions } from './base/options.ts';
 export type { VaultCardFormElement } from './frame/element.ts';
 export type { FormEvents, FormHandle } from './frame/handle.ts';
 export type { VaultForms } from './frame/host.ts';
 
-const forms = createForms(import.meta.url);
+const forms = createVaultForms(import.meta.url);
 
 /**
  * Puts a card form into an element, or into the first that a selector finds, and returns a handle to it. Throws a

@@ -2,7 +2,7 @@
 
 import { readConfig } from './base/config.ts';
 import { openFrame } from './frame/frame.ts';
-import type { FrameMessage, ParentMessage } from './frame/messages.ts';
+import type { FormMessage, ParentMessage } from './frame/messages.ts';
 import { pickLocale, textsOf } from './messages/messages.ts';
 import { clearAddress } from './page/address.ts';
 import { createForm, type FormContext } from './page/form.ts';
@@ -45,7 +45,7 @@ function mountPart(context: FormContext): Mounted {
 }
 
 /** Reports the height of the form to the parent page whenever it changes. */
-function reportHeight(element: HTMLElement, tell: (message: FrameMessage) => void): void {
+function reportHeight(element: HTMLElement, tell: (message: FormMessage) => void): void {
   let last = 0;
   const report = (): void => {
     const height = Math.ceil(element.getBoundingClientRect().height);

@@ -18,14 +18,18 @@ const SWITCHES = {
 } as const satisfies Readonly<Record<string, keyof FormOptions>>;
 
 /** The attributes that make another form when they change. */
-export const ATTRIBUTES: readonly string[] = [...Object.keys(TEXTS), ...Object.keys(SWITCHES), 'extra-data'];
+export const FORM_ATTRIBUTES: readonly string[] = [
+  ...Object.keys(TEXTS),
+  ...Object.keys(SWITCHES),
+  'extra-data',
+];
 
 const OF_EVERY_ELEMENT = /^(?:id|class|style|slot|hidden|title|lang|dir|(?:data|aria)-.*)$/;
 
 /** What a developer should hear of an element with these attributes, of which nothing else would tell; or undefined. */
 export function adviceFor(names: readonly string[], missing: readonly string[]): string | undefined {
   const strange = names.filter(
-    (name) => name !== 'secret' && !ATTRIBUTES.includes(name) && !OF_EVERY_ELEMENT.test(name),
+    (name) => name !== 'secret' && !FORM_ATTRIBUTES.includes(name) && !OF_EVERY_ELEMENT.test(name),
   );
   const parts = [
     strange.length > 0 && `does not know: ${strange.join(', ')}`,

@@ -1,7 +1,7 @@
 /** The element `<vault-card-form>`: a form that is mounted by attributes alone. */
 
 import type { FormOptions } from '../base/options.ts';
-import { ATTRIBUTES, adviceFor, optionsOf } from './attributes.ts';
+import { adviceFor, FORM_ATTRIBUTES, optionsOf } from './attributes.ts';
 import { EVENTS } from './events.ts';
 import type { FormEvents, FormHandle } from './handle.ts';
 
@@ -23,7 +23,7 @@ type MountForm = (container: Element, options: FormOptions) => FormHandle;
 
 /** An element that holds the form of its attributes, and makes it again when they change. */
 class CardFormElement extends Base {
-  static observedAttributes = [...ATTRIBUTES, 'secret'];
+  static observedAttributes = [...FORM_ATTRIBUTES, 'secret'];
   #secret: string | undefined;
   #handle: FormHandle | undefined;
   #isWaiting = false;

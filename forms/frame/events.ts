@@ -19,7 +19,7 @@ interface Timers {
   clearTimeout(timer: number | undefined): void;
 }
 
-/** A wait for a form to be ready: it can begin anew, and `late` is called once unless it ends before. */
+/** A wait for a form to be ready: it can start again, and `late` is called once unless it ends before. */
 export function createWait(timers: Timers, late: () => void) {
   let timer: number | undefined;
   const end = (): void => {

@@ -1,13 +1,13 @@
 /** The form page's side of the messages: it listens to the page around it alone, and tells it no field's value. */
 import type { Heard } from './heard.ts';
-import { type FrameMessage, isParentMessage, type ParentMessage } from './messages.ts';
+import { type FormMessage, isParentMessage, type ParentMessage } from './messages.ts';
 
 /** Success and failure wait this long for the page around to say who it is. */
 const HELLO_MS = 500;
 
 /** What is used of the window of the page around. */
 interface Peer {
-  postMessage(message: FrameMessage, targetOrigin: string): void;
+  postMessage(message: FormMessage, targetOrigin: string): void;
 }
 
 /** What is used of the page's own window; its parent is itself when there is no page around. */
@@ -27,7 +27,7 @@ export interface FrameDeps {
 /** Sends to the page around, which is nothing when there is none. */
 export interface Frame {
   readonly framed: boolean;
-  send(message: FrameMessage): void;
+  send(message: FormMessage): void;
 }
 
 /** An origin that messages can be addressed to; opaque ones are `null`. */
@@ -53,8 +53,8 @@ export function openFrame(
   const { parent } = own;
   const framed = parent !== own;
   let target = isOrigin(ancestors?.[0]) ? ancestors[0] : undefined;
-  let waiting: FrameMessage[] = [];
-  const post = (message: FrameMessage): void => {
+  let waiting: FormMessage[] = [];
+  const post = (message: FormMessage): void => {
     // As long as the origin is not known, only those that may be it can read the message.
     const origins = target === undefined ? (allowed.length === 0 ? ['*'] : allowed) : [target];
     for (const origin of origins) {

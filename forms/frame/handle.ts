@@ -1,22 +1,22 @@
-/** A form in a page: its frame, what it reports, and what it can be told. */
+/** A form in a page: its frame, what it reports, and what it can be asked. */
 
 import type { FormPlan } from '../base/options.ts';
 import { checkEvent, createWait } from './events.ts';
 import { frameHeight, messageFrom } from './heard.ts';
-import type { FrameMessage, ParentMessage } from './messages.ts';
+import type { FormMessage, ParentMessage } from './messages.ts';
 
-type Told<Type extends FrameMessage['type']> = Omit<Extract<FrameMessage, { type: Type }>, 'type'>;
+type Reported<Type extends FormMessage['type']> = Omit<Extract<FormMessage, { type: Type }>, 'type'>;
 
 /** What a form reports. None of it ever holds what was typed or shown. */
 export interface FormEvents {
   /** The form can be used. */
-  readonly ready: Told<'vault.ready'>;
+  readonly ready: Reported<'vault.ready'>;
   /** The form's height in CSS pixels has changed; its frame already follows. */
-  readonly height: Told<'vault.height'>;
+  readonly height: Reported<'vault.height'>;
   /** Stored, under this token and reference. */
-  readonly success: Told<'vault.success'>;
+  readonly success: Reported<'vault.success'>;
   /** Not stored or not shown, with the status and code of the service; status 0 when there was no answer from it. */
-  readonly error: Told<'vault.error'>;
+  readonly error: Reported<'vault.error'>;
 }
 
 /** A mounted form. */
@@ -73,16 +73,16 @@ export function mountPlan(container: Element, plan: FormPlan): FormHandle {
       iframe.removeEventListener('load', onLoad);
       iframe.remove();
     },
-    on: (event, listener) => {
-      checkEvent(event);
-      const forward = (told: Event): void => listener((told as CustomEvent).detail);
-      events.addEventListener(event, forward);
-      return () => events.removeEventListener(event, forward);
+    on: (name, listener) => {
+      checkEvent(name);
+      const forward = (event: Event): void => listener((event as CustomEvent).detail);
+      events.addEventListener(name, forward);
+      return () => events.removeEventListener(name, forward);
     },
   } satisfies FormHandle);
 }
 
-function report(events: EventTarget, { type, ...detail }: FrameMessage): void {
+function report(events: EventTarget, { type, ...detail }: FormMessage): void {
   events.dispatchEvent(new CustomEvent(type.slice('vault.'.length), { detail }));
 }
 

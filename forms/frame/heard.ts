@@ -1,7 +1,7 @@
-/** What a page lets itself be told, and by whom. */
-import { type FrameMessage, isFrameMessage } from './messages.ts';
+/** Which messages a page accepts, and from whom. */
+import { type FormMessage, isFrameMessage } from './messages.ts';
 
-/** The part of a message event that is looked at. */
+/** What is used of a message event. */
 export interface Heard {
   readonly source: unknown;
   readonly origin: string;
@@ -12,7 +12,7 @@ export interface Heard {
  * The message of a form, if it comes from the window of its frame and from the origin that it must have, and says
  * what forms say; undefined for anything else.
  */
-export function messageFrom(heard: Heard, frameWindow: unknown, origin: string): FrameMessage | undefined {
+export function messageFrom(heard: Heard, frameWindow: unknown, origin: string): FormMessage | undefined {
   // A frame outside the page has no window: null, like the source of an event that no window sent.
   const isOurs = frameWindow !== null && heard.source === frameWindow && heard.origin === origin;
   return isOurs && isFrameMessage(heard.data) ? heard.data : undefined;

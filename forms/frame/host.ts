@@ -32,7 +32,7 @@ function elementOf(element: Element | string): Element {
 }
 
 /** Makes the functions for a script that came from this URL, and defines the element. */
-export function createForms(scriptUrl: string | undefined): VaultForms {
+export function createVaultForms(scriptUrl: string | undefined): VaultForms {
   const base = baseOfScript(scriptUrl);
   const mountCardForm: VaultForms['mountCardForm'] = (element, options) => {
     const plan = planForm(options, base);

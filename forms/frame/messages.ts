@@ -5,7 +5,7 @@
  */
 
 /** What the form page tells the page around it. `height` is in CSS pixels; `status` is 0 when no reply came. */
-export type FrameMessage =
+export type FormMessage =
   | { readonly type: 'vault.ready' }
   | { readonly type: 'vault.height'; readonly height: number }
   | {
@@ -24,7 +24,7 @@ export type ParentMessage =
 
 type Shape = Readonly<Record<string, 'string' | 'number'>>;
 
-const FRAME_SHAPES: Readonly<Record<FrameMessage['type'], Shape>> = {
+const FRAME_SHAPES: Readonly<Record<FormMessage['type'], Shape>> = {
   'vault.ready': {},
   'vault.height': { height: 'number' },
   'vault.success': { token: 'string', reference: 'string', user: 'string' },
@@ -65,7 +65,7 @@ function fits(value: unknown, shapes: Readonly<Record<string, Shape>>): boolean 
 }
 
 /** Whether a message's data is one that form pages send. Who sent it is for the caller to check. */
-export function isFrameMessage(data: unknown): data is FrameMessage {
+export function isFrameMessage(data: unknown): data is FormMessage {
   return fits(data, FRAME_SHAPES);
 }
 

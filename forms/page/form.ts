@@ -6,7 +6,7 @@ import { createAdditional, type FormPart, type PartContext } from '../card/parts
 import { afterPress } from '../fields/after-press.ts';
 import type { Field } from '../fields/field.ts';
 import { createKeypad, isInKeypad } from '../fields/keypad.ts';
-import type { FrameMessage } from '../frame/messages.ts';
+import type { FormMessage } from '../frame/messages.ts';
 import { fill, type Texts } from '../messages/messages.ts';
 import { callBack } from './callbacks.ts';
 import { failureText, mayPass, UNCONNECTED } from './failure-text.ts';
@@ -26,7 +26,7 @@ import { createFormView, type FormView } from './view.ts';
 /** What the form needs from the page. */
 export interface FormContext extends PageContext, CallDeps {
   readonly now: () => Date;
-  readonly tell: (message: FrameMessage) => void;
+  readonly tell: (message: FormMessage) => void;
 }
 
 /** The form as the page uses it. */
@@ -94,7 +94,7 @@ function watchField(field: Field, { art }: FormPart): void {
 }
 
 /** The members of the reply that the parent page may receive. */
-function successMessage(reply: unknown): FrameMessage {
+function successMessage(reply: unknown): FormMessage {
   const given: Readonly<Record<string, unknown>> =
     typeof reply === 'object' && reply !== null ? { ...reply } : {};
   const { token, reference, user } = given;

@@ -1,6 +1,6 @@
 import type { Secret } from '../core/secret.ts';
-import type { HeaderList } from './headers.ts';
-import type { Reply } from './reply.ts';
+import type { HeaderEntries } from './headers.ts';
+import type { OutboundReply } from './reply.ts';
 
 /** The methods of requests to third parties. */
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
@@ -12,7 +12,7 @@ export interface OutboundRequest {
   /** The hosts that the account may call, see `checkDestination`; absent or empty: any. */
   readonly hosts?: readonly string[] | undefined;
   /** Host and Content-Length are added, and User-Agent and Accept-Encoding if they are missing. */
-  readonly headers: HeaderList;
+  readonly headers: HeaderEntries;
   readonly body?: Uint8Array | undefined;
   /** The client certificate for targets that ask for one; the private key is only used in the TLS handshake. */
   readonly clientCert?: { readonly certPem: string; readonly keyPem: Secret<string> } | undefined;
@@ -36,7 +36,7 @@ export interface OutboundFailure {
 }
 
 /** The result of a request. */
-export type OutboundResult = ({ readonly ok: true } & Reply) | OutboundFailure;
+export type OutboundResult = ({ readonly ok: true } & OutboundReply) | OutboundFailure;
 
 /** Limits of one request besides its deadline. */
 export interface OutboundLimits {
@@ -51,7 +51,7 @@ export interface OutboundLimits {
 export const MIN_VERSION = 'TLSv1.2';
 
 /** Creates a failure; `sent` says whether a byte of the request may have been sent. */
-export function failure(
+export function outboundFailure(
   code: OutboundFailure['code'],
   sent: boolean,
   reason?: FailureReason,

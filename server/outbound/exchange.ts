@@ -5,12 +5,12 @@ import { VaultError } from '../core/errors.ts';
 import { normalAddress } from './addresses.ts';
 import {
   type FailureReason,
-  failure,
   MIN_VERSION,
   type OutboundFailure,
   type OutboundLimits,
   type OutboundRequest,
   type OutboundResult,
+  outboundFailure,
 } from './call.ts';
 import type { Destination } from './destination.ts';
 import { readReply } from './reply.ts';
@@ -54,7 +54,7 @@ function isTrusted(socket: TLSSocket, { host, isAddress }: Destination, pinned: 
 }
 
 /** The checked input of one exchange. */
-export interface Exchange {
+export interface HttpExchange {
   readonly call: OutboundRequest;
   readonly destination: Destination;
   /** Permitted addresses in normal form, in the order of connection attempts. */
@@ -67,7 +67,7 @@ export interface Exchange {
 /** The types of node:https lack this option of node:tls. */
 type ContextOptions = RequestOptions & { readonly secureContext: SecureContext };
 
-function requestOptions({ call, destination, addresses, context, limits }: Exchange): ContextOptions {
+function requestOptions({ call, destination, addresses, context, limits }: HttpExchange): ContextOptions {
   return {
     method: call.method,
     host: destination.host,
@@ -102,7 +102,7 @@ function isAboutCertificate(error: Error & { readonly code?: unknown }): boolean
 }
 
 /** Connects, and sends the request only to a trusted peer. The connection is always destroyed at the end. */
-export function exchange(given: Exchange): Promise<OutboundResult> {
+export function exchange(given: HttpExchange): Promise<OutboundResult> {
   const { call, destination, addresses, limits, remainingMs } = given;
   const { promise, resolve, reject } = Promise.withResolvers<OutboundResult>();
   const outgoing = startRequest(given);
@@ -120,7 +120,7 @@ export function exchange(given: Exchange): Promise<OutboundResult> {
     resolve(result);
   };
   const fail = (code: OutboundFailure['code'], reason?: FailureReason): void =>
-    finish(failure(code, sent, reason));
+    finish(outboundFailure(code, sent, reason));
   const failBroken = (): void => fail('target_unreachable', sent ? 'broken_off' : 'connection');
   const connectTimer = setTimeout(() => sent || fail('target_timeout'), limits.connectMs);
   const deadline = setTimeout(() => fail('target_timeout'), remainingMs);
@@ -168,7 +168,7 @@ export function exchange(given: Exchange): Promise<OutboundResult> {
 }
 
 /** The message of an error is dropped, since it could contain a header's value or a part of a key. */
-function startRequest(given: Exchange): ClientRequest {
+function startRequest(given: HttpExchange): ClientRequest {
   try {
     return request(requestOptions(given));
   } catch (error) {

@@ -1,7 +1,7 @@
 import { VaultError } from '../core/errors.ts';
 
 /** The headers of a message in their order; a name may occur more than once. */
-export type HeaderList = readonly (readonly [name: string, value: string])[];
+export type HeaderEntries = readonly (readonly [name: string, value: string])[];
 
 /** A token (RFC 9110, section 5.6.2). */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
@@ -20,7 +20,7 @@ const BYTES_MAX = 32_768;
  *
  * @throws {VaultError} `invalid_request`, with `field` at the list or at its member (`FIELD[2]`).
  */
-export function checkHeaders(headers: HeaderList, { field }: { readonly field: string }): HeaderList {
+export function checkHeaders(headers: HeaderEntries, { field }: { readonly field: string }): HeaderEntries {
   let bytes = 0;
   for (const [index, [name, value]] of headers.entries()) {
     if (!NAME.test(name) || !VALUE.test(value) || RESERVED.test(name)) {

@@ -3,11 +3,11 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 import { VaultError } from '../core/errors.ts';
 import { type AddressPolicy, normalAddress } from './addresses.ts';
 import {
-  failure,
   MIN_VERSION,
   type OutboundLimits,
   type OutboundRequest,
   type OutboundResult,
+  outboundFailure,
 } from './call.ts';
 import { checkDestination, type Destination } from './destination.ts';
 import { exchange } from './exchange.ts';
@@ -89,18 +89,18 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const context = call.clientCert === undefined ? anonymous : contextWith(authorities, call.clientCert);
     const destination = destinationOf(call);
     if (destination === undefined) {
-      return failure('destination_refused', false);
+      return outboundFailure('destination_refused', false);
     }
     const timeoutMs = Math.min(limits.dnsMs, call.deadlineMs);
     const found = destination.isAddress
       ? ({ kind: 'found', addresses: [normalAddress(destination.host) ?? ''] } as const)
       : await resolveVetted(destination.host, { resolve, policy, timeoutMs });
     if (found.kind === 'failed') {
-      return failure(found.code, false, found.code === 'target_unreachable' ? 'name' : undefined);
+      return outboundFailure(found.code, false, found.code === 'target_unreachable' ? 'name' : undefined);
     }
     const remainingMs = call.deadlineMs - (performance.now() - startedAt);
     return remainingMs <= 0
-      ? failure('target_timeout', false)
+      ? outboundFailure('target_timeout', false)
       : exchange({ call, destination, addresses: found.addresses, context, limits, remainingMs });
   };
   return Object.freeze({ send });

@@ -1,8 +1,8 @@
-import type { Query } from './name-servers.ts';
+import type { DnsQuery } from './name-servers.ts';
 
 /** Options of concurrent lookups; `max` limits those in flight. */
 export interface LookupOptions {
-  readonly query: (name: string) => Query;
+  readonly query: (name: string) => DnsQuery;
   readonly max: number;
   readonly now: () => number;
 }
@@ -19,9 +19,9 @@ export function createLookups({
   query: startQuery,
   max,
   now,
-}: LookupOptions): (name: string) => Query['answer'] {
+}: LookupOptions): (name: string) => DnsQuery['answer'] {
   // A map keeps the order of insertion: the oldest first.
-  const running = new Map<string, Query & { readonly startedAt: number }>();
+  const running = new Map<string, DnsQuery & { readonly startedAt: number }>();
 
   const makeRoom = (): boolean => {
     if (running.size < max) {

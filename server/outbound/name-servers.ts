@@ -1,7 +1,7 @@
 import { promises as dns } from 'node:dns';
 
 /** One query to the name servers. */
-export interface Query {
+export interface DnsQuery {
   /** The addresses; undefined without an answer in time. Rejects if the name has none. */
   readonly answer: Promise<readonly string[] | undefined>;
   /** Ends the query with the answers so far. */
@@ -31,7 +31,7 @@ function isNoAnswer(error: unknown): boolean {
  * Queries the addresses of a name, IPv4 first, without search domains, over sockets of its own. `getaddrinfo` is not used: it
  * cannot be cancelled, and would block a thread of the pool that files and compression need.
  */
-export function askNameServers(name: string, { timeoutMs, servers }: QueryOptions): Query {
+export function askNameServers(name: string, { timeoutMs, servers }: QueryOptions): DnsQuery {
   const resolver = new dns.Resolver({ timeout: TRY_MS, tries: TRIES });
   if (servers !== undefined) {
     resolver.setServers(servers);

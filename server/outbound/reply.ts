@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
-import type { HeaderList } from './headers.ts';
+import type { HeaderEntries } from './headers.ts';
 
 /** The reply of a third party, with any status, including redirects. */
-export interface Reply {
+export interface OutboundReply {
   readonly status: number;
   /** In the received order and spelling, including duplicates. */
-  readonly headers: HeaderList;
+  readonly headers: HeaderEntries;
   /** Decoded from gzip, deflate or br; another content coding is left unchanged. */
   readonly body: Uint8Array;
 }
@@ -18,7 +18,7 @@ const STATUS_MAX = 599;
 
 /** The result of reading a reply. */
 export type ReadReply =
-  | ({ readonly kind: 'reply' } & Reply)
+  | ({ readonly kind: 'reply' } & OutboundReply)
   | { readonly kind: 'failed'; readonly code: 'reply_too_large' | 'target_unreachable' };
 
 type Decode = (encoded: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
@@ -30,14 +30,14 @@ const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['br', promisify(brotliDecompress)],
 ]);
 
-function pairsOf(raw: readonly string[]): HeaderList {
+function pairsOf(raw: readonly string[]): HeaderEntries {
   return Array.from({ length: raw.length >> 1 }, (_, index) => [
     raw[2 * index] ?? '',
     raw[2 * index + 1] ?? '',
   ]);
 }
 
-function valuesOf(headers: HeaderList, wanted: string): string {
+function valuesOf(headers: HeaderEntries, wanted: string): string {
   return headers
     .filter(([name]) => name.toLowerCase() === wanted)
     .map(([, value]) => value.trim().toLowerCase())

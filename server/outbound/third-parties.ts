@@ -2,7 +2,7 @@ import { VaultError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
 import { METHODS, type OutboundRequest, type OutboundResult } from './call.ts';
 import { checkDestination } from './destination.ts';
-import { checkHeaders, type HeaderList } from './headers.ts';
+import { checkHeaders, type HeaderEntries } from './headers.ts';
 import { createOutbound, type OutboundOptions } from './https.ts';
 import { resolveBySystem, resolveVetted } from './resolve.ts';
 import { isDelivered, type WebhookMessage, webhookHeaders } from './webhook.ts';
@@ -12,10 +12,10 @@ const VET_MS = 2_000;
 const REQUEST_ID = 'X-Vault-Request-Id';
 
 /** A request that is ready to be sent. */
-export interface FilledRequest {
+export interface OutgoingRequest {
   readonly method: string;
   readonly url: string;
-  readonly headers: HeaderList;
+  readonly headers: HeaderEntries;
   readonly body?: Uint8Array | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface Requester {
 export interface ProxiedRequest extends Pick<OutboundRequest, 'clientCert' | 'deadlineMs'> {
   /** The value of `X-Vault-Request-Id`, the same in every attempt. */
   readonly id: string;
-  readonly request: Secret<FilledRequest>;
+  readonly request: Secret<OutgoingRequest>;
   /** Replaces URL and headers of the request. The operator configured it, so `hosts` does not apply. */
   readonly requester?: Requester | undefined;
   /** The hosts that the account may call; empty: any. */
@@ -56,9 +56,9 @@ export interface ThirdParties {
    */
   readonly vet: (url: string, hosts: readonly string[], field: string) => Promise<void>;
   /** Throws `invalid_request`, at the place below `field`, for headers that cannot be sent. */
-  readonly checkHeaders: (request: Secret<FilledRequest>, field: string) => void;
+  readonly checkHeaders: (request: Secret<OutgoingRequest>, field: string) => void;
   /** The content of a request as bytes, which are equal for equal requests. */
-  readonly contentOf: (request: Secret<FilledRequest>) => Uint8Array;
+  readonly contentOf: (request: Secret<OutgoingRequest>) => Uint8Array;
   /** Sends a request once over a new connection, to an address that is checked at that time. */
   readonly send: (request: ProxiedRequest) => Promise<OutboundResult>;
   /** Sends a webhook once. Only status 200 counts as delivered. */
@@ -66,7 +66,7 @@ export interface ThirdParties {
 }
 
 /** The method of a stored request, which was checked when it was accepted. */
-function methodOf({ method }: FilledRequest): OutboundRequest['method'] {
+function methodOf({ method }: OutgoingRequest): OutboundRequest['method'] {
   const known = METHODS.find((name) => name === method);
   if (known === undefined) {
     throw new VaultError('internal');
@@ -105,10 +105,10 @@ export function createThirdParties(options: OutboundOptions): ThirdParties {
   return Object.freeze({
     vet,
     deliver,
-    checkHeaders: (request: Secret<FilledRequest>, field: string) => {
+    checkHeaders: (request: Secret<OutgoingRequest>, field: string) => {
       checkHeaders(request.expose().headers, { field });
     },
-    contentOf: (request: Secret<FilledRequest>) => {
+    contentOf: (request: Secret<OutgoingRequest>) => {
       const { body, ...head } = request.expose();
       return Buffer.concat([Buffer.from(JSON.stringify(head)), body ?? Buffer.alloc(0)]);
     },

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import type { Secret } from '../core/secret.ts';
 import { WEBHOOK_SECRET_PATTERN } from '../http/schema/webhook.ts';
-import type { HeaderList } from './headers.ts';
+import type { HeaderEntries } from './headers.ts';
 
 /** The message of one webhook attempt. */
 export interface WebhookMessage {
@@ -31,12 +31,12 @@ const DELIVERED_STATUS = 200;
  *
  * @throws {TypeError} for an invalid id, time or secret; the message contains none of them.
  */
-export function webhookHeaders({ id, timestampSeconds, body, secret }: WebhookMessage): HeaderList {
+export function webhookHeaders({ id, timestampSeconds, body, secret }: WebhookMessage): HeaderEntries {
   // With a dot in the id, one signature could be valid for two different messages.
   if (!ID.test(id) || !Number.isSafeInteger(timestampSeconds) || timestampSeconds < 0) {
     throw new TypeError('A webhook needs a plain id and a time in whole seconds.');
   }
-  const headers: HeaderList = [
+  const headers: HeaderEntries = [
     ['Content-Type', 'application/json'],
     ['webhook-id', id],
     ['webhook-timestamp', String(timestampSeconds)],

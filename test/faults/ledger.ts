@@ -2,7 +2,7 @@
 import type { Chance } from '../fuzz/chance.ts';
 import { type AccountClient, type Answer, type Handle, PASSPHRASE } from '../helpers/clients.ts';
 import { useEndpoint } from '../helpers/endpoints.ts';
-import type { Place } from './place.ts';
+import type { FaultPlace } from './place.ts';
 
 const USER = 'u';
 const WRITERS = 12;
@@ -76,7 +76,7 @@ class Writer {
   readonly #ends: Ends;
   readonly #newMark: () => number;
 
-  constructor({ client, handle }: Place, endpoint: Endpoint, ends: Ends, newMark: () => number) {
+  constructor({ client, handle }: FaultPlace, endpoint: Endpoint, ends: Ends, newMark: () => number) {
     this.#client = client;
     this.#handle = handle;
     this.#endpoint = endpoint;
@@ -172,7 +172,7 @@ function differences(writers: readonly Writer[], found: ReadonlyMap<string, Stat
 }
 
 /** Makes a key and a capture endpoint, and writes to them without a pause until the load is stopped. */
-export async function startLoad(place: Place, chanceOf: (writer: number) => Chance): Promise<Load> {
+export async function startLoad(place: FaultPlace, chanceOf: (writer: number) => Chance): Promise<Load> {
   await place.client.key(USER);
   const endpoint = await place.client.sdk.capture.create({ user: USER, ttl: '0', passphrase: PASSPHRASE });
   const ends = new Ends();

@@ -58,7 +58,7 @@ interface Parts {
 }
 
 /** A place that tests let fail. */
-export type Place = Awaited<ReturnType<typeof newPlace>>;
+export type FaultPlace = Awaited<ReturnType<typeof newPlace>>;
 
 /** Makes a place with data of its own; nothing runs yet. */
 export async function newPlace(library: string, fsync: 'always' | 'everysec' = 'always') {

@@ -1,11 +1,11 @@
 /** What may fail under a vault that is working, and what must be so while it does and afterwards. */
 import type { Chance } from '../fuzz/chance.ts';
 import type { Load } from './ledger.ts';
-import type { Place } from './place.ts';
+import type { FaultPlace } from './place.ts';
 
 /** A place under load, and chance for when things fail. */
 export interface Stage {
-  readonly place: Place;
+  readonly place: FaultPlace;
   readonly load: Load;
   readonly chance: Chance;
 }

@@ -7,7 +7,7 @@ import { percentile } from '../bench/stats.ts';
 import { createReplyEnd, type ReplyEnd } from './reply-end.ts';
 
 /** What is sent. `@SEQ@` in a request stands for ten digits that count up. */
-export interface Order {
+export interface SendOrder {
   readonly port: number;
   readonly connections: number;
   readonly seconds: number;
@@ -42,7 +42,7 @@ const TICK_MS = 2;
 const PATIENCE_MS = 5_000;
 
 interface Run {
-  readonly order: Order;
+  readonly order: SendOrder;
   readonly statuses: Record<string, number>;
   /** How long replies took, those with 200 and all others. */
   readonly okMs: number[];
@@ -140,7 +140,7 @@ function startPace(run: Run, perSecond: number, startedAt: number, endAt: number
   };
 }
 
-async function runOrder(order: Order): Promise<Sent> {
+async function runOrder(order: SendOrder): Promise<Sent> {
   const [okMs, otherMs]: [number[], number[]] = [[], []];
   const run: Run = { order, statuses: {}, okMs, otherMs, idle: [], due: [], sent: 0, isOver: false };
   await Promise.all(Array.from({ length: order.connections }, () => connect(run)));
@@ -169,6 +169,6 @@ async function runOrder(order: Order): Promise<Sent> {
 }
 
 if (import.meta.main) {
-  const sent = await runOrder(JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as Order);
+  const sent = await runOrder(JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as SendOrder);
   process.stdout.write(`SENT ${JSON.stringify(sent)}\n`, () => process.exit(0));
 }

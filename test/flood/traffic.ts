@@ -1,6 +1,6 @@
 /** What is sent in floods and beside them, and what has to be stored first. */
 import { call } from '../bench/servers.ts';
-import type { Order, Sent } from './sender.ts';
+import type { SendOrder, Sent } from './sender.ts';
 import {
   decrypting,
   FLOOD,
@@ -33,7 +33,7 @@ export interface World {
 }
 
 /** Requests at a rate, or as fast as replies come. */
-export type Traffic = Pick<Order, 'requests' | 'connections'> & { readonly perSecond?: number };
+export type Traffic = Pick<SendOrder, 'requests' | 'connections'> & { readonly perSecond?: number };
 
 /** Requests of the small account, at a rate that the service hardly notices. */
 interface Small {

@@ -6,7 +6,7 @@ import { loadConfig } from '../../server/config/config.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { startPiped } from '../bench/processes.ts';
 import { type Credentials, call, startVault, type Vault } from '../bench/servers.ts';
-import type { Order, Sent } from './sender.ts';
+import type { SendOrder, Sent } from './sender.ts';
 
 /** Long enough for the vault to keep a key unlocked, and too short for that. */
 export const WARM = 'a-passphrase-for-floods-only';
@@ -56,7 +56,7 @@ export function decrypting(credentials: Credentials, addresses: readonly string[
 let orders = 0;
 
 /** Starts a sender; resolves when it is done. */
-export async function send(folder: string, order: Omit<Order, 'first'>): Promise<Sent> {
+export async function send(folder: string, order: Omit<SendOrder, 'first'>): Promise<Sent> {
   orders += 1;
   const file = join(folder, `order-${orders}.json`);
   writeFileSync(file, JSON.stringify({ ...order, first: orders * 10_000_000 }));

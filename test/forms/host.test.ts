@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { baseOfScript, type FormOptions, planForm } from '../../forms/base/options.ts';
-import { ATTRIBUTES, adviceFor, optionsOf } from '../../forms/frame/attributes.ts';
+import { adviceFor, FORM_ATTRIBUTES, optionsOf } from '../../forms/frame/attributes.ts';
 import { frameHeight, messageFrom } from '../../forms/frame/heard.ts';
 import { HOSTILE_DATA, TOLD } from './messages.ts';
 
@@ -244,7 +244,7 @@ describe('attributes', () => {
       asked.add(name);
       return null;
     });
-    expect([...asked].sort()).toEqual([...ATTRIBUTES].sort());
+    expect([...asked].sort()).toEqual([...FORM_ATTRIBUTES].sort());
   });
 });
 
@@ -252,7 +252,7 @@ describe('a developer is told', () => {
   const common = ['id', 'class', 'style', 'slot', 'hidden', 'title', 'lang', 'dir', 'data-x', 'aria-label'];
 
   test('nothing of attributes that the element or every element has', () => {
-    expect(adviceFor([...common, ...ATTRIBUTES, 'secret'], [])).toBeUndefined();
+    expect(adviceFor([...common, ...FORM_ATTRIBUTES, 'secret'], [])).toBeUndefined();
     expect(adviceFor([], [])).toBeUndefined();
   });
 

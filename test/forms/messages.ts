@@ -1,8 +1,8 @@
 /** Messages that forms send, and those that only look like them. */
-import type { FrameMessage } from '../../forms/frame/messages.ts';
+import type { FormMessage } from '../../forms/frame/messages.ts';
 
 /** One of each kind that a form sends. */
-export const TOLD: readonly FrameMessage[] = [
+export const TOLD: readonly FormMessage[] = [
   { type: 'vault.ready' },
   { type: 'vault.height', height: 320.5 },
   { type: 'vault.success', token: 'ab12', reference: 'order-1001', user: 'shop' },

@@ -16,7 +16,7 @@ export interface Received extends WireRequest {
 }
 
 /** What a third party answers. */
-export interface Reply {
+export interface PartyReply {
   readonly status?: number;
   readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly body?: string | Uint8Array;
@@ -30,7 +30,7 @@ export interface Reply {
  * What a third party does with a request: a reply, a status alone, `reset` (the connection is cut with the request
  * read and no reply), or what a function says, when its promise settles.
  */
-export type Act = number | Reply | 'reset' | ((request: Received) => Act | Promise<Act>);
+export type Act = number | PartyReply | 'reset' | ((request: Received) => Act | Promise<Act>);
 
 /** A third party that runs. */
 export interface ThirdParty {
@@ -80,7 +80,7 @@ export interface Gate {
 }
 
 /** A gate that is closed; every act behind it waits. */
-export function createGate(): Gate {
+export function createActGate(): Gate {
   const { promise, resolve } = Promise.withResolvers<void>();
   return {
     act: (then) => async () => {
@@ -91,7 +91,7 @@ export function createGate(): Gate {
   };
 }
 
-function headOf({ status = 200, headers = [] }: Reply, framing: string): string {
+function headOf({ status = 200, headers = [] }: PartyReply, framing: string): string {
   const lines = headers.map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${status} Status`, ...lines, framing, '', ''].join('\r\n');
 }
@@ -106,7 +106,7 @@ function writeEndless(socket: tls.TLSSocket, piece: Uint8Array): void {
   more();
 }
 
-function writeReply(socket: tls.TLSSocket, request: Received, reply: Reply): void {
+function writeReply(socket: tls.TLSSocket, request: Received, reply: PartyReply): void {
   const body = Buffer.from(reply.body ?? '');
   if (reply.endless === true) {
     socket.write(Buffer.from(headOf(reply, 'Connection: close'), 'latin1'));
@@ -125,7 +125,7 @@ function writeReply(socket: tls.TLSSocket, request: Received, reply: Reply): voi
   }
 }
 
-async function settle(request: Received, act: Act): Promise<Reply | 'reset'> {
+async function settle(request: Received, act: Act): Promise<PartyReply | 'reset'> {
   const result = typeof act === 'function' ? await act(request) : act;
   if (typeof result === 'function') {
     return settle(request, result);

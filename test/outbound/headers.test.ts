@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
-import { checkHeaders, type HeaderList } from '../../server/outbound/headers.ts';
+import { checkHeaders, type HeaderEntries } from '../../server/outbound/headers.ts';
 
-function refusal(headers: HeaderList): VaultError {
+function refusal(headers: HeaderEntries): VaultError {
   try {
     checkHeaders(headers, { field: 'body.request.headers' });
   } catch (error) {
@@ -67,7 +67,7 @@ test.each([
 });
 
 test('good headers pass as they are, repeated ones too', () => {
-  const headers: HeaderList = [
+  const headers: HeaderEntries = [
     ['Authorization', 'Bearer a.b.c'],
     ['Content-Type', 'application/json; charset=utf-8'],
     ['X-A', '1'],
@@ -89,7 +89,7 @@ test('a text may travel as the bytes of its UTF-8', () => {
 });
 
 test('128 headers and 32 KB are the most', () => {
-  const many = (count: number): HeaderList =>
+  const many = (count: number): HeaderEntries =>
     Array.from({ length: count }, (): [string, string] => ['X', 'a']);
   expect(checkHeaders(many(128), { field: 'f' })).toHaveLength(128);
   expect(refusal(many(129)).field).toBe('body.request.headers');

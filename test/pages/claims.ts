@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { Glob } from 'bun';
-import { ATTRIBUTES } from '../../forms/frame/attributes.ts';
+import { FORM_ATTRIBUTES } from '../../forms/frame/attributes.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import { WEBHOOKS } from '../../server/http/schema/webhook-body.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
@@ -66,7 +66,7 @@ function webhookFaults({ code }: CodeBlock): readonly string[] {
 async function elementFaults({ code }: CodeBlock): Promise<readonly string[]> {
   const faults: string[] = [];
   const tags: string[] = [];
-  const known = [...ATTRIBUTES, 'secret'];
+  const known = [...FORM_ATTRIBUTES, 'secret'];
   await new HTMLRewriter()
     .on('*', {
       element: ({ tagName, attributes }) => {

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from '../helpers/server-process.ts';
-import { findLost, prepareLoad, startLoad } from './load.ts';
+import { findLost, prepareLoad, startServingLoad } from './load.ts';
 import { endAll, newFolder, type ServerProcess, startProcess } from './process.ts';
 
 afterAll(endAll);
@@ -72,7 +72,7 @@ test(
     expect(readFileSync(`/proc/${supervised.server().pid}/limits`, 'utf8')).toMatch(
       /^Max core file size +0 /m,
     );
-    const load = startLoad(port, await prepareLoad(port), CALLERS);
+    const load = startServingLoad(port, await prepareLoad(port), CALLERS);
     const waits: number[] = [];
     for (const signal of ['SIGKILL', 'SIGSEGV', 'SIGABRT'] as const) {
       const before = load.tally().acknowledged.size;
@@ -102,7 +102,7 @@ test(
       await first.ready;
       const second = startProcess(settings);
       const port = await second.ready;
-      const load = startLoad(port, await prepareLoad(port), CALLERS);
+      const load = startServingLoad(port, await prepareLoad(port), CALLERS);
       while (load.tally().acknowledged.size < 50) {
         await Bun.sleep(POLL_MS);
       }

@@ -6,7 +6,7 @@ import { type Caller, createCaller, type Reply } from './connection.ts';
 const PASSPHRASE = 'a passphrase of the load alone';
 const AUTHORIZATION = `Authorization: Basic ${btoa(`${OWNER.name}:${OWNER.password}`)}\r\n`;
 const HEADERS = `${AUTHORIZATION}X-Vault-Passphrase: ${encodeURIComponent(PASSPHRASE)}\r\n`;
-/** What a caller who was told 503 waits before the repeat; Retry-After would have it longer. */
+/** The pause before a retry after 503; shorter than Retry-After says. */
 const RETRY_MS = 100;
 const PATIENCE_MS = 60_000;
 
@@ -29,7 +29,7 @@ export interface Capture {
 }
 
 /** A load that runs. */
-export interface Load {
+export interface ServingLoad {
   readonly tally: () => Tally;
   /** Lets every caller finish its request; gives what came of all. */
   readonly stop: () => Promise<Tally>;
@@ -152,12 +152,12 @@ async function runCaller(run: Run, port: number, number: number, pauseMs: number
  * connection for every item. Callers that `repeat` send a request once more, under the same idempotency key, when the
  * connection that they opened for it is reset, as the SDK does.
  */
-export function startLoad(
+export function startServingLoad(
   port: number,
   capture: Capture,
   callers: readonly (number | 'fresh')[],
   { repeat = false }: { readonly repeat?: boolean } = {},
-): Load {
+): ServingLoad {
   const own = { capture, repeat, acknowledged: new Map<string, string>(), failures: [] };
   const run: Run = { ...own, answered: 0, retried: 0, isOver: false };
   const runs = callers.map((pauseMs, number) => runCaller(run, port, number, pauseMs));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 import type { Settings } from '../helpers/server-process.ts';
 import { startBalancer } from './balancer.ts';
-import { findLost, prepareLoad, startLoad } from './load.ts';
+import { findLost, prepareLoad, startServingLoad } from './load.ts';
 import { endAll, newFolder, type ServerProcess, startProcess } from './process.ts';
 
 let redis: TestRedis;
@@ -44,7 +44,7 @@ test(
     };
     await add();
     await add();
-    const load = startLoad(balancer.port, await prepareLoad(balancer.port), CALLERS);
+    const load = startServingLoad(balancer.port, await prepareLoad(balancer.port), CALLERS);
     for (let round = 0; round < 3; round++) {
       await add();
       const old = servers.shift();
@@ -80,7 +80,7 @@ test(
     };
     const servers = [first, await join(), await join()];
     // The kernel resets a connection that comes in the very moment in which a socket of the port is closed.
-    const load = startLoad(port, await prepareLoad(port), CALLERS, { repeat: true });
+    const load = startServingLoad(port, await prepareLoad(port), CALLERS, { repeat: true });
     for (let round = 0; round < 3; round++) {
       const old = servers.shift();
       old?.signal('SIGTERM');

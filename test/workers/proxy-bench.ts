@@ -23,15 +23,18 @@ type StoreChanges = Partial<ParamsOf<'storeFetched'>> & {
   readonly applied?: RuleSet | undefined;
 };
 
+/** The account, the key and the job of the bench. */
 export const AID = 'account-1';
 export const KID = 'key-1';
 export const JOB = 'job-1';
 const USER = 'customers';
+/** No rules. */
 export const NO_RULES: RuleSet = [];
 /** The ids of rules, in order. */
 export function idsOf(rules: RuleSet): string[] {
   return rules.map(({ id }) => id);
 }
+/** The name of the key. */
 export const KEY = { aid: AID, kid: KID, user: USER } as const;
 
 const MASTER_KEY = new Uint8Array(32).fill(5);

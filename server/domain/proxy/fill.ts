@@ -7,7 +7,7 @@ import { renderTemplate, type TemplateEscape, type TemplateMeter } from '../temp
 import type { Template } from '../template/template.ts';
 import { hasControl, invalidAt, isHeaderText } from './fields.ts';
 import { isIdempotencyKey } from './headers.ts';
-import type { ProxyMethod, ProxyRequest } from './request.ts';
+import type { ParsedRequest, ProxyMethod } from './request.ts';
 
 /** The limits for filling one request; beyond them the error is `template_limit`. */
 export const FILL_LIMITS = {
@@ -50,7 +50,7 @@ function createFill(view: JsonObject, now: () => number): Fill {
   };
 }
 
-function fillUrl(request: ProxyRequest, fill: Fill): string {
+function fillUrl(request: ParsedRequest, fill: Fill): string {
   const target = fill(request.target, percentEscape, URL_FIELD);
   const path = target.split(/[?#]/, 1)[0] ?? '';
   if (hasControl(target) || DOT_SEGMENT.test(path)) {
@@ -74,7 +74,7 @@ function fillUrl(request: ProxyRequest, fill: Fill): string {
  * character or one beyond ISO 8859-1, an `Idempotency-Key` that says nothing, a path with `.` or `..` as a segment,
  * a URL over 8,192 characters, a value that XML cannot contain. Over 1 MiB, 200 ms or the work budget: `template_limit`. Nothing is kept.
  */
-export function fillRequest(request: ProxyRequest, view: JsonObject, now: () => number): FilledRequest {
+export function fillRequest(request: ParsedRequest, view: JsonObject, now: () => number): FilledRequest {
   const fill = createFill(view, now);
   const url = fillUrl(request, fill);
   const headers = request.headers.map(({ name, value }, at) => {

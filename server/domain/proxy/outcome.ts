@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../core/errors.ts';
 import { parseRetryAfter, pauseMs } from './retry-pause.ts';
 
 /** How an attempt ended: with a reply, or without one and perhaps with the request sent. */
-export type Attempt =
+export type AttemptResult =
   | { readonly ok: true; readonly status: number; readonly retryAfter?: string | undefined }
   | Failed;
 
@@ -33,6 +33,7 @@ export interface AttemptState {
   readonly random: number;
 }
 
+/** What follows from an attempt. */
 export type Verdict =
   /** The reply is the answer, whatever its status. */
   | { readonly kind: 'reply' }
@@ -44,7 +45,7 @@ export type Verdict =
  * Whether the outcome of a failed request is unknown: it may have been sent, and there is no reply. For a reply
  * that is too large, or a rejected destination, it is known.
  */
-export function isOpen({ code, sent }: Pick<Failed, 'code' | 'sent'>): boolean {
+export function isOutcomeUnknown({ code, sent }: Pick<Failed, 'code' | 'sent'>): boolean {
   return sent && (code === 'target_unreachable' || code === 'target_timeout');
 }
 
@@ -58,7 +59,7 @@ export function asksForRepeat(status: number): boolean {
  * and, where `repeatable`, those whose outcome is unknown; never one whose destination or certificate is rejected,
  * and none beyond `attempts`. The last reply is the answer then.
  */
-export function judgeAttempt(attempt: Attempt, state: AttemptState): Verdict {
+export function judgeAttempt(attempt: AttemptResult, state: AttemptState): Verdict {
   const isLast = state.made >= state.attempts;
   if (attempt.ok) {
     if (isLast || !asksForRepeat(attempt.status)) {
@@ -72,7 +73,7 @@ export function judgeAttempt(attempt: Attempt, state: AttemptState): Verdict {
   // A reply that is too large was given: the request has arrived, and a repeat would bring the same.
   const isFinal =
     code === 'destination_refused' || code === 'reply_too_large' || (!sent && reason === 'certificate');
-  const unknown = isOpen(attempt);
+  const unknown = isOutcomeUnknown(attempt);
   return isFinal || isLast || (unknown && !state.repeatable)
     ? { kind: 'failure', code, unknown }
     : { kind: 'again', pauseMs: pauseMs(state.made, state.random) };

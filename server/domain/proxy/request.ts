@@ -21,10 +21,11 @@ import { type ProxyHeader, readHeaders } from './headers.ts';
 /** The methods that a proxy call can send. */
 export const PROXY_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
+/** One of these methods. */
 export type ProxyMethod = (typeof PROXY_METHODS)[number];
 
 /** A request to send, with its templates parsed; plain data that can be handed to a worker. */
-export interface ProxyRequest {
+export interface ParsedRequest {
   readonly method: ProxyMethod;
   /** Scheme, host and port, which no template reaches: `https://api.example.com`, `https://[2001:db8::1]:8443`. */
   readonly origin: string;
@@ -38,7 +39,7 @@ export interface ProxyRequest {
 }
 
 /** Where results are reported to. */
-export interface ProxyWebhook {
+export interface ParsedWebhook {
   readonly url: string;
   readonly secret?: string;
   readonly maxAttempts: number;
@@ -46,10 +47,10 @@ export interface ProxyWebhook {
 }
 
 /** What the body of POST /proxy/post and /proxy/get asks for. */
-export interface ProxyOrder {
-  readonly request: ProxyRequest;
+export interface ParsedProxyOrder {
+  readonly request: ParsedRequest;
   readonly synchronous: boolean;
-  readonly webhook?: ProxyWebhook;
+  readonly webhook?: ParsedWebhook;
 }
 
 /** Scheme and authority of a URL, and all that follows. Nothing that parsers read in different ways. */
@@ -97,7 +98,7 @@ function readBody(value: JsonValue | undefined, field: string, options: TextOpti
   return templateAt(text, field, options);
 }
 
-function readRequest(value: JsonValue | undefined, field: string, options: TextOptions): ProxyRequest {
+function readRequest(value: JsonValue | undefined, field: string, options: TextOptions): ParsedRequest {
   const object = objectAt(value, field);
   const method = readMethod(member(object, 'method'), `${field}.method`);
   const urlField = `${field}.url`;
@@ -133,7 +134,7 @@ function readWebhook(
   value: JsonValue | undefined,
   field: string,
   { webhookAttempts }: WebhookOptions,
-): ProxyWebhook {
+): ParsedWebhook {
   const object = objectAt(value, field);
   const url = textAt(member(object, 'url'), `${field}.url`, PROXY_LIMITS.webhookUrlMax);
   const [origin, rest] = splitUrl(url, `${field}.url`);
@@ -166,7 +167,10 @@ function readWebhook(
  * Whether the host may be reached is checked where the connection is made. With `literal` nothing is a tag: the
  * texts are sent as they are, `{{` included.
  */
-export function parseProxyOrder(body: JsonObject, options: TextOptions & WebhookOptions = {}): ProxyOrder {
+export function parseProxyOrder(
+  body: JsonObject,
+  options: TextOptions & WebhookOptions = {},
+): ParsedProxyOrder {
   const request = readRequest(member(body, 'request'), 'body.request', options);
   const synchronous = flagAt(member(body, 'synchronous'), 'body.synchronous');
   const webhook = member(body, 'webhook');
@@ -178,7 +182,7 @@ export function parseProxyOrder(body: JsonObject, options: TextOptions & Webhook
 }
 
 /** Reads the body of POST /proxy/network_token: the webhook object, bare or as `{ webhook }`. */
-export function parseNetworkTokenOrder(body: JsonObject, options: WebhookOptions = {}): ProxyWebhook {
+export function parseNetworkTokenOrder(body: JsonObject, options: WebhookOptions = {}): ParsedWebhook {
   const webhook = member(body, 'webhook');
   return webhook === undefined
     ? readWebhook(body, 'body', options)

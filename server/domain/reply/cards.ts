@@ -28,7 +28,7 @@ const MONTH = /^(?:0?[1-9]|1[0-2])$/;
 const YEAR = /^(?:\d\d|20\d\d)$/;
 /** As a name: with a letter, without control characters and what XML cannot contain. */
 const HOLDER = /^(?=.*\p{L})[^\p{Cc}\p{Cn}\p{Cs}]{1,255}$/u;
-/** How many numbers are looked at when telling which of them a value belongs to. */
+/** How many numbers compete for a value at most. */
 const NUMBERS_MAX = 64;
 
 /** Whether a text is as long as card numbers are and has nothing but digits, spaces and dashes. */

@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
 import { type JsonValue, parseJson } from '../json/json.ts';
-import { type Branch, branchOf, type Leaf, rootBranch, writeJson } from './leaves.ts';
+import { type Branch, branchOf, type Leaf, rootBranch, writeInJson } from './leaves.ts';
 
 interface Cursor {
   readonly text: string;
@@ -88,7 +88,7 @@ function readValue(cursor: Cursor, name: string, branch: Branch): void {
     case '"': {
       const start = cursor.at + 1;
       const value = decode(readLiteral(cursor));
-      cursor.leaves.push({ name, branch, value, start, end: cursor.at - 1, write: writeJson });
+      cursor.leaves.push({ name, branch, value, start, end: cursor.at - 1, write: writeInJson });
       break;
     }
     default:

@@ -34,7 +34,7 @@ export function branchOf(name: string, up: Branch): Branch {
 }
 
 /** What `{{x}}` writes inside a JSON string literal. */
-export function writeJson(text: string): string {
+export function writeInJson(text: string): string {
   return quoteJson(text).slice(1, -1);
 }
 

@@ -128,7 +128,7 @@ function readToken(reading: Reading, start: number, end: number, groups: Record<
   return close === undefined || readCloseTag(reading, close);
 }
 
-/** Whether a text declares a document type, which no reply may: nothing in it is looked at. */
+/** Whether a text declares a document type, which no reply may: such a reply is not parsed. */
 export function hasDoctype(text: string): boolean {
   return DOCTYPE.test(text);
 }

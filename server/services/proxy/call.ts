@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
 import { isFault } from '../../core/failure.ts';
-import { isOpen } from '../../domain/proxy/outcome.ts';
+import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
 import type { OutboundResult } from '../../outbound/call.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { Clock } from '../common/clock.ts';
@@ -8,7 +8,7 @@ import { pause } from '../common/coalesce.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { SentMark } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
-import type { ProxyJob, ProxyReply, ProxySending } from './send.ts';
+import type { ProxyJob, ProxySending, TargetReply } from './send.ts';
 
 /** The time limit of all attempts of a synchronous request together. */
 const SYNCHRONOUS_MS = 20_000;
@@ -26,7 +26,7 @@ interface Course {
   hasSent: boolean;
   /** A request was sent, and neither it nor a later one was answered. */
   isUnknown: boolean;
-  last: ProxyReply | undefined;
+  last: TargetReply | undefined;
 }
 
 /**
@@ -38,7 +38,7 @@ export async function sendNow(
   ctx: AccountContext,
   job: ProxyJob,
   sent: SentMark | undefined,
-): Promise<ProxyReply> {
+): Promise<TargetReply> {
   const before = sent?.before ?? false;
   const course: Course = { hasSent: before, isUnknown: before, last: undefined };
   try {
@@ -58,7 +58,7 @@ async function sendAll(
   job: ProxyJob,
   course: Course,
   sent: SentMark | undefined,
-): Promise<ProxyReply> {
+): Promise<TargetReply> {
   const { sending, now } = parts;
   ctx.deadlineMs = now() + SYNCHRONOUS_MS;
   for (let made = 1; ; made++) {
@@ -96,7 +96,7 @@ async function attemptNow(
 function follow(course: Course, result: OutboundResult): void {
   if (result.ok) {
     Object.assign(course, { hasSent: true, isUnknown: false, last: result });
-  } else if (isOpen(result)) {
+  } else if (isOutcomeUnknown(result)) {
     Object.assign(course, { hasSent: true, isUnknown: true, last: undefined });
   } else {
     course.hasSent ||= result.sent;

@@ -46,13 +46,13 @@ export interface NetworkTokenInput extends ItemAddress, ProxyInput {
 }
 
 /** An encrypted job that has not been sent, and what `debug` shows of it. */
-export interface Prepared {
+export interface PreparedJob {
   readonly job: Uint8Array;
   readonly shown: Uint8Array;
 }
 
 /** One order, parsed and checked. */
-export interface Order {
+export interface CheckedOrder {
   readonly facts: OrderFacts;
   readonly bytes: Uint8Array;
 }
@@ -70,12 +70,12 @@ export interface PreparingParts {
 const NO_BYTES = new Uint8Array(0);
 
 /** Parses and checks the order of a request body. Rejects with the place of what is wrong. */
-export async function readOrder(
+export async function checkOrder(
   { crypto }: Pick<PreparingParts, 'crypto'>,
   { aid, preferences }: Account,
   what: JobFacts['what'],
   body: Uint8Array,
-): Promise<Order> {
+): Promise<CheckedOrder> {
   const params = { what, webhookAttempts: preferences.webhook_max_attempts };
   const { facts, order } = await crypto.readProxyOrder({ aid, params, body });
   return { facts, bytes: order };
@@ -85,7 +85,7 @@ export async function readOrder(
 export async function vetOrder(
   { thirdParties }: Pick<PreparingParts, 'thirdParties'>,
   { hosts }: Account,
-  { facts: { origin, webhook } }: Order,
+  { facts: { origin, webhook } }: CheckedOrder,
 ): Promise<void> {
   await Promise.all([
     origin === undefined ? undefined : thirdParties.vet(origin, hosts, 'body.request.url'),
@@ -97,14 +97,14 @@ export async function vetOrder(
  * Fills a request from an item, whose use is logged before the request can be sent. Rejects with `token_not_found`, and
  * with the error of a template or a rule.
  */
-export async function fill(
+export async function fillJob(
   { crypto, itemStore, keys, now }: PreparingParts,
   ctx: AccountContext,
   input: ItemAddress & { readonly passphrase: Passphrase },
   rules: RuleSet,
-  order: Order,
+  order: CheckedOrder,
   own: Pick<FillProxyParams, 'id' | 'what' | 'attempts' | 'debug' | 'requesterId'>,
-): Promise<Prepared> {
+): Promise<PreparedJob> {
   const { account, requestId } = ctx;
   const { token, reference, passphrase } = input;
   const filled = await keys.withUnlocked(account, input.user, passphrase, async (key, blob) => {
@@ -144,9 +144,9 @@ export async function prepareFetch(
   { crypto, keys, rules }: PreparingParts,
   ctx: AccountContext,
   input: ProxyGetInput,
-  order: Order,
+  order: CheckedOrder,
   id: string,
-): Promise<Prepared> {
+): Promise<PreparedJob> {
   const { account } = ctx;
   const { passphrase, attempts, smart_parse: smartParse } = input;
   const algorithm = input.algorithm ?? account.preferences.default_algorithm;

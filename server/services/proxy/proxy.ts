@@ -20,18 +20,18 @@ import type {
 import { type CallParts, sendNow, sentAs } from './call.ts';
 import type { ProxyJobs } from './job.ts';
 import {
-  fill,
+  type CheckedOrder,
+  checkOrder,
+  fillJob,
   type NetworkTokenInput,
-  type Order,
-  type Prepared,
+  type PreparedJob,
   type PreparingParts,
   type ProxyGetInput,
   type ProxyPostInput,
   prepareFetch,
-  readOrder,
   vetOrder,
 } from './prepare.ts';
-import { namesOf, type ProxyJob, type ProxySending } from './send.ts';
+import { logNamesOf, type ProxyJob, type ProxySending } from './send.ts';
 import { createCallBounds } from './slots.ts';
 
 const NETWORK_TOKEN_ATTEMPTS = 8;
@@ -72,7 +72,7 @@ export function createProxy(dependencies: ProxyDependencies) {
 async function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise<Reply> {
   const { account } = ctx;
   const { token, reference, attempts, debug, body } = input;
-  const order = await readOrder(parts, account, 'post', body);
+  const order = await checkOrder(parts, account, 'post', body);
   const shows = account.unmasked ? 'plain' : 'masked';
   const request = {
     route: 'POST /v1/proxy/post',
@@ -81,14 +81,14 @@ async function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): P
   return once(parts, ctx, input, request, order, async (id) => {
     const applied = await parts.rules.find(account.aid, input.rules, 'query.rules');
     const own = { id, what: 'post', attempts, debug: debug ? shows : 'none' } as const;
-    return fill(parts, ctx, input, applied, order, own);
+    return fillJob(parts, ctx, input, applied, order, own);
   });
 }
 
 /** Sends a request and stores its reply. Gives the stored token's data, or that the request was accepted. */
 async function get(parts: Parts, ctx: AccountContext, input: ProxyGetInput): Promise<Reply> {
   const { attempts, algorithm, smart_parse, body } = input;
-  const order = await readOrder(parts, ctx.account, 'get', body);
+  const order = await checkOrder(parts, ctx.account, 'get', body);
   const request = {
     route: 'POST /v1/proxy/get',
     parts: [String(attempts), input.rules.join(), algorithm, smart_parse, body],
@@ -99,7 +99,7 @@ async function get(parts: Parts, ctx: AccountContext, input: ProxyGetInput): Pro
 /** Requests a network token of an item, to be stored. Gives that the request was accepted. */
 async function networkToken(parts: Parts, ctx: AccountContext, input: NetworkTokenInput): Promise<Reply> {
   const { token, reference, requester_id: requesterId, body } = input;
-  const order = await readOrder(parts, ctx.account, 'network_token', body);
+  const order = await checkOrder(parts, ctx.account, 'network_token', body);
   const request = { route: 'POST /v1/proxy/network_token', parts: [token, reference, requesterId, body] };
   return once(parts, ctx, input, request, order, async (id) => {
     await parts.sending.vetRequester(requesterId);
@@ -110,7 +110,7 @@ async function networkToken(parts: Parts, ctx: AccountContext, input: NetworkTok
       debug: 'none',
       requesterId,
     } as const;
-    return fill(parts, ctx, input, [], order, own);
+    return fillJob(parts, ctx, input, [], order, own);
   });
 }
 
@@ -120,8 +120,8 @@ async function once(
   ctx: AccountContext,
   input: { readonly user: string; readonly passphrase: Passphrase },
   request: Omit<IdempotentRequest, 'key'>,
-  order: Order,
-  prepare: (id: string) => Promise<Prepared>,
+  order: CheckedOrder,
+  prepare: (id: string) => Promise<PreparedJob>,
 ): Promise<Reply> {
   const { idempotency, keys, randomId } = parts;
   const { account, idempotencyKey } = ctx;
@@ -179,9 +179,9 @@ function createCodec(
 async function carryOut(
   parts: Parts,
   ctx: AccountContext,
-  { facts }: Order,
+  { facts }: CheckedOrder,
   id: string,
-  { job: record, shown }: Prepared,
+  { job: record, shown }: PreparedJob,
   sent: SentMark | undefined,
 ): Promise<Uint8Array> {
   const { crypto, thirdParties, sending, calls } = parts;
@@ -216,7 +216,7 @@ async function accept(
   if (made.kind === 'full') {
     throw new VaultError('jobs_full');
   }
-  recordEvent('proxy_accepted', namesOf(job));
+  recordEvent('proxy_accepted', logNamesOf(job));
   jobs.wake(account.aid, id, made.kind === 'ok' ? made.place : 1);
 }
 

@@ -8,7 +8,7 @@ import { SIMULATED_REQUESTER, simulateToken } from '../../domain/proxy/network-t
 import { asksForRepeat, judgeAttempt, type Verdict } from '../../domain/proxy/outcome.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
 import type { OutboundResult } from '../../outbound/call.ts';
-import type { FilledRequest, Requester, ThirdParties } from '../../outbound/third-parties.ts';
+import type { OutgoingRequest, Requester, ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore, StoredItem } from '../../store/item.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { ClientCredentials } from '../cert/cert.ts';
@@ -44,13 +44,13 @@ export interface ProxyJob {
   /** The encrypted job, from which the report and the stored item are made in the end. */
   readonly record: Uint8Array;
   readonly facts: JobFacts;
-  readonly request: Secret<FilledRequest>;
+  readonly request: Secret<OutgoingRequest>;
   /** The account with its current rights. */
   readonly account: Account;
 }
 
 /** A reply of a third party. */
-export type ProxyReply = Extract<OutboundResult, { readonly ok: true }>;
+export type TargetReply = Extract<OutboundResult, { readonly ok: true }>;
 
 /** The outcome of a request, and the bytes that belong to it. */
 export interface Concluded {
@@ -82,7 +82,7 @@ export function createProxySending(parts: SendingParts) {
 }
 
 /** What names a job in the log: the request that asked for it, its own id and its account. */
-export function namesOf({ id, facts, account }: ProxyJob) {
+export function logNamesOf({ id, facts, account }: ProxyJob) {
   return { request_id: facts.requestId, job: id, account: account.name };
 }
 
@@ -99,7 +99,7 @@ function isSuccess(status: number): boolean {
 }
 
 /** The value of the first header of this name, which is written in small letters. */
-function headerOf({ headers }: ProxyReply, name: string): string | undefined {
+function headerOf({ headers }: TargetReply, name: string): string | undefined {
   return headers.find(([given]) => given.toLowerCase() === name)?.[1];
 }
 
@@ -191,7 +191,7 @@ async function attempt(
   const startedAt = performance.now();
   const result = await send(parts, job, deadlineMs);
   parts.recordEvent('proxy_attempt', {
-    ...namesOf(job),
+    ...logNamesOf(job),
     attempt: made,
     ms: Math.round(performance.now() - startedAt),
     ...(result.ok ? { status: result.status } : { code: result.code, reason: result.reason }),
@@ -236,7 +236,7 @@ function judge(
 }
 
 /** Does with a reply what was asked for. Rejects as storing does, and with `reply_not_storable`. */
-async function conclude(parts: SendingParts, job: ProxyJob, reply: ProxyReply): Promise<Concluded> {
+async function conclude(parts: SendingParts, job: ProxyJob, reply: TargetReply): Promise<Concluded> {
   const { what, token } = job.facts;
   const { status: statusCode, headers } = reply;
   if (what === 'post') {
@@ -272,7 +272,7 @@ async function dropSad(parts: SendingParts, job: ProxyJob, token: string): Promi
     });
   } catch (error) {
     if (isFault(asVaultError(error))) {
-      recordEvent('job_failed', { ...namesOf(job), ...failureFields(error) });
+      recordEvent('job_failed', { ...logNamesOf(job), ...failureFields(error) });
     }
   }
 }
@@ -281,7 +281,7 @@ async function dropSad(parts: SendingParts, job: ProxyJob, token: string): Promi
 async function store(
   parts: SendingParts,
   job: ProxyJob,
-  reply: ProxyReply,
+  reply: TargetReply,
 ): Promise<{ readonly tokenInfo: TokenInfo; readonly extra: Uint8Array }> {
   const { crypto, rules, storing } = parts;
   const { id, record, facts, account } = job;

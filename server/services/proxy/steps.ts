@@ -1,7 +1,7 @@
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import { isOpen } from '../../domain/proxy/outcome.ts';
+import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
 import { pauseMs } from '../../domain/proxy/retry-pause.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { JobBill, JobStore, StoredJob } from '../../store/job.ts';
@@ -11,7 +11,7 @@ import type { Clock, RandomFraction, RandomId } from '../common/clock.ts';
 import { isTransient, withRetries } from '../common/coalesce.ts';
 import type { Account } from '../common/request-context.ts';
 import { monthOf } from '../request/metering.ts';
-import { type Concluded, namesOf, type ProxyJob, type ProxyReply, type ProxySending } from './send.ts';
+import { type Concluded, logNamesOf, type ProxyJob, type ProxySending, type TargetReply } from './send.ts';
 
 /** The time limit of one attempt; below the time that a server has to finish its jobs when it stops. */
 const ATTEMPT_MS = 20_000;
@@ -40,16 +40,16 @@ export interface StepParts {
 }
 
 /** The name of a job. */
-export interface Place {
+export interface JobName {
   readonly aid: string;
   readonly id: string;
 }
 
 /** A job that has been read, and what names it in the log. Third parties know its id as `X-Vault-Request-Id`. */
 interface Step {
-  readonly place: Place;
+  readonly place: JobName;
   readonly stored: StoredJob;
-  readonly names: ReturnType<typeof namesOf>;
+  readonly names: ReturnType<typeof logNamesOf>;
 }
 
 /**
@@ -58,7 +58,7 @@ interface Step {
  */
 export async function sendStep(
   parts: StepParts,
-  place: Place,
+  place: JobName,
   stored: StoredJob,
 ): Promise<number | undefined> {
   const { crypto, sending, unsent, now } = parts;
@@ -69,7 +69,7 @@ export async function sendStep(
     return remove(parts, place, flight);
   }
   const job = { id: place.id, record, account, ...opened };
-  const step = { place, stored, names: namesOf(job) };
+  const step = { place, stored, names: logNamesOf(job) };
   const { repeatable, attempts, what } = job.facts;
   const isUnknown = flight !== '' && !unsent.has(flight);
   if (made >= attempts || (isUnknown && !repeatable)) {
@@ -89,12 +89,16 @@ export async function sendStep(
 }
 
 /** The account of a job; undefined if it was deleted, also where another account has its name now. */
-async function ownerOf({ accounts }: StepParts, { aid }: Place, name: string): Promise<Account | undefined> {
+async function ownerOf(
+  { accounts }: StepParts,
+  { aid }: JobName,
+  name: string,
+): Promise<Account | undefined> {
   const account = await accounts.lookUp(name);
   return account?.aid === aid ? account : undefined;
 }
 
-async function remove({ jobStore }: StepParts, { aid, id }: Place, flight: string): Promise<undefined> {
+async function remove({ jobStore }: StepParts, { aid, id }: JobName, flight: string): Promise<undefined> {
   await withRetries(() => jobStore.remove(aid, id, flight));
   return undefined;
 }
@@ -128,7 +132,7 @@ async function attempt(parts: StepParts, job: ProxyJob, step: Step, nonce: strin
   if (verdict.kind !== 'again') {
     return result.ok
       ? report(parts, step, nonce, await conclude(parts, job, result))
-      : giveUp(parts, step, nonce, isOpen(result), result.code);
+      : giveUp(parts, step, nonce, isOutcomeUnknown(result), result.code);
   }
   const last = result.ok ? await sealReport(parts, step, await conclude(parts, job, result)) : undefined;
   const over = { sent: result.ok || result.sent, report: last };
@@ -137,11 +141,11 @@ async function attempt(parts: StepParts, job: ProxyJob, step: Step, nonce: strin
 }
 
 /** The outcome of a reply. What the vault cannot do right now is retried; any other error is the outcome. */
-async function conclude(parts: StepParts, job: ProxyJob, reply: ProxyReply): Promise<Concluded> {
+async function conclude(parts: StepParts, job: ProxyJob, reply: TargetReply): Promise<Concluded> {
   try {
     return await withRetries(() => parts.sending.conclude(job, reply), isTransient);
   } catch (error) {
-    reportFault(parts, namesOf(job), error);
+    reportFault(parts, logNamesOf(job), error);
     // The target has answered: the outcome is known, whatever is wrong here.
     return failed(asVaultError(error).code);
   }
@@ -202,7 +206,7 @@ async function startReport(
 /** Takes the step of phase `tell`: a call of the webhook. Gives the ms until the next one, undefined when it is done. */
 export async function tellStep(
   parts: StepParts,
-  place: Place,
+  place: JobName,
   stored: StoredJob,
 ): Promise<number | undefined> {
   const { crypto, jobStore, thirdParties, recordEvent, now, random } = parts;

@@ -12,11 +12,11 @@ import type { Admission } from '../request/admission.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
-import { type Page, type PageOptions, type PageParts, readPage, readPages } from './page.ts';
+import { type ItemPage, type ItemPageParts, type PageOptions, readItemPage, readItemPages } from './page.ts';
 import { type PlanParts, type PlanRequest, planListing } from './plan.ts';
 import type { ListFilter, Range } from './range.ts';
 import type { ReadView, View } from './read.ts';
-import { type Branch, type TreeStream, toAsync, treeStream } from './tree.ts';
+import { type TreeBranch, type TreeStream, toAsync, treeStream } from './tree.ts';
 
 /** A part of a listing as a caller asks for it; what is left out is the account's preference. */
 export interface ListInput extends Omit<ListFilter, 'limit'> {
@@ -54,10 +54,10 @@ interface VaultListDependencies extends PlanParts {
   readonly now: Clock;
 }
 
-type Parts = VaultListDependencies & PageParts;
+type Parts = VaultListDependencies & ItemPageParts;
 
 /** The texts of a page's items, as the tree shows them. */
-type OpenPage = (key: KeyRef, page: Page) => Promise<readonly Uint8Array[]>;
+type OpenPage = (key: KeyRef, page: ItemPage) => Promise<readonly Uint8Array[]>;
 
 /** Trees for callers that have opened a key by other means than an account's passphrase. */
 export type VaultTrees = Pick<ReturnType<typeof createVaultList>, 'listTree' | 'openTree'>;
@@ -128,14 +128,14 @@ async function startTree(
 }
 
 async function* branchesOf(
-  parts: PageParts,
+  parts: ItemPageParts,
   ranges: AsyncIterable<Range>,
   options: PageOptions,
   open: OpenPage,
-): AsyncGenerator<Branch> {
+): AsyncGenerator<TreeBranch> {
   for await (const range of ranges) {
     const { key } = range;
-    const pages = mapAhead(readPages(parts, range, options), PAGES_AHEAD, (page) => open(key, page));
+    const pages = mapAhead(readItemPages(parts, range, options), PAGES_AHEAD, (page) => open(key, page));
     yield { user: key.user, pages };
   }
 }
@@ -145,7 +145,7 @@ async function openPage(
   parts: Parts,
   { ctx, filter, opening, view, operation }: OpenTreeRequest,
   key: KeyRef,
-  page: Page,
+  page: ItemPage,
 ): Promise<readonly Uint8Array[]> {
   const { crypto, metering, cards, now } = parts;
   const { rules, ...masks } = view;
@@ -174,7 +174,7 @@ async function openPage(
 async function logPage(
   { itemStore }: Pick<Parts, 'itemStore'>,
   key: KeyRef,
-  page: Page,
+  page: ItemPage,
   entries: readonly Uint8Array[],
 ): Promise<ReadonlySet<number>> {
   const entryOf = (index: number): Uint8Array => entries[index] ?? new Uint8Array(0);
@@ -215,7 +215,7 @@ async function listPage(
   { crypto }: Pick<Parts, 'crypto'>,
   { aid, kid }: KeyRef,
   { reference, reference_prefix: referencePrefix }: Pick<ListFilter, 'reference' | 'reference_prefix'>,
-  page: Page,
+  page: ItemPage,
 ): Promise<readonly Uint8Array[]> {
   const params = { aid, kid, reference, referencePrefix };
   const texts = await crypto.listItems({ params, page: page.fields });
@@ -237,7 +237,7 @@ async function listOne(
   }
   await crypto.describeItem({ params: { aid, kid, token, rule: 'lookup', reference }, meta: read.meta });
   const place = { token, storedAt: read.storedAt, bucket: itemStore.bucketOf(kid, token).number };
-  const page = await readPage(itemStore, kid, [place], { part: 'meta' });
+  const page = await readItemPage(itemStore, kid, [place], { part: 'meta' });
   if (!page) {
     throw new VaultError('internal'); // one item always fits
   }

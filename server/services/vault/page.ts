@@ -21,14 +21,14 @@ export interface PageOptions {
 }
 
 /** A piece of a listing that goes to a thread as one job. */
-export interface Page {
+export interface ItemPage {
   readonly fields: PageFields;
   /** The buckets of the page, each with the indexes of its items in the page. */
   readonly buckets: readonly { readonly bucket: Bucket; readonly indexes: readonly number[] }[];
 }
 
 /** What pages are read with. */
-export interface PageParts {
+export interface ItemPageParts {
   readonly itemStore: Pick<ItemStore, 'readMany' | 'positions'>;
   /** Bounds the reads of all listings together, so that other requests come between. */
   readonly pageSemaphore: ReturnType<typeof createSemaphore>;
@@ -38,11 +38,11 @@ export interface PageParts {
  * Reads a range page by page. A page holds as many items as fit the bytes that a page aims at, as far as the page before
  * it tells. Rejects with `key_changed` when the generation is no longer the newest.
  */
-export async function* readPages(
-  { itemStore, pageSemaphore }: PageParts,
+export async function* readItemPages(
+  { itemStore, pageSemaphore }: ItemPageParts,
   range: Range,
   options: PageOptions,
-): AsyncGenerator<Page> {
+): AsyncGenerator<ItemPage> {
   const { part, itemsMax = PAGE_ITEMS_MAX } = options;
   const positions = mergePositions(itemStore, range);
   let size = Math.min(itemsMax, PAGE_ITEMS_FIRST[part]);
@@ -53,7 +53,7 @@ export async function* readPages(
       return;
     }
     const taken = places.slice(0, size);
-    const page = await pageSemaphore(() => readPage(itemStore, range.key.kid, taken, options));
+    const page = await pageSemaphore(() => readItemPage(itemStore, range.key.kid, taken, options));
     if (page) {
       places = places.slice(taken.length);
       size = Math.min(itemsMax, nextSize(taken.length, page));
@@ -75,7 +75,7 @@ async function fill(places: Placed[], positions: AsyncGenerator<Placed>, size: n
 }
 
 /** How many items the next page should have, after one of so many items. */
-function nextSize(items: number, { fields }: Page): number {
+function nextSize(items: number, { fields }: ItemPage): number {
   const bytes = fields.blobs.reduce((sum, blob) => sum + blob.length, 0);
   const fitting = Math.floor((items * PAGE_BYTES) / Math.max(bytes, 1));
   return Math.max(1, Math.min(2 * items, PAGE_ITEMS_MAX, fitting));
@@ -85,12 +85,12 @@ function nextSize(items: number, { fields }: Page): number {
  * Reads the items of one page; undefined when they are too many bytes. Rejects with `key_changed` when the generation is
  * no longer the newest.
  */
-export async function readPage(
+export async function readItemPage(
   itemStore: Pick<ItemStore, 'readMany'>,
   kid: string,
   places: readonly Placed[],
   { part, gen }: PageOptions,
-): Promise<Page | undefined> {
+): Promise<ItemPage | undefined> {
   const buckets = [...Map.groupBy(places.keys(), (index) => places[index]?.bucket ?? 0)].map(
     ([number, indexes]) => ({ bucket: { kid, number }, indexes }),
   );
@@ -120,7 +120,7 @@ export async function readPage(
 }
 
 /** For each item of a page, the number of its bucket's blob in two bytes, big endian. */
-function orderOf(buckets: Page['buckets'], items: number): Uint8Array {
+function orderOf(buckets: ItemPage['buckets'], items: number): Uint8Array {
   const order = new DataView(new ArrayBuffer(2 * items));
   for (const [number, { indexes }] of buckets.entries()) {
     for (const index of indexes) {

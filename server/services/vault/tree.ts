@@ -8,7 +8,7 @@ export interface TreeStream {
 }
 
 /** The items of one key as the tree shows them: its identifier, and the JSON texts of its items page by page. */
-export interface Branch {
+export interface TreeBranch {
   readonly user: string;
   readonly pages: AsyncIterable<readonly Uint8Array[]>;
 }
@@ -22,7 +22,7 @@ export async function* toAsync<T>(items: readonly T[]): AsyncGenerator<T> {
 }
 
 async function* treeChunks(
-  branches: AsyncIterable<Branch>,
+  branches: AsyncIterable<TreeBranch>,
   wanted: string | undefined,
   end: () => void,
 ): AsyncGenerator<Uint8Array, void, void> {
@@ -53,7 +53,7 @@ async function* treeChunks(
  * before the first chunk rejects. `end` is called when the stream is over, also when nobody reads it to its end.
  */
 export function treeStream(
-  branches: AsyncIterable<Branch>,
+  branches: AsyncIterable<TreeBranch>,
   wanted?: string,
   end: () => void = () => undefined,
 ): Promise<ReadableStream<Uint8Array>> {

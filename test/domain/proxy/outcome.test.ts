@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { type Attempt, type AttemptState, judgeAttempt } from '../../../server/domain/proxy/outcome.ts';
+import { type AttemptResult, type AttemptState, judgeAttempt } from '../../../server/domain/proxy/outcome.ts';
 
 function state(changes: Partial<AttemptState> = {}): AttemptState {
   return {
@@ -11,10 +11,10 @@ function state(changes: Partial<AttemptState> = {}): AttemptState {
     ...changes,
   };
 }
-function replied(status: number, retryAfter?: string): Attempt {
+function replied(status: number, retryAfter?: string): AttemptResult {
   return { ok: true, status, retryAfter };
 }
-function broken(code: 'target_unreachable' | 'target_timeout', sent: boolean): Attempt {
+function broken(code: 'target_unreachable' | 'target_timeout', sent: boolean): AttemptResult {
   return {
     ok: false,
     code,

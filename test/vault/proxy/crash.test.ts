@@ -6,7 +6,7 @@ import type { Query } from '../../helpers/clients.ts';
 import { acceptedId, CARD, CHARGED, type OrderChanges, proxyPost, requestTo } from '../../helpers/proxy.ts';
 import {
   type Act,
-  createGate,
+  createActGate,
   type Received,
   startThirdParty,
   type ThirdParty,
@@ -114,7 +114,7 @@ async function killServer() {
 /** The Redis dies under a running server, with attempts in flight. */
 async function killRedis() {
   const { vault, accept } = await newVault();
-  const gate = createGate();
+  const gate = createActGate();
   const post = await accept({ acts: [gate.act(DONE)] });
   const put = await accept({ acts: [gate.act(503), DONE], changes: { method: 'PUT' } });
   const told = await accept({ acts: [DONE], calls: [gate.act(500), 200] });
@@ -128,7 +128,7 @@ async function killRedis() {
 /** The server is asked to end with an attempt in flight. */
 async function terminate() {
   const { vault, accept } = await newVault();
-  const gate = createGate();
+  const gate = createActGate();
   const post = await accept({ acts: [gate.act(DONE)] });
   const waiting = await accept({ acts: [{ status: 503, headers: [['Retry-After', '3']] }, DONE] });
   await Promise.all([party.call(post.path), untilPause(vault, waiting)]);

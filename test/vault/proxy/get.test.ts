@@ -9,7 +9,7 @@ import {
   requestTo,
   settled,
 } from '../../helpers/proxy.ts';
-import { type Act, type Reply, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
+import { type Act, type PartyReply, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
 import type { TestVault } from '../../helpers/vault.ts';
 import { createReceiver } from '../../helpers/webhook.ts';
 
@@ -43,7 +43,7 @@ function freshPath(...acts: Act[]): string {
   party.script(path, ...acts);
   return path;
 }
-function json(body: unknown): Reply {
+function json(body: unknown): PartyReply {
   return {
     headers: [['Content-Type', 'application/json']],
     body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -138,7 +138,7 @@ describe('a synchronous fetch', () => {
     expect(party.calls(path)).toEqual([]);
   });
 
-  test.each<[string, Reply]>([
+  test.each<[string, PartyReply]>([
     ['no JSON', { body: 'number=5555555555554444' }],
     ['a list', json([REPLY])],
     ['a text', json('"5555555555554444"')],

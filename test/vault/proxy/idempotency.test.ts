@@ -22,7 +22,7 @@ import {
   requestTo,
   sourcesOf,
 } from '../../helpers/proxy.ts';
-import { type Act, createGate, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
+import { type Act, createActGate, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
 import type { TestVault } from '../../helpers/vault.ts';
 import { createReceiver } from '../../helpers/webhook.ts';
 import { canariesIn, dumpRedis } from '../canaries.ts';
@@ -124,7 +124,7 @@ describe('repeating a synchronous request', () => {
   });
 
   test('while the first is in flight is a conflict; many at once are sent once', async () => {
-    const gate = createGate();
+    const gate = createActGate();
     const { path, send } = repeated([gate.act({ body: 'once' })]);
     const first = send();
     await party.call(path);

@@ -4,9 +4,9 @@ import { type JsonObject, parseStoredObject, stringifyJson } from '../../../serv
 import { type FilledRequest, fillRequest } from '../../../server/domain/proxy/fill.ts';
 import { isIdempotencyKey } from '../../../server/domain/proxy/headers.ts';
 import {
+  type ParsedRequest,
+  type ParsedWebhook,
   type ProxyMethod,
-  type ProxyRequest,
-  type ProxyWebhook,
   parseNetworkTokenOrder,
   parseProxyOrder,
 } from '../../../server/domain/proxy/request.ts';
@@ -21,7 +21,7 @@ import type { SealedRequest, WebhookTarget } from './record.ts';
 export interface ParsedOrder {
   readonly facts: OrderFacts;
   /** A network token has none. */
-  readonly request?: ProxyRequest | undefined;
+  readonly request?: ParsedRequest | undefined;
   readonly webhook?: WebhookTarget | undefined;
   readonly metadata?: string | undefined;
 }
@@ -29,7 +29,7 @@ export interface ParsedOrder {
 /** Methods that do the same when they are sent twice (RFC 9110, section 9.2.2). */
 const REPEATABLE: ReadonlySet<ProxyMethod> = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']);
 
-function isRepeatable({ method, headers }: ProxyRequest): boolean {
+function isRepeatable({ method, headers }: ParsedRequest): boolean {
   return REPEATABLE.has(method) || headers.some(({ name }) => isIdempotencyKey(name));
 }
 
@@ -37,7 +37,7 @@ function isRepeatable({ method, headers }: ProxyRequest): boolean {
 function parseBody(
   { what, webhookAttempts }: OrderParams,
   body: JsonObject,
-): { readonly request?: ProxyRequest; readonly synchronous: boolean; readonly webhook?: ProxyWebhook } {
+): { readonly request?: ParsedRequest; readonly synchronous: boolean; readonly webhook?: ParsedWebhook } {
   return what === 'network_token'
     ? { synchronous: false, webhook: parseNetworkTokenOrder(body, { webhookAttempts }) }
     : parseProxyOrder(body, { literal: what === 'get', webhookAttempts });

@@ -3,7 +3,7 @@
  * purpose `job`, each at a kind of its own, so that neither opens as the other, under another id, or for another
  * account. Plaintext: `01`, then each part as `length 4 | bytes`.
  */
-import type { ProxyWebhook } from '../../../server/domain/proxy/request.ts';
+import type { ParsedWebhook } from '../../../server/domain/proxy/request.ts';
 import {
   concat,
   EMPTY,
@@ -25,7 +25,7 @@ const JOB_PARTS = 7;
 const REPORT_PARTS = 3;
 
 /** A webhook without its metadata, which is kept as exact JSON text beside it. */
-export type WebhookTarget = Omit<ProxyWebhook, 'metadata'>;
+export type WebhookTarget = Omit<ParsedWebhook, 'metadata'>;
 
 /** A request without its body. For a network token the url is empty: the server adds the requester's. */
 export interface SealedRequest {
