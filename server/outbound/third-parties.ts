@@ -48,23 +48,6 @@ export type WebhookOutcome =
   | { readonly delivered: boolean; readonly status: number }
   | { readonly delivered: false; readonly code: string; readonly reason?: string | undefined };
 
-/** The third parties: targets of proxied requests, network token requesters, and webhooks. */
-export interface ThirdParties {
-  /**
-   * Throws `destination_refused` at `field` for a URL that would fail when a request is sent: because of its form, its host,
-   * or the current addresses of its name. A name without addresses, or with a slow lookup, passes.
-   */
-  readonly vet: (url: string, hosts: readonly string[], field: string) => Promise<void>;
-  /** Throws `invalid_request`, at the place below `field`, for headers that cannot be sent. */
-  readonly checkHeaders: (request: Secret<OutgoingRequest>, field: string) => void;
-  /** The content of a request as bytes, which are equal for equal requests. */
-  readonly contentOf: (request: Secret<OutgoingRequest>) => Uint8Array;
-  /** Sends a request once over a new connection, to an address that is checked at that time. */
-  readonly send: (request: ProxiedRequest) => Promise<OutboundResult>;
-  /** Sends a webhook once. Only status 200 counts as delivered. */
-  readonly deliver: (webhook: WebhookRequest) => Promise<WebhookOutcome>;
-}
-
 /** The method of a stored request, which was checked when it was accepted. */
 function methodOf({ method }: OutgoingRequest): OutboundRequest['method'] {
   const known = METHODS.find((name) => name === method);
@@ -78,41 +61,42 @@ function headOf({ url, headers }: Requester): Pick<OutboundRequest, 'url' | 'hea
   return { url, headers: [['Content-Type', 'application/json'], ...Object.entries(headers.expose())] };
 }
 
+/** The third parties: targets of proxied requests, network token requesters, and webhooks. */
+export type ThirdParties = ReturnType<typeof createThirdParties>;
+
 /** Creates the only access of services to third parties. */
-export function createThirdParties(options: OutboundOptions): ThirdParties {
+export function createThirdParties(options: OutboundOptions) {
   const { policy, resolve = resolveBySystem } = options;
   const outbound = createOutbound(options);
-
-  const vet: ThirdParties['vet'] = async (url, hosts, field) => {
-    const { host, isAddress } = checkDestination(url, { policy, hosts, field });
-    if (isAddress) {
-      return;
-    }
-    const found = await resolveVetted(host, { resolve, policy, timeoutMs: VET_MS });
-    if (found.kind === 'failed' && found.code === 'destination_refused') {
-      throw new VaultError('destination_refused', { field });
-    }
-  };
-
-  const deliver: ThirdParties['deliver'] = async ({ hosts, url, body, deadlineMs, ...message }) => {
-    const headers = webhookHeaders({ ...message, body });
-    const result = await outbound.send({ method: 'POST', url, hosts, headers, body, deadlineMs });
-    return result.ok
-      ? { delivered: isDelivered(result.status), status: result.status }
-      : { delivered: false, code: result.code, reason: result.reason };
-  };
-
   return Object.freeze({
-    vet,
-    deliver,
-    checkHeaders: (request: Secret<OutgoingRequest>, field: string) => {
+    /**
+     * Throws `destination_refused` at `field` for a URL that would fail when a request is sent: because of its form, its host,
+     * or the current addresses of its name. A name without addresses, or with a slow lookup, passes.
+     */
+    async vet(url: string, hosts: readonly string[], field: string): Promise<void> {
+      const { host, isAddress } = checkDestination(url, { policy, hosts, field });
+      if (isAddress) {
+        return;
+      }
+      const found = await resolveVetted(host, { resolve, policy, timeoutMs: VET_MS });
+      if (found.kind === 'failed' && found.code === 'destination_refused') {
+        throw new VaultError('destination_refused', { field });
+      }
+    },
+
+    /** Throws `invalid_request`, at the place below `field`, for headers that cannot be sent. */
+    checkHeaders(request: Secret<OutgoingRequest>, field: string): void {
       checkHeaders(request.expose().headers, { field });
     },
-    contentOf: (request: Secret<OutgoingRequest>) => {
+
+    /** The content of a request as bytes, which are equal for equal requests. */
+    contentOf(request: Secret<OutgoingRequest>): Uint8Array {
       const { body, ...head } = request.expose();
       return Buffer.concat([Buffer.from(JSON.stringify(head)), body ?? Buffer.alloc(0)]);
     },
-    send: ({ id, request, requester, hosts, clientCert, deadlineMs }: ProxiedRequest) => {
+
+    /** Sends a request once over a new connection, to an address that is checked at that time. */
+    send({ id, request, requester, hosts, clientCert, deadlineMs }: ProxiedRequest): Promise<OutboundResult> {
       const filled = request.expose();
       const { url, headers } = requester === undefined ? filled : headOf(requester);
       return outbound.send({
@@ -124,6 +108,16 @@ export function createThirdParties(options: OutboundOptions): ThirdParties {
         clientCert,
         deadlineMs,
       });
+    },
+
+    /** Sends a webhook once. Only status 200 counts as delivered. */
+    async deliver(webhook: WebhookRequest): Promise<WebhookOutcome> {
+      const { hosts, url, body, deadlineMs, ...message } = webhook;
+      const headers = webhookHeaders({ ...message, body });
+      const result = await outbound.send({ method: 'POST', url, hosts, headers, body, deadlineMs });
+      return result.ok
+        ? { delivered: isDelivered(result.status), status: result.status }
+        : { delivered: false, code: result.code, reason: result.reason };
     },
   });
 }
