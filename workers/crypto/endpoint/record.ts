@@ -121,7 +121,7 @@ function sealWrap(
 
 /**
  * Makes an endpoint of an open vault key, for its newest generation, with a fresh secret. `json` is the
- * policy. Refuses, with RangeError, another vault key, and one that was itself opened through an endpoint.
+ * policy, whose bytes are bound as they are: nothing here reads them. Refuses, with RangeError, another vault key, and one that was itself opened through an endpoint.
  */
 export function sealEndpoint(
   sealer: ServiceSealer,

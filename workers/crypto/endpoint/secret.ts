@@ -92,7 +92,10 @@ export function deriveEndpointKey(
   return { key: derived.subarray(0, KEY_BYTES), commitment: derived.subarray(KEY_BYTES) };
 }
 
-/** A fresh secret, its fresh salt, and what derives from the two. The caller wipes `key` and `commitment`. */
+/**
+ * A fresh secret, its fresh salt, and what derives from the two. The caller wipes `key` and `commitment`; the text is the
+ * only form of the secret that is left, and nobody stores it.
+ */
 export function newEndpointSecret(
   place: EndpointName,
 ): SecretCheck & { readonly key: Uint8Array; readonly text: string } {
@@ -105,7 +108,10 @@ export function newEndpointSecret(
   }
 }
 
-/** The wrap's key when the secret is right, and undefined otherwise, after the same work. */
+/**
+ * The wrap's key when the secret is right, and undefined otherwise, after the same work: one HKDF and one comparison in
+ * constant time, so that timing tells nothing of a guess.
+ */
 function matchSecret(
   place: EndpointName,
   check: SecretCheck,

@@ -68,12 +68,18 @@ export function envelopeGeneration(envelope: Uint8Array): number {
   return readU32(envelope, HEADER_BYTES);
 }
 
-/** AAD of an envelope: all of its clear bytes before the salt or nonce, and its place. */
+/**
+ * AAD of an envelope: all of its clear bytes before the salt or nonce, and its place. An envelope moved to another item,
+ * part, key, account or environment does not open.
+ */
 function bind(ctx: PartContext, head: Uint8Array): Uint8Array {
   return aad('cardvault envelope', [head, ctx.env, ctx.aid, ctx.kid, ctx.token, ctx.part]);
 }
 
-/** The `info` of the HPKE set-up (RFC 9180, section 5.1): one for all items of a vault key. */
+/**
+ * The `info` of the HPKE set-up (RFC 9180, section 5.1): one for all items of a generation, so that a set-up can be
+ * shared. The item itself is bound by `exportWrapKey`.
+ */
 function hpkeInfo(ctx: KeyContext, gen: number): Uint8Array {
   return aad('cardvault hpke', [ctx.env, ctx.aid, ctx.kid, gen]);
 }

@@ -92,7 +92,10 @@ function paddedBytes(length: number): number {
   return Math.ceil(needed / step) * step;
 }
 
-/** AAD of a content record. A missing reference enters as no bytes, an empty one as the SHA-256 of no bytes. */
+/**
+ * AAD of a content record: its place, its revision and its reference. A missing reference enters as no bytes, an empty
+ * one as the SHA-256 of no bytes. The revision keeps parts of two writes of one item apart.
+ */
 function bindContent(ctx: ContentContext, header: Uint8Array): Uint8Array {
   const { env, aid, kid, token, reference, revision, part } = ctx;
   const referenceHash = reference === undefined ? EMPTY : sha256(utf8(reference));
@@ -125,7 +128,10 @@ export function sealContent(
   return out;
 }
 
-/** Opens a content record. Refuses damage and any other context or revision with `IntegrityError`. */
+/**
+ * Opens a content record; the plaintext is a view without its padding. Refuses damage, any other context or revision, and
+ * a padded length that `sealContent` would not have made, with `IntegrityError`.
+ */
 export function openContent(dek: Uint8Array, ctx: ContentContext, record: Uint8Array): Uint8Array {
   checkHeader(record, TYPE.content, CONTENT_BYTES_MIN);
   const associated = bindContent(ctx, record.subarray(0, HEADER_BYTES));

@@ -3,7 +3,7 @@
  * wipes it, best with `using`, which does so at the end of the block whatever happens in it.
  */
 import type { KeyObject } from 'node:crypto';
-import { aad, concat, IntegrityError, readBytes, wipe } from '../primitives/bytes.ts';
+import { aad, concat, IntegrityError, wipe } from '../primitives/bytes.ts';
 import { importPrivate, type KeyPair, POINT_BYTES } from '../primitives/hpke.ts';
 import { hkdf, KEY_BYTES } from '../primitives/symmetric.ts';
 
@@ -67,14 +67,15 @@ export function packPairs(generations: readonly Generation[]): Uint8Array {
 }
 
 /**
- * The first `count` generations out of bytes of `packPairs` that begin at `at`; they are views. That both halves
- * belong together is not proven here. `IntegrityError` where bytes are missing.
+ * The first `count` generations out of bytes of `packPairs` that begin at `at`; they are views. The caller has checked
+ * the length and opened a seal over them; that both halves belong together is not proven here.
  */
 export function unpackPairs(bytes: Uint8Array, at: number, count: number): Generation[] {
   const generations: Generation[] = [];
   for (let gen = 1, from = at; gen <= count; gen++, from += PAIR_BYTES) {
-    const publicKey = readBytes(bytes, from, POINT_BYTES);
-    generations.push({ gen, publicKey, privateKey: readBytes(bytes, from + POINT_BYTES, POINT_BYTES) });
+    const privateAt = from + POINT_BYTES;
+    const publicKey = bytes.subarray(from, privateAt);
+    generations.push({ gen, publicKey, privateKey: bytes.subarray(privateAt, from + PAIR_BYTES) });
   }
   return generations;
 }

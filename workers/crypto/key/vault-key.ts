@@ -60,7 +60,10 @@ function readKey({ kid, gen, publicKeys }: ParsedVaultKey, secrets: Uint8Array):
   throw new IntegrityError('key');
 }
 
-/** The commitment tells a wrong passphrase from a damaged record; it is compared in constant time. */
+/**
+ * Opens a record with its passphrase. The commitment tells a wrong passphrase (`PassphraseError`) from a damaged record
+ * (`IntegrityError`); it is compared in constant time, once Argon2id is paid.
+ */
 async function openKey(ctx: KeyContext, record: Uint8Array, passphrase: Uint8Array): Promise<UnlockedKey> {
   const parsed = parseVaultKey(record);
   if (parsed.kid !== ctx.kid) {
@@ -77,7 +80,10 @@ async function openKey(ctx: KeyContext, record: Uint8Array, passphrase: Uint8Arr
   }
 }
 
-/** The setting where it is higher, the record's own value where that is; undefined when nothing rises. */
+/**
+ * The setting where it is higher, the record's own value where that is; undefined when nothing rises. A lower setting
+ * never weakens a record. Lanes follow the setting: memory and passes are what a guess costs.
+ */
 function raised(stored: Argon2Params, setting: Argon2Params): Argon2Params | undefined {
   if (stored.memoryKiB >= setting.memoryKiB && stored.passes >= setting.passes) {
     return undefined;

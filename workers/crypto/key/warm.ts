@@ -10,11 +10,8 @@ import {
   aad,
   checkHeader,
   concat,
-  equalBytes,
   HEADER_BYTES,
   IntegrityError,
-  readBytes,
-  readU8,
   readU32,
   TYPE,
   utf8,
@@ -49,7 +46,8 @@ function deriveKey(
 }
 
 /**
- * Wraps an open key for the same caller's next requests. `record` is the key record it was opened from.
+ * Wraps an open key for the same caller's next requests. `record` is the key record it was opened from: its salt
+ * enters the key of the blob, so that blobs of two records of one vault key have nothing in common.
  * How long a blob is kept, and for which passphrases, is the caller's to decide.
  */
 export function sealWarm(
@@ -96,14 +94,13 @@ export function openWarm(
   let warmKey: Uint8Array | undefined;
   try {
     checkHeader(blob, TYPE.warm, HEADER_BYTES + 1);
-    const kidBytes = readU8(blob, HEADER_BYTES);
-    const genAt = HEADER_BYTES + 1 + kidBytes;
+    const genAt = HEADER_BYTES + 1 + (blob[HEADER_BYTES] ?? 0);
     const gen = readU32(blob, genAt);
     const nonceAt = genAt + 4 + 2 * SALT_BYTES;
-    const isWhole = blob.length === nonceAt + NONCE_BYTES + TOKEN_KEY_BYTES + gen * PAIR_BYTES + TAG_BYTES;
-    if (!isWhole || !equalBytes(readBytes(blob, HEADER_BYTES + 1, kidBytes), utf8(ctx.kid))) {
+    if (blob.length !== nonceAt + NONCE_BYTES + TOKEN_KEY_BYTES + gen * PAIR_BYTES + TAG_BYTES) {
       return undefined;
     }
+    // The head names a vault key, and so does `ctx`: of another one the key differs, and nothing opens.
     const head = blob.subarray(0, nonceAt);
     warmKey = deriveKey(processKey, ctx, head, passphrase);
     const secrets = openAt(blob, nonceAt, warmKey, head);

@@ -180,12 +180,12 @@ export function openAuditEntry(
   return entry;
 }
 
-/** Whether `entry` follows `before` with nothing between or changed. */
+/** Whether `entry` follows `before` with nothing between or changed: the next number, and the link of `before`. */
 export function followsMark({ mark, previous }: ChainEntry, before: MarkFacts): boolean {
   return mark.sequence === before.sequence + 1 && previous === before.link;
 }
 
-/** Seals a mark of a chain. */
+/** Seals a mark of a chain. Head and start have kinds of their own, so that neither passes for the other. */
 export function sealAuditMark(
   sealer: ServiceSealer,
   aid: string,

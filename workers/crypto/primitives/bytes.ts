@@ -44,7 +44,7 @@ export function textOf(bytes: Uint8Array): string {
   }
 }
 
-/** One new byte string that holds the parts in order. */
+/** One new byte string that holds the parts in order. A part that is secret is now in two places: wipe both. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array {
   let length = 0;
   for (const part of parts) {
@@ -97,13 +97,11 @@ export function readU8(bytes: Uint8Array, at: number): number {
 
 /** An unsigned 32-bit integer; `IntegrityError` past the end. */
 export function readU32(bytes: Uint8Array, at: number): number {
-  return (
-    ((readU8(bytes, at) << 24) |
-      (readU8(bytes, at + 1) << 16) |
-      (readU8(bytes, at + 2) << 8) |
-      readU8(bytes, at + 3)) >>>
-    0
-  );
+  if (at + 4 > bytes.length) {
+    throw new IntegrityError();
+  }
+  const high = ((bytes[at] ?? 0) << 24) | ((bytes[at + 1] ?? 0) << 16);
+  return (high | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0)) >>> 0;
 }
 
 /** An unsigned 64-bit integer; `IntegrityError` past the end and for more than 2^53 - 1. */
@@ -123,12 +121,18 @@ export function readBytes(bytes: Uint8Array, at: number, length: number): Uint8A
   return bytes.subarray(at, at + length);
 }
 
-/** Constant-time comparison of equally long byte strings; strings of different lengths are unequal. */
+/**
+ * Constant-time comparison of equally long byte strings; strings of different lengths are unequal, at once. For tags,
+ * commitments and hashes, wherever somebody could try one after the other.
+ */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** Overwrites key material with zeros. Copies that the runtime made on its way are out of reach. */
+/**
+ * Overwrites key material with zeros; undefined stands for what was never made. Copies that the runtime made on its way
+ * are out of reach. Views share their bytes: wiping one wipes what it is a view of.
+ */
 export function wipe(...buffers: readonly (Uint8Array | undefined)[]): void {
   for (const buffer of buffers) {
     buffer?.fill(0);

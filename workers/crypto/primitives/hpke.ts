@@ -46,7 +46,7 @@ export function publicOf(privateKey: Uint8Array): Uint8Array {
   return new Uint8Array(der.subarray(SPKI_PREFIX.length));
 }
 
-/** A new random key pair. */
+/** A new random key pair. Any 32 bytes are a private key: the runtime clamps them (RFC 7748, section 5). */
 export function generateKeyPair(): KeyPair {
   const privateKey = randomBytes(POINT_BYTES);
   return { privateKey, publicKey: publicOf(privateKey) };
@@ -71,7 +71,7 @@ export function agree(privateKey: KeyObject, publicKey: Uint8Array): Uint8Array 
   return shared;
 }
 
-/** An AEAD of the suite: its registered id and the lengths of its key and nonce. */
+/** An AEAD of the suite: its registered id (RFC 9180, section 7.3) and the lengths of its key and nonce in bytes. */
 export interface HpkeAead {
   readonly id: number;
   readonly keyBytes: number;
@@ -159,8 +159,8 @@ function schedule(shared: Uint8Array, info: Uint8Array, aead: HpkeAead): HpkeCon
 }
 
 /**
- * SetupBaseS: a context for the holder of `publicKey`, and the `enc` that lets it be found again. The
- * ephemeral private key is wiped. Refuses a bad point with `IntegrityError`.
+ * SetupBaseS (section 5.1.1): a context for the holder of `publicKey`, and the `enc` of 32 bytes that lets it be found
+ * again. `ephemeral` is given by tests of known answers only. The ephemeral private key is wiped. Refuses a bad point with `IntegrityError`.
  */
 export function setupSender(
   publicKey: Uint8Array,
@@ -177,7 +177,10 @@ export function setupSender(
   }
 }
 
-/** SetupBaseR: the context that the sender of `enc` made. Refuses a bad point with `IntegrityError`. */
+/**
+ * SetupBaseR (section 5.1.1): the context that the sender of `enc` made. Another private key gives another context, and
+ * no error: what is sealed under it does not open. Refuses a bad point with `IntegrityError`.
+ */
 export function setupReceiver(
   enc: Uint8Array,
   privateKey: KeyObject,
@@ -188,7 +191,10 @@ export function setupReceiver(
   return schedule(sharedSecret(agree(privateKey, enc), enc, publicKey), info, aead);
 }
 
-/** Context.Export: `length` bytes that only the two sides can compute, different for each `label`. */
+/**
+ * Context.Export (section 5.3): `length` bytes, at most 8,160, that only the two sides can compute, different for each
+ * `label`. The exporter secret itself never leaves the thread.
+ */
 export function exportSecret(
   exporterSecret: Uint8Array,
   label: Uint8Array,

@@ -35,7 +35,10 @@ function characterOf(bits: number): number {
   return bits < 62 ? bits - 4 : bits === 62 ? 0x2b : 0x2f;
 }
 
-/** The same block as bytes, made without a copy in a text: for private keys. The caller wipes it. */
+/**
+ * The same block as bytes, made without a copy in a text, which could not be wiped, and without looking secret bits up in
+ * a table: for private keys. The caller wipes it.
+ */
 export function toPemBytes(label: string, der: Uint8Array): Uint8Array {
   const characters = Math.ceil(der.length / 3) * 4;
   const body = new Uint8Array(characters + Math.ceil(characters / LINE));

@@ -29,7 +29,7 @@ function hpkeAnswer(): Uint8Array {
   return exportSecret(exporterSecret, filled(0, 0), 32);
 }
 
-/** RFC 9106, section 5.3. */
+/** RFC 9106, section 5.3: with secret and associated data, which the vault itself does not use. */
 function argon2Answer(): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const inputs = {
