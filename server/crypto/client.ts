@@ -9,9 +9,6 @@ import type { Secret } from '../core/secret.ts';
 /** A key's private halves as an unlock left them: they open only together with the passphrase. */
 export type WarmBlob = Uint8Array;
 
-/** The passphrase of a vault key, as its holder sent it. */
-export type Passphrase = Secret<Uint8Array>;
-
 /** A method for each job of the threads, and what is done with secrets on this side. */
 export interface Crypto extends JobClient<typeof JOBS> {
   /** A digest of a secret and of what it belongs to, good for comparing within this process only. */

@@ -5,7 +5,7 @@ import giveBackAttemptText from './lua/account/give-back-attempt-1.lua' with { t
 import replaceFieldText from './lua/maintenance/replace-field-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { bytes, count, isOk, list, optionalBytes, text } from './redis/reply.ts';
+import { asBytes, asCount, asList, asOptionalBytes, asText, isOk } from './redis/reply.ts';
 
 const countAttempt = script(countAttemptText);
 const replaceField = script(replaceFieldText);
@@ -52,24 +52,24 @@ export interface AccountStore {
 export function createAccountStore(redis: RedisLink): AccountStore {
   return {
     async read(name) {
-      return optionalBytes(await redis.command('HGET', [redisKeys.accounts, name]));
+      return asOptionalBytes(await redis.command('HGET', [redisKeys.accounts, name]));
     },
     async list() {
       const fields = await readHash(redis, redisKeys.accounts);
-      return fields.map(({ field, value }) => ({ name: field, record: bytes(value) }));
+      return fields.map(({ field, value }) => ({ name: field, record: asBytes(value) }));
     },
     async create(name, record) {
-      return count(await redis.write('HSETNX', [redisKeys.accounts, name, record])) === 1;
+      return asCount(await redis.write('HSETNX', [redisKeys.accounts, name, record])) === 1;
     },
     async replace(name, read, record) {
       return isOk(await redis.run(replaceField, [redisKeys.accounts], [name, read, record]));
     },
     async remove(name, aid) {
       await redis.write('SADD', [redisKeys.goneAccounts, aid]);
-      return count(await redis.write('HDEL', [redisKeys.accounts, name])) === 1;
+      return asCount(await redis.write('HDEL', [redisKeys.accounts, name])) === 1;
     },
     async listGone() {
-      return list(await redis.command('SMEMBERS', [redisKeys.goneAccounts])).map(text);
+      return asList(await redis.command('SMEMBERS', [redisKeys.goneAccounts])).map(asText);
     },
     async forgetGone(aid) {
       await redis.write('SREM', [redisKeys.goneAccounts, aid]);
@@ -78,7 +78,7 @@ export function createAccountStore(redis: RedisLink): AccountStore {
     passphraseCounter: redisKeys.passphraseFailures,
     passwordCounter: redisKeys.passwordChanges,
     async countAttempt(counter, attemptsMax, windowMs) {
-      return count(await redis.run(countAttempt, [counter], [attemptsMax, windowMs]));
+      return asCount(await redis.run(countAttempt, [counter], [attemptsMax, windowMs]));
     },
     async giveBackAttempt(counter) {
       await redis.run(giveBackAttempt, [counter], []);
@@ -92,7 +92,7 @@ export function createAccountStore(redis: RedisLink): AccountStore {
     },
     async readUsage(aid, month) {
       const fields = await readHash(redis, redisKeys.usage(aid, month));
-      return new Map(fields.map(({ field, value }) => [field, count(value)]));
+      return new Map(fields.map(({ field, value }) => [field, asCount(value)]));
     },
     async removeCounts(aid, months) {
       const usage = months.map((month) => redisKeys.usage(aid, month));

@@ -1,6 +1,6 @@
 import type { RedisLink } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { bytes, list, text } from './redis/reply.ts';
+import { asBytes, asList, asText } from './redis/reply.ts';
 
 /** The operator's certificate of compliance: one encrypted document; each upload has a new version. */
 export interface ComplianceStore {
@@ -20,11 +20,11 @@ export function createComplianceStore(redis: RedisLink): ComplianceStore {
     },
     async version() {
       const found = await redis.command('HGET', [redisKeys.compliance, 'v']);
-      return found === null ? undefined : text(found);
+      return found === null ? undefined : asText(found);
     },
     async read() {
-      const [version, record] = list(await redis.command('HMGET', [redisKeys.compliance, 'v', 'r']));
-      return version === null ? undefined : { version: text(version), record: bytes(record) };
+      const [version, record] = asList(await redis.command('HMGET', [redisKeys.compliance, 'v', 'r']));
+      return version === null ? undefined : { version: asText(version), record: asBytes(record) };
     },
   };
 }

@@ -4,7 +4,7 @@ import readMarksText from './lua/audit/read-audit-marks-1.lua' with { type: 'tex
 import trimAuditText from './lua/audit/trim-audit-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { bytes, count, isOk, list, optionalBytes, text } from './redis/reply.ts';
+import { asBytes, asCount, asList, asOptionalBytes, asText, isOk } from './redis/reply.ts';
 
 const appendAudit = script(appendAuditText);
 const readMarks = script(readMarksText);
@@ -68,7 +68,7 @@ export interface AuditStore {
 
 /** An empty part means a missing value. */
 function asMark(part: unknown): Buffer | undefined {
-  const found = bytes(part);
+  const found = asBytes(part);
   return found.length > 0 ? found : undefined;
 }
 
@@ -77,19 +77,19 @@ export function createAuditStore(redis: RedisLink): AuditStore {
   return {
     async append(aid, { seen = '', writer, number, head, first, entries }) {
       const args = [seen, writer, number, head, first, ...entries];
-      const [word, current] = list(await redis.run(appendAudit, [redisKeys.auditChain(aid)], args));
-      return isOk(word) ? { kind: 'appended' } : { kind: 'conflict', head: bytes(current) };
+      const [word, current] = asList(await redis.run(appendAudit, [redisKeys.auditChain(aid)], args));
+      return isOk(word) ? { kind: 'appended' } : { kind: 'conflict', head: asBytes(current) };
     },
     async readMarks(aid) {
-      const [head, start, entries] = list(await redis.run(readMarks, [redisKeys.auditChain(aid)], []));
-      return { head: asMark(head), start: asMark(start), entries: count(entries) };
+      const [head, start, entries] = asList(await redis.run(readMarks, [redisKeys.auditChain(aid)], []));
+      return { head: asMark(head), start: asMark(start), entries: asCount(entries) };
     },
     async read(aid, sequences) {
       if (sequences.length === 0) {
         return [];
       }
-      const found = list(await redis.command('HMGET', [redisKeys.auditChain(aid), ...sequences]));
-      return found.map(optionalBytes);
+      const found = asList(await redis.command('HMGET', [redisKeys.auditChain(aid), ...sequences]));
+      return found.map(asOptionalBytes);
     },
     async trim(aid, read = new Uint8Array(0), start, { first, last }) {
       const args = [read, start, first, last];
@@ -99,11 +99,11 @@ export function createAuditStore(redis: RedisLink): AuditStore {
       await redis.write('HSETNX', [redisKeys.auditChains, aid, '']);
     },
     async chains() {
-      return list(await redis.command('HKEYS', [redisKeys.auditChains])).map(text);
+      return asList(await redis.command('HKEYS', [redisKeys.auditChains])).map(asText);
     },
     async readCheckpoint(aid) {
       const found = await redis.command('HGET', [redisKeys.auditChains, aid]);
-      const [, sequence, json] = /^(\d+) (.*)$/s.exec(found === null ? '' : text(found)) ?? [];
+      const [, sequence, json] = /^(\d+) (.*)$/s.exec(found === null ? '' : asText(found)) ?? [];
       return sequence === undefined || json === undefined
         ? undefined
         : { sequence: Number(sequence), text: json };

@@ -1,6 +1,6 @@
 import type { RedisLink } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { list, text } from './redis/reply.ts';
+import { asList, asText } from './redis/reply.ts';
 
 /** A range of BINs (8 digits, inclusive) with its issuers as JSON text. */
 export interface BinSegmentText {
@@ -24,7 +24,7 @@ const STEP = 500;
 export function createBinStore(redis: RedisLink): BinStore {
   const version = async (): Promise<string | undefined> => {
     const found = await redis.command('GET', [redisKeys.binVersion]);
-    return found === null ? undefined : text(found);
+    return found === null ? undefined : asText(found);
   };
   return {
     async load(next, segments) {
@@ -52,13 +52,13 @@ export function createBinStore(redis: RedisLink): BinStore {
         return undefined;
       }
       const key = redisKeys.binTable(current);
-      const [member] = list(
+      const [member] = asList(
         await redis.command('ZRANGE', [key, bin, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1]),
       );
       if (member === undefined) {
         return undefined;
       }
-      const [, high, ...rest] = text(member).split(':');
+      const [, high, ...rest] = asText(member).split(':');
       return bin <= Number(high) ? rest.join(':') : undefined;
     },
   };

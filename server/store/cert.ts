@@ -4,7 +4,7 @@ import createCsrText from './lua/record/create-csr-2.lua' with { type: 'text' };
 import deleteCsrText from './lua/record/delete-csr-2.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { bytes, count, oneOf, optionalBytes } from './redis/reply.ts';
+import { asBytes, asCount, asOneOf, asOptionalBytes } from './redis/reply.ts';
 
 const createCsr = script(createCsrText);
 const deleteCsr = script(deleteCsrText);
@@ -47,34 +47,34 @@ export interface CertStore {
 
 async function listRecords(redis: RedisLink, key: string): Promise<StoredRecord[]> {
   const fields = await readHash(redis, key);
-  return fields.map(({ field, value }) => ({ id: field, record: bytes(value) }));
+  return fields.map(({ field, value }) => ({ id: field, record: asBytes(value) }));
 }
 
 /** The certificates of one Redis. */
 export function createCertStore(redis: RedisLink): CertStore {
   const readField = async (key: string, id: string): Promise<Buffer | undefined> =>
-    optionalBytes(await redis.command('HGET', [key, id]));
+    asOptionalBytes(await redis.command('HGET', [key, id]));
 
   return {
     async createCsr(aid, id, csr, privateKey) {
       const keys = [redisKeys.csrs(aid), redisKeys.csrKeys(aid)];
-      return oneOf(await redis.run(createCsr, keys, [id, csr, privateKey, RECORDS_MAX]), ['ok', 'full']);
+      return asOneOf(await redis.run(createCsr, keys, [id, csr, privateKey, RECORDS_MAX]), ['ok', 'full']);
     },
     readCsr: (aid, id) => readField(redisKeys.csrs(aid), id),
     readCsrKey: (aid, id) => readField(redisKeys.csrKeys(aid), id),
     listCsrs: (aid) => listRecords(redis, redisKeys.csrs(aid)),
     async removeCsr(aid, id) {
-      return count(await redis.run(deleteCsr, [redisKeys.csrs(aid), redisKeys.csrKeys(aid)], [id])) === 1;
+      return asCount(await redis.run(deleteCsr, [redisKeys.csrs(aid), redisKeys.csrKeys(aid)], [id])) === 1;
     },
     async createCertificate(aid, id, csrId, record) {
       const keys = [redisKeys.certificates(aid), redisKeys.csrs(aid)];
       const reply = await redis.run(createCertificate, keys, [id, record, csrId, RECORDS_MAX]);
-      return oneOf(reply, ['ok', 'full', 'missing']);
+      return asOneOf(reply, ['ok', 'full', 'missing']);
     },
     readCertificate: (aid, id) => readField(redisKeys.certificates(aid), id),
     listCertificates: (aid) => listRecords(redis, redisKeys.certificates(aid)),
     async removeCertificate(aid, id) {
-      return count(await redis.write('HDEL', [redisKeys.certificates(aid), id])) === 1;
+      return asCount(await redis.write('HDEL', [redisKeys.certificates(aid), id])) === 1;
     },
   };
 }

@@ -1,6 +1,6 @@
 import { VaultError } from '../core/errors.ts';
 import type { RedisLink } from './redis/client.ts';
-import { bytes, list, text } from './redis/reply.ts';
+import { asBytes, asList, asText } from './redis/reply.ts';
 
 /** How the entries of a directory are written as members of a sorted set. */
 export interface DirectoryFormat<Entry> {
@@ -34,10 +34,10 @@ export function createDirectory<Entry>(
   { textOf, entryOf }: DirectoryFormat<Entry>,
 ): Directory<Entry> {
   const read: Directory<Entry>['read'] = async (key, range) => {
-    const members = list(await redis.command('ZRANGE', [key, ...range])).map(bytes);
+    const members = asList(await redis.command('ZRANGE', [key, ...range])).map(asBytes);
     // Invalid UTF-8 decodes to other bytes, which could never be removed.
     const entries = members.map((member) => {
-      const entry = entryOf(text(member));
+      const entry = entryOf(asText(member));
       return entry && Buffer.from(textOf(entry)).equals(member) ? entry : undefined;
     });
     const foreign = members.filter((_, i) => !entries[i]);

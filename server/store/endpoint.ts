@@ -7,7 +7,7 @@ import stopText from './lua/endpoint/stop-endpoint-1.lua' with { type: 'text' };
 import unindexText from './lua/endpoint/unindex-endpoint-2.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { bytes, count, isOk, list, optionalBytes, text } from './redis/reply.ts';
+import { asBytes, asCount, asList, asOptionalBytes, asText, isOk } from './redis/reply.ts';
 
 const reserve = script(reserveText);
 const commit = script(commitText);
@@ -89,17 +89,17 @@ function indexKeys(aid: string, { kid }: Pick<EndpointEntry, 'kid'>): string[] {
 }
 
 async function read(redis: RedisLink, id: string): Promise<StoredEndpoint | undefined> {
-  const [nonce, aid, policy, wrap, stopped] = list(
+  const [nonce, aid, policy, wrap, stopped] = asList(
     await redis.command('HMGET', [redisKeys.endpoint(id), 'n', 'a', 'p', 'w', 'x']),
   );
   return aid === null || aid === undefined
     ? undefined
     : {
-        nonce: text(nonce),
-        aid: text(aid),
-        policy: bytes(policy),
-        wrap: optionalBytes(wrap),
-        stoppedAt: stopped === null ? undefined : count(stopped),
+        nonce: asText(nonce),
+        aid: asText(aid),
+        policy: asBytes(policy),
+        wrap: asOptionalBytes(wrap),
+        stoppedAt: stopped === null ? undefined : asCount(stopped),
       };
 }
 

@@ -5,7 +5,7 @@ import removeText from './lua/endpoint/remove-form-1.lua' with { type: 'text' };
 import reserveText from './lua/endpoint/reserve-endpoint-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { bytes, isOk, list, text } from './redis/reply.ts';
+import { asBytes, asList, asText, isOk } from './redis/reply.ts';
 
 // The same script as for endpoints: it only knows the nonce.
 const reserve = script(reserveText);
@@ -83,10 +83,12 @@ export function createFormStore(redis: RedisLink): FormStore {
   const directory = createDirectory(redis, { textOf, entryOf });
   return {
     async read(id) {
-      const [nonce, aid, settings] = list(await redis.command('HMGET', [redisKeys.form(id), 'n', 'a', 's']));
+      const [nonce, aid, settings] = asList(
+        await redis.command('HMGET', [redisKeys.form(id), 'n', 'a', 's']),
+      );
       return aid === null || aid === undefined
         ? undefined
-        : { nonce: text(nonce), aid: text(aid), settings: bytes(settings) };
+        : { nonce: asText(nonce), aid: asText(aid), settings: asBytes(settings) };
     },
     async reserve(id, nonce) {
       return isOk(await redis.run(reserve, [redisKeys.form(id)], [nonce, RESERVED_MS]));

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RedisLink } from './redis/client.ts';
-import { list, text } from './redis/reply.ts';
+import { asList, asText } from './redis/reply.ts';
 
 /** 128 bits of a SHA-256 in base64url: a name of fixed length for a text that callers choose. */
 export function digestOf(value: string): string {
@@ -12,12 +12,12 @@ export async function readHash(
   redis: RedisLink,
   key: string,
 ): Promise<readonly { readonly field: string; readonly value: unknown }[]> {
-  const fields = list(await redis.command('HKEYS', [key]))
-    .map(text)
+  const fields = asList(await redis.command('HKEYS', [key]))
+    .map(asText)
     .sort();
   if (fields.length === 0) {
     return [];
   }
-  const values = list(await redis.command('HMGET', [key, ...fields]));
+  const values = asList(await redis.command('HMGET', [key, ...fields]));
   return fields.flatMap((field, i) => (values[i] === null ? [] : [{ field, value: values[i] }]));
 }

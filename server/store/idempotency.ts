@@ -3,7 +3,7 @@ import claimText from './lua/record/claim-idempotency-1.lua' with { type: 'text'
 import finishText from './lua/record/finish-idempotency-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { bytes, list, text } from './redis/reply.ts';
+import { asBytes, asList, asText } from './redis/reply.ts';
 
 const claim = script(claimText);
 const finish = script(finishText);
@@ -55,19 +55,23 @@ export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
     action: string,
     value: Uint8Array | number,
   ): Promise<string> =>
-    text(await redis.run(finish, [redisKeys.idempotency(digest)], [seed, action, value, LIFETIME_MS]));
+    asText(await redis.run(finish, [redisKeys.idempotency(digest)], [seed, action, value, LIFETIME_MS]));
   const update = async (...args: Parameters<typeof finishAs>): Promise<void> => {
     await finishAs(...args);
   };
   return {
     async claim(digest, fingerprint, seed, aid) {
       const args = [fingerprint, LEASE_MS, seed, LIFETIME_MS, aid];
-      const [word, first, second] = list(await redis.run(claim, [redisKeys.idempotency(digest)], args));
-      switch (text(word)) {
+      const [word, first, second] = asList(await redis.run(claim, [redisKeys.idempotency(digest)], args));
+      switch (asText(word)) {
         case 'mine':
-          return { kind: 'mine', seed: text(first), sent: text(second) === '' ? undefined : bytes(second) };
+          return {
+            kind: 'mine',
+            seed: asText(first),
+            sent: asText(second) === '' ? undefined : asBytes(second),
+          };
         case 'done':
-          return { kind: 'done', reply: bytes(first), seed: text(second) };
+          return { kind: 'done', reply: asBytes(first), seed: asText(second) };
         case 'busy':
           return { kind: 'busy' };
         case 'other':

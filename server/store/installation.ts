@@ -3,7 +3,7 @@ import claimInstallationText from './lua/maintenance/claim-installation-1.lua' w
 import claimRestoreText from './lua/maintenance/claim-restore-1.lua' with { type: 'text' };
 import { type RedisLink, type RedisNode, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { bytes, count, isOk, list, text } from './redis/reply.ts';
+import { asBytes, asCount, asList, asText, isOk } from './redis/reply.ts';
 
 const claimInstallationScript = script(claimInstallationText);
 const claimRestoreScript = script(claimRestoreText);
@@ -18,8 +18,8 @@ export interface Installation {
 
 /** Reads the facts of the installation; undefined in an empty Redis. */
 export async function readInstallation(redis: RedisLink): Promise<Installation | undefined> {
-  const [buckets, root] = list(await redis.command('HMGET', [redisKeys.installation, 'buckets', 'root']));
-  return buckets && root ? { buckets: count(buckets), root: bytes(root) } : undefined;
+  const [buckets, root] = asList(await redis.command('HMGET', [redisKeys.installation, 'buckets', 'root']));
+  return buckets && root ? { buckets: asCount(buckets), root: asBytes(root) } : undefined;
 }
 
 /**
@@ -48,7 +48,9 @@ export async function claimRestore(
   id: string,
   isEmpty: boolean,
 ): Promise<'ok' | 'again' | 'other' | 'taken'> {
-  const reply = text(await redis.run(claimRestoreScript, [redisKeys.installation], [id, isEmpty ? '1' : '']));
+  const reply = asText(
+    await redis.run(claimRestoreScript, [redisKeys.installation], [id, isEmpty ? '1' : '']),
+  );
   return reply === 'ok' || reply === 'again' || reply === 'other' ? reply : 'taken';
 }
 
@@ -74,7 +76,7 @@ export async function probeRedis(redis: RedisLink): Promise<void> {
 }
 
 async function requireServing(node: RedisNode): Promise<void> {
-  if (!text(await node.command('CLUSTER', ['INFO'])).includes('cluster_state:ok')) {
+  if (!asText(await node.command('CLUSTER', ['INFO'])).includes('cluster_state:ok')) {
     throw new VaultError('store_unavailable');
   }
 }

@@ -9,7 +9,7 @@ import writeItemText from './lua/item/write-item-6.lua' with { type: 'text' };
 import type { Bucket } from './records/name.ts';
 import { type RedisLink, script } from './redis/client.ts';
 import { bucketOf, redisKeys } from './redis/keys.ts';
-import { bytes, count, isOk, list, oneOf, pairs, text } from './redis/reply.ts';
+import { asBytes, asCount, asList, asOneOf, asPairs, asText, isOk } from './redis/reply.ts';
 
 const writeItem = script(prelude, writeItemText);
 const readItem = script(prelude, readItemText);
@@ -147,7 +147,7 @@ function tagOf(meta: Uint8Array): Uint8Array {
 
 /** Reads a score of the time index. */
 function asTime(part: unknown): number {
-  const ms = count(part);
+  const ms = asCount(part);
   if (ms < 0 || ms > TIME_MS_MAX) {
     throw new VaultError('integrity_failed');
   }
@@ -155,17 +155,17 @@ function asTime(part: unknown): number {
 }
 
 function asPositions(reply: unknown): Position[] {
-  return pairs(reply).map(([token, storedAt]) => ({ token: text(token), storedAt: asTime(storedAt) }));
+  return asPairs(reply).map(([token, storedAt]) => ({ token: asText(token), storedAt: asTime(storedAt) }));
 }
 
 function asWriteOutcome(reply: unknown): WriteOutcome {
-  const [word, first, second] = list(reply);
-  const kind = text(word);
+  const [word, first, second] = asList(reply);
+  const kind = asText(word);
   switch (kind) {
     case 'ok':
       return { kind, storedAt: asTime(first) };
     case 'exists':
-      return { kind, logLength: count(first), logTail: bytes(second) };
+      return { kind, logLength: asCount(first), logTail: asBytes(second) };
     case 'clash':
     case 'changed':
       return { kind };
@@ -216,24 +216,24 @@ async function read(
     redisKeys.times(bucket),
     redisKeys.fence(bucket),
   ];
-  const [word, item, meta, logLength, logTail, storedAt, sad] = list(
+  const [word, item, meta, logLength, logTail, storedAt, sad] = asList(
     await redis.run(readItem, keys, [token, gen ?? '']),
   );
-  switch (text(word)) {
+  switch (asText(word)) {
     case 'ok':
       return {
         kind: 'item',
-        item: bytes(item),
-        meta: bytes(meta),
-        sad: bytes(sad),
-        logLength: count(logLength),
-        logTail: bytes(logTail),
+        item: asBytes(item),
+        meta: asBytes(meta),
+        sad: asBytes(sad),
+        logLength: asCount(logLength),
+        logTail: asBytes(logTail),
         storedAt: asTime(storedAt),
       };
     case 'missing':
       return undefined;
     default:
-      return asFenced(text(word));
+      return asFenced(asText(word));
   }
 }
 
@@ -248,11 +248,11 @@ async function readMany(
   if (part === 'full') {
     keys.push(...tokens.map((token) => redisKeys.sad(bucket, token)));
   }
-  const [word, blob, items] = list(await redis.run(readItems, keys, [gen ?? '', part, BLOB_BYTES_MAX]));
+  const [word, blob, items] = asList(await redis.run(readItems, keys, [gen ?? '', part, BLOB_BYTES_MAX]));
   if (!isOk(word)) {
-    return asFenced(text(word));
+    return asFenced(asText(word));
   }
-  return count(items) < tokens.length ? { kind: 'too_large' } : { kind: 'items', blob: bytes(blob) };
+  return asCount(items) < tokens.length ? { kind: 'too_large' } : { kind: 'items', blob: asBytes(blob) };
 }
 
 async function append(
@@ -263,10 +263,10 @@ async function append(
   gen: number | undefined,
 ): Promise<AppendOutcome> {
   const keys = [redisKeys.fence(bucket), ...tokens.map((token) => redisKeys.item(bucket, token))];
-  const [word, flags] = list(await redis.run(appendLog, keys, [gen ?? '', ...entries]));
+  const [word, flags] = asList(await redis.run(appendLog, keys, [gen ?? '', ...entries]));
   return isOk(word)
-    ? { kind: 'appended', present: [...text(flags)].map((flag) => flag === '1') }
-    : asFenced(text(word));
+    ? { kind: 'appended', present: [...asText(flags)].map((flag) => flag === '1') }
+    : asFenced(asText(word));
 }
 
 /** The upper bound of a range of members that start with `prefix`. */
@@ -301,12 +301,12 @@ async function* positionsByReference(
   const end = lexEnd(prefix);
   let start = Buffer.concat([Buffer.from('['), prefix]);
   for (;;) {
-    const members = list(await redis.command('ZRANGE', [key, start, end, 'BYLEX', 'LIMIT', 0, LEX_STEP])).map(
-      bytes,
-    );
+    const members = asList(
+      await redis.command('ZRANGE', [key, start, end, 'BYLEX', 'LIMIT', 0, LEX_STEP]),
+    ).map(asBytes);
     if (members.length > 0) {
       const tokens = members.map(tokenOfMember);
-      const scores = list(await redis.command('ZMSCORE', [redisKeys.times(bucket), ...tokens]));
+      const scores = asList(await redis.command('ZMSCORE', [redisKeys.times(bucket), ...tokens]));
       yield tokens.flatMap((token, i) =>
         scores[i] === null ? [] : [{ token, storedAt: asTime(scores[i]) }],
       );
@@ -325,7 +325,7 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
   const readEntries = async (kid: string, token: string, numbers: readonly number[]) =>
     numbers.length === 0
       ? []
-      : list(await redis.command('HMGET', [redisKeys.item(place(kid, token), token), ...numbers]));
+      : asList(await redis.command('HMGET', [redisKeys.item(place(kid, token), token), ...numbers]));
 
   return {
     buckets,
@@ -344,12 +344,12 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
         redisKeys.fence(bucket),
       ];
       const reply = await redis.run(removeItem, keys, [token, tagOf(meta), refMember]);
-      return oneOf(reply, ['ok', 'missing', 'changed', 'closed']);
+      return asOneOf(reply, ['ok', 'missing', 'changed', 'closed']);
     },
     async dropSad(kid, token, meta, newMeta) {
       const bucket = place(kid, token);
       const keys = [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)];
-      return oneOf(await redis.run(dropSad, keys, [tagOf(meta), newMeta]), ['ok', 'missing', 'changed']);
+      return asOneOf(await redis.run(dropSad, keys, [tagOf(meta), newMeta]), ['ok', 'missing', 'changed']);
     },
     async positions(bucket, after, upTo, limit) {
       const range = [`(${after}`, upTo, 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'];
@@ -361,7 +361,7 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
           redis.command('ZCARD', [redisKeys.times({ kid, number })]),
         ),
       );
-      return counts.map(count).reduce((sum, n) => sum + n, 0);
+      return counts.map(asCount).reduce((sum, n) => sum + n, 0);
     },
     async newest(bucket) {
       const reply = await redis.command('ZRANGE', [redisKeys.times(bucket), -1, -1, 'WITHSCORES']);
@@ -372,11 +372,11 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
       const numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i);
       const found = await readEntries(kid, token, numbers);
       const end = found.indexOf(null);
-      return (end < 0 ? found : found.slice(0, end)).map(bytes);
+      return (end < 0 ? found : found.slice(0, end)).map(asBytes);
     },
     async readLog(kid, token, from, to) {
       const numbers = Array.from({ length: Math.max(0, from - to + 1) }, (_, i) => from - i);
-      return (await readEntries(kid, token, numbers)).map(bytes);
+      return (await readEntries(kid, token, numbers)).map(asBytes);
     },
   };
 }

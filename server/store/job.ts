@@ -7,7 +7,7 @@ import removeJobsText from './lua/job/remove-jobs-1.lua' with { type: 'text' };
 import startReportText from './lua/job/start-report-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { bytes, count, isOk, list, optionalBytes, text } from './redis/reply.ts';
+import { asBytes, asCount, asList, asOptionalBytes, asText, isOk } from './redis/reply.ts';
 import { scanByScore } from './redis/scan.ts';
 
 const createJob = script(createJobText);
@@ -93,7 +93,7 @@ export interface JobStore {
 }
 
 function asAttempts(part: unknown): number {
-  const attempts = count(part);
+  const attempts = asCount(part);
   if (!Number.isSafeInteger(attempts) || attempts < 0) {
     throw new VaultError('integrity_failed');
   }
@@ -101,7 +101,7 @@ function asAttempts(part: unknown): number {
 }
 
 function asPhase(part: unknown): JobPhase {
-  const phase = text(part);
+  const phase = asText(part);
   if (phase === 'send' || phase === 'tell') {
     return phase;
   }
@@ -109,18 +109,18 @@ function asPhase(part: unknown): JobPhase {
 }
 
 async function readJob(redis: RedisLink, aid: string, id: string): Promise<StoredJob | undefined> {
-  const [phase, record, attempts, flight, sent, last] = list(
+  const [phase, record, attempts, flight, sent, last] = asList(
     await redis.command('HMGET', [redisKeys.job(aid, id), 'p', 'r', 'n', 'f', 'o', 'l']),
   );
   return phase === null && record === null
     ? undefined
     : {
         phase: asPhase(phase),
-        record: bytes(record),
+        record: asBytes(record),
         attempts: asAttempts(attempts),
-        flight: text(flight),
+        flight: asText(flight),
         sent: sent !== null,
-        last: optionalBytes(last),
+        last: asOptionalBytes(last),
       };
 }
 
@@ -130,7 +130,7 @@ export function createJobStore(redis: RedisLink): JobStore {
     async create(aid, { id, record, again }, nowMs) {
       const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
       const args = [id, record, nowMs, JOBS_MAX, again ? '1' : ''];
-      const word = text(await redis.run(createJob, keys, args));
+      const word = asText(await redis.run(createJob, keys, args));
       return word === 'exists' || word === 'full' ? { kind: word } : { kind: 'ok', place: Number(word) };
     },
     read: (aid, id) => readJob(redis, aid, id),
@@ -152,7 +152,7 @@ export function createJobStore(redis: RedisLink): JobStore {
     list: (aid) => scanByScore(redis, redisKeys.jobDirectory(aid), LIST_STEP),
     async removeAll(aid) {
       const args = [redisKeys.job(aid, ''), REMOVE_STEP];
-      while (count(await redis.run(removeJobs, [redisKeys.jobDirectory(aid)], args)) > 0) {
+      while (asCount(await redis.run(removeJobs, [redisKeys.jobDirectory(aid)], args)) > 0) {
         // Each call removes one chunk.
       }
     },

@@ -11,7 +11,7 @@ import replaceRecordText from './lua/maintenance/replace-record-1.lua' with { ty
 import type { Bucket } from './records/name.ts';
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { count, isOk, list, oneOf, optionalBytes, text } from './redis/reply.ts';
+import { asCount, asList, asOneOf, asOptionalBytes, asText, isOk } from './redis/reply.ts';
 
 const createKey = script(createKeyText);
 const replaceRecord = script(replaceRecordText);
@@ -87,20 +87,20 @@ export interface KeyStore {
 
 async function closeBucket(redis: RedisLink, bucket: Bucket, deletion: string) {
   const keys = [redisKeys.fence(bucket), redisKeys.times(bucket)];
-  const [items, closedAt] = list(await redis.run(closeFence, keys, [CLOSED_MS, deletion]));
-  return count(items) < 0 ? undefined : { items: count(items), closedAt: count(closedAt) };
+  const [items, closedAt] = asList(await redis.run(closeFence, keys, [CLOSED_MS, deletion]));
+  return asCount(items) < 0 ? undefined : { items: asCount(items), closedAt: asCount(closedAt) };
 }
 
 async function purgeOne(redis: RedisLink, bucket: Bucket): Promise<void> {
   const keys = [redisKeys.times(bucket), redisKeys.references(bucket), redisKeys.identities(bucket)];
   const args = [redisKeys.item(bucket, ''), redisKeys.sad(bucket, ''), PURGE_STEP];
-  while (count(await redis.run(purgeBucket, keys, args)) > 0) {
+  while (asCount(await redis.run(purgeBucket, keys, args)) > 0) {
     // Each call removes one chunk, so that other requests are not delayed.
   }
 }
 
 async function changesLeft(redis: RedisLink, aid: string): ReturnType<KeyStore['changesLeft']> {
-  const members = list(await redis.command('SMEMBERS', [redisKeys.keyChanges(aid)])).map(text);
+  const members = asList(await redis.command('SMEMBERS', [redisKeys.keyChanges(aid)])).map(asText);
   return members.flatMap((member) => {
     const [kid = '', gen = ''] = member.split(' ');
     return /^\d+$/.test(gen) ? [{ kid, gen: Number(gen) }] : [];
@@ -114,7 +114,7 @@ export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
 
   return {
     async read(aid, user) {
-      return optionalBytes(await redis.command('GET', [redisKeys.keyRecord(aid, user)]));
+      return asOptionalBytes(await redis.command('GET', [redisKeys.keyRecord(aid, user)]));
     },
     async create(aid, user, record) {
       const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid)];
@@ -133,7 +133,7 @@ export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
     },
     async users(aid, after, limit) {
       const range = [after === undefined ? '-' : `(${after}`, '+', 'BYLEX', 'LIMIT', 0, limit];
-      return list(await redis.command('ZRANGE', [redisKeys.keyDirectory(aid), ...range])).map(text);
+      return asList(await redis.command('ZRANGE', [redisKeys.keyDirectory(aid), ...range])).map(asText);
     },
     async moveFences(kid, gen) {
       await eachBucket(kid, (bucket) => redis.run(moveFence, [redisKeys.fence(bucket)], [gen]));
@@ -153,7 +153,11 @@ export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
     },
     async remove({ aid, user, kid, read, actBefore }) {
       const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid), redisKeys.purge(aid)];
-      return oneOf(await redis.run(deleteKey, keys, [read, user, kid, actBefore]), ['ok', 'changed', 'late']);
+      return asOneOf(await redis.run(deleteKey, keys, [read, user, kid, actBefore]), [
+        'ok',
+        'changed',
+        'late',
+      ]);
     },
     async purge(aid, kid) {
       await eachBucket(kid, (bucket) => redis.run(retireFence, [redisKeys.fence(bucket)], []));
@@ -161,7 +165,7 @@ export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
       await redis.write('SREM', [redisKeys.purge(aid), kid]);
     },
     async purgesLeft(aid) {
-      return list(await redis.command('SMEMBERS', [redisKeys.purge(aid)])).map(text);
+      return asList(await redis.command('SMEMBERS', [redisKeys.purge(aid)])).map(asText);
     },
   };
 }

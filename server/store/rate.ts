@@ -2,7 +2,7 @@ import { digestOf } from './hash.ts';
 import takeRateText from './lua/account/take-rate-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { count } from './redis/reply.ts';
+import { asCount } from './redis/reply.ts';
 
 const takeRate = script(takeRateText);
 
@@ -21,6 +21,7 @@ export function createRateStore(redis: RedisLink): RateStore {
   return {
     sourceCounter: (source) => redisKeys.sourceRate(digestOf(source)),
     accountCounter: redisKeys.accountRate,
-    take: async (counter, perMinute) => count(await redis.runUnreplicated(takeRate, [counter], [perMinute])),
+    take: async (counter, perMinute) =>
+      asCount(await redis.runUnreplicated(takeRate, [counter], [perMinute])),
   };
 }

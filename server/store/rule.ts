@@ -1,7 +1,7 @@
 import createRuleText from './lua/record/create-rule-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { count, list, oneOf, optionalBytes, text } from './redis/reply.ts';
+import { asCount, asList, asOneOf, asOptionalBytes, asText } from './redis/reply.ts';
 
 const createRule = script(createRuleText);
 
@@ -25,19 +25,19 @@ export function createRuleStore(redis: RedisLink): RuleStore {
   return {
     async create(aid, id, record) {
       const reply = await redis.run(createRule, [redisKeys.rules(aid)], [id, record, RULES_MAX]);
-      return oneOf(reply, ['ok', 'exists', 'full']);
+      return asOneOf(reply, ['ok', 'exists', 'full']);
     },
     async read(aid, ids) {
       if (ids.length === 0) {
         return [];
       }
-      return list(await redis.command('HMGET', [redisKeys.rules(aid), ...ids])).map(optionalBytes);
+      return asList(await redis.command('HMGET', [redisKeys.rules(aid), ...ids])).map(asOptionalBytes);
     },
     async ids(aid) {
-      return list(await redis.command('HKEYS', [redisKeys.rules(aid)])).map(text);
+      return asList(await redis.command('HKEYS', [redisKeys.rules(aid)])).map(asText);
     },
     async remove(aid, id) {
-      return count(await redis.write('HDEL', [redisKeys.rules(aid), id])) === 1;
+      return asCount(await redis.write('HDEL', [redisKeys.rules(aid), id])) === 1;
     },
   };
 }

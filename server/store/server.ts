@@ -1,7 +1,7 @@
 import heartbeatText from './lua/maintenance/heartbeat-server-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { pairs, text } from './redis/reply.ts';
+import { asPairs, asText } from './redis/reply.ts';
 
 const heartbeat = script(heartbeatText);
 
@@ -60,7 +60,7 @@ function read(id: string, line: string): ServerEntry {
 }
 
 function readAll(reply: unknown): readonly ServerEntry[] {
-  return pairs(reply).map(([id, line]) => read(text(id), text(line)));
+  return asPairs(reply).map(([id, line]) => read(asText(id), asText(line)));
 }
 
 /** The servers of one Redis. */

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test';
-import { createFairQueue, enter, leave } from '../../server/services/common/fair-queue.ts';
+import { createFairSemaphore, enter, leave } from '../../server/services/common/fair-queue.ts';
 
 const MAX = 8;
 
 /** Tasks by queue that have started, and a way to end the oldest of them. */
 function createWorld() {
-  const fair = createFairQueue(MAX);
+  const fair = createFairSemaphore(MAX);
   const begun: string[] = [];
   const running: string[] = [];
   const start = (name: string): void => {

@@ -86,7 +86,7 @@ export function accept<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJob): 
 }
 
 /** Puts a job that came back untouched before all others of its lane. */
-export function restore<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJob): void {
+export function restoreJob<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJob): void {
   if (job.lane === 'hot') {
     lanes.cleared.unshift(job);
   } else {
@@ -124,14 +124,14 @@ export function dispatch<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonl
 }
 
 /** Removes and returns the waiting jobs that are due. */
-export function expire<T extends ThreadLoad>(lanes: Lanes<T>, now: number): PendingJob[] {
+export function expireJobs<T extends ThreadLoad>(lanes: Lanes<T>, now: number): PendingJob[] {
   const due = lanes.cleared.filter((job) => job.dueAt <= now);
   lanes.cleared = lanes.cleared.filter((job) => job.dueAt > now);
   return [...due, ...[lanes.hot, lanes.bulk, lanes.cold].flatMap((queue) => fair.expire(queue, now))];
 }
 
 /** When the first waiting job is due; Infinity when none waits. */
-export function nextDue<T extends ThreadLoad>({ cleared, hot, bulk, cold }: Lanes<T>): number {
+export function nextDueAt<T extends ThreadLoad>({ cleared, hot, bulk, cold }: Lanes<T>): number {
   return Math.min(...cleared.map((job) => job.dueAt), ...[hot, bulk, cold].map(fair.nextDue));
 }
 

@@ -257,7 +257,7 @@ function onDown(pool: PoolState, thread: Thread, cause: DownCause, error: unknow
   for (const job of kept.reverse()) {
     job.requeues += 1;
     job.dueAt = now + job.deadlineMs;
-    lanes.restore(pool.lanes, job);
+    lanes.restoreJob(pool.lanes, job);
   }
   rejectJobs(pool, lost, lossError(cause, error));
   pool.options.onEvent?.({ type: 'thread_down', cause, lost: lost.length, requeued: kept.length });
@@ -283,14 +283,14 @@ function hangs(thread: Thread, now: number): boolean {
 /** Ends what is due; gives the time when the next job is. */
 function onAlarm(pool: PoolState, now: number): number {
   const { threads } = pool.crew;
-  const expired = lanes.expire(pool.lanes, now);
+  const expired = lanes.expireJobs(pool.lanes, now);
   if (expired.length > 0) {
     rejectJobs(pool, expired, poolError('overloaded', 'QueueTimeout'));
   }
   for (const thread of threads.filter((thread) => hangs(thread, now))) {
     fail(thread, 'hung');
   }
-  let next = lanes.nextDue(pool.lanes);
+  let next = lanes.nextDueAt(pool.lanes);
   for (const thread of threads) {
     for (const job of thread.jobs.values()) {
       next = Math.min(next, job.dueAt);

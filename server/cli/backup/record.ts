@@ -1,4 +1,4 @@
-import { text } from '../../store/redis/reply.ts';
+import { asText } from '../../store/redis/reply.ts';
 
 /**
  * The kinds of records; the position is the byte in the file, so the order must not change. The first five are a
@@ -73,7 +73,7 @@ export function* decodeRecords(frame: Uint8Array): Generator<BackupRecord> {
     }
     const expiresAt = Number(head.readBigUInt64BE(1));
     const count = head.readUInt32BE(13);
-    const key = text(take(head.readUInt32BE(9)));
+    const key = asText(take(head.readUInt32BE(9)));
     const parts = Array.from({ length: count }, () => take(take(4).readUInt32BE(0)));
     yield { kind, key, expiresAt, parts };
   }

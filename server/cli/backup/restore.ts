@@ -4,7 +4,7 @@ import { type Config, ensureMasterKey, type MasterKeyRing } from '../../config/c
 import { claimRestore, finishRestore } from '../../store/installation.ts';
 import { openRedis, type RedisLink } from '../../store/redis/client.ts';
 import type { RedisTarget } from '../../store/redis/connect.ts';
-import { count } from '../../store/redis/reply.ts';
+import { asCount } from '../../store/redis/reply.ts';
 import { type Call, CommandError, defineCommand } from '../commands/command.ts';
 import { type BackupCounts, type OpenBackup, openBackup } from './file.ts';
 import { finishVault, type Leftovers } from './restore-finish.ts';
@@ -54,7 +54,7 @@ async function verify(file: OpenBackup, { progress, signal }: Call): Promise<Bac
 async function isEmpty(redis: RedisLink): Promise<boolean> {
   const masters = redis.nodes().filter(({ isReplica }) => !isReplica);
   const sizes = await Promise.all(masters.map((node) => node.command('DBSIZE', [])));
-  return sizes.every((size) => count(size) === 0);
+  return sizes.every((size) => asCount(size) === 0);
 }
 
 /** Writes all records; resolves with what was deleted during the backup. */

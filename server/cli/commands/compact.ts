@@ -1,7 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import type { RedisNode } from '../../store/redis/client.ts';
 import { infoField } from '../../store/redis/info.ts';
-import { text } from '../../store/redis/reply.ts';
+import { asText } from '../../store/redis/reply.ts';
 import { CommandError, defineCommand } from './command.ts';
 
 /** The pause between two checks of a rewrite. */
@@ -18,7 +18,7 @@ interface Compacted {
 async function waitForRewrite(node: RedisNode, signal: AbortSignal): Promise<string> {
   for (;;) {
     signal.throwIfAborted();
-    const info = text(await node.command('INFO', ['persistence']));
+    const info = asText(await node.command('INFO', ['persistence']));
     if (
       infoField(info, 'aof_rewrite_in_progress') === '0' &&
       infoField(info, 'aof_rewrite_scheduled') === '0'

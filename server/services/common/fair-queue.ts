@@ -1,5 +1,5 @@
 /** Runs a bounded number of tasks at once; waiting tasks are started round robin over the queues. */
-export interface FairQueue {
+export interface FairSemaphore {
   readonly max: number;
   /** What starts the tasks that wait, by queue. None is empty; the order of the map is the order of turns. */
   readonly waiting: Map<string, (() => void)[]>;
@@ -11,12 +11,12 @@ export interface FairQueue {
 const SHARE = 7;
 
 /** Makes a fair queue for at most `max` tasks at once, of which each queue has less than seven eighths. */
-export function createFairQueue(max: number): FairQueue {
+export function createFairSemaphore(max: number): FairSemaphore {
   return { max, waiting: new Map(), runningOf: new Map(), running: 0 };
 }
 
 /** Starts a task: at once with `undefined`, or when the promise resolves. From then on `leave` must be called once. */
-export function enter(fair: FairQueue, name: string): Promise<void> | undefined {
+export function enter(fair: FairSemaphore, name: string): Promise<void> | undefined {
   if (mayRun(fair, name)) {
     start(fair, name);
     return undefined;
@@ -32,7 +32,7 @@ export function enter(fair: FairQueue, name: string): Promise<void> | undefined 
 }
 
 /** Ends a task, and starts those that may run now: what one end makes room for may be more than one. */
-export function leave(fair: FairQueue, name: string): void {
+export function leave(fair: FairSemaphore, name: string): void {
   fair.running -= 1;
   const left = (fair.runningOf.get(name) ?? 1) - 1;
   if (left === 0) {
@@ -45,17 +45,17 @@ export function leave(fair: FairQueue, name: string): void {
   }
 }
 
-function mayRun({ max, running, runningOf }: FairQueue, name: string): boolean {
+function mayRun({ max, running, runningOf }: FairSemaphore, name: string): boolean {
   return (runningOf.get(name) ?? 0) < SHARE * (max - running);
 }
 
-function start(fair: FairQueue, name: string): void {
+function start(fair: FairSemaphore, name: string): void {
   fair.running += 1;
   fair.runningOf.set(name, (fair.runningOf.get(name) ?? 0) + 1);
 }
 
 /** Starts the next task; false when none may run. */
-function startNext(fair: FairQueue): boolean {
+function startNext(fair: FairSemaphore): boolean {
   for (const [name, queue] of fair.waiting) {
     if (!mayRun(fair, name)) {
       continue;

@@ -1,6 +1,7 @@
 import type { WarmMiss } from '../../../workers/jobs/key/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { Crypto, Passphrase, WarmBlob } from '../../crypto/client.ts';
+import type { SecretBytes } from '../../core/secret.ts';
+import type { Crypto, WarmBlob } from '../../crypto/client.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { EndpointStore } from '../../store/endpoint.ts';
 import type { Fenced } from '../../store/item.ts';
@@ -70,7 +71,7 @@ export async function provenMissing(
   crypto: Pick<Crypto, 'checkWarm'>,
   key: KeyRef,
   blob: WarmBlob,
-  passphrase: Passphrase,
+  passphrase: SecretBytes,
 ): Promise<'missing' | WarmMiss> {
   const warm = await crypto.checkWarm({ key, blob, passphrase });
   return warm.kind === 'open' ? 'missing' : warm;
@@ -150,7 +151,7 @@ async function finishChange(
   fenced.set(kid, gen);
 }
 
-async function unlockCold(opener: Opener, key: KeyHandle, passphrase: Passphrase): Promise<WarmBlob> {
+async function unlockCold(opener: Opener, key: KeyHandle, passphrase: SecretBytes): Promise<WarmBlob> {
   const { crypto, keyStore, settings, known, warm } = opener;
   const { record } = key;
   const { blob, upgraded } = await guarded(opener, key, () => crypto.unlockKey({ key, record, passphrase }));
@@ -167,7 +168,7 @@ async function unlockCold(opener: Opener, key: KeyHandle, passphrase: Passphrase
 }
 
 /** The full unlock. Callers with the same passphrase share one; each different guess counts. */
-function unlock(opener: Opener, key: KeyHandle, passphrase: Passphrase): Promise<WarmBlob> {
+function unlock(opener: Opener, key: KeyHandle, passphrase: SecretBytes): Promise<WarmBlob> {
   const { crypto, observer, unlocking } = opener;
   return unlocking(crypto.digestSecret([key.kid, String(key.gen)], passphrase), async () => {
     try {
@@ -189,7 +190,7 @@ async function withUnlocked<T>(
   opener: Opener,
   account: Account,
   user: string,
-  passphrase: Passphrase,
+  passphrase: SecretBytes,
   attempt: (key: KeyHandle, blob: WarmBlob) => Promise<T | Retry>,
 ): Promise<T> {
   const { known, warm, accountStore, attempts, observer } = opener;
@@ -222,7 +223,7 @@ async function withUnlocked<T>(
 }
 
 /** The key opened by this passphrase as it is stored now; rejects with `passphrase_wrong`. */
-function prove(opener: Opener, account: Account, user: string, passphrase: Passphrase): Promise<Unlocked> {
+function prove(opener: Opener, account: Account, user: string, passphrase: SecretBytes): Promise<Unlocked> {
   return withUnlocked<Unlocked>(opener, account, user, passphrase, async (key, blob) => {
     const warm = await opener.crypto.checkWarm({ key, blob, passphrase });
     if (warm.kind === 'warm_miss') {
@@ -251,7 +252,7 @@ export function createKeyOpener(dependencies: KeyOpenerDependencies) {
     withUnlocked: <T>(
       account: Account,
       user: string,
-      passphrase: Passphrase,
+      passphrase: SecretBytes,
       attempt: (key: KeyHandle, blob: WarmBlob) => Promise<T | Retry>,
     ) => withUnlocked(opener, account, user, passphrase, attempt),
     close: () => clearInterval(sweeper),

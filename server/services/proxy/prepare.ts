@@ -2,7 +2,7 @@ import type { FillProxyParams, JobFacts, OrderFacts } from '../../../workers/job
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
-import type { Crypto, Passphrase } from '../../crypto/client.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { Clock } from '../common/clock.ts';
@@ -100,7 +100,7 @@ export async function vetOrder(
 export async function fillJob(
   { crypto, itemStore, keys, now }: PreparingParts,
   ctx: AccountContext,
-  input: ItemAddress & { readonly passphrase: Passphrase },
+  input: ItemAddress & { readonly passphrase: SecretBytes },
   rules: RuleSet,
   order: CheckedOrder,
   own: Pick<FillProxyParams, 'id' | 'what' | 'attempts' | 'debug' | 'requesterId'>,

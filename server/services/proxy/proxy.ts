@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
-import type { Crypto, Passphrase } from '../../crypto/client.ts';
+import type { SecretBytes } from '../../core/secret.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { JobStore } from '../../store/job.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
@@ -118,7 +119,7 @@ async function networkToken(parts: Parts, ctx: AccountContext, input: NetworkTok
 async function once(
   parts: Parts,
   ctx: AccountContext,
-  input: { readonly user: string; readonly passphrase: Passphrase },
+  input: { readonly user: string; readonly passphrase: SecretBytes },
   request: Omit<IdempotentRequest, 'key'>,
   order: CheckedOrder,
   prepare: (id: string) => Promise<PreparedJob>,
@@ -155,7 +156,7 @@ function idFromSeed(seed: string): string {
 function createCodec(
   { crypto }: Pick<Parts, 'crypto'>,
   { key: { aid, kid }, blob }: Unlocked,
-  passphrase: Passphrase,
+  passphrase: SecretBytes,
 ): ReplyCodec<Uint8Array> {
   return {
     pack: async (reply, digest) => {

@@ -1,5 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import { createFairQueue, enter, type FairQueue, leave } from '../common/fair-queue.ts';
+import { createFairSemaphore, enter, type FairSemaphore, leave } from '../common/fair-queue.ts';
 import type { RequestContext } from '../common/request-context.ts';
 
 /**
@@ -99,8 +99,8 @@ interface AdmissionState {
   readonly openWaitMs: number;
   readonly places: Readonly<Record<WorkClass, ShortPlaces | LongPlaces>>;
   readonly rejected: Record<WorkClass, number>;
-  readonly short: FairQueue;
-  readonly plans: FairQueue;
+  readonly short: FairSemaphore;
+  readonly plans: FairSemaphore;
   readonly waiting: Waiting[];
 }
 
@@ -265,8 +265,8 @@ export function createAdmission(clock: () => number, openWaitMs: number = OPEN_W
       open: longPlaces(OPENS_MAX, OPENS_PER_ACCOUNT_MAX),
     },
     rejected: { write: 0, read: 0, list: 0, open: 0 },
-    short: createFairQueue(RUNNING_MAX),
-    plans: createFairQueue(PLANNED_MAX),
+    short: createFairSemaphore(RUNNING_MAX),
+    plans: createFairSemaphore(PLANNED_MAX),
     waiting: [],
   };
   return {

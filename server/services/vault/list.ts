@@ -1,6 +1,7 @@
 import type { Opening } from '../../../workers/jobs/key/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { Crypto, Passphrase } from '../../crypto/client.ts';
+import type { SecretBytes } from '../../core/secret.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
@@ -24,7 +25,7 @@ export interface ListInput extends Omit<ListFilter, 'limit'> {
 }
 
 /** A part of a listing with the data of its items, which the passphrase of their key opens. */
-export type DecryptAllInput = ListInput & View & { readonly user: string; readonly passphrase: Passphrase };
+export type DecryptAllInput = ListInput & View & { readonly user: string; readonly passphrase: SecretBytes };
 
 /** A tree with the data of its items. */
 export interface OpenTreeRequest extends PlanRequest {

@@ -3,7 +3,7 @@ import type { Bucket, NameOwner } from '../records/name.ts';
 import { RECORD_KINDS, type RecordKinds } from '../records/registry.ts';
 import type { RedisLink } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
-import { bytes, list, text } from '../redis/reply.ts';
+import { asBytes, asList, asText } from '../redis/reply.ts';
 import { scanByMember, scanNames } from '../redis/scan.ts';
 
 /** A key in Redis. `known` is what its name says; undefined for a name of no kind. */
@@ -78,15 +78,15 @@ async function* keysOf(
 ): AsyncGenerator<readonly CountedKey[], void, void> {
   const all: readonly RecordKind[] = Object.values(kinds);
   for await (const page of scanNames(redis)) {
-    yield page.map((name) => ({ name, key: text(name), known: readName(all, text(name)) }));
+    yield page.map((name) => ({ name, key: asText(name), known: readName(all, asText(name)) }));
   }
 }
 
 async function fenceOf(redis: RedisLink, bucket: Bucket): Promise<Fence> {
-  const [gen, until] = list(await redis.command('HMGET', [redisKeys.fence(bucket), 'g', 'c']));
+  const [gen, until] = asList(await redis.command('HMGET', [redisKeys.fence(bucket), 'g', 'c']));
   return {
-    gen: gen === null ? 1 : Number(text(gen)),
-    closedUntil: until === null ? 0 : Number(text(until)),
+    gen: gen === null ? 1 : Number(asText(gen)),
+    closedUntil: until === null ? 0 : Number(asText(until)),
   };
 }
 
@@ -106,12 +106,12 @@ async function areMembers(
 ): Promise<boolean[]> {
   return members.length === 0
     ? []
-    : list(await redis.command('ZMSCORE', [key, ...members])).map((score) => score !== null);
+    : asList(await redis.command('ZMSCORE', [key, ...members])).map((score) => score !== null);
 }
 
 async function metaOf(redis: RedisLink, bucket: Bucket, token: string): Promise<Buffer> {
   const meta = await redis.command('HGET', [redisKeys.item(bucket, token), 'm']);
-  return meta === null ? Buffer.alloc(0) : bytes(meta);
+  return meta === null ? Buffer.alloc(0) : asBytes(meta);
 }
 
 /** The census of the kinds of a registry, by default of all kinds. */

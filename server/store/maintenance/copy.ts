@@ -3,7 +3,7 @@ import copyKeysText from '../lua/maintenance/copy-keys-n.lua' with { type: 'text
 import type { Bucket } from '../records/name.ts';
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
-import { bytes, count, list, text } from '../redis/reply.ts';
+import { asBytes, asCount, asList, asText } from '../redis/reply.ts';
 import { scanByScore, scanHash } from '../redis/scan.ts';
 
 const copyItems = script(copyItemsText);
@@ -49,27 +49,27 @@ export interface CopyStore {
 
 const KINDS = ['hash', 'zset', 'set', 'string', 'list'] as const;
 
-function asBytes(part: unknown): Buffer {
-  return typeof part === 'number' ? Buffer.from(String(part)) : bytes(part);
+function argumentOf(part: unknown): Buffer {
+  return typeof part === 'number' ? Buffer.from(String(part)) : asBytes(part);
 }
 
 function copiedKeys(key: string, reply: unknown): CopiedKey[] {
-  const [type, expiry, parts] = list(reply);
-  const kind = KINDS.find((known) => known === text(type));
+  const [type, expiry, parts] = asList(reply);
+  const kind = KINDS.find((known) => known === asText(type));
   return kind === undefined
     ? []
     : // RESP3 nests each member with its score; RESP2 gives one flat list.
-      [{ kind, key, expiresAt: Math.max(0, count(expiry)), parts: list(parts).flat().map(asBytes) }];
+      [{ kind, key, expiresAt: Math.max(0, asCount(expiry)), parts: asList(parts).flat().map(argumentOf) }];
 }
 
 function copiedItems(token: string, reply: unknown): CopiedItem[] {
-  const [time, sad, expiry, ...parts] = list(reply);
+  const [time, sad, expiry, ...parts] = asList(reply);
   if (time === undefined) {
     return [];
   }
-  const storedAt = asBytes(time).toString();
-  const sadExpiresAt = Math.max(0, count(expiry));
-  return [{ token, storedAt, sad: bytes(sad), sadExpiresAt, parts: parts.map(bytes) }];
+  const storedAt = argumentOf(time).toString();
+  const sadExpiresAt = Math.max(0, asCount(expiry));
+  return [{ token, storedAt, sad: asBytes(sad), sadExpiresAt, parts: parts.map(asBytes) }];
 }
 
 async function rangeOf(
@@ -77,9 +77,9 @@ async function rangeOf(
   key: string,
   args: readonly (string | number)[],
 ): Promise<readonly Buffer[]> {
-  return list(await redis.command('ZRANGE', [key, ...args]))
+  return asList(await redis.command('ZRANGE', [key, ...args]))
     .flat()
-    .map(asBytes);
+    .map(argumentOf);
 }
 
 /** Tokens of a bucket. One that is written during the scan moves to the end and is read there. */
@@ -91,7 +91,7 @@ async function* tokensOf(redis: RedisLink, bucket: Bucket): AsyncGenerator<reado
   }
   yield* scanByScore(redis, key, PAGE_TOKENS, newest.toString());
   // One last read from the newest position: a token that the scan missed had moved there before.
-  yield (await rangeOf(redis, key, [`(${newest}`, '+inf', 'BYSCORE'])).map(text);
+  yield (await rangeOf(redis, key, [`(${newest}`, '+inf', 'BYSCORE'])).map(asText);
 }
 
 async function readItems(
@@ -104,7 +104,7 @@ async function readItems(
     ...tokens.map((token) => redisKeys.item(bucket, token)),
     ...tokens.map((token) => redisKeys.sad(bucket, token)),
   ];
-  const replies = list(await redis.run(copyItems, keys, [PAGE_BYTES, ...tokens]));
+  const replies = asList(await redis.run(copyItems, keys, [PAGE_BYTES, ...tokens]));
   return replies.map((reply, at) => copiedItems(tokens[at] ?? '', reply));
 }
 
@@ -138,7 +138,7 @@ async function* membersOf(redis: RedisLink, key: string): AsyncGenerator<readonl
 export function createCopyStore(redis: RedisLink): CopyStore {
   return {
     async keys(names) {
-      const replies = list(await redis.run(copyKeys, names, []));
+      const replies = asList(await redis.run(copyKeys, names, []));
       return replies.flatMap((reply, at) => copiedKeys(names[at] ?? '', reply));
     },
     items: (bucket) => itemsOf(redis, bucket),

@@ -4,7 +4,7 @@ import type { Entry, RecordKind, Seal, Sealed, Stored } from '../records/kind.ts
 import { keyOf } from '../records/name.ts';
 import { RECORD_KINDS, type RecordKinds } from '../records/registry.ts';
 import { type RedisLink, script } from '../redis/client.ts';
-import { bytes, list, text } from '../redis/reply.ts';
+import { asBytes, asList, asText } from '../redis/reply.ts';
 import { canScan, scanByMember, scanByScore, scanHash, scanNames } from '../redis/scan.ts';
 
 const replaceField = script(replaceFieldText);
@@ -95,9 +95,11 @@ async function readStored(redis: RedisLink, sealed: Sealed, key: string): Promis
   const names = sealed.kind === 'fields' ? sealed.reads : [''];
   const values =
     sealed.kind === 'fields'
-      ? list(await redis.command('HMGET', [key, ...names]))
+      ? asList(await redis.command('HMGET', [key, ...names]))
       : [await redis.command('GET', [key])];
-  return new Map(names.flatMap((name, i) => (values[i] === null ? [] : [[name, bytes(values[i])] as const])));
+  return new Map(
+    names.flatMap((name, i) => (values[i] === null ? [] : [[name, asBytes(values[i])] as const])),
+  );
 }
 
 /** Whether a key belongs to an entry. A key that is found by its id alone contains a nonce and an account. */
@@ -117,7 +119,7 @@ async function* entriesOf(
   }
   const scan = listed.order === 'member' ? scanByMember : scanByScore;
   for await (const members of scan(redis, listed.directory.make(aid, ''), MEMBERS_STEP)) {
-    yield members.flatMap((member) => listed.entryOf(text(member)) ?? []);
+    yield members.flatMap((member) => listed.entryOf(asText(member)) ?? []);
   }
 }
 
@@ -146,7 +148,7 @@ async function* keysOf(
     }
   } else if (name.scope === 'id') {
     for await (const names of scanNames(redis, name.make('*'))) {
-      const keys = names.map(text);
+      const keys = names.map(asText);
       yield await Promise.all(keys.map((key) => keyFor({ id: name.read(key)?.id ?? '', nonce: '' }, key)));
     }
   } else if (sealed.kind === 'entries') {
@@ -173,7 +175,7 @@ async function* pagesOf(
 
 async function readRecord(redis: RedisLink, { key, field }: FoundRecord): Promise<Buffer | undefined> {
   const record = await (field === '' ? redis.command('GET', [key]) : redis.command('HGET', [key, field]));
-  return record === null ? undefined : bytes(record);
+  return record === null ? undefined : asBytes(record);
 }
 
 async function replace(redis: RedisLink, found: FoundRecord, record: Uint8Array): Promise<boolean> {
@@ -181,7 +183,7 @@ async function replace(redis: RedisLink, found: FoundRecord, record: Uint8Array)
   const reply = await (field === ''
     ? redis.run(replaceRecord, [key], [read, record])
     : redis.run(replaceField, [key], [field, read, record]));
-  return text(reply) === 'ok';
+  return asText(reply) === 'ok';
 }
 
 async function removeWhole(redis: RedisLink, kinds: RecordKinds, aid: string): Promise<void> {
@@ -199,7 +201,7 @@ export function createRecordStore(redis: RedisLink, kinds: RecordKinds = RECORD_
     pages: (kind, aid) => pagesOf(redis, kind, aid),
     entries: (kind, aid) => entriesOf(redis, kind, aid),
     keys: (kind, aid) => keysOf(redis, kind, aid),
-    fields: async (key) => new Set(list(await redis.command('HKEYS', [key])).map(text)),
+    fields: async (key) => new Set(asList(await redis.command('HKEYS', [key])).map(asText)),
     read: (found) => readRecord(redis, found),
     replace: (found, record) => replace(redis, found, record),
     removeWhole: (aid) => removeWhole(redis, kinds, aid),

@@ -3,7 +3,7 @@ import surveyItemsText from '../lua/maintenance/survey-items-n.lua' with { type:
 import type { Bucket } from '../records/name.ts';
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
-import { bytes, count, list } from '../redis/reply.ts';
+import { asBytes, asCount, asList } from '../redis/reply.ts';
 import { scanByScore } from '../redis/scan.ts';
 
 const surveyItems = script(surveyItemsText);
@@ -52,8 +52,8 @@ export function createSurveyStore(redis: RedisLink): SurveyStore {
         ...tokens.map((token) => redisKeys.sad(bucket, token)),
       ];
       const args = [LOG_ENTRIES_MAX, SURVEY_BYTES, ...tokens];
-      const [blob, items] = list(await redis.run(surveyItems, keys, args));
-      return { blob: bytes(blob), items: count(items) };
+      const [blob, items] = asList(await redis.run(surveyItems, keys, args));
+      return { blob: asBytes(blob), items: asCount(items) };
     },
     async replace(bucket, tokens, records) {
       const used = [...new Set(records.map(({ item }) => item))];
@@ -64,7 +64,7 @@ export function createSurveyStore(redis: RedisLink): SurveyStore {
         tag,
         record,
       ]);
-      return count(await redis.run(replaceItems, keys, args));
+      return asCount(await redis.run(replaceItems, keys, args));
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { RedisLink } from './client.ts';
-import { text } from './reply.ts';
+import { asText } from './reply.ts';
 
 /** What Redis reports about its memory and its append-only file. */
 export interface RedisStats {
@@ -38,7 +38,7 @@ function fullness({ memoryUsedBytes: used, memoryMaxBytes: max }: RedisStats): n
  */
 export async function readRedisStats(redis: Pick<RedisLink, 'nodes'>): Promise<RedisStats> {
   const stats = await Promise.all(
-    redis.nodes().map(async (node) => statsOf(text(await node.command('INFO', [])))),
+    redis.nodes().map(async (node) => statsOf(asText(await node.command('INFO', [])))),
   );
   const fullest = stats.reduce((most, next) => (fullness(next) > fullness(most) ? next : most));
   return {

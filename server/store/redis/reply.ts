@@ -2,7 +2,7 @@
 import { VaultError } from '../../core/errors.ts';
 
 /** Reads a reply part as bytes. */
-export function bytes(part: unknown): Buffer {
+export function asBytes(part: unknown): Buffer {
   if (Buffer.isBuffer(part)) {
     return part;
   }
@@ -10,18 +10,18 @@ export function bytes(part: unknown): Buffer {
 }
 
 /** Reads a reply part as bytes; undefined for a missing value. */
-export function optionalBytes(part: unknown): Buffer | undefined {
-  return part === null ? undefined : bytes(part);
+export function asOptionalBytes(part: unknown): Buffer | undefined {
+  return part === null ? undefined : asBytes(part);
 }
 
 /** Reads a reply part as text. */
-export function text(part: unknown): string {
-  return typeof part === 'string' ? part : bytes(part).toString('utf8');
+export function asText(part: unknown): string {
+  return typeof part === 'string' ? part : asBytes(part).toString('utf8');
 }
 
 /** Reads a reply part as a number. */
-export function count(part: unknown): number {
-  const value = typeof part === 'number' ? part : Number(text(part));
+export function asCount(part: unknown): number {
+  const value = typeof part === 'number' ? part : Number(asText(part));
   if (Number.isFinite(value)) {
     return value;
   }
@@ -29,7 +29,7 @@ export function count(part: unknown): number {
 }
 
 /** Reads a reply as a list. */
-export function list(part: unknown): readonly unknown[] {
+export function asList(part: unknown): readonly unknown[] {
   if (Array.isArray(part)) {
     return part;
   }
@@ -38,12 +38,12 @@ export function list(part: unknown): readonly unknown[] {
 
 /** Whether a script replied `ok`. */
 export function isOk(part: unknown): boolean {
-  return text(part) === 'ok';
+  return asText(part) === 'ok';
 }
 
 /** Reads the reply of a script as one of its result words; any other word is a bug. */
-export function oneOf<const Word extends string>(part: unknown, words: readonly Word[]): Word {
-  const found = text(part);
+export function asOneOf<const Word extends string>(part: unknown, words: readonly Word[]): Word {
+  const found = asText(part);
   const known = words.find((word) => word === found);
   if (known === undefined) {
     throw new VaultError('internal');
@@ -52,7 +52,7 @@ export function oneOf<const Word extends string>(part: unknown, words: readonly 
 }
 
 /** Reads pairs of a reply, such as members with their scores: RESP3 nests each pair, RESP2 gives one flat list. */
-export function pairs(reply: unknown): readonly (readonly [first: unknown, second: unknown])[] {
-  const parts = list(reply).flat();
+export function asPairs(reply: unknown): readonly (readonly [first: unknown, second: unknown])[] {
+  const parts = asList(reply).flat();
   return parts.flatMap((part, i) => (i % 2 === 0 ? [[part, parts[i + 1]] as const] : []));
 }

@@ -1,6 +1,6 @@
 import type { RedisLink, RedisNode } from './client.ts';
 import { infoField } from './info.ts';
-import { list, text } from './reply.ts';
+import { asList, asText } from './reply.ts';
 
 const UNSAFE_REDIS = ['appendonly', 'appendfsync', 'eviction', 'replica'] as const;
 
@@ -22,15 +22,15 @@ export function describeUnsafe(unsafe: UnsafeRedis): string {
 /** A setting of Redis; undefined if CONFIG is forbidden. */
 async function configValue(node: RedisNode, name: string): Promise<string | undefined> {
   try {
-    const reply = list(await node.command('CONFIG', ['GET', name])).flat();
-    return reply[1] === undefined ? undefined : text(reply[1]);
+    const reply = asList(await node.command('CONFIG', ['GET', name])).flat();
+    return reply[1] === undefined ? undefined : asText(reply[1]);
   } catch {
     return undefined;
   }
 }
 
 async function findUnsafeOf(node: RedisNode): Promise<readonly UnsafeRedis[]> {
-  const info = text(await node.command('INFO', []));
+  const info = asText(await node.command('INFO', []));
   const [appendonly, appendfsync, policy] = await Promise.all(
     ['appendonly', 'appendfsync', 'maxmemory-policy'].map((name) => configValue(node, name)),
   );

@@ -1,6 +1,6 @@
 /** Reads large keys, and all key names, in steps that block Redis only briefly. */
 import { isForbiddenCommand, type RedisLink, type RedisNode } from './client.ts';
-import { bytes, list, pairs, text } from './reply.ts';
+import { asBytes, asList, asPairs, asText } from './reply.ts';
 
 /** Fields per step: values may be large. */
 const FIELDS_STEP = 50;
@@ -17,9 +17,9 @@ async function* scan(
 ): AsyncGenerator<readonly unknown[], void, void> {
   let cursor = '0';
   do {
-    const [next, found] = list(await call(cursor));
-    cursor = text(next);
-    yield list(found);
+    const [next, found] = asList(await call(cursor));
+    cursor = asText(next);
+    yield asList(found);
   } while (cursor !== '0');
 }
 
@@ -30,7 +30,7 @@ export async function* scanHash(
   step = FIELDS_STEP,
 ): AsyncGenerator<readonly { readonly field: string; readonly value: Buffer }[], void, void> {
   for await (const flat of scan((cursor) => redis.command('HSCAN', [key, cursor, 'COUNT', step]))) {
-    yield pairs(flat).map(([field, value]) => ({ field: text(field), value: bytes(value) }));
+    yield asPairs(flat).map(([field, value]) => ({ field: asText(field), value: asBytes(value) }));
   }
 }
 
@@ -51,7 +51,7 @@ export async function* scanByScore(
     const limit = step + given.size;
     const args = [key, from, upTo, 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'];
     // RESP3 nests each member with its score; RESP2 gives one flat list.
-    const flat = list(await redis.command('ZRANGE', args))
+    const flat = asList(await redis.command('ZRANGE', args))
       .flat()
       .map(String);
     const members = flat.filter((_, i) => i % 2 === 0);
@@ -77,7 +77,7 @@ export async function* scanByMember(
   let start: Buffer | string = '-';
   for (;;) {
     const args = [key, start, '+', 'BYLEX', 'LIMIT', 0, step];
-    const members = list(await redis.command('ZRANGE', args)).map(bytes);
+    const members = asList(await redis.command('ZRANGE', args)).map(asBytes);
     if (members.length > 0) {
       yield members;
     }
@@ -102,7 +102,7 @@ export async function* scanNames(
       node.command('SCAN', [cursor, 'MATCH', pattern, 'COUNT', NAMES_STEP]),
     )) {
       if (found.length > 0) {
-        yield found.map(bytes);
+        yield found.map(asBytes);
       }
     }
   }
