@@ -59,6 +59,6 @@ export function createAccountParts(dependencies: AccountDependencies) {
     /** The hash that a password is verified against where there is no account. */
     noopHash: undefined as Promise<string> | undefined,
     /** A keyed mutex: the changes of one account run in order. */
-    turns: createKeyedMutex(),
+    mutex: createKeyedMutex(),
   };
 }

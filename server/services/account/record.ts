@@ -75,8 +75,8 @@ export function changeAccount(
   name: string,
   edit: (record: AccountRecord) => AccountRecord | Promise<AccountRecord>,
 ): Promise<AccountRecord | undefined> {
-  const { accountStore, turns } = parts;
-  return turns(name, async () => {
+  const { accountStore, mutex } = parts;
+  return mutex(name, async () => {
     for (let tries = 0; tries < CHANGE_TRIES_MAX; tries++) {
       const read = await accountStore.read(name);
       if (!read) {

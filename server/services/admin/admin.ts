@@ -32,7 +32,7 @@ type Held = Pick<Usage, 'keys' | 'tokens'>;
 type AdminParts = ReturnType<typeof createParts>;
 
 function createParts(dependencies: AdminDependencies) {
-  return { ...dependencies, gate: createSemaphore(KEYS_AT_ONCE), counting: createSharedRuns<Held>() };
+  return { ...dependencies, semaphore: createSemaphore(KEYS_AT_ONCE), counting: createSharedRuns<Held>() };
 }
 
 /** What an account has used, what it costs, and what it has stored. */
@@ -43,7 +43,7 @@ export function createAdmin(dependencies: AdminDependencies) {
   return bindParts(createParts(dependencies), { billing, usage });
 }
 
-async function countHeld({ gate, itemStore, keys }: AdminParts, aid: string): Promise<Held> {
+async function countHeld({ semaphore, itemStore, keys }: AdminParts, aid: string): Promise<Held> {
   let held: Held = { keys: 0, tokens: 0 };
   // A key that was deleted since the directory was read is not counted.
   const countTokens = async (user: string): Promise<number | undefined> => {
@@ -52,7 +52,7 @@ async function countHeld({ gate, itemStore, keys }: AdminParts, aid: string): Pr
   };
   let users = await keys.users({ aid }, undefined, KEYS_STEP);
   while (users.length > 0) {
-    const counts = await Promise.all(users.map((user) => gate(() => countTokens(user))));
+    const counts = await Promise.all(users.map((user) => semaphore(() => countTokens(user))));
     for (const tokens of counts) {
       held = tokens === undefined ? held : { keys: held.keys + 1, tokens: held.tokens + tokens };
     }
