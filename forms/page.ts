@@ -76,7 +76,7 @@ class VaultForm extends HTMLElement {
       config,
       visit,
       texts: textsOf(locale, frame.framed),
-      tell: frame.send,
+      send: frame.send,
       fetch: (url, init) => fetch(url, init),
       wait: (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000)),
       now: () => new Date(),

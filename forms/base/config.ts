@@ -2,8 +2,6 @@
 import type { PageConfig, PageField, PageSettings, PageVisit } from '../../server/http/schema/form.ts';
 import { COLORS } from './color.ts';
 
-export type { PageConfig } from '../../server/http/schema/form.ts';
-
 const COLOR_NAMES = Object.keys(COLORS) as (keyof typeof COLORS)[];
 /** A data: URL of an image type that the service accepts. */
 const LOGO = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]+$/;

@@ -1,14 +1,14 @@
 /** The form for a bank account in the United States. */
 import { plainDigits } from '../fields/digits.ts';
 import { checkAccount, checkName, checkRouting } from '../fields/validate.ts';
-import { createFields, type FormPart, type PartContext } from './parts.ts';
+import { createFields, type FormPart, type FormPartContext } from './parts.ts';
 
 /** The length of ABA routing numbers. */
 const ROUTING_DIGITS = 9;
 const ACCOUNT_DIGITS_MAX = 17;
 
 /** Creates the fields of the form, which are posted unchanged. */
-export function createAch(context: PartContext): FormPart {
+export function createAch(context: FormPartContext): FormPart {
   const { texts } = context;
   const fields = createFields(
     context,

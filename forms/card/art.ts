@@ -2,10 +2,8 @@
 
 import { h } from '../base/dom.ts';
 import { brandMark } from '../fields/brand-mark.ts';
-import type { Texts } from '../messages/messages.ts';
+import type { Texts } from '../messages/en.ts';
 import { type CardPart, createBack, createFront } from './faces.ts';
-
-export type { CardPart } from './faces.ts';
 
 /** The values on the card; an empty one shows its placeholder. */
 export interface CardFace {

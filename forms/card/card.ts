@@ -3,13 +3,13 @@
 import { h } from '../base/dom.ts';
 import { brandOf, codeLengthsOf } from '../fields/brand.ts';
 import { brandMark, codeMark } from '../fields/brand-mark.ts';
-import { onlyDigits, plainDigits } from '../fields/digits.ts';
+import { digitsOf, plainDigits } from '../fields/digits.ts';
 import { editExpiry, expiryParts } from '../fields/expiry-input.ts';
-import type { Field } from '../fields/field.ts';
+import type { FormField } from '../fields/field.ts';
 import { editNumber, pickNumber } from '../fields/number-input.ts';
-import { checkCode, checkExpiry, checkName, checkNumber } from '../fields/validate.ts';
+import { checkCardNumber, checkCode, checkExpiry, checkName } from '../fields/validate.ts';
 import { createCardArt } from './art.ts';
-import { createFields, type FieldSketch, type FormPart, isVisible, type PartContext } from './parts.ts';
+import { createFields, type FieldSketch, type FormPart, type FormPartContext, isVisible } from './parts.ts';
 
 const AMEX = 'american-express';
 
@@ -20,8 +20,8 @@ interface Adornments {
 }
 
 /** The fields of the form; `number` returns the current value of the number field. */
-function sketch(context: PartContext, number: () => string, adornments: Adornments): FieldSketch[] {
-  const codeLengths = (): readonly number[] => codeLengthsOf(brandOf(onlyDigits(number())));
+function sketch(context: FormPartContext, number: () => string, adornments: Adornments): FieldSketch[] {
+  const codeLengths = (): readonly number[] => codeLengthsOf(brandOf(digitsOf(number())));
   // A single one fills the row.
   const half = isVisible(context, 'expiry') && isVisible(context, 'cvv');
   return [
@@ -32,7 +32,7 @@ function sketch(context: PartContext, number: () => string, adornments: Adornmen
       adornment: adornments.brand,
       edit: editNumber,
       paste: pickNumber,
-      problem: checkNumber,
+      problem: checkCardNumber,
     },
     {
       name: 'card_holder',
@@ -64,17 +64,17 @@ function sketch(context: PartContext, number: () => string, adornments: Adornmen
  * Creates the fields of the form and its card. The number is posted in groups, or only as digits if the settings say
  * so.
  */
-export function createCard(context: PartContext): FormPart {
+export function createCard(context: FormPartContext): FormPart {
   const { settings } = context.config;
   const brandBox = h('span', { class: 'vf-adornment' });
   const codeBox = h('span', { class: 'vf-adornment' });
   const art = settings.hide_card ? undefined : createCardArt(context.texts, settings.highlight_fields);
-  let fields: readonly Field[] = [];
+  let fields: readonly FormField[] = [];
   let shown: string | undefined;
   const value = (name: string): string => fields.find(({ plan }) => plan.name === name)?.value() ?? '';
   const changed = (): void => {
     const number = value('card_number');
-    const brand = brandOf(onlyDigits(number));
+    const brand = brandOf(digitsOf(number));
     if (brand !== shown) {
       shown = brand;
       brandBox.replaceChildren(brandMark(brand));
@@ -99,7 +99,7 @@ export function createCard(context: PartContext): FormPart {
     ...(art === undefined ? {} : { art }),
     posted: () => {
       const number = value('card_number');
-      const digits = onlyDigits(number);
+      const digits = digitsOf(number);
       return {
         card_number: settings.strip_spaces ? digits : number,
         card_holder: value('card_holder'),

@@ -1,6 +1,6 @@
 /** The two sides of the sample card, drawn from plain shapes. */
 import { svg } from '../base/dom.ts';
-import type { Texts } from '../messages/messages.ts';
+import type { Texts } from '../messages/en.ts';
 
 const WIDTH = 340;
 const HEIGHT = 214;

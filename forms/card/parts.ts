@@ -1,14 +1,15 @@
 /** The common parts of all types of forms: fields, and the object that they are posted as. */
 
-import type { PageConfig } from '../base/config.ts';
-import type { Field, FieldPlan } from '../fields/field.ts';
+import type { PageConfig } from '../../server/http/schema/form.ts';
+import type { FieldPlan, FormField } from '../fields/field.ts';
 import { createField } from '../fields/make-field.ts';
 import type { Problem } from '../fields/validate.ts';
-import { fill, type Texts } from '../messages/messages.ts';
-import type { CardPart } from './art.ts';
+import type { Texts } from '../messages/en.ts';
+import { fillText } from '../messages/messages.ts';
+import type { CardPart } from './faces.ts';
 
 /** What the parts of a form are created with. */
-export interface PartContext {
+export interface FormPartContext {
   readonly config: PageConfig;
   readonly texts: Texts;
   readonly now: () => Date;
@@ -16,7 +17,7 @@ export interface PartContext {
 
 /** The fields of a form in order, and the object that they are posted as; empty members are removed later. */
 export interface FormPart {
-  readonly fields: readonly Field[];
+  readonly fields: readonly FormField[];
   /** The sample card. */
   readonly art?: { readonly element: HTMLElement; focus(part: CardPart | undefined): void };
   posted(): Readonly<Record<string, string>>;
@@ -42,28 +43,28 @@ export type FieldName =
   | 'account_holder';
 
 /** Whether the settings show the field. */
-export function isVisible({ config }: PartContext, name: string): boolean {
+export function isVisible({ config }: FormPartContext, name: string): boolean {
   return config.settings.field_options[name]?.visible !== false;
 }
 
 /** Whether the settings require the field to be valid. */
-function isChecked({ config }: PartContext, name: string): boolean {
+function isChecked({ config }: FormPartContext, name: string): boolean {
   return !config.settings.disable_luhn && config.settings.field_options[name]?.validate !== false;
 }
 
 /** Creates the visible fields. */
 export function createFields(
-  context: PartContext,
+  context: FormPartContext,
   sketches: readonly FieldSketch[],
   changed: () => void,
-): Field[] {
+): FormField[] {
   return sketches
     .filter(({ name }) => isVisible(context, name))
     .map((sketch) => {
       const { texts } = context;
       const problem = (value: string): string | undefined => {
         const found = sketch.problem?.(value);
-        return found === undefined ? undefined : fill(texts[found], sketch.values?.() ?? {});
+        return found === undefined ? undefined : fillText(texts[found], sketch.values?.() ?? {});
       };
       const plan: FieldPlan = {
         ...sketch,
@@ -76,7 +77,7 @@ export function createFields(
 }
 
 /** The fields that the owner has added; they are posted by their names. */
-export function createAdditional(context: PartContext): FormPart {
+export function createAdditional(context: FormPartContext): FormPart {
   const { config, texts } = context;
   const fields = config.settings.additional_fields
     .filter(({ name }) => isVisible(context, name))

@@ -13,7 +13,7 @@ export function asciiDigits(text: string): string {
 }
 
 /** The digits of a text, of any of those scripts, as ASCII digits. */
-export function onlyDigits(text: string): string {
+export function digitsOf(text: string): string {
   return asciiDigits(text).replace(/\D/g, '');
 }
 
@@ -61,9 +61,9 @@ export function editDigits(
   format: (digits: string) => string,
   lengthMax: (digits: string) => number,
 ): Edited {
-  const had = onlyDigits(before);
-  let digits = onlyDigits(value);
-  let at = onlyDigits(value.slice(0, caret)).length;
+  const had = digitsOf(before);
+  let digits = digitsOf(value);
+  let at = digitsOf(value.slice(0, caret)).length;
   if (digits === had && value.length < before.length && !isInsert(kind)) {
     const cut = kind === 'deleteContentForward' ? at : at - 1;
     digits = cut < 0 ? digits : digits.slice(0, cut) + digits.slice(cut + 1);

@@ -1,5 +1,5 @@
 /** An expiry date that is typed, pasted or filled in by the browser; always shown as MM/YY. */
-import { asciiDigits, type Edit, onlyDigits } from './digits.ts';
+import { asciiDigits, digitsOf, type Edit } from './digits.ts';
 
 /** A calendar month: `month` from 1 to 12, `year` with four digits. */
 export interface Expiry {
@@ -93,6 +93,6 @@ export const editExpiry: Edit = ({ before, value, caret, kind }) => {
   const [month, year] = partsOf(text.replace(/^\D+/, ''), inserting);
   const slash = month.length === 2 && (inserting || year !== '' || text.includes('/')) ? '/' : '';
   const split = slash === '' && year !== '' ? '/' : slash;
-  const shown = onlyDigits(text) === '' ? '' : `${month}${split}${yearOf(year)}`;
+  const shown = digitsOf(text) === '' ? '' : `${month}${split}${yearOf(year)}`;
   return { value: shown, caret: caret >= value.length ? shown.length : Math.min(caret, shown.length) };
 };

@@ -36,13 +36,13 @@ export interface Part {
 }
 
 /** A field as the form uses it. */
-export interface Field extends Part {
+export interface FormField extends Part {
   readonly plan: FieldPlan;
   readonly element: HTMLElement;
   /** Checks the value, shows the error, and returns whether there is none. */
   check(): boolean;
   /** Shows a sentence beside the field, or none. */
-  complain(sentence: string | undefined): void;
+  showError(sentence: string | undefined): void;
 }
 
 /** Whether the field must not be empty. */

@@ -1,10 +1,11 @@
 /** The keypad on the screen. Its digits have a new random order each time, so the positions of presses reveal nothing. */
 
 import { BACK, h, icon } from '../base/dom.ts';
-import { fill, type Texts } from '../messages/messages.ts';
+import type { Texts } from '../messages/en.ts';
+import { fillText } from '../messages/messages.ts';
 import { afterPress } from './after-press.ts';
-import { onlyDigits } from './digits.ts';
-import type { Field } from './field.ts';
+import { digitsOf } from './digits.ts';
+import type { FormField } from './field.ts';
 import { shuffle } from './random.ts';
 
 const DIGITS = [...'0123456789'];
@@ -15,14 +16,14 @@ export interface Keypad {
 }
 
 /** Replaces the keyboard for these fields: they become read-only, and open the keypad when they get the focus. */
-export function createKeypad(fields: readonly Field[], texts: Texts): Keypad {
-  let open: { readonly field: Field; readonly element: HTMLElement } | undefined;
+export function createKeypad(fields: readonly FormField[], texts: Texts): Keypad {
+  let open: { readonly field: FormField; readonly element: HTMLElement } | undefined;
   const close = (): void => {
     open?.element.remove();
     open?.field.element.classList.remove('vf-keyed');
     open = undefined;
   };
-  const show = (field: Field): void => {
+  const show = (field: FormField): void => {
     if (open?.field === field) {
       return;
     }
@@ -36,7 +37,7 @@ export function createKeypad(fields: readonly Field[], texts: Texts): Keypad {
   /**
    * Closes the keypad when the focus is neither in the field nor in the keypad, but not when it is in another window.
    */
-  const leave = (field: Field): void =>
+  const leave = (field: FormField): void =>
     afterPress(() => {
       const focused = document.activeElement;
       const parts = [field.element, open?.element];
@@ -73,11 +74,11 @@ export function isInKeypad(target: EventTarget | null): boolean {
 }
 
 /** The elements of a keypad, in a new order. */
-function build(field: Field, texts: Texts, close: () => void): HTMLElement {
+function build(field: FormField, texts: Texts, close: () => void): HTMLElement {
   const status = h('p', { class: 'vf-hidden', role: 'status' });
   const press = (text: (value: string) => string, kind: string): void => {
     field.put(text(field.inputs[0]?.value ?? ''), kind);
-    status.textContent = fill(texts.entered, { n: onlyDigits(field.value()).length });
+    status.textContent = fillText(texts.entered, { n: digitsOf(field.value()).length });
   };
   const key = (name: string, act: () => void, ...children: (Node | string)[]): HTMLButtonElement => {
     const button = h('button', { type: 'button', class: `vf-key ${name}` }, ...children);
@@ -102,7 +103,7 @@ function build(field: Field, texts: Texts, close: () => void): HTMLElement {
     },
     texts.close,
   );
-  const label = fill(texts.keypad, { field: field.plan.label });
+  const label = fillText(texts.keypad, { field: field.plan.label });
   const element = h(
     'div',
     { class: 'vf-keypad', role: 'group', 'aria-label': label },

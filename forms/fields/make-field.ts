@@ -2,7 +2,7 @@
 
 import { ALERT, h, icon } from '../base/dom.ts';
 import { createChoice } from './choice.ts';
-import { errorId, type Field, type FieldPlan, isRequired } from './field.ts';
+import { errorId, type FieldPlan, type FormField, isRequired } from './field.ts';
 import { createText } from './text-input.ts';
 
 /** The outer element of a field. */
@@ -19,7 +19,7 @@ function frameOf(plan: FieldPlan): HTMLElement {
 }
 
 /** Creates a field; `changed` is called after every change of its value. */
-export function createField(plan: FieldPlan, changed: () => void): Field {
+export function createField(plan: FieldPlan, changed: () => void): FormField {
   const part = plan.choices === undefined ? createText(plan, changed) : createChoice(plan, changed);
   const error = h('p', { class: 'vf-error', id: errorId(plan), hidden: true });
   const element = frameOf(plan);
@@ -50,7 +50,7 @@ export function createField(plan: FieldPlan, changed: () => void): Field {
     ...part,
     plan,
     element,
-    complain,
+    showError: complain,
     check: () => {
       const sentence = problem();
       complain(sentence);

@@ -1,8 +1,8 @@
 /** The values of a stored item that are shown, and their masked texts. */
 
-import type { PageConfig } from '../base/config.ts';
+import type { PageConfig } from '../../server/http/schema/form.ts';
 import { brandOf } from './brand.ts';
-import { onlyDigits } from './digits.ts';
+import { digitsOf } from './digits.ts';
 import { formFields } from './fields.macro.ts' with { type: 'macro' };
 import { groupNumber } from './number-input.ts';
 
@@ -77,7 +77,7 @@ function isWholeNumber(text: string): boolean {
 
 /** The text of a revealed value: a card number in its groups. */
 export function shownText({ name, text }: StoredValue): string {
-  return name === 'card_number' && isWholeNumber(text) ? groupNumber(onlyDigits(text)) : text;
+  return name === 'card_number' && isWholeNumber(text) ? groupNumber(digitsOf(text)) : text;
 }
 
 /**
@@ -87,7 +87,7 @@ export function shownText({ name, text }: StoredValue): string {
 export function hiddenText({ name, text }: StoredValue): string {
   const tail = text.slice(-TAIL_DIGITS);
   if (name === 'card_number') {
-    const amex = brandOf(onlyDigits(text)) === 'american-express';
+    const amex = brandOf(digitsOf(text)) === 'american-express';
     return amex ? `•••• •••••• •${tail}` : `•••• •••• •••• ${tail}`;
   }
   if (name === 'account_number' && text.length > 2 * TAIL_DIGITS) {

@@ -1,7 +1,7 @@
 /** A card number that is typed or pasted: groups as on the card, and no more digits than its network allows. */
 import { passesLuhn } from '../../server/domain/card/luhn.ts';
 import { brandOf, gapsOf, lengthsOf } from './brand.ts';
-import { asciiDigits, type Edit, editDigits, onlyDigits } from './digits.ts';
+import { asciiDigits, digitsOf, type Edit, editDigits } from './digits.ts';
 
 /** An expiry date after a number that was copied together with it, with everything after it. */
 const DATE = /(?<!\d)(?:\d{1,2}\s*[/.-]\s*(?:\d{4}|\d{2})|\d{4}-\d{2})(?!\d|[ -]\d{4}).*$/s;
@@ -34,7 +34,7 @@ export const editNumber: Edit = (typed) =>
  */
 export function pickNumber(pasted: string): string | undefined {
   const text = asciiDigits(pasted);
-  const whole = onlyDigits(text.replace(DATE, ''));
+  const whole = digitsOf(text.replace(DATE, ''));
   const runs = (text.match(/\d+/g) ?? []).slice(0, RUNS_MAX);
   const joined = runs.flatMap((_, start) =>
     runs.slice(start).map((__, end, after) => after.slice(0, end + 1).join('')),

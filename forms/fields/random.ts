@@ -4,7 +4,7 @@
 export type FillRandom = (bytes: Uint8Array<ArrayBuffer>) => Uint8Array;
 
 /** The cryptographic source of the browser. */
-export const fillRandom: FillRandom = (bytes) => crypto.getRandomValues(bytes);
+export const fillFromBrowser: FillRandom = (bytes) => crypto.getRandomValues(bytes);
 
 const BYTE_VALUES = 256;
 /** 128 bits: collisions are negligible. */
@@ -23,7 +23,7 @@ function below(limit: number, fill: FillRandom): number {
 }
 
 /** The items in a uniformly random order (Fisher and Yates). */
-export function shuffle<Item>(items: readonly Item[], fill: FillRandom = fillRandom): Item[] {
+export function shuffle<Item>(items: readonly Item[], fill: FillRandom = fillFromBrowser): Item[] {
   const left = [...items];
   const mixed: Item[] = [];
   while (left.length > 0) {
@@ -33,6 +33,6 @@ export function shuffle<Item>(items: readonly Item[], fill: FillRandom = fillRan
 }
 
 /** A new value for the header Idempotency-Key: 128 random bits in hex. */
-export function newKey(fill: FillRandom = fillRandom): string {
+export function newKey(fill: FillRandom = fillFromBrowser): string {
   return Array.from(fill(new Uint8Array(KEY_BYTES)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

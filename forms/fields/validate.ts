@@ -1,8 +1,8 @@
 /** Checks of fields. Each check returns the name of an error text, or undefined for a valid value. */
 
-import type { Texts } from '../messages/messages.ts';
+import type { Texts } from '../messages/en.ts';
 import { brandOf, codeLengthsOf, lengthsOf } from './brand.ts';
-import { asciiDigits, onlyDigits } from './digits.ts';
+import { asciiDigits, digitsOf } from './digits.ts';
 import { expiryState, parseExpiry } from './expiry-input.ts';
 import { isCardNumber } from './number-input.ts';
 
@@ -15,8 +15,8 @@ const NAME_DIGITS_MAX = 8;
 const ROUTING_WEIGHTS = [3, 7, 1];
 
 /** A number that is shorter than all lengths of its network is incomplete; other ones are invalid. */
-export function checkNumber(value: string): Problem | undefined {
-  const digits = onlyDigits(value);
+export function checkCardNumber(value: string): Problem | undefined {
+  const digits = digitsOf(value);
   if (isCardNumber(digits)) {
     return undefined;
   }
@@ -25,7 +25,7 @@ export function checkNumber(value: string): Problem | undefined {
 
 /** A name is any text that is not a number: people type the number into it by mistake. */
 export function checkName(value: string): Problem | undefined {
-  return onlyDigits(value).length > NAME_DIGITS_MAX ? 'name_bad' : undefined;
+  return digitsOf(value).length > NAME_DIGITS_MAX ? 'name_bad' : undefined;
 }
 
 /** A date that exists, has not passed, and is at most 50 years ahead. */
@@ -40,9 +40,7 @@ export function checkExpiry(value: string, now: Date): Problem | undefined {
 
 /** Three digits, or four for American Express. `number` is the value of the number field. */
 export function checkCode(value: string, number: string): Problem | undefined {
-  return codeLengthsOf(brandOf(onlyDigits(number))).includes(onlyDigits(value).length)
-    ? undefined
-    : 'cvv_bad';
+  return codeLengthsOf(brandOf(digitsOf(number))).includes(digitsOf(value).length) ? undefined : 'cvv_bad';
 }
 
 /** Nine digits with the checksum of the American Bankers Association. */

@@ -3,8 +3,6 @@
 import type { Texts } from './en.ts';
 import { packTexts } from './messages.macro.ts' with { type: 'macro' };
 
-export type { Texts } from './en.ts';
-
 /** The languages of forms. */
 export type Locale = 'en' | 'es' | 'fr' | 'de' | 'ar';
 
@@ -36,6 +34,6 @@ function isLocale(language: string): language is Locale {
 }
 
 /** The text with values in place of its placeholders. */
-export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
+export function fillText(text: string, values: Readonly<Record<string, string | number>>): string {
   return text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
 }

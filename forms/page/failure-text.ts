@@ -1,9 +1,9 @@
 /** The error text for people, by the code of a failure or otherwise by its status. */
-import type { Texts } from '../messages/messages.ts';
-import type { Failure } from './submit.ts';
+import type { Texts } from '../messages/en.ts';
+import type { CallFailure } from './submit.ts';
 
 /** The failure of a form without an endpoint. */
-export const UNCONNECTED: Failure = {
+export const UNCONNECTED: CallFailure = {
   status: 0,
   code: 'not_connected',
   error: 'The form has no endpoint, secret or token.',
@@ -42,11 +42,11 @@ const BY_STATUS: Readonly<Record<number, keyof Texts>> = {
 const PASSING: readonly (keyof Texts)[] = ['e_network', 'e_limit', 'e_busy', 'e_server'];
 
 /** The name of the text for a failure. */
-export function failureText({ status, code }: Failure): keyof Texts {
+export function failureText({ status, code }: CallFailure): keyof Texts {
   return (Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined) ?? BY_STATUS[status] ?? 'e_server';
 }
 
 /** Whether to offer a retry with the same values. */
-export function mayPass(failure: Failure): boolean {
+export function mayPass(failure: CallFailure): boolean {
   return PASSING.includes(failureText(failure));
 }

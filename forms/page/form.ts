@@ -1,24 +1,25 @@
 /** The form: it checks the typed values, sends them once, and shows the result. */
 import { createAch } from '../card/ach.ts';
-import type { CardPart } from '../card/art.ts';
 import { createCard } from '../card/card.ts';
-import { createAdditional, type FormPart, type PartContext } from '../card/parts.ts';
+import type { CardPart } from '../card/faces.ts';
+import { createAdditional, type FormPart, type FormPartContext } from '../card/parts.ts';
 import { afterPress } from '../fields/after-press.ts';
-import type { Field } from '../fields/field.ts';
+import type { FormField } from '../fields/field.ts';
 import { createKeypad, isInKeypad } from '../fields/keypad.ts';
 import type { FormMessage } from '../frame/messages.ts';
-import { fill, type Texts } from '../messages/messages.ts';
+import type { Texts } from '../messages/en.ts';
+import { fillText } from '../messages/messages.ts';
 import { callBack } from './callbacks.ts';
 import { failureText, mayPass, UNCONNECTED } from './failure-text.ts';
 import type { PageContext } from './shell.ts';
 import {
-  type Attempts,
+  type AttemptKeys,
   bodyOf,
   type CallDeps,
+  type CallFailure,
   call,
   callUrl,
-  createAttempts,
-  type Failure,
+  createAttemptKeys,
   type Outcome,
 } from './submit.ts';
 import { createFormView, type FormView } from './view.ts';
@@ -26,7 +27,7 @@ import { createFormView, type FormView } from './view.ts';
 /** What the form needs from the page. */
 export interface FormContext extends PageContext, CallDeps {
   readonly now: () => Date;
-  readonly tell: (message: FormMessage) => void;
+  readonly send: (message: FormMessage) => void;
 }
 
 /** The form as the page uses it. */
@@ -42,7 +43,7 @@ export interface CaptureForm {
 
 /** All fields, with operations on all of them. */
 interface Fields {
-  readonly list: readonly Field[];
+  readonly list: readonly FormField[];
   readonly art: HTMLElement | undefined;
   posted(): Record<string, string>;
   clear(): void;
@@ -52,7 +53,7 @@ interface Fields {
 const NOTHING: FormPart = { fields: [], posted: () => ({}) };
 const MAKE = { pcd: createCard, ach: createAch, custom: () => NOTHING };
 
-function createFields(context: PartContext): Fields {
+function createFields(context: FormPartContext): Fields {
   const { settings, form_type } = context.config;
   const own = MAKE[form_type](context);
   const added = createAdditional(context);
@@ -70,14 +71,14 @@ function createFields(context: PartContext): Fields {
       keypad?.close();
       for (const field of list) {
         field.clear();
-        field.complain(undefined);
+        field.showError(undefined);
       }
     },
   };
 }
 
 /** Checks a field when the focus leaves it, except for its own keypad and before anything was typed. */
-function watchField(field: Field, { art }: FormPart): void {
+function watchField(field: FormField, { art }: FormPart): void {
   field.element.addEventListener('focusin', () => art?.focus(field.plan.name as CardPart));
   field.element.addEventListener('focusout', ({ relatedTarget }) => {
     const within = relatedTarget instanceof Node && field.element.contains(relatedTarget);
@@ -114,13 +115,13 @@ function isConnected({ visit }: FormContext): boolean {
 function checkAll({ list }: Fields, view: FormView, texts: Texts): boolean {
   const wrong = list.filter((field) => !field.check());
   const labels = wrong.map(({ plan }) => plan.label).join(', ');
-  view.announce(wrong.length === 0 ? '' : fill(texts.check, { list: labels }));
+  view.announce(wrong.length === 0 ? '' : fillText(texts.check, { list: labels }));
   wrong[0]?.focus();
   return wrong.length === 0;
 }
 
 /** Sends the typed values. The same values have the same idempotency key until their outcome is known. */
-async function send(context: FormContext, fields: Fields, attempts: Attempts): Promise<Outcome> {
+async function send(context: FormContext, fields: Fields, attempts: AttemptKeys): Promise<Outcome> {
   const { config, visit } = context;
   const { unique_id, secret, reference, extra } = visit;
   if (unique_id === undefined || secret === undefined) {
@@ -135,12 +136,12 @@ async function send(context: FormContext, fields: Fields, attempts: Attempts): P
 }
 
 /** Says why nothing was stored: in the page, to the owner's function, and to the page around. */
-function tellFailure(failure: Failure, context: FormContext, fields: Fields, view: FormView): void {
+function tellFailure(failure: CallFailure, context: FormContext, fields: Fields, view: FormView): void {
   const { status, code, error, field } = failure;
-  const { texts, tell } = context;
+  const { texts, send: tell } = context;
   view.alert(texts[failureText(failure)], mayPass(failure));
   const named = fields.list.find(({ plan }) => field === `body.${plan.name}`);
-  named?.complain(texts.refused);
+  named?.showError(texts.refused);
   (named?.focus ?? view.focusNext)();
   callBack('error', { status, code, error });
   tell({ type: 'vault.error', status, code });
@@ -151,7 +152,7 @@ export function createForm(context: FormContext): CaptureForm {
   const { texts } = context;
   const fields = createFields(context);
   const view = createFormView(context, fields.list, fields.art);
-  const attempts = createAttempts();
+  const attempts = createAttemptKeys();
   let sending = false;
   const clear = (): void => {
     attempts.forget();
@@ -167,7 +168,7 @@ export function createForm(context: FormContext): CaptureForm {
     clear();
     view.showDone();
     callBack('success', outcome.reply);
-    context.tell(successMessage(outcome.reply));
+    context.send(successMessage(outcome.reply));
   };
   const submit = (asked: boolean): void => {
     if (sending || !view.form.isConnected) {
@@ -176,7 +177,7 @@ export function createForm(context: FormContext): CaptureForm {
     view.alert(undefined, false);
     if (!checkAll(fields, view, texts)) {
       if (asked) {
-        context.tell({ type: 'vault.error', status: 0, code: 'form_invalid' });
+        context.send({ type: 'vault.error', status: 0, code: 'form_invalid' });
       }
       return;
     }

@@ -3,14 +3,14 @@
 import { COPY, EYE, h, icon, TICK } from '../base/dom.ts';
 import { createCardArt } from '../card/art.ts';
 import { brandOf } from '../fields/brand.ts';
-import { onlyDigits } from '../fields/digits.ts';
+import { digitsOf } from '../fields/digits.ts';
 import { hiddenText, type StoredValue, shownText, storedValues } from '../fields/mask.ts';
 import { callBack } from './callbacks.ts';
 import { copyText } from './copy.ts';
 import { failureText, mayPass, UNCONNECTED } from './failure-text.ts';
 import type { FormContext } from './form.ts';
 import { createHead } from './shell.ts';
-import { call, callUrl, type Failure } from './submit.ts';
+import { type CallFailure, call, callUrl } from './submit.ts';
 import { alertParts } from './view.ts';
 
 /** Revealed values are hidden again after this time. */
@@ -48,10 +48,10 @@ export function createItemView(context: FormContext): ItemView {
     });
     body.replaceChildren(form);
   };
-  const fail = (failure: Failure): void => {
+  const fail = (failure: CallFailure): void => {
     say(texts[failureText(failure)], mayPass(failure));
     callBack('error', { status: failure.status, code: failure.code, error: failure.error });
-    context.tell({ type: 'vault.error', status: failure.status, code: failure.code });
+    context.send({ type: 'vault.error', status: failure.status, code: failure.code });
   };
   const show = (values: readonly StoredValue[]): void => {
     conceal = fillBody(body, values, context);
@@ -121,7 +121,7 @@ function fillBody(body: HTMLElement, values: readonly StoredValue[], context: Fo
       name: text('card_holder'),
       expiry: text('expiry'),
       code: text('cvv'),
-      brand: brandOf(onlyDigits(number ?? '')),
+      brand: brandOf(digitsOf(number ?? '')),
     });
   };
   toggle.addEventListener('click', () => reveal(toggle.getAttribute('aria-pressed') !== 'true'));

@@ -1,7 +1,7 @@
 /** The parts around every form: logo, heading, the badge of test mode, and the line about encryption. */
-import type { PageConfig } from '../base/config.ts';
+import type { PageConfig } from '../../server/http/schema/form.ts';
 import { h, icon, LOCK } from '../base/dom.ts';
-import type { Texts } from '../messages/messages.ts';
+import type { Texts } from '../messages/en.ts';
 import type { Visit } from './visit.ts';
 
 /** What the parts of the page are created with. */

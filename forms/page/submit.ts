@@ -2,7 +2,7 @@
 import { newKey } from '../fields/random.ts';
 
 /** Why nothing was stored or read. `status` is 0 when no reply came; `error` is the service's own sentence. */
-export interface Failure {
+export interface CallFailure {
   readonly status: number;
   readonly code: string;
   readonly error: string;
@@ -10,7 +10,7 @@ export interface Failure {
 }
 
 /** The result of a request: the parsed reply, or the failure. */
-export type Outcome = { readonly reply: unknown } | { readonly failure: Failure };
+export type Outcome = { readonly reply: unknown } | { readonly failure: CallFailure };
 
 /** What a request needs from its environment. */
 export interface CallDeps {
@@ -60,7 +60,7 @@ export function bodyOf(
  * Parses JSON with each number as the text of its literal: JavaScript numbers lose digits of long ones, and trailing
  * zeros.
  */
-export function readJson(json: string): unknown {
+export function parseExact(json: string): unknown {
   let inText = false;
   const quoted = json.replace(/\\.|"|-?\d[\d.eE+-]*/g, (part) => {
     inText = inText !== (part === '"');
@@ -91,7 +91,7 @@ export async function call(url: string, init: RequestInit, deps: CallDeps): Prom
       }
       const body = await response
         .text()
-        .then(readJson)
+        .then(parseExact)
         .catch(() => undefined);
       return response.ok && body !== undefined
         ? { reply: body }
@@ -103,7 +103,7 @@ export async function call(url: string, init: RequestInit, deps: CallDeps): Prom
 }
 
 /** The failure that an error reply describes. */
-function failureOf(status: number, body: unknown): Failure {
+function failureOf(status: number, body: unknown): CallFailure {
   const given: Readonly<Record<string, unknown>> =
     typeof body === 'object' && body !== null ? { ...body } : {};
   const { code, error, field } = given;
@@ -116,7 +116,7 @@ function failureOf(status: number, body: unknown): Failure {
 }
 
 /** The keys of a form's attempts. */
-export interface Attempts {
+export interface AttemptKeys {
   keyFor(body: string): string;
   /** Receives the outcome of each attempt. */
   settle(outcome: Outcome): void;
@@ -125,7 +125,7 @@ export interface Attempts {
 }
 
 /** Assigns idempotency keys: the same one for the same body, until the service has accepted or rejected it. */
-export function createAttempts(makeKey: () => string = newKey): Attempts {
+export function createAttemptKeys(makeKey: () => string = newKey): AttemptKeys {
   let open: { readonly body: string; readonly key: string } | undefined;
   return {
     keyFor: (body: string): string => {

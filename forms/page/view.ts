@@ -1,6 +1,6 @@
 /** The states of a form: to be filled in, in flight, rejected, or done. */
 import { ALERT, h, icon, RING, TICK } from '../base/dom.ts';
-import type { Field } from '../fields/field.ts';
+import type { FormField } from '../fields/field.ts';
 import { createFoot, createHead, type PageContext } from './shell.ts';
 
 /** The elements of the form, and the changes between its states. */
@@ -22,7 +22,7 @@ export interface FormView {
 /** Creates the elements. */
 export function createFormView(
   context: PageContext,
-  fields: readonly Field[],
+  fields: readonly FormField[],
   art: HTMLElement | undefined,
 ): FormView {
   const { config, texts } = context;

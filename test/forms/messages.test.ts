@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
+import type { Texts } from '../../forms/messages/en.ts';
 import { EN } from '../../forms/messages/en.ts';
 import { packTexts } from '../../forms/messages/messages.macro.ts';
-import { fill, pickLocale, type Texts, textsOf } from '../../forms/messages/messages.ts';
+import { fillText, pickLocale, textsOf } from '../../forms/messages/messages.ts';
 
 const NAMES = Object.keys(EN) as (keyof Texts)[];
 const LOCALES = ['en', 'es', 'fr', 'de', 'ar'] as const;
@@ -65,5 +66,5 @@ test.each([
 });
 
 test('places are filled in, once', () => {
-  expect(fill('{n} of {list}', { n: 3, list: '{n}' })).toBe('3 of {n}');
+  expect(fillText('{n} of {list}', { n: 3, list: '{n}' })).toBe('3 of {n}');
 });

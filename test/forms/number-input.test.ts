@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { onlyDigits, plainDigits } from '../../forms/fields/digits.ts';
+import { digitsOf, plainDigits } from '../../forms/fields/digits.ts';
 import { editNumber, groupNumber, isCardNumber, pickNumber } from '../../forms/fields/number-input.ts';
 
 /** Puts a text in where `|` is, as a browser does, and shows the caret as `|` again. */
@@ -123,7 +123,7 @@ test('any text leaves digits in groups, no more than a card has, with the caret 
         const caret = Math.min(at, value.length);
         const shown = editNumber({ before, value, caret, kind });
         expect(shown.value).toMatch(/^(?:\d[\d ]*\d|\d?)$/);
-        expect(onlyDigits(shown.value).length).toBeLessThanOrEqual(19);
+        expect(digitsOf(shown.value).length).toBeLessThanOrEqual(19);
         expect(shown.caret).toBeGreaterThanOrEqual(0);
         expect(shown.caret).toBeLessThanOrEqual(shown.value.length);
       },

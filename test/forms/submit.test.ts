@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { failureText, mayPass } from '../../forms/page/failure-text.ts';
-import { bodyOf, call, callUrl, createAttempts, readJson } from '../../forms/page/submit.ts';
+import { bodyOf, call, callUrl, createAttemptKeys, parseExact } from '../../forms/page/submit.ts';
 import { ERRORS } from '../../server/core/errors.ts';
 
 /** Answers with the replies in turn, and keeps what it was asked and how long was waited. */
@@ -121,7 +121,7 @@ test('JSON of any kind is read as it is, but for its numbers', () => {
   };
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(0, 2), (value, indent) => {
-      expect(readJson(JSON.stringify(value, null, indent))).toEqual(quoted(value));
+      expect(parseExact(JSON.stringify(value, null, indent))).toEqual(quoted(value));
     }),
   );
 });
@@ -149,7 +149,7 @@ test('fields win over extra texts, and empty fields are dropped', () => {
 describe('the key of an attempt', () => {
   const keys = () => {
     let made = 0;
-    return createAttempts(() => {
+    return createAttemptKeys(() => {
       made += 1;
       return `key-${made}`;
     });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import {
   checkAccount,
+  checkCardNumber,
   checkCode,
   checkExpiry,
   checkName,
-  checkNumber,
   checkRouting,
 } from '../../forms/fields/validate.ts';
 
@@ -19,7 +19,7 @@ describe('card number', () => {
     ['4111 1111 1111 1112', 'number_bad'],
     ['3782 822463 1000', 'number_short'],
   ] as const)('%s: %p', (value, problem) => {
-    expect(checkNumber(value)).toBe(problem);
+    expect(checkCardNumber(value)).toBe(problem);
   });
 });
 
