@@ -1,7 +1,7 @@
 /** The security log of the account. */
 
 import type { CallOptions } from '../transport/call.ts';
-import { type Page, type Pages, readPage, walk } from '../transport/pages.ts';
+import { fetchPage, type Page, type Pages, walk } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type { AuditEntry, ReadAudit } from '../transport/types.ts';
 
@@ -33,7 +33,7 @@ export interface AuditCalls {
 
 export function createAuditCalls(transport: Transport): AuditCalls {
   const list: AuditCalls['list'] = (query, options) =>
-    readPage(transport, { method: 'GET', path: ['audit'], repeat: 'always', query, options });
+    fetchPage(transport, { method: 'GET', path: ['audit'], repeat: 'always', query, options });
 
   return {
     list,

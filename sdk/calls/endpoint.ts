@@ -1,6 +1,6 @@
 /** How an endpoint is named and opened, by its owner's client or by a third party alone. */
 
-import type { Call, ConnectionOptions, EndpointKind } from '../transport/call.ts';
+import type { ApiCall, ConnectionOptions, EndpointSegment } from '../transport/call.ts';
 import { VaultError } from '../transport/errors.ts';
 import { checkedSecret } from '../transport/headers.ts';
 import { CONNECTION, checkNames } from '../transport/needed.ts';
@@ -24,7 +24,7 @@ export interface EndpointLink {
 const ADDRESS = /^(.*)\/v1\/(capture|retrieve)\/([\w.@:-]{1,128})\/?$/;
 
 /** Takes an endpoint's URL or path apart; refuses one of the other kind, and anything else. */
-function partsOf(kind: EndpointKind, url: string): { readonly base: string; readonly uniqueId: string } {
+function partsOf(kind: EndpointSegment, url: string): { readonly base: string; readonly uniqueId: string } {
   const [, base, found, uniqueId] = ADDRESS.exec(url) ?? [];
   if (base === undefined || uniqueId === undefined || found !== kind) {
     throw new VaultError(`url must be that of a ${kind} endpoint.`);
@@ -33,7 +33,7 @@ function partsOf(kind: EndpointKind, url: string): { readonly base: string; read
 }
 
 /** Checks a third party's options; nothing is sent yet. */
-export function linkTo(kind: EndpointKind, options: EndpointOptions): EndpointLink {
+export function linkTo(kind: EndpointSegment, options: EndpointOptions): EndpointLink {
   checkNames(options, ['url', 'secret', ...CONNECTION]);
   const { url, secret, ...connection } = options;
   const { base, uniqueId } = partsOf(kind, url);
@@ -48,9 +48,9 @@ export function linkTo(kind: EndpointKind, options: EndpointOptions): EndpointLi
 
 /** The parts of a call that lead to an endpoint. Where a URL is given, it is a path of this very service. */
 export function callTo(
-  kind: EndpointKind,
+  kind: EndpointSegment,
   { unique_id, url, secret }: EndpointAccess,
-): Pick<Call, 'path' | 'secret'> {
+): Pick<ApiCall, 'path' | 'secret'> {
   if (unique_id !== undefined) {
     return { path: [kind, unique_id], secret: { kind, text: secret } };
   }

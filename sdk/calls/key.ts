@@ -2,7 +2,7 @@
 
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
 import { checkNames } from '../transport/needed.ts';
-import { type Page, type Pages, readJson, readPage, walk } from '../transport/pages.ts';
+import { fetchPage, type Page, type Pages, readJson, walk } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   ChangePassphrase,
@@ -77,7 +77,7 @@ const path = ['key'] as const;
 
 export function createKeyCalls(transport: Transport): KeyCalls {
   const list: KeyCalls['list'] = (query, options) =>
-    readPage(transport, { method: 'GET', path, repeat: 'always', query, options });
+    fetchPage(transport, { method: 'GET', path, repeat: 'always', query, options });
 
   return {
     create: async (key, options) => {

@@ -1,9 +1,9 @@
 /** Reading through a retrieval endpoint. */
 
-import type { Call, CallOptions } from '../transport/call.ts';
+import type { ApiCall, CallOptions } from '../transport/call.ts';
 import { needText } from '../transport/needed.ts';
 import { openItems } from '../transport/open-items.ts';
-import { jsonOf, type Page, type Pages, readPage, walk } from '../transport/pages.ts';
+import { fetchPage, jsonOf, type Page, type Pages, walk } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   DecryptedItem,
@@ -80,7 +80,7 @@ export interface RetrieveClient {
 
 /** Of items and filters only their own members are sent. */
 export function createRetrieveClient(transport: Transport, access: EndpointAccess): RetrieveClient {
-  const callOf = (query: Call['query'], options: CallOptions | undefined): Call => ({
+  const callOf = (query: ApiCall['query'], options: CallOptions | undefined): ApiCall => ({
     ...callTo('retrieve', access),
     method: 'GET',
     repeat: 'always',
@@ -96,7 +96,7 @@ export function createRetrieveClient(transport: Transport, access: EndpointAcces
   const list: RetrieveClient['list'] = async (
     { reference, reference_prefix, limit, next_token } = {},
     options,
-  ) => readPage(transport, callOf({ reference, reference_prefix, limit, next_token }, options));
+  ) => fetchPage(transport, callOf({ reference, reference_prefix, limit, next_token }, options));
 
   return {
     decrypt: async (item, options) => jsonOf(await decryptText(item, options)),

@@ -3,7 +3,7 @@
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
 import { neededPassphrase, needText, textOfData } from '../transport/needed.ts';
 import { openItems } from '../transport/open-items.ts';
-import { jsonOf, type Page, type Pages, readJson, readPage, walk } from '../transport/pages.ts';
+import { fetchPage, jsonOf, type Page, type Pages, readJson, walk } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   DecryptAll,
@@ -137,7 +137,7 @@ const path = ['vault'] as const;
 /** `passphrase` is the client's own, for calls that bring none. */
 export function createVaultCalls(transport: Transport, passphrase: string | undefined): VaultCalls {
   const list: VaultCalls['list'] = (query, options) =>
-    readPage(transport, { method: 'GET', path, repeat: 'always', query, options });
+    fetchPage(transport, { method: 'GET', path, repeat: 'always', query, options });
 
   const decryptText: VaultCalls['decryptText'] = async ({ passphrase: own, ...query }, options) => {
     const opened = neededPassphrase(own, passphrase);
@@ -172,7 +172,7 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
   };
 
   const log: VaultCalls['log'] = (query, options) =>
-    readPage(transport, { method: 'GET', path: [...path, 'metadata'], repeat: 'always', query, options });
+    fetchPage(transport, { method: 'GET', path: [...path, 'metadata'], repeat: 'always', query, options });
 
   return {
     store: (item, options) => write(path, item, options),

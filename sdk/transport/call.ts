@@ -44,7 +44,7 @@ export interface VaultOptions extends ConnectionOptions {
 }
 
 /** The two kinds of endpoint, by the first segment of their paths. */
-export type EndpointKind = 'capture' | 'retrieve';
+export type EndpointSegment = 'capture' | 'retrieve';
 
 /** What any single call may set for itself. */
 export interface CallOptions {
@@ -68,7 +68,7 @@ export interface KeyedCallOptions extends CallOptions {
  */
 export type Repeat = 'always' | 'keyed' | 'when_refused';
 
-export interface Call {
+export interface ApiCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: readonly string[];
   readonly repeat: Repeat;
@@ -80,11 +80,11 @@ export interface Call {
   /** Travels in a header; a URL would end up in logs. */
   readonly passphrase?: string;
   /** Opens an endpoint. A call with one never carries the account's credentials, nor any that a browser keeps. */
-  readonly secret?: { readonly kind: EndpointKind; readonly text: string };
+  readonly secret?: { readonly kind: EndpointSegment; readonly text: string };
   readonly options?: KeyedCallOptions | undefined;
 }
 
-export interface Reply {
+export interface ApiReply {
   readonly text: string;
   readonly nextToken: string | undefined;
 }

@@ -1,9 +1,9 @@
 /** The headers of a request: who calls, with which passphrase or secret, under which idempotency key. */
-import type { Call, EndpointKind } from './call.ts';
+import type { ApiCall, EndpointSegment } from './call.ts';
 import { VaultError } from './errors.ts';
 import { encoded } from './path.ts';
 
-const SECRET_HEADERS: Readonly<Record<EndpointKind, string>> = {
+const SECRET_HEADERS: Readonly<Record<EndpointSegment, string>> = {
   capture: 'X-Vault-Capture-Secret',
   retrieve: 'X-Vault-Retrieve-Secret',
 };
@@ -13,7 +13,7 @@ const SECRET_HEADERS: Readonly<Record<EndpointKind, string>> = {
  * The secret of an endpoint takes the place of `authorization`, which whoever holds an endpoint must never see.
  */
 export function headersOf(
-  call: Call,
+  call: ApiCall,
   authorization: string | undefined,
   retries: number,
 ): Record<string, string> {

@@ -2,7 +2,7 @@
 import { connectionErrorOf, VaultError, VaultTimeoutError } from './errors.ts';
 
 /** Time and chance, passed in so that tests need not wait. */
-export interface Clock {
+export interface RetryClock {
   readonly nowMs: () => number;
   /** Runs a function once after some milliseconds; the returned function takes the appointment back. */
   readonly after: (ms: number, run: () => void) => () => void;
@@ -10,7 +10,7 @@ export interface Clock {
   readonly random: () => number;
 }
 
-export const systemClock: Clock = {
+export const systemClock: RetryClock = {
   nowMs: () => Date.now(),
   after: (ms, run) => {
     const timer = setTimeout(run, ms);
@@ -20,7 +20,7 @@ export const systemClock: Clock = {
 };
 
 /** One call's limit: begins when made, must be ended. */
-export interface Limit {
+export interface TimeLimit {
   /** Aborts when the time is over or when the caller's own signal aborts. */
   readonly signal: AbortSignal;
   readonly remainingMs: () => number;
@@ -39,7 +39,7 @@ export interface Limit {
  * Begins a limit of `timeoutMs`. An abort by the caller surfaces as the signal's own reason, an elapsed limit
  * as `VaultTimeoutError`, anything else that is not already a `VaultError` as a connection failure.
  */
-export function createLimit(timeoutMs: number, outer: AbortSignal | undefined, clock: Clock): Limit {
+export function createLimit(timeoutMs: number, outer: AbortSignal | undefined, clock: RetryClock): TimeLimit {
   const controller = new AbortController();
   const { signal } = controller;
   let endsAtMs = 0;
@@ -77,7 +77,7 @@ export function createLimit(timeoutMs: number, outer: AbortSignal | undefined, c
   };
 }
 
-function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<void> {
+function pause(ms: number, signal: AbortSignal, clock: RetryClock): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       cancel();

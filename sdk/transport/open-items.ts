@@ -1,6 +1,6 @@
 /** Opening many items at once, one after another as they arrive. */
 
-import type { Call } from './call.ts';
+import type { ApiCall } from './call.ts';
 import { createTrail, jsonOf } from './pages.ts';
 import type { Transport } from './transport.ts';
 import { createTreeReader } from './tree.ts';
@@ -12,7 +12,7 @@ import type { DecryptedItem } from './types.ts';
  */
 export async function* openItems(
   transport: Transport,
-  callOf: () => Call,
+  callOf: () => ApiCall,
 ): AsyncGenerator<DecryptedItem, void, undefined> {
   const call = callOf();
   const { limit = -1, ...filters } = call.query ?? {};

@@ -1,6 +1,6 @@
 /** What replies become: JSON, pages of a listing, and the walk from one page to the next. */
 
-import type { Call, CallOptions } from './call.ts';
+import type { ApiCall, CallOptions } from './call.ts';
 import { VaultConnectionError } from './errors.ts';
 import { needText } from './needed.ts';
 import type { Transport } from './transport.ts';
@@ -29,7 +29,7 @@ export function jsonOf<T>(text: string): T {
 }
 
 /** Makes a call and parses its reply. */
-export async function readJson<T>(transport: Transport, call: Call): Promise<T> {
+export async function readJson<T>(transport: Transport, call: ApiCall): Promise<T> {
   return jsonOf<T>((await transport.send(call)).text);
 }
 
@@ -44,7 +44,7 @@ export async function readOne<T>(
 }
 
 /** Makes a call and takes its reply as one page. */
-export async function readPage<T>(transport: Transport, call: Call): Promise<Page<T>> {
+export async function fetchPage<T>(transport: Transport, call: ApiCall): Promise<Page<T>> {
   const reply = await transport.send(call);
   return { data: jsonOf<T>(reply.text), next_token: reply.nextToken };
 }

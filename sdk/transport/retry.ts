@@ -1,25 +1,28 @@
 /** Which attempts are repeated, and after how long. */
 import type { Attempt, Repeat } from './call.ts';
 import { apiErrorOf, requestIdOf, VaultApiError, VaultConnectionError } from './errors.ts';
-import type { Clock, Limit } from './limit.ts';
+import type { RetryClock, TimeLimit } from './limit.ts';
 
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 8_000;
 const REFUSAL_LENGTH_MAX = 65_536;
 
 /** One call on its way: how to try it, and what bounds the trying. */
-export interface Exchange {
+export interface RetriedCall {
   readonly attempt: () => Promise<Response>;
-  readonly limit: Limit;
+  readonly limit: TimeLimit;
   readonly repeat: Repeat;
   readonly retries: number;
-  readonly clock: Clock;
+  readonly clock: RetryClock;
   /** Tells whoever wants to know of an attempt; never throws. */
-  readonly tell: (attempt: Omit<Attempt, 'method' | 'path'>) => void;
+  readonly report: (attempt: Omit<Attempt, 'method' | 'path'>) => void;
 }
 
 /** Attempts until one succeeds, cannot be repeated, or would have to wait past the limit. */
-export async function repeated<T>(exchange: Exchange, read: (response: Response) => Promise<T>): Promise<T> {
+export async function repeated<T>(
+  exchange: RetriedCall,
+  read: (response: Response) => Promise<T>,
+): Promise<T> {
   const { limit } = exchange;
   for (let failures = 0; ; failures += 1) {
     try {
@@ -41,7 +44,7 @@ export async function repeated<T>(exchange: Exchange, read: (response: Response)
 
 /** One attempt, of which is told whatever comes of it. */
 async function attemptOnce<T>(
-  { attempt, limit, clock, tell }: Exchange,
+  { attempt, limit, clock, report: tell }: RetriedCall,
   number: number,
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
@@ -108,7 +111,7 @@ function didNothing(error: unknown): boolean {
 }
 
 /** Exponential, between half and all of the step so that callers spread out; on top of any `Retry-After`. */
-function backoffMs(error: unknown, failures: number, clock: Clock): number {
+function backoffMs(error: unknown, failures: number, clock: RetryClock): number {
   const asked = error instanceof VaultApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
   const step = Math.min(BACKOFF_FIRST_MS * 2 ** failures, BACKOFF_MAX_MS);
   return asked + step * (0.5 + clock.random() / 2);

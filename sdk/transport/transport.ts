@@ -3,20 +3,20 @@
  * Asks nothing of its runtime but fetch, URL, TextEncoder, TextDecoder, AbortController, timers, btoa and
  * crypto.getRandomValues.
  */
-import type { Call, ConnectionOptions, Reply, StreamReply } from './call.ts';
+import type { ApiCall, ApiReply, ConnectionOptions, StreamReply } from './call.ts';
 import { VaultError } from './errors.ts';
 import { headersOf } from './headers.ts';
-import { type Clock, createLimit, type Limit, systemClock } from './limit.ts';
+import { createLimit, type RetryClock, systemClock, type TimeLimit } from './limit.ts';
 import { checkNames } from './needed.ts';
 import { baseOf, urlOf } from './path.ts';
-import { type Exchange, repeated } from './retry.ts';
+import { type RetriedCall, repeated } from './retry.ts';
 
 export interface Transport {
-  readonly send: (call: Call) => Promise<Reply>;
+  readonly send: (call: ApiCall) => Promise<ApiReply>;
   /** As `send`, of a reply that is a file. */
-  readonly bytes: (call: Call) => Promise<Uint8Array>;
+  readonly bytes: (call: ApiCall) => Promise<Uint8Array>;
   /** As `send`, but the body is read while it arrives; only what comes before the body is ever repeated. */
-  readonly stream: (call: Call) => Promise<StreamReply>;
+  readonly stream: (call: ApiCall) => Promise<StreamReply>;
 }
 
 const TIMEOUT_MS = 60_000;
@@ -30,13 +30,13 @@ export interface TransportOptions extends ConnectionOptions {
 }
 
 /** Checks the options once; everything about a single call is checked when it is made. */
-export function createTransport(options: TransportOptions, clock: Clock = systemClock): Transport {
+export function createTransport(options: TransportOptions, clock: RetryClock = systemClock): Transport {
   const base = baseOf(options.baseUrl);
   const ownRetries = checkedRetries(options.retries ?? RETRIES);
   const timeoutMs = checkedTimeout(options.timeoutMs ?? TIMEOUT_MS);
   const fetchOnce = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
 
-  const open = (call: Call): Exchange => {
+  const open = (call: ApiCall): RetriedCall => {
     checkNames(call.options ?? {});
     const retries = checkedRetries(call.options?.retries ?? ownRetries);
     const limitMs = checkedTimeout(call.options?.timeoutMs ?? timeoutMs);
@@ -52,10 +52,10 @@ export function createTransport(options: TransportOptions, clock: Clock = system
     const limit = createLimit(limitMs, call.options?.signal, clock);
     init.signal = limit.signal;
     const tell = tellerOf(call, options.onAttempt);
-    return { attempt: () => fetchOnce(url, init), limit, repeat: call.repeat, retries, clock, tell };
+    return { attempt: () => fetchOnce(url, init), limit, repeat: call.repeat, retries, clock, report: tell };
   };
 
-  const whole = async <T>(call: Call, read: (response: Response) => Promise<T>): Promise<T> => {
+  const whole = async <T>(call: ApiCall, read: (response: Response) => Promise<T>): Promise<T> => {
     const exchange = open(call);
     try {
       return await repeated(exchange, read);
@@ -86,7 +86,7 @@ function knowsCredentials(): boolean {
   return typeof Request === 'function' && 'credentials' in Request.prototype;
 }
 
-async function* piecesOf(response: Response, limit: Limit): AsyncGenerator<string, void, undefined> {
+async function* piecesOf(response: Response, limit: TimeLimit): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const reader = response.body?.getReader();
   try {
@@ -113,7 +113,10 @@ function nextTokenOf(response: Response): string | undefined {
   return response.headers.get('x-vault-next-token') ?? undefined;
 }
 
-function tellerOf({ method, path }: Call, onAttempt: ConnectionOptions['onAttempt']): Exchange['tell'] {
+function tellerOf(
+  { method, path }: ApiCall,
+  onAttempt: ConnectionOptions['onAttempt'],
+): RetriedCall['report'] {
   return (attempt) => {
     try {
       const told: unknown = onAttempt?.({ method, path: `/${path.join('/')}`, ...attempt });

@@ -41,7 +41,7 @@ function keyOf(secret: string): Uint8Array<ArrayBuffer> {
 }
 
 /** The SHA-256 of a text, by which texts of any length are compared without telling how much of them fits. */
-export async function sha256(text: string): Promise<Uint8Array> {
+export async function digestOfText(text: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
 }
 

@@ -1,7 +1,7 @@
 /** For receivers of webhooks: is this call the vault's own and fresh, and what does it say? */
 import { VaultError } from '../transport/errors.ts';
 import type { FailureWebhook, GetWebhook, NetworkTokenWebhook, PostWebhook } from '../transport/types.ts';
-import { sameBytes, sha256, signer } from './crypto.ts';
+import { digestOfText, sameBytes, signer } from './crypto.ts';
 import { headerValues, type WebhookHeaders } from './headers.ts';
 
 /** Why a call was refused. All but `body_malformed`, which is signed, mean: do not believe it. */
@@ -137,7 +137,7 @@ function base64(bytes: Uint8Array): string {
 async function isSecret(shown: string, secret: string): Promise<boolean> {
   const text = new TextEncoder().encode(secret);
   const singly = Array.from(text, (byte) => String.fromCharCode(byte)).join('');
-  const [given, ...forms] = await Promise.all([shown, secret, singly].map((form) => sha256(form)));
+  const [given, ...forms] = await Promise.all([shown, secret, singly].map((form) => digestOfText(form)));
   return given !== undefined && forms.map((form) => sameBytes(given, form)).includes(true);
 }
 

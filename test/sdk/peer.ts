@@ -1,6 +1,6 @@
 /** The other end of the wire for the SDK's tests: it answers as a test says and remembers what it was sent. */
 import type { Socket } from 'bun';
-import type { Clock } from '../../sdk/transport/limit.ts';
+import type { RetryClock } from '../../sdk/transport/limit.ts';
 
 export interface Seen {
   readonly method: string;
@@ -96,7 +96,7 @@ export function createTestClock(limitMs: number) {
   const pausesMs: number[] = [];
   let nowMs = 0;
   let limit = (): void => {};
-  const clock: Clock = {
+  const clock: RetryClock = {
     nowMs: () => nowMs,
     random: () => 0,
     after: (ms, run) => {

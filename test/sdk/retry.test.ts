@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import type { Call } from '../../sdk/transport/call.ts';
+import type { ApiCall } from '../../sdk/transport/call.ts';
 import { VaultApiError, VaultConnectionError, VaultTimeoutError } from '../../sdk/transport/errors.ts';
 import { createTransport } from '../../sdk/transport/transport.ts';
 import { type Answer, closedBaseUrl, createTestClock, json, openPeer, openRawPeer, refusal } from './peer.ts';
 
 const LIMIT_MS = 60_000;
-const READ: Call = { method: 'GET', path: ['vault'], repeat: 'always' };
-const WRITE: Call = { method: 'POST', path: ['vault'], repeat: 'keyed', body: '{}' };
-const CHANGE: Call = { method: 'PUT', path: ['key'], repeat: 'when_refused', body: '{}' };
+const READ: ApiCall = { method: 'GET', path: ['vault'], repeat: 'always' };
+const WRITE: ApiCall = { method: 'POST', path: ['vault'], repeat: 'keyed', body: '{}' };
+const CHANGE: ApiCall = { method: 'PUT', path: ['key'], repeat: 'when_refused', body: '{}' };
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
