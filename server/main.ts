@@ -9,7 +9,8 @@ import { type AnnouncedListener, openConfiguredListener, withFreePort } from './
 import { openConfigured, type Session } from './boot/open.ts';
 import { createStop } from './boot/stop.ts';
 import { openTelemetry, type Telemetry } from './boot/telemetry.ts';
-import { type Config, ConfigError, loadConfig, processEnv } from './config/config.ts';
+import { type Config, loadConfig, processEnv } from './config/config.ts';
+import { ConfigError } from './config/reader.ts';
 import { StartError } from './core/errors.ts';
 import type { Health } from './services/admin/health.ts';
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startProgress } from '../server/cli/progress.ts';
-import { ConfigError } from '../server/config/config.ts';
+import { ConfigError } from '../server/config/reader.ts';
 import { VaultError } from '../server/core/errors.ts';
 import { commandJson, runCommand } from './helpers/command.ts';
 import { openTestVault, type TestVault } from './helpers/vault.ts';

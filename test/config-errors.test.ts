@@ -3,8 +3,9 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, loadConfig } from '../server/config/config.ts';
-import { SETTING_NAMES } from '../server/config/names.ts';
+import { loadConfig } from '../server/config/config.ts';
+import { SERVER_SETTING_NAMES } from '../server/config/names.ts';
+import { ConfigError } from '../server/config/reader.ts';
 import { keyText, vectorPath, writePrivate } from './helpers/config.ts';
 import { newAuthority } from './outbound/certificates.ts';
 
@@ -141,7 +142,7 @@ describe('a bad value stops the start, named and not repeated', () => {
   };
 
   test('for every setting', () => {
-    expect(Object.keys(bad).toSorted()).toEqual([...SETTING_NAMES].toSorted());
+    expect(Object.keys(bad).toSorted()).toEqual([...SERVER_SETTING_NAMES].toSorted());
   });
 
   test.each(Object.entries(bad))('%s', (name, values) => {

@@ -12,7 +12,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensureMasterKey, loadConfig } from '../server/config/config.ts';
+import { loadConfig } from '../server/config/config.ts';
+import { ensureMasterKey } from '../server/config/master-key.ts';
 
 let parent = '';
 let dataDir = '';
@@ -39,7 +40,8 @@ describe('the master key of staging', () => {
 
   test('is the same for servers that start at once', async () => {
     const program = `
-      import { ensureMasterKey, loadConfig } from '${join(import.meta.dir, '../server/config/config.ts')}';
+      import { loadConfig } from '${join(import.meta.dir, '../server/config/config.ts')}';
+      import { ensureMasterKey } from '${join(import.meta.dir, '../server/config/master-key.ts')}';
       const ring = ensureMasterKey(loadConfig(process.env)).expose();
       console.log(Buffer.from(ring.keys.get(ring.writeId)).toString('base64'));`;
     const servers = Array.from({ length: 6 }, () =>

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Config, describeConfig, loadConfig, publicUrl } from '../server/config/config.ts';
-import { SETTING_NAMES } from '../server/config/names.ts';
+import { SERVER_SETTING_NAMES } from '../server/config/names.ts';
 import { keyText, vectorPath, writePrivate } from './helpers/config.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cv-config-'));
@@ -49,7 +49,7 @@ describe('without any setting', () => {
   });
 
   test('every setting is read and described', () => {
-    expect(Object.keys(describeConfig(config)).toSorted()).toEqual([...SETTING_NAMES].toSorted());
+    expect(Object.keys(describeConfig(config)).toSorted()).toEqual([...SERVER_SETTING_NAMES].toSorted());
   });
 
   test('the result cannot be changed', () => {

@@ -1,4 +1,5 @@
-import { type Config, ensureMasterKey } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
+import { ensureMasterKey } from '../config/master-key.ts';
 import type { UnsafeRedis } from '../store/redis/safety.ts';
 import { assemble } from './assemble.ts';
 import { type SystemOptions, settingsOf } from './options.ts';

@@ -1,5 +1,6 @@
 import { version } from '../../package.json';
-import type { Config, MasterKeyRing } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
+import type { MasterKeyRing } from '../config/master-key.ts';
 import type { ServiceSettings } from '../services/common/settings.ts';
 import type { RedisLink } from '../store/redis/client.ts';
 import type { RedisTarget } from '../store/redis/connect.ts';

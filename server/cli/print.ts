@@ -36,12 +36,12 @@ function textOfTable({ heading, columns, rows, empty }: Table): string {
 }
 
 /** A result as text and tables, with an empty line between two parts. */
-export function textOf({ shown }: Result): string {
+export function resultText({ shown }: Result): string {
   const parts = Array.isArray(shown) ? shown : [shown];
   return parts.map((part) => (typeof part === 'string' ? part : textOfTable(part))).join('\n\n');
 }
 
 /** A result as JSON. */
-export function jsonOf({ data }: Result): string {
+export function resultJson({ data }: Result): string {
   return JSON.stringify(data, null, 2);
 }

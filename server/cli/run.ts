@@ -1,11 +1,12 @@
 import type { Session } from '../boot/open.ts';
-import { type Config, ConfigError } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
+import { ConfigError } from '../config/reader.ts';
 import { VaultError } from '../core/errors.ts';
 import { recordedCommand } from './audit.ts';
-import { type Call, CommandError, type Output, type Result } from './commands/command.ts';
+import { type CommandCall, CommandError, type Output, type Result } from './commands/command.ts';
 import { type OpenOutput, openFileOutput } from './output.ts';
 import { type Line, readLine } from './parse.ts';
-import { jsonOf, textOf } from './print.ts';
+import { resultJson, resultText } from './print.ts';
 import { NO_PROGRESS, type ProgressScreen, startProgress } from './progress.ts';
 
 /** The process around the command line: its output, settings and signals. */
@@ -41,7 +42,7 @@ function standardOutput({ out }: Terminal): Output {
 }
 
 /** What a command receives. Files that it opens are added to `opened`. */
-function createCall(line: Line, terminal: Terminal, opened: OpenOutput[]): Call {
+function createCall(line: Line, terminal: Terminal, opened: OpenOutput[]): CommandCall {
   return {
     argument: line.argument,
     options: line.options,
@@ -76,7 +77,11 @@ async function stoppable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 /** Opens what the command needs, runs it, and closes that again. */
-async function perform({ command }: Line, call: Call, terminal: Terminal): Promise<Result | undefined> {
+async function perform(
+  { command }: Line,
+  call: CommandCall,
+  terminal: Terminal,
+): Promise<Result | undefined> {
   if (command.opens === 'nothing') {
     return stoppable(command.run(call), terminal.signal);
   }
@@ -109,7 +114,7 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
     if (result === undefined) {
       return 0;
     }
-    terminal.out(`${line.json ? jsonOf(result) : textOf(result)}\n`);
+    terminal.out(`${line.json ? resultJson(result) : resultText(result)}\n`);
     return result.failed === true ? 1 : 0;
   } catch (error) {
     const { text, exitCode } = describeFailure(error);

@@ -4,7 +4,7 @@ import type { Duration } from '../domain/text/duration.ts';
 import {
   type NetworkTokenRequester,
   NO_PRICES,
-  type PriceTable,
+  type PriceSetting,
   parseCertificates,
   parseExecutable,
   parsePrices,
@@ -17,28 +17,25 @@ import { createSettingReader, type Environment, type SettingReader } from './rea
 import { parseRedisUrl, type RedisSetting, showRedis } from './redis.ts';
 import {
   type Argon2Setting,
+  choiceOf,
   integerFrom,
   isLoopback,
   listOf,
-  oneOf,
   parseAccountName,
   parseArgon2,
   parseBaseUrl,
   parseBoolean,
   parseCidr,
   parseDurationSetting,
+  parseFilePath,
   parseHost,
   parseOrigin,
   parseOtlpEndpoint,
   parseOtlpHeaders,
   parsePassword,
-  parsePath,
   parseSadRetention,
   type SadRetention,
 } from './values.ts';
-
-export { ensureMasterKey, type MasterKeyRing } from './master-key.ts';
-export { ConfigError } from './reader.ts';
 
 const UNSAFE_CHECKS = ['appendonly', 'appendfsync', 'eviction', 'replica'] as const;
 
@@ -108,7 +105,7 @@ export interface Config {
   /** How long verification codes and track data are kept (PCI DSS 3.3). */
   readonly sadRetention: SadRetention;
   /** Unit prices for the usage report. */
-  readonly prices: PriceTable;
+  readonly prices: PriceSetting;
   /** Services that issue network tokens, by id. */
   readonly networkTokenRequesters: readonly NetworkTokenRequester[];
   /** The collector of traces; undefined: no traces. */
@@ -176,9 +173,11 @@ function readRedis(
   return {
     redis: reader.secret('VAULT_REDIS_URL', parseRedisUrl, showRedis) ?? Object.freeze({ kind: 'embedded' }),
     redisBinary: reader.optional('VAULT_REDIS_BIN', parseExecutable),
-    redisAllowUnsafe: new Set(reader.optional('VAULT_REDIS_ALLOW_UNSAFE', listOf(oneOf(...UNSAFE_CHECKS)))),
+    redisAllowUnsafe: new Set(
+      reader.optional('VAULT_REDIS_ALLOW_UNSAFE', listOf(choiceOf(...UNSAFE_CHECKS))),
+    ),
     redisWait: reader.withDefault('VAULT_REDIS_WAIT', integerFrom(0, 100), '0'),
-    dataDir: reader.withDefault('VAULT_DATA_DIR', parsePath, '.vault'),
+    dataDir: reader.withDefault('VAULT_DATA_DIR', parseFilePath, '.vault'),
   };
 }
 
@@ -252,7 +251,7 @@ function readProtection(
 ): Pick<Config, 'auditRetention' | 'auditCheckpointFile' | 'argon2' | 'warmUnlockSeconds' | 'sadRetention'> {
   return {
     auditRetention: reader.withDefault('VAULT_AUDIT_RETENTION', parseDurationSetting, 'P400D'),
-    auditCheckpointFile: reader.optional('VAULT_AUDIT_CHECKPOINT_FILE', parsePath),
+    auditCheckpointFile: reader.optional('VAULT_AUDIT_CHECKPOINT_FILE', parseFilePath),
     argon2: Object.freeze(reader.withDefault('VAULT_ARGON2', parseArgon2, 'm=65536,t=3,p=4')),
     warmUnlockSeconds: reader.withDefault('VAULT_WARM_UNLOCK_SECONDS', integerFrom(0, 300), '60'),
     sadRetention: Object.freeze(
@@ -293,7 +292,7 @@ function rejectInspector(
  */
 export function loadConfig(environment: Environment, runtimeArguments: readonly string[] = []): Config {
   const reader = createSettingReader(environment);
-  const env = reader.withDefault('VAULT_ENV', oneOf('staging', 'production'), 'staging');
+  const env = reader.withDefault('VAULT_ENV', choiceOf('staging', 'production'), 'staging');
   if (env === 'production') {
     rejectInspector(reader, environment, runtimeArguments);
   }

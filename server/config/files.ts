@@ -5,7 +5,7 @@ import { Value } from '@sinclair/typebox/value';
 import { Secret } from '../core/secret.ts';
 import { errorCode } from './folder.ts';
 import { BadValue, type Parse, rejectValue } from './reader.ts';
-import { parsePath } from './values.ts';
+import { parseFilePath } from './values.ts';
 
 /** The largest file that a setting may name, in bytes. */
 const FILE_BYTES_MAX = 1_048_576;
@@ -33,7 +33,7 @@ function isReadableByOthers({ mode, uid }: { readonly mode: number; readonly uid
  */
 function read(path: string, isPrivate: boolean): string {
   try {
-    const descriptor = openSync(parsePath(path), 'r');
+    const descriptor = openSync(parseFilePath(path), 'r');
     try {
       const stat = fstatSync(descriptor);
       if (!stat.isFile()) {
@@ -59,7 +59,7 @@ export const readPrivateFile: Parse<string> = (path) => read(path, true);
 
 /** The path of a program that this user can execute. */
 export const parseExecutable: Parse<string> = (text) => {
-  const path = parsePath(text);
+  const path = parseFilePath(text);
   try {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile() ? path : rejectValue('must name a program');
@@ -161,22 +161,22 @@ const Prices = Type.Object(
   { additionalProperties: false },
 );
 
-/** Unit prices as decimal strings, by billable operation. */
-export interface PriceTable {
+/** Unit prices as decimal strings, by billable operation; `default` is for all others. */
+export interface PriceSetting {
   readonly currency: string;
   readonly prices: Readonly<Record<string, string>>;
   readonly default: string;
 }
 
 /** The price table if no file is configured: everything is free. */
-export const NO_PRICES: PriceTable = Object.freeze({
+export const NO_PRICES: PriceSetting = Object.freeze({
   currency: 'USD',
   prices: Object.freeze({}),
   default: '0',
 });
 
 /** Reads the file of unit prices; unknown operations are rejected. */
-export const parsePrices: Parse<PriceTable> = (path) => readJson(path, Prices);
+export const parsePrices: Parse<PriceSetting> = (path) => readJson(path, Prices);
 
 /** The file of network token requesters: an array of at most 1000. */
 const Requesters = Type.Array(

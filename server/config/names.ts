@@ -2,7 +2,7 @@
  * All settings. Any other `VAULT_…` name in the environment prevents the start, so a misspelt name cannot silently
  * disable a protection.
  */
-export const SETTING_NAMES = [
+export const SERVER_SETTING_NAMES = [
   'VAULT_ENV',
   'VAULT_HOST',
   'VAULT_PORT',
@@ -42,10 +42,10 @@ export const SETTING_NAMES = [
 ] as const;
 
 /** The name of a setting. */
-export type SettingName = (typeof SETTING_NAMES)[number];
+export type SettingName = (typeof SERVER_SETTING_NAMES)[number];
 
 /** For look-ups. */
-const KNOWN: ReadonlySet<string> = new Set(SETTING_NAMES);
+const KNOWN: ReadonlySet<string> = new Set(SERVER_SETTING_NAMES);
 
 /**
  * The number of edits (insertion, deletion, replacement, swap of neighbours) between two texts: optimal string
@@ -74,14 +74,15 @@ function editDistance(from: string, to: string): number {
 
 /** The setting with the smallest distance; the first one of several. */
 function nearest(name: string): { readonly known: SettingName; readonly distance: number } {
-  return SETTING_NAMES.map((known) => ({ known, distance: editDistance(name.toUpperCase(), known) })).reduce(
-    (best, next) => (next.distance < best.distance ? next : best),
-  );
+  return SERVER_SETTING_NAMES.map((known) => ({
+    known,
+    distance: editDistance(name.toUpperCase(), known),
+  })).reduce((best, next) => (next.distance < best.distance ? next : best));
 }
 
 /** A setting that the name is a prefix of (`VAULT_REDIS`), or that is a prefix of the name (`VAULT_ENVIRONMENT`). */
 function related(name: string): SettingName | undefined {
-  return SETTING_NAMES.find((known) => known.startsWith(`${name}_`) || name.startsWith(known));
+  return SERVER_SETTING_NAMES.find((known) => known.startsWith(`${name}_`) || name.startsWith(known));
 }
 
 /**

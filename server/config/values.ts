@@ -27,7 +27,7 @@ export const parseBoolean: Parse<boolean> = (text) => {
 };
 
 /** One of some fixed texts. */
-export function oneOf<const Choice extends string>(...choices: readonly Choice[]): Parse<Choice> {
+export function choiceOf<const Choice extends string>(...choices: readonly Choice[]): Parse<Choice> {
   return (text) =>
     choices.find((choice) => choice === text) ?? rejectValue(`must be one of: ${choices.join(', ')}`);
 }
@@ -133,7 +133,7 @@ export const parseOrigin: Parse<string> = (text) => {
 };
 
 /** A path, made absolute relative to the working folder. */
-export const parsePath: Parse<string> = (text) =>
+export const parseFilePath: Parse<string> = (text) =>
   text.includes('\0') || text !== text.trim()
     ? rejectValue('must be a path without leading or trailing spaces')
     : resolve(text);

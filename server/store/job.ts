@@ -73,7 +73,7 @@ export interface JobStore {
   create(aid: string, job: NewJob, nowMs: number): Promise<JobCreation>;
   read(aid: string, id: string): Promise<StoredJob | undefined>;
   /** Records an attempt before it is made, and bills it; false if the job is no longer as `seen`. */
-  beginAttempt(
+  startAttempt(
     aid: string,
     id: string,
     seen: Pick<StoredJob, 'phase' | 'attempts' | 'flight'>,
@@ -134,7 +134,7 @@ export function createJobStore(redis: RedisLink): JobStore {
       return word === 'exists' || word === 'full' ? { kind: word } : { kind: 'ok', place: Number(word) };
     },
     read: (aid, id) => readJob(redis, aid, id),
-    async beginAttempt(aid, id, seen, nonce, bill) {
+    async startAttempt(aid, id, seen, nonce, bill) {
       const keys = [redisKeys.job(aid, id), ...(bill ? [redisKeys.usage(aid, bill.month)] : [])];
       const args = [seen.phase, seen.attempts, seen.flight, nonce, bill?.operation ?? ''];
       return isOk(await redis.run(beginAttempt, keys, args));

@@ -9,7 +9,7 @@ import { addProcessMetrics, type BuildInfo } from './process-metrics.ts';
 /** The metrics of HTTP requests. */
 export interface Metrics {
   /** Counts a request as in flight; exactly one `observeRequest` follows. */
-  readonly beginRequest: () => void;
+  readonly startRequest: () => void;
   /** All metrics in the Prometheus text format. */
   readonly render: () => Promise<string>;
   /** Counts one answered request. `route` is the template (`/v1/vault`), never a path. */
@@ -57,7 +57,7 @@ function addDurations(
 }
 
 /** Durations, errors and the number in flight of HTTP requests. */
-function addRequestMetrics(registry: Registry): Pick<Metrics, 'beginRequest' | 'observeRequest'> {
+function addRequestMetrics(registry: Registry): Pick<Metrics, 'startRequest' | 'observeRequest'> {
   const durations = addDurations(
     registry,
     'vault_http_request_duration_seconds',
@@ -76,7 +76,7 @@ function addRequestMetrics(registry: Registry): Pick<Metrics, 'beginRequest' | '
     },
   });
   return {
-    beginRequest: () => {
+    startRequest: () => {
       inFlight += 1;
     },
     observeRequest: (route, method, status, seconds, code) => {

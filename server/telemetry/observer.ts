@@ -61,7 +61,7 @@ export interface RequestSpan {
 /** Traces of requests. */
 export interface Tracing {
   /** Begins the span of a request, in the trace that its `traceparent` names; undefined when it is not to be traced. */
-  readonly begin: (traceparent: string | null) => RequestSpan | undefined;
+  readonly start: (traceparent: string | null) => RequestSpan | undefined;
   /** Does work of a request; the spans of its steps and calls are children of `span`. */
   readonly within: <T>(span: RequestSpan, work: () => Promise<T>) => Promise<T>;
   /** Ends the span; it is then exported. Call it once per span. */

@@ -1,5 +1,5 @@
 /** The attributes that a span may have. The export omits all others. */
-export const ATTRIBUTES = [
+export const SPAN_ATTRIBUTES = [
   'http.route',
   'http.request.method',
   'http.response.status_code',
@@ -11,9 +11,9 @@ export const ATTRIBUTES = [
   'vault.attempt',
 ] as const;
 
-type AttributeName = (typeof ATTRIBUTES)[number];
+type AttributeName = (typeof SPAN_ATTRIBUTES)[number];
 /** Values of attributes; undefined ones, and texts that are not plain ASCII of at most 128 characters, are not exported. */
-export type Attributes = { readonly [Name in AttributeName]?: string | number | undefined };
+export type SpanAttributes = { readonly [Name in AttributeName]?: string | number | undefined };
 
 /** An ended span; times in milliseconds since 1970, ids in hex. */
 export interface Span {
@@ -26,7 +26,7 @@ export interface Span {
   readonly startMs: number;
   readonly endMs: number;
   readonly hasFailed: boolean;
-  readonly attributes: Attributes;
+  readonly attributes: SpanAttributes;
 }
 
 /** The server that the spans belong to. */
@@ -79,7 +79,7 @@ function spanOf(span: Span) {
     kind: KINDS[span.kind],
     startTimeUnixNano: nanos(span.startMs),
     endTimeUnixNano: nanos(span.endMs),
-    attributes: ATTRIBUTES.flatMap((name) => attributeOf(name, span.attributes[name])),
+    attributes: SPAN_ATTRIBUTES.flatMap((name) => attributeOf(name, span.attributes[name])),
     status: span.hasFailed ? { code: STATUS_ERROR } : {},
   };
 }

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import type { Observer, RequestEnd, RequestSpan, Tracing } from './observer.ts';
-import type { Attributes, Span } from './otlp.ts';
+import type { Span, SpanAttributes } from './otlp.ts';
 
 /** The ids of a span that may have children. */
 interface SpanContext {
@@ -16,7 +16,7 @@ interface EndedSpan {
   /** A time of `performance.now()`. */
   readonly startedAt: number;
   readonly hasFailed: boolean;
-  readonly attributes?: Attributes;
+  readonly attributes?: SpanAttributes;
   /** The id that its children know; a new one by default. */
   readonly spanId?: string;
 }
@@ -80,7 +80,7 @@ function traceOfJob(job: string): string {
 }
 
 /** Attributes of a call to a third party. The event has no URL and no data, so neither has the span. */
-function attemptAttributes(fields: Readonly<Record<string, unknown>>): Attributes {
+function attemptAttributes(fields: Readonly<Record<string, unknown>>): SpanAttributes {
   return {
     'vault.request_id': asText(fields['request_id']),
     'vault.job': asText(fields['job']),
@@ -204,7 +204,7 @@ function observeWith(state: TracerState, observer: Observer): Observer {
     step: (name, work) => runStep(state, name, work),
     redisCall(command, startedAt, hasFailed) {
       observer.redisCall(command, startedAt, hasFailed);
-      const attributes: Attributes = { 'db.system.name': 'redis', 'db.operation.name': command };
+      const attributes: SpanAttributes = { 'db.system.name': 'redis', 'db.operation.name': command };
       const name = `redis ${command}`;
       addChild(state, state.current.getStore(), { name, kind: 'client', startedAt, hasFailed, attributes });
     },
@@ -227,7 +227,7 @@ export function createTracer(options: TracerOptions): Tracer {
   };
   return {
     tracing: {
-      begin: (traceparent) => beginRequest(state, traceparent),
+      start: (traceparent) => beginRequest(state, traceparent),
       within: (span, work) => state.current.run(span, work),
       end: (span, end) => endRequest(state, span, end),
     },

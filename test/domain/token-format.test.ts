@@ -2,11 +2,11 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { passesLuhn } from '../../server/domain/card/luhn.ts';
 import {
-  type Algorithm,
   formatToken,
   type HashedAlgorithm,
   isClashProne,
   parseAlgorithm,
+  type TokenAlgorithm,
 } from '../../server/domain/card/token-format.ts';
 
 function parse(text: string): HashedAlgorithm {
@@ -26,7 +26,7 @@ function format(algorithm: string, number: string, hex = HEX): string | undefine
 }
 
 describe('parseAlgorithm', () => {
-  test.each<[string, Algorithm]>([
+  test.each<[string, TokenAlgorithm]>([
     ['full', { kind: 'full' }],
     ['uuid', { kind: 'uuid' }],
     ['luhn', { kind: 'luhn' }],

@@ -5,8 +5,10 @@ import { parseJson, parseStoredObject, stringifyJson } from '../../server/domain
 import { fillRequest } from '../../server/domain/proxy/fill.ts';
 import { parseProxyOrder } from '../../server/domain/proxy/request.ts';
 import { smartParse } from '../../server/domain/reply/smart-parse.ts';
+import type { RuleOperation } from '../../server/domain/rule/check.ts';
 import { checkOperations } from '../../server/domain/rule/check.ts';
-import { compileRules, OPERATION_NAMES, type Operation, runRules } from '../../server/domain/rule/rule.ts';
+import { OPERATION_NAMES } from '../../server/domain/rule/operations.ts';
+import { compileRules, runRules } from '../../server/domain/rule/rule.ts';
 import { parseTemplate } from '../../server/domain/template/template.ts';
 import { parseBooleanText, parseIntegerText, parseListText } from '../../server/domain/text/query-text.ts';
 import { CertificateError, readCertificate } from '../../workers/crypto/certificate/certificate.ts';
@@ -104,7 +106,7 @@ type Spoil = (given: object, chance: Chance) => object;
 
 /** A rule of any operations, with arguments of any kind, over an object of another. */
 function runRule(chance: Chance): void {
-  const spoiled = (operation: Operation): unknown => ({
+  const spoiled = (operation: RuleOperation): unknown => ({
     ...operation,
     ...chance.pick(CHANGES)(operation.arguments ?? {}, chance),
   });

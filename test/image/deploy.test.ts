@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { Glob, YAML } from 'bun';
-import { SETTING_NAMES } from '../../server/config/names.ts';
+import { SERVER_SETTING_NAMES } from '../../server/config/names.ts';
 
 const root = join(import.meta.dir, '..', '..');
 function read(path: string): Promise<string> {
@@ -17,7 +17,7 @@ test('there is something to deploy with', () => {
 
 test.each(files)('%s names no setting that is not one', async (path) => {
   const names = (await read(path)).match(/\bVAULT_[A-Z0-9_]+/g) ?? [];
-  expect(names.filter((name) => !SETTING_NAMES.some((known) => known === name))).toEqual([]);
+  expect(names.filter((name) => !SERVER_SETTING_NAMES.some((known) => known === name))).toEqual([]);
 });
 
 test('the build sees what the image is laid out from, and nothing else', async () => {

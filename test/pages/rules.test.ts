@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringifyJson } from '../../server/domain/json/json.ts';
-import { OPERATION_NAMES, type Operation } from '../../server/domain/rule/rule.ts';
+import type { RuleOperation } from '../../server/domain/rule/check.ts';
+import { OPERATION_NAMES } from '../../server/domain/rule/operations.ts';
 import { RULE_CASES } from '../domain/rule/cases.ts';
 import { objectOf, outcome, rsaKeys, run } from '../domain/rule/run.ts';
 import { inWordsOf } from './guide.ts';
@@ -36,7 +37,7 @@ function codeOf(cell: string): string {
 function outOf(name: string, given: Arguments, a: string): string {
   const filled = Object.entries(given).map(([key, value]) => [key, KEYS.get(value) ?? value]);
   const operation = { name, input_field: 'a', output_field: 'out', arguments: Object.fromEntries(filled) };
-  const result = outcome(() => run([operation as Operation], a === '' ? '{}' : `{"a":${a}}`));
+  const result = outcome(() => run([operation as RuleOperation], a === '' ? '{}' : `{"a":${a}}`));
   if (!result.startsWith('{')) {
     return result.startsWith('invalid_request body[0].arguments') ? 'rejected' : result;
   }
@@ -107,7 +108,7 @@ describe('the arguments of the operations', () => {
     for (const [name, documented] of DOCUMENTED) {
       const { given = {} } = EXAMPLES.find((example) => example.name === name) ?? {};
       for (const argument of all) {
-        const operation = { name, arguments: { ...given, [argument]: {} } } as unknown as Operation;
+        const operation = { name, arguments: { ...given, [argument]: {} } } as unknown as RuleOperation;
         // A value that fits nowhere is rejected at its own place where the argument is known.
         const place = documented.has(argument) ? `body[0].arguments.${argument}` : 'body[0].arguments';
         expect([name, argument, outcome(() => run([operation], '{}'))]).toEqual([

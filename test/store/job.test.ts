@@ -31,8 +31,8 @@ afterAll(async () => {
 async function create(id = 'job', at = 5): Promise<string> {
   return (await store.create('aid', { id, record: RECORD, again: false }, at)).kind;
 }
-function begin(seen: Parameters<JobStore['beginAttempt']>[2], nonce: string, bill?: typeof BILL) {
-  return store.beginAttempt('aid', 'job', seen, nonce, bill);
+function begin(seen: Parameters<JobStore['startAttempt']>[2], nonce: string, bill?: typeof BILL) {
+  return store.startAttempt('aid', 'job', seen, nonce, bill);
 }
 function read() {
   return store.read('aid', 'job');

@@ -1,4 +1,4 @@
-import { ConfigError } from '../../config/config.ts';
+import { ConfigError } from '../../config/reader.ts';
 import { type RedisPeer, reachRedis } from './peer.ts';
 import {
   findRedisBinary,

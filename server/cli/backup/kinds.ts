@@ -1,6 +1,6 @@
 import type { CopiedKey, CopyStore } from '../../store/maintenance/copy.ts';
 import type { RecordStore } from '../../store/maintenance/record.ts';
-import type { Entry, RecordKind, Stored } from '../../store/records/kind.ts';
+import type { DirectoryEntry, RecordKind, Stored } from '../../store/records/kind.ts';
 import { keyOf } from '../../store/records/name.ts';
 import type { RedisLink } from '../../store/redis/client.ts';
 import { scanNames } from '../../store/redis/scan.ts';
@@ -66,7 +66,7 @@ async function copyKeys<Key extends { readonly name: string }>(
 /**
  * Whether a key that is found by its id alone belongs to this entry. A reservation has no account yet; it expires.
  */
-function isOfEntry({ name }: RecordKind, copied: CopiedKey, { nonce }: Entry): boolean {
+function isOfEntry({ name }: RecordKind, copied: CopiedKey, { nonce }: DirectoryEntry): boolean {
   const stored = name.scope === 'id' ? fieldsOf(copied) : undefined;
   return name.scope !== 'id' || (stored?.has('a') === true && stored.get('n')?.toString() === nonce);
 }

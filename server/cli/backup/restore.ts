@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Config, ensureMasterKey, type MasterKeyRing } from '../../config/config.ts';
+import { ensureMasterKey, type MasterKeyRing } from '../../config/master-key.ts';
 import { claimRestore, finishRestore } from '../../store/installation.ts';
 import { openRedis, type RedisLink } from '../../store/redis/client.ts';
 import type { RedisTarget } from '../../store/redis/connect.ts';
 import { asCount } from '../../store/redis/reply.ts';
-import { type Call, CommandError, defineCommand } from '../commands/command.ts';
+import { type CommandCall, CommandError, defineCommand } from '../commands/command.ts';
 import { type BackupCounts, type OpenBackup, openBackup } from './file.ts';
 import { finishVault, type Leftovers } from './restore-finish.ts';
 import { createRestoreWriter } from './restore-write.ts';
@@ -31,7 +31,7 @@ function existingRing(config: Config): MasterKeyRing {
 }
 
 /** Reads the whole file once before anything is written, so that a damaged file changes nothing. */
-async function verify(file: OpenBackup, { progress, signal }: Call): Promise<BackupCounts> {
+async function verify(file: OpenBackup, { progress, signal }: CommandCall): Promise<BackupCounts> {
   const shown = progress('Verifying', 'bytes', file.bytes);
   let records = 0;
   let counts: BackupCounts | undefined;
@@ -61,7 +61,7 @@ async function isEmpty(redis: RedisLink): Promise<boolean> {
 async function write(
   file: OpenBackup,
   target: RedisTarget,
-  { progress, signal }: Call,
+  { progress, signal }: CommandCall,
   check: (redis: RedisLink) => Promise<unknown>,
 ): Promise<Leftovers> {
   const redis = await openRedis(target, { replicas: 0 });
@@ -98,7 +98,7 @@ async function write(
 /** Writes the records, then opens the vault to finish it. Servers can start only after that. */
 async function restoreInto(
   target: RedisTarget,
-  { config, ring, file, call }: { config: Config; ring: MasterKeyRing; file: OpenBackup; call: Call },
+  { config, ring, file, call }: { config: Config; ring: MasterKeyRing; file: OpenBackup; call: CommandCall },
 ): Promise<void> {
   const { checkSafety } = await import('../../boot/redis-target.ts');
   const leftovers = await write(file, target, call, (redis) => checkSafety(redis, config, silent));

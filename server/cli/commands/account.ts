@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { Session } from '../../boot/open.ts';
 import { encodeSecret, type Secret } from '../../core/secret.ts';
 import type { AccountInfo, AccountSettings } from '../../services/account/record.ts';
-import { type Call, CommandError, defineCommand, type Table, type Values } from './command.ts';
+import { type CommandCall, CommandError, defineCommand, type Table, type Values } from './command.ts';
 
 /** A name for HTTP Basic authentication, as in VAULT_BOOTSTRAP_USER. */
 const NAME = /^[A-Za-z0-9._@-]{1,128}$/;
@@ -17,7 +17,7 @@ const SETTINGS = {
   },
 } as const;
 
-function checkName({ argument }: Pick<Call, 'argument'>): void {
+function checkName({ argument }: Pick<CommandCall, 'argument'>): void {
   if (!NAME.test(argument)) {
     throw new CommandError('NAME must be 1 to 128 characters from A-Z a-z 0-9 . _ @ -', 2);
   }

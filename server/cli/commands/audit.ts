@@ -1,7 +1,7 @@
 import type { Session } from '../../boot/open.ts';
 import { parseFilterTime } from '../../domain/text/time-text.ts';
 import { type AuditFault, type ChainReport, parseCheckpoint } from '../../services/audit/verify.ts';
-import { type Call, CommandError, defineCommand, type Table, type Values } from './command.ts';
+import { type CommandCall, CommandError, defineCommand, type Table, type Values } from './command.ts';
 import { readTextFile } from './file.ts';
 
 const EXPORT = {
@@ -54,7 +54,7 @@ const exportAudit = defineCommand({
       throw new CommandError('Give --account or --account-id, not both.', 2);
     }
   },
-  async run({ options, output }: Call<typeof EXPORT>, session) {
+  async run({ options, output }: CommandCall<typeof EXPORT>, session) {
     const aid = await aidOf(session, options);
     const out = await output(options.to);
     const filter = { after: timeOf('after', options), before: timeOf('before', options) };

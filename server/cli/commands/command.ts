@@ -65,7 +65,7 @@ export interface Output {
 }
 
 /** One call of a command: the values of its command line, and its output besides the result. */
-export interface Call<Options extends OptionSet = OptionSet> {
+export interface CommandCall<Options extends OptionSet = OptionSet> {
   /** The argument of the command; empty if it has none. */
   readonly argument: string;
   readonly options: Values<Options>;
@@ -117,22 +117,22 @@ interface CommandBase<Options extends OptionSet> {
   /** Its entry in security logs, for success and failure; absent for a command that changes and shows nothing sensitive. */
   readonly audit?: CommandAudit;
   /** Checks the command line before anything is opened; throws a CommandError. */
-  check?(call: Pick<Call<Options>, 'argument' | 'options'>): void;
+  check?(call: Pick<CommandCall<Options>, 'argument' | 'options'>): void;
 }
 
 interface VaultCommand<Options extends OptionSet> extends CommandBase<Options> {
   readonly opens: 'vault';
-  run(call: Call<Options>, session: Session): Outcome;
+  run(call: CommandCall<Options>, session: Session): Outcome;
 }
 
 interface ConfigCommand<Options extends OptionSet> extends CommandBase<Options> {
   readonly opens: 'config';
-  run(call: Call<Options>, config: Config): Outcome;
+  run(call: CommandCall<Options>, config: Config): Outcome;
 }
 
 interface PlainCommand<Options extends OptionSet> extends CommandBase<Options> {
   readonly opens: 'nothing';
-  run(call: Call<Options>): Outcome;
+  run(call: CommandCall<Options>): Outcome;
 }
 
 /** A command. `opens` says what it needs: an open vault, only the settings, or nothing. */

@@ -1,7 +1,7 @@
 import { luhnCheckDigit } from './luhn.ts';
 
 /** How a token is derived from a number; see {@link parseAlgorithm} for the texts that callers send. */
-export type Algorithm =
+export type TokenAlgorithm =
   | { readonly kind: 'full' }
   | { readonly kind: 'uuid' }
   | { readonly kind: 'luhn' }
@@ -9,7 +9,7 @@ export type Algorithm =
   | { readonly kind: 'middle'; readonly start: number; readonly end: number };
 
 /** The algorithms that derive the token from a keyed hash; a `uuid` is random instead. */
-export type HashedAlgorithm = Exclude<Algorithm, { readonly kind: 'uuid' }>;
+export type HashedAlgorithm = Exclude<TokenAlgorithm, { readonly kind: 'uuid' }>;
 
 /** The digits of a number to replace: from `from` up to `to` (exclusive), counted among its digits. */
 interface Span {
@@ -34,7 +34,7 @@ const LUHN_FREE_DIGITS = 14;
  * Parses the `algorithm` parameter: `full`, `uuid`, `luhn`, `partial_{n}_{start|end}` with n from 8 to 16, and
  * `partial_middle_{s}_{e}` with s and e from 0 to 99, without leading zeros. Undefined for any other text.
  */
-export function parseAlgorithm(text: string): Algorithm | undefined {
+export function parseAlgorithm(text: string): TokenAlgorithm | undefined {
   if (text === 'full' || text === 'uuid' || text === 'luhn') {
     return { kind: text };
   }
@@ -138,7 +138,7 @@ export function formatToken(
 }
 
 /** Whether two numbers can have the same token, so that the store must search for a free candidate. */
-export function isClashProne(algorithm: Algorithm, number: string): boolean {
+export function isClashProne(algorithm: TokenAlgorithm, number: string): boolean {
   if (algorithm.kind === 'uuid') {
     return false;
   }

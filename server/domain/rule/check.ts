@@ -3,7 +3,7 @@ import { countSteps } from '../json/path.ts';
 import { compileOperation, isOperationName, type OperationName } from './operations.ts';
 
 /** One operation of a rule, exactly as its author wrote it. */
-export interface Operation {
+export interface RuleOperation {
   readonly name: OperationName;
   /** A dotted path; `*`, the default, is the whole object. */
   readonly input_field?: string;
@@ -29,7 +29,7 @@ const MEMBERS: ReadonlySet<string> = new Set([
   'output_field',
   'order_position',
   'arguments',
-] satisfies (keyof Operation)[]);
+] satisfies (keyof RuleOperation)[]);
 
 function invalid(field: string): VaultError {
   return new VaultError('invalid_request', { field });
@@ -40,7 +40,7 @@ function isMembers(value: unknown): value is Members {
 }
 
 /** An own member: inherited ones such as `constructor` do not count. */
-function own(members: Members, name: keyof Operation): unknown {
+function own(members: Members, name: keyof RuleOperation): unknown {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
@@ -62,7 +62,7 @@ function checkField(
 }
 
 /** Checks one operation, including its arguments, by compiling it. */
-function checkOperation(value: unknown, place: string): Operation {
+function checkOperation(value: unknown, place: string): RuleOperation {
   if (!isMembers(value) || Object.keys(value).some((name) => !MEMBERS.has(name))) {
     throw invalid(place);
   }
@@ -98,7 +98,7 @@ function addLength(sum: number, value: unknown): number {
   return sum + lengthOf(value);
 }
 
-function textLength({ arguments: args = {} }: Operation): number {
+function textLength({ arguments: args = {} }: RuleOperation): number {
   return Object.values(args).reduce(addLength, 0);
 }
 
@@ -109,7 +109,7 @@ function textLength({ arguments: args = {} }: Operation): number {
  * the exact place, such as `body[2].name` or `body.operations[0].arguments.start`. An unknown name is not repeated;
  * the place is then the operation, or its `arguments`.
  */
-export function checkOperations(value: unknown): readonly Operation[] {
+export function checkOperations(value: unknown): readonly RuleOperation[] {
   const wrapped = isMembers(value) && Object.hasOwn(value, 'operations');
   const list = wrapped ? value['operations'] : value;
   const place = wrapped ? 'body.operations' : 'body';

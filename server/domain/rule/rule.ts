@@ -2,12 +2,9 @@ import type { JsonObject } from '../json/json.ts';
 import { type Path, parsePath, WHOLE } from '../json/path.ts';
 import type { RuleRun, RuleStep } from './arguments.ts';
 import { createRuleBudget } from './budget.ts';
-import type { Operation } from './check.ts';
+import type { RuleOperation } from './check.ts';
 import { compileOperation } from './operations.ts';
 import { copyJson, createWorkingObject, type WorkingObject } from './working.ts';
-
-export type { Operation } from './check.ts';
-export { OPERATION_NAMES } from './operations.ts';
 
 /** An operation with parsed paths. */
 interface CompiledOperation {
@@ -32,7 +29,7 @@ export interface RuleEnvironment {
 }
 
 /** Compiles one operation; `at` is its index, for errors. */
-function compile(operation: Operation, at: number): CompiledOperation {
+function compile(operation: RuleOperation, at: number): CompiledOperation {
   const input = operation.input_field ?? WHOLE;
   const output = operation.output_field ?? input;
   const step = compileOperation(operation.name, operation.arguments ?? {}, `operations[${at}].arguments`);
@@ -43,7 +40,7 @@ function compile(operation: Operation, at: number): CompiledOperation {
  * Compiles the operations of several rules, in the order of the rules and of each list; `order_position` is ignored.
  * The lists were checked when they were stored. Throws `invalid_request` for a list that was damaged since then.
  */
-export function compileRules(lists: readonly (readonly Operation[])[]): CompiledRules {
+export function compileRules(lists: readonly (readonly RuleOperation[])[]): CompiledRules {
   return {
     operations: lists.flat().map(compile),
   };

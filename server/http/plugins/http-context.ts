@@ -65,7 +65,7 @@ export function beginRequest(
   { route, ip = '', source = 'vault' }: Arrival,
   parts: Pick<HttpParts, 'newRequestId' | 'metrics'>,
 ): HttpContext {
-  parts.metrics.beginRequest();
+  parts.metrics.startRequest();
   const { headers } = request;
   const given = headers.get('x-request-id');
   const requestId = given !== null && isRequestId(given) ? given : parts.newRequestId();

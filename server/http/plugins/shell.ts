@@ -147,7 +147,7 @@ async function respond(
 function answer(mounted: MountedRoute, request: Request, found: Found, parts: HttpParts): Promise<Response> {
   const ctx = beginRequest(request, arrivalOf(mounted.reader, request, found), parts);
   const { tracing } = parts;
-  ctx.span = tracing?.begin(request.headers.get('traceparent'));
+  ctx.span = tracing?.start(request.headers.get('traceparent'));
   return tracing === undefined || ctx.span === undefined
     ? respond(mounted, ctx, found, parts)
     : tracing.within(ctx.span, () => respond(mounted, ctx, found, parts));

@@ -27,7 +27,7 @@ const HAS_RUN_OUT: ReadonlySet<ErrorCode> = new Set(['target_unreachable', 'targ
 /** What the steps of jobs need. */
 export interface StepParts {
   readonly crypto: Pick<Crypto, 'openJob' | 'openReport' | 'sealReport'>;
-  readonly jobStore: Pick<JobStore, 'beginAttempt' | 'endAttempt' | 'remove' | 'startReport'>;
+  readonly jobStore: Pick<JobStore, 'startAttempt' | 'endAttempt' | 'remove' | 'startReport'>;
   readonly thirdParties: Pick<ThirdParties, 'deliver'>;
   readonly accounts: Pick<Accounts, 'lookUp'>;
   readonly sending: ProxySending;
@@ -111,7 +111,7 @@ async function beginAttempt(
 ): Promise<string | undefined> {
   const nonce = randomId();
   unsent.add(nonce);
-  const isOurs = await withRetries(() => jobStore.beginAttempt(aid, id, stored, nonce, bill));
+  const isOurs = await withRetries(() => jobStore.startAttempt(aid, id, stored, nonce, bill));
   unsent.delete(nonce);
   unsent.delete(stored.flight);
   return isOurs ? nonce : undefined;

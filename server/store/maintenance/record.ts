@@ -1,6 +1,6 @@
 import replaceFieldText from '../lua/maintenance/replace-field-1.lua' with { type: 'text' };
 import replaceRecordText from '../lua/maintenance/replace-record-1.lua' with { type: 'text' };
-import type { Entry, RecordKind, Seal, Sealed, Stored } from '../records/kind.ts';
+import type { DirectoryEntry, RecordKind, Seal, Sealed, Stored } from '../records/kind.ts';
 import { keyOf } from '../records/name.ts';
 import { RECORD_KINDS, type RecordKinds } from '../records/registry.ts';
 import { type RedisLink, script } from '../redis/client.ts';
@@ -44,7 +44,7 @@ export interface RecordStore {
    */
   pages(kind: RecordKind, aid: string): AsyncGenerator<readonly FoundRecord[], void, void>;
   /** The entries of the account's directory of a kind, in pages; none for a kind without a directory. */
-  entries(kind: RecordKind, aid: string): AsyncGenerator<readonly Entry[], void, void>;
+  entries(kind: RecordKind, aid: string): AsyncGenerator<readonly DirectoryEntry[], void, void>;
   /** The keys of a kind with encrypted records, in pages; includes missing keys of directory entries. */
   keys(kind: RecordKind, aid: string): AsyncGenerator<readonly StoredKey[], void, void>;
   /** The field names of a hash. */
@@ -103,7 +103,12 @@ async function readStored(redis: RedisLink, sealed: Sealed, key: string): Promis
 }
 
 /** Whether a key belongs to an entry. A key that is found by its id alone contains a nonce and an account. */
-function foundAs({ name }: RecordKind, { nonce }: Entry, aid: string, stored: Stored): StoredKey['found'] {
+function foundAs(
+  { name }: RecordKind,
+  { nonce }: DirectoryEntry,
+  aid: string,
+  stored: Stored,
+): StoredKey['found'] {
   const owner = name.scope === 'id' ? stored.get('a')?.toString() : aid;
   const isThere = name.scope === 'id' ? stored.get('n')?.toString() === nonce : stored.size > 0;
   return owner === undefined || !isThere ? 'missing' : owner === aid ? 'own' : 'foreign';
@@ -113,7 +118,7 @@ async function* entriesOf(
   redis: RedisLink,
   { listed }: RecordKind,
   aid: string,
-): AsyncGenerator<readonly Entry[], void, void> {
+): AsyncGenerator<readonly DirectoryEntry[], void, void> {
   if (listed === undefined) {
     return;
   }
@@ -136,7 +141,7 @@ async function* keysOf(
   if (sealed === undefined) {
     return;
   }
-  const keyFor = async (entry: Entry, key: string): Promise<StoredKey> => {
+  const keyFor = async (entry: DirectoryEntry, key: string): Promise<StoredKey> => {
     const stored = await readStored(redis, sealed, key);
     return { id: entry.id, key, stored, found: listed ? foundAs(kind, entry, aid, stored) : 'own' };
   };

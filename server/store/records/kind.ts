@@ -50,7 +50,7 @@ export interface Flaw {
  * An entry of a directory. The nonce distinguishes two keys that had the same id one after the other; '' if ids are
  * not reused.
  */
-export interface Entry {
+export interface DirectoryEntry {
   readonly id: string;
   readonly nonce: string;
 }
@@ -61,7 +61,7 @@ export interface Listed {
   /** The order of the scan: by member, if all scores are equal, or by score. */
   readonly order: 'member' | 'score';
   /** Undefined for a member that no server writes. */
-  readonly entryOf: (member: string) => Entry | undefined;
+  readonly entryOf: (member: string) => DirectoryEntry | undefined;
   /** The defect of an entry without its key; absent if that is valid. */
   readonly missing?: Flaw;
   /** The defect of an entry with a key of another account; `missing` by default. */

@@ -1,4 +1,4 @@
-import type { Entry, Flaw, Owner, RecordKind, Seal, Sealed, Stored } from './kind.ts';
+import type { DirectoryEntry, Flaw, Owner, RecordKind, Seal, Sealed, Stored } from './kind.ts';
 import { accountName, accountNames, bucketName, bucketNames, idName, vaultName, vaultNames } from './name.ts';
 
 /** The nonce of an attempt that no process makes any more: whether its request was sent is unknown. */
@@ -106,7 +106,7 @@ function maybeSent(stored: Stored): Stored {
 }
 
 /** An entry of the endpoint directory, see `store/endpoint.ts`. */
-function endpointEntry(member: string): (Entry & { readonly kid: string }) | undefined {
+function endpointEntry(member: string): (DirectoryEntry & { readonly kid: string }) | undefined {
   const [kid = '', kind, nonce = '', id, ...rest] = member.split(' ');
   return (kind !== 'capture' && kind !== 'retrieve') || id === undefined || rest.length > 0
     ? undefined
@@ -114,13 +114,13 @@ function endpointEntry(member: string): (Entry & { readonly kid: string }) | und
 }
 
 /** The key that an endpoint belongs to: live endpoints are grouped by it. */
-function liveEntry(member: string): Entry | undefined {
+function liveEntry(member: string): DirectoryEntry | undefined {
   const kid = endpointEntry(member)?.kid;
   return kid === undefined ? undefined : { id: kid, nonce: '' };
 }
 
 /** An entry of the form directory, see `store/form.ts`. */
-function formEntry(member: string): Entry | undefined {
+function formEntry(member: string): DirectoryEntry | undefined {
   const [nonce = '', id, ...rest] = member.split(' ');
   return id === undefined || rest.length > 0 ? undefined : { nonce, id };
 }

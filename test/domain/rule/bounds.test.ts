@@ -5,13 +5,9 @@ import { VaultError } from '../../../server/core/errors.ts';
 import { type JsonObject, jsonByteLength } from '../../../server/domain/json/json.ts';
 import { parsePath } from '../../../server/domain/json/path.ts';
 import { createRuleBudget, jsonBytes } from '../../../server/domain/rule/budget.ts';
+import type { RuleOperation } from '../../../server/domain/rule/check.ts';
 import { checkOperations } from '../../../server/domain/rule/check.ts';
-import {
-  compileRules,
-  type Operation,
-  type RuleEnvironment,
-  runRules,
-} from '../../../server/domain/rule/rule.ts';
+import { compileRules, type RuleEnvironment, runRules } from '../../../server/domain/rule/rule.ts';
 import { copyJson, createWorkingObject } from '../../../server/domain/rule/working.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
 import { anyText, jsonObject } from '../json/arbitrary.ts';
@@ -25,7 +21,7 @@ const MS_MAX = 1500;
 const REAL: RuleEnvironment = { now: startCpuClock(), randomBytes };
 
 /** How a program ends: `result`, or `limit`. The result is within all bounds. */
-function ending(operations: readonly Operation[], object: JsonObject): string {
+function ending(operations: readonly RuleOperation[], object: JsonObject): string {
   let result: JsonObject;
   try {
     result = runRules(compileRules([checkOperations(operations)]), object, REAL);
@@ -58,8 +54,8 @@ describe('time', () => {
     let ms = 5000;
     return { ...REAL, now: () => (ms += stepMs) };
   };
-  const noops = (count: number): Operation[] =>
-    Array<Operation>(count).fill({ name: 'noop', input_field: 'a' });
+  const noops = (count: number): RuleOperation[] =>
+    Array<RuleOperation>(count).fill({ name: 'noop', input_field: 'a' });
 
   test('100 ms for all rules of an item', () => {
     expect(run(noops(2), '{"a":1}', clock(25))).toBe('{"a":1}');
@@ -67,7 +63,7 @@ describe('time', () => {
   });
 
   test('is looked at while a template runs', () => {
-    const operation: Operation = { name: 'template', arguments: { template: '{{#a}}{{b}}{{/a}}' } };
+    const operation: RuleOperation = { name: 'template', arguments: { template: '{{#a}}{{b}}{{/a}}' } };
     const input = `{"a":[${Array(5000).fill('1').join(',')}]}`;
     expect(run([operation], input, clock(1))).toBe(input);
     expect(outcome(() => run([operation], input, clock(20)))).toBe('rule_limit');
@@ -83,7 +79,7 @@ describe('time', () => {
 
 describe('size and depth', () => {
   const filled = (bytes: number): string => `{"a":"${'x'.repeat(bytes - '{"a":""}'.length)}"}`;
-  const noop: Operation = { name: 'noop', input_field: 'b' };
+  const noop: RuleOperation = { name: 'noop', input_field: 'b' };
 
   test('an object of 1,048,576 bytes is taken, one more byte is not', () => {
     expect(run([noop], filled(BYTES_MAX))).toHaveLength(BYTES_MAX);
@@ -92,14 +88,18 @@ describe('size and depth', () => {
 
   test('an operation may fill the object to the last byte', () => {
     const member = ',"b":"123"'.length;
-    const operation: Operation = { name: 'format', output_field: 'b', arguments: { format_string: '123' } };
+    const operation: RuleOperation = {
+      name: 'format',
+      output_field: 'b',
+      arguments: { format_string: '123' },
+    };
     expect(run([operation], filled(BYTES_MAX - member))).toHaveLength(BYTES_MAX);
     expect(outcome(() => run([operation], filled(BYTES_MAX - member + 1)))).toBe('rule_limit');
   });
 
   test('64 levels are taken, one more is not', () => {
     const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
-    const operation: Operation = { name: 'parse_json', input_field: 'a', output_field: 'b.c' };
+    const operation: RuleOperation = { name: 'parse_json', input_field: 'a', output_field: 'b.c' };
     expect(run([operation], `{"a":"${nested(62)}"}`)).toContain(`"b":{"c":${nested(62)}}`);
     expect(outcome(() => run([operation], `{"a":"${nested(63)}"}`))).toBe('rule_limit');
   });

@@ -1,4 +1,4 @@
-import type { Operation } from '../../../server/domain/rule/rule.ts';
+import type { RuleOperation } from '../../../server/domain/rule/check.ts';
 
 /**
  * What each operation does with an input that it is made for, one that it cannot work on (which it copies), and
@@ -7,7 +7,7 @@ import type { Operation } from '../../../server/domain/rule/rule.ts';
 export interface RuleCase {
   readonly kind: 'valid' | 'impossible' | 'hostile';
   readonly about: string;
-  readonly operation: Operation;
+  readonly operation: RuleOperation;
   readonly input: string;
   /** The object afterwards, or the code of the refusal. */
   readonly output: string;

@@ -1,9 +1,9 @@
-import type { Operation } from '../../../server/domain/rule/rule.ts';
+import type { RuleOperation } from '../../../server/domain/rule/check.ts';
 
 /** A program that tries to cost more than one item may, and the object that it runs on. */
 export interface HostileProgram {
   readonly about: string;
-  readonly operations: readonly Operation[];
+  readonly operations: readonly RuleOperation[];
   readonly input: string;
   /** Whether it must end with `rule_limit`, must come through, or may do either. */
   readonly ends: 'limit' | 'result' | 'either';
@@ -13,13 +13,13 @@ const OPERATIONS = 64;
 /** A text that fits into the object twice. */
 const LONG = 500_000;
 
-function times(operation: Operation): Operation[] {
-  return Array<Operation>(OPERATIONS).fill(operation);
+function times(operation: RuleOperation): RuleOperation[] {
+  return Array<RuleOperation>(OPERATIONS).fill(operation);
 }
-function each(make: (at: number) => Operation): Operation[] {
+function each(make: (at: number) => RuleOperation): RuleOperation[] {
   return Array.from({ length: OPERATIONS }, (_, at) => make(at));
 }
-function template(text: string, fields: Partial<Operation> = {}): Operation {
+function template(text: string, fields: Partial<RuleOperation> = {}): RuleOperation {
   return {
     name: 'template',
     ...fields,
@@ -44,19 +44,19 @@ const members = `{${Array.from({ length: 60_000 }, (_, at) => `"m${at}":${at}`).
 const deep = `{"a":${'{"a":'.repeat(62)}1${'}'.repeat(62)}}`;
 const jsonText = `{"a":"[${Array(150_000).fill('[]').join(',')}]"}`;
 
-function on(operation: Operation): Operation {
+function on(operation: RuleOperation): RuleOperation {
   return { input_field: 'a', ...operation };
 }
-function substr(start: number, end: number): Operation {
+function substr(start: number, end: number): RuleOperation {
   return on({ name: 'substr', output_field: 'b', arguments: { start, end } });
 }
-function replace(old: string, replacement: string): Operation {
+function replace(old: string, replacement: string): RuleOperation {
   return on({ name: 'replace', arguments: { substr: old, new_str: replacement } });
 }
-function encode(scheme: string): Operation {
+function encode(scheme: string): RuleOperation {
   return on({ name: 'encode', arguments: { scheme } });
 }
-function format(count: number, key: string): Operation {
+function format(count: number, key: string): RuleOperation {
   return {
     name: 'format',
     output_field: 'a',
@@ -67,7 +67,7 @@ function format(count: number, key: string): Operation {
 function program(
   ends: HostileProgram['ends'],
   about: string,
-  operations: readonly Operation[],
+  operations: readonly RuleOperation[],
   input: string,
 ): HostileProgram {
   return { about, operations, input, ends };

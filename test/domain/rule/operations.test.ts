@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'bun:test';
 import { constants, createHash, createHmac, privateDecrypt } from 'node:crypto';
 import { type JsonObject, stringifyJson } from '../../../server/domain/json/json.ts';
-import { OPERATION_NAMES, type Operation } from '../../../server/domain/rule/rule.ts';
+import type { RuleOperation } from '../../../server/domain/rule/check.ts';
+import { OPERATION_NAMES } from '../../../server/domain/rule/operations.ts';
 import { PUBLIC_KEY, type RuleCase } from './case.ts';
 import { RULE_CASES } from './cases.ts';
 import { objectOf, outcome, rsaKeys, run } from './run.ts';
 
 const keys = rsaKeys(2048);
 
-function withKey(operation: Operation): Operation {
+function withKey(operation: RuleOperation): RuleOperation {
   return operation.arguments?.['public_key'] === PUBLIC_KEY
     ? { ...operation, arguments: { ...operation.arguments, public_key: keys.publicKey } }
     : operation;
@@ -55,7 +56,7 @@ describe('the table of operations', () => {
 });
 
 /** What an operation makes of one value, both as JSON texts. */
-function apply(name: Operation['name'], args: Record<string, unknown>, value: string): string {
+function apply(name: RuleOperation['name'], args: Record<string, unknown>, value: string): string {
   return run([{ name, input_field: 'a', arguments: args }], `{"a":${value}}`).slice('{"a":'.length, -1);
 }
 

@@ -8,8 +8,9 @@ import {
   stringifyJson,
 } from '../../../server/domain/json/json.ts';
 import { parsePath, parseSteps, readPath } from '../../../server/domain/json/path.ts';
+import type { RuleOperation } from '../../../server/domain/rule/check.ts';
 import { checkOperations } from '../../../server/domain/rule/check.ts';
-import { compileRules, type Operation, runRules } from '../../../server/domain/rule/rule.ts';
+import { compileRules, runRules } from '../../../server/domain/rule/rule.ts';
 import { anyText, jsonObject, utf8 } from '../json/arbitrary.ts';
 import { objectOf, outcome, run, STILL } from './run.ts';
 
@@ -28,7 +29,7 @@ describe('the example of a payment processor', () => {
     order_id: '{{metadata.order_id}}',
     customer: '{{metadata.customer}}',
   };
-  const flatten: readonly Operation[] = [
+  const flatten: readonly RuleOperation[] = [
     {
       name: 'template',
       input_field: '*',
@@ -67,7 +68,7 @@ describe('the example of a payment processor', () => {
   });
 
   test('numbers of the processor become texts inside quotes and stay numbers outside', () => {
-    const operation: Operation = {
+    const operation: RuleOperation = {
       name: 'template',
       arguments: { template: '{"expiry_month":"{{card.exp_month}}","expiry_year":{{card.exp_year}}}' },
     };
@@ -78,7 +79,7 @@ describe('the example of a payment processor', () => {
 });
 
 describe('order', () => {
-  const add = (letter: string, order_position: number): Operation => ({
+  const add = (letter: string, order_position: number): RuleOperation => ({
     name: 'format',
     output_field: 'a',
     order_position,
@@ -176,7 +177,7 @@ describe('fields', () => {
   });
 
   test('a copy is a copy: a write to one place does not show at the other', () => {
-    const operations: Operation[] = [
+    const operations: RuleOperation[] = [
       { name: 'noop', input_field: 'a', output_field: 'b' },
       { name: 'stringify', input_field: 'b.x' },
       { name: 'noop', input_field: '*', output_field: 'c' },
@@ -197,9 +198,9 @@ const fieldName = fc.oneof(
   anyText.filter((text) => text !== '' && text.isWellFormed() && text.split('.').length <= 64),
 );
 
-const anyOperation: fc.Arbitrary<Operation> = fc.oneof(
+const anyOperation: fc.Arbitrary<RuleOperation> = fc.oneof(
   fc
-    .constantFrom<Operation['name']>('noop', 'stringify', 'parse_float', 'parse_json', 'convert_to_int')
+    .constantFrom<RuleOperation['name']>('noop', 'stringify', 'parse_float', 'parse_json', 'convert_to_int')
     .map((name) => ({ name })),
   fc
     .record({ start: fc.integer(), end: fc.integer() })
@@ -207,11 +208,11 @@ const anyOperation: fc.Arbitrary<Operation> = fc.oneof(
   fc
     .record({ start: fc.integer(), end: fc.integer() })
     .map((args) => ({ name: 'mask', arguments: args }) as const),
-  fc.constant<Operation>({ name: 'format', arguments: { format_string: '<%v>', keys: ['a'] } }),
-  fc.constant<Operation>({ name: 'template', arguments: { template: '{"a":{{a}},"b":"{{b}}"}' } }),
-  fc.constant<Operation>({ name: 'encode', arguments: { scheme: 'base32' } }),
-  fc.constant<Operation>({ name: 'hash', arguments: { algorithm: 'sha-1' } }),
-  fc.constant<Operation>({ name: 'nonce' }),
+  fc.constant<RuleOperation>({ name: 'format', arguments: { format_string: '<%v>', keys: ['a'] } }),
+  fc.constant<RuleOperation>({ name: 'template', arguments: { template: '{"a":{{a}},"b":"{{b}}"}' } }),
+  fc.constant<RuleOperation>({ name: 'encode', arguments: { scheme: 'base32' } }),
+  fc.constant<RuleOperation>({ name: 'hash', arguments: { algorithm: 'sha-1' } }),
+  fc.constant<RuleOperation>({ name: 'nonce' }),
 );
 
 const anyProgram = fc.array(
@@ -272,7 +273,7 @@ describe('whatever the rules and the object', () => {
   test('exact JSON survives every kind of copy', () => {
     const odd =
       '{"a":1.10,"b":1e400,"c":-0,"d":12345678901234567890123,"e":"\\ud800","__proto__":{"x":[1.0]}}';
-    const operations: Operation[] = [
+    const operations: RuleOperation[] = [
       { name: 'noop', output_field: 'copy' },
       { name: 'substr', input_field: 'copy', output_field: 'impossible' },
       { name: 'stringify', input_field: 'impossible' },

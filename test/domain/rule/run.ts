@@ -1,13 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { VaultError } from '../../../server/core/errors.ts';
 import { type JsonObject, parseStoredObject, stringifyJson } from '../../../server/domain/json/json.ts';
+import type { RuleOperation } from '../../../server/domain/rule/check.ts';
 import { checkOperations } from '../../../server/domain/rule/check.ts';
-import {
-  compileRules,
-  type Operation,
-  type RuleEnvironment,
-  runRules,
-} from '../../../server/domain/rule/rule.ts';
+import { compileRules, type RuleEnvironment, runRules } from '../../../server/domain/rule/rule.ts';
 import { utf8 } from '../json/arbitrary.ts';
 import { RANDOM_BYTE } from './case.ts';
 
@@ -34,7 +30,7 @@ export function rsaKeys(
 }
 
 /** Checks some operations, runs them over the object of a JSON text, and gives the result's text. */
-export function run(operations: readonly Operation[], text: string, environment = STILL): string {
+export function run(operations: readonly RuleOperation[], text: string, environment = STILL): string {
   return stringifyJson(runRules(compileRules([checkOperations(operations)]), objectOf(text), environment));
 }
 

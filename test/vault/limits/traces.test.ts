@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createMetrics } from '../../../server/telemetry/metrics.ts';
 import type { Tracing } from '../../../server/telemetry/observer.ts';
-import { ATTRIBUTES, encodeSpans, type Span } from '../../../server/telemetry/otlp.ts';
+import { encodeSpans, SPAN_ATTRIBUTES, type Span } from '../../../server/telemetry/otlp.ts';
 import { createSpanExport } from '../../../server/telemetry/trace-export.ts';
 import { createTracer } from '../../../server/telemetry/tracer.ts';
 import { createTraces } from '../../../server/telemetry/tracing.ts';
@@ -221,13 +221,13 @@ describe('what is exported', () => {
         status: { code: 2 },
       },
     ]);
-    expect(ATTRIBUTES.filter((name) => !/^(?:http|db|vault)\./.test(name))).toEqual([]);
+    expect(SPAN_ATTRIBUTES.filter((name) => !/^(?:http|db|vault)\./.test(name))).toEqual([]);
   });
 });
 
 describe('a receiver', () => {
   const traceOneRequest = (tracing: Tracing): void => {
-    const span = tracing.begin(null);
+    const span = tracing.start(null);
     if (span === undefined) {
       throw new Error('the request is not traced');
     }

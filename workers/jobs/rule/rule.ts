@@ -2,14 +2,10 @@
 import { VaultError } from '../../../server/core/errors.ts';
 import { type JsonObject, parseJson } from '../../../server/domain/json/json.ts';
 import { toPlain } from '../../../server/domain/json/plain.ts';
+import type { RuleOperation } from '../../../server/domain/rule/check.ts';
 import { checkOperations } from '../../../server/domain/rule/check.ts';
 import { runRulesMasked } from '../../../server/domain/rule/masked.ts';
-import {
-  type CompiledRules,
-  compileRules,
-  type Operation,
-  runRules,
-} from '../../../server/domain/rule/rule.ts';
+import { type CompiledRules, compileRules, runRules } from '../../../server/domain/rule/rule.ts';
 import { randomBytes } from '../../crypto/primitives/random.ts';
 import { sha256 } from '../../crypto/primitives/symmetric.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
@@ -70,7 +66,7 @@ function readyRule(context: ThreadContext, aid: string, id: string, record: Uint
     return known.rules;
   }
   const opened = context.sealer.open('record', aid, 'rule', [id], record);
-  const rules = compileRules([parseOwn<readonly Operation[]>(opened)]);
+  const rules = compileRules([parseOwn<readonly RuleOperation[]>(opened)]);
   keep(name, { rules, bytes: record.length });
   return rules;
 }
